@@ -1,0 +1,1 @@
+"""Find out what radiology report-generation models get wrong."""

@@ -1,0 +1,218 @@
+"""The values that flow through the program.
+
+`Study -> CompletionRequest -> Completion -> Outcome -> StudyCounts -> rates`. All are
+frozen; none knows where it is stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Literal
+
+
+class JudgeError(Exception):
+    """Something the user can mend. Its text says what is wrong, where, and what to do."""
+
+
+class Category(StrEnum):
+    """The six error categories that GREEN and FineRadScore share [Ostmeier et al. 2024]."""
+
+    FALSE_FINDING = "a"
+    MISSING_FINDING = "b"
+    WRONG_LOCATION = "c"
+    WRONG_SEVERITY = "d"
+    FALSE_COMPARISON = "e"
+    OMITTED_COMPARISON = "f"
+
+    @property
+    def label(self) -> str:
+        """The category in a few words, for tables."""
+        return _CATEGORY_LABELS[self]
+
+
+_CATEGORY_LABELS = {
+    Category.FALSE_FINDING: "false finding",
+    Category.MISSING_FINDING: "missing finding",
+    Category.WRONG_LOCATION: "wrong location",
+    Category.WRONG_SEVERITY: "wrong severity",
+    Category.FALSE_COMPARISON: "comparison not in the reference",
+    Category.OMITTED_COMPARISON: "omitted comparison",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Study:
+    """One examination: what the radiologist wrote, what the model wrote, and what is known of it.
+
+    `candidate` may be empty: a model that says nothing is still judged. `study_class` is
+    the value the user groups by (`normal`, `abnormal`, ...); `class_inferred` marks one that
+    was read off the reference by the lexicon rather than given. `fields` holds every
+    further field of the input (site, dataset, patient, model, context, ...).
+    """
+
+    study_id: str
+    reference: str
+    candidate: str
+    study_class: str | None = None
+    class_inferred: bool = False
+    fields: Mapping[str, object] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One turn of what a judge is given. `role` is the endpoint's own word for the speaker."""
+
+    role: str
+    content: str
+
+
+@dataclass(frozen=True, slots=True)
+class CompletionRequest:
+    """Everything that decides a judge's answer, and nothing else.
+
+    `endpoint` is the kind of road it takes (`chat`, `completions`, `lexicon`), `model` the
+    judge's full name with its version, `sampling` the sampling parameters that were asked
+    for, `schema` the JSON schema the reply is held to, if any.
+    """
+
+    endpoint: str
+    model: str
+    messages: tuple[Message, ...]
+    sampling: Mapping[str, object] = field(default_factory=dict)
+    schema: Mapping[str, object] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A judge's raw answer. `finish_reason` is `stop` when the judge ended by itself."""
+
+    text: str
+    finish_reason: str
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change of one candidate line, numbered from 0; an insertion has no line."""
+
+    kind: Literal["change", "delete", "insert"]
+    line: int | None
+    corrected: str
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """One error that the judge wrote down.
+
+    `level` is a level of the rubric's own severity scale. GREEN gives each error one
+    category; FineRadScore one or more, and an edit.
+    """
+
+    categories: tuple[Category, ...]
+    level: str
+    text: str
+    edit: Edit | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Annotation:
+    """What the judge said about a study.
+
+    `stated` holds the counts that the answer states beside its lists (GREEN: one per
+    level and category, such as `significant_a`, and `matched`); empty where the rubric
+    has none. `remarks` say what was odd about an answer that could be read.
+    """
+
+    errors: tuple[Error, ...]
+    matched: tuple[str, ...] = ()
+    explanation: str = ""
+    stated: Mapping[str, int] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+
+
+class UnparsedError(Exception):
+    """An answer that cannot be read with certainty. `reason` is one of a few fixed words."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
+
+
+@dataclass(frozen=True, slots=True)
+class Annotated:
+    """The judge answered and the answer was read."""
+
+    annotation: Annotation
+
+
+@dataclass(frozen=True, slots=True)
+class Unparsed:
+    """The judge answered; the answer cannot be read with certainty."""
+
+    reason: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Failed:
+    """The judge gave no answer."""
+
+    reason: str
+    detail: str = ""
+
+
+Outcome = Annotated | Unparsed | Failed
+
+
+@dataclass(frozen=True, slots=True)
+class StudyCounts:
+    """A scored study's contribution to every total: additive, so sets are sums.
+
+    `by_level` counts errors per level of the rubric's scale, `by_category` per level and
+    category (an error with two categories counts once in the first and twice in the
+    second). `n_actionable` and `n_matched` are None where the rubric has no such notion.
+    `scores` maps each of the rubric's score names to this study's value.
+    """
+
+    by_level: Mapping[str, int]
+    by_category: Mapping[tuple[str, Category], int]
+    n_significant: int
+    n_insignificant: int
+    n_actionable: int | None
+    n_matched: int | None
+    scores: Mapping[str, float]
+
+
+Severity = Literal[1, 2, 3, 4]
+"""FineRadScore's scale: 1 not actionable, 2 actionable non-urgent, 3 urgent, 4 emergent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Discrepancy:
+    """One difference between two reports, found by rules rather than told by a model.
+
+    `text` explains it with the words that matched. Sentence numbers count from 0 in the
+    report they belong to; None where that report says nothing of the finding.
+    """
+
+    category: Category
+    severity: Severity
+    finding: str
+    text: str
+    reference_sentence: int | None = None
+    candidate_sentence: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """What rules found when they compared a candidate with its reference.
+
+    Each rubric turns it into an annotation of its own (`Rubric.from_comparison`).
+    """
+
+    discrepancies: tuple[Discrepancy, ...]
+    matched: tuple[str, ...]
+    explanation: str

@@ -1,0 +1,107 @@
+"""The rubrics: what is asked, how the answer is read, what it is worth.
+
+Each rubric is a folder beside this file whose `__init__` defines `RUBRIC`; a new folder is
+found without an edit anywhere else and becomes a command of its own.
+"""
+
+from __future__ import annotations
+
+import importlib
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from judge.types import Annotation, Comparison, JudgeError, Study, StudyCounts
+
+_ROOT = Path(__file__).parent
+_NAME = re.compile(r"[a-z][a-z0-9_]*")
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """One level of a rubric's severity scale.
+
+    `significant` and `actionable` say what an error of this level is; `actionable` is None
+    where the rubric has no such notion.
+    """
+
+    name: str
+    label: str
+    significant: bool
+    actionable: bool | None
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """A score of a study: its column name, what it is in a line, its direction and its bounds."""
+
+    name: str
+    label: str
+    higher_is_better: bool
+
+
+class Parse(Protocol):
+    """Reads an answer.
+
+    `complete` says that the judge reported to have ended by itself, so that a list without
+    a stated count may be taken as whole. Raises `UnparsedError` with a reason for whatever
+    cannot be read with certainty.
+    """
+
+    def __call__(self, text: str, study: Study, *, complete: bool = False) -> Annotation:
+        """Return the annotation that `text` expresses about `study`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """One way to judge a report, as a value.
+
+    `render` writes an annotation as the answer a judge would give: `parse(render(x)) == x`.
+    `score` is a pure function of the annotation. `from_comparison` is how the built-in
+    judge's findings become an annotation of this rubric. `version` changes whenever the
+    same answer would give another number.
+    """
+
+    name: str
+    version: int
+    title: str
+    summary: str
+    levels: tuple[Level, ...]
+    scores: tuple[Score, ...]
+    has_matched: bool
+    prompt: str
+    parse: Parse
+    render: Callable[[Annotation], str]
+    score: Callable[[Annotation], StudyCounts]
+    from_comparison: Callable[[Comparison, Study], Annotation]
+    reply_schema: Mapping[str, object] | None = None
+
+    @property
+    def has_actionable(self) -> bool:
+        """Whether the scale says which errors are actionable."""
+        return all(level.actionable is not None for level in self.levels)
+
+    @property
+    def cases(self) -> Path:
+        """The folder of completions with what must come out of them."""
+        return _ROOT / self.name / "cases"
+
+
+def names() -> list[str]:
+    """Return the names of all rubrics, sorted."""
+    return sorted(
+        entry.name
+        for entry in _ROOT.iterdir()
+        if _NAME.fullmatch(entry.name) and (entry / "__init__.py").is_file()
+    )
+
+
+def load(name: str) -> Rubric:
+    """Return the rubric called `name`; raises `JudgeError` where there is none."""
+    if name not in names():
+        raise JudgeError(f"unknown rubric {name!r}; there are: {', '.join(names())}")
+    rubric: Rubric = importlib.import_module(f"judge.rubrics.{name}").RUBRIC
+    return rubric
