@@ -1,1 +1,157 @@
-"""Prompts."""
+"""Prompts: one YAML file a wording of a rubric's question.
+
+A file holds `name`, `version`, `rubric`, `system`, `user` and optionally `shots`, worked
+examples that go before the question. `user` is a template: `$reference`, `$candidate`,
+`$mark`, and nothing else; `$$` stands for a dollar sign. Reports are text from outside:
+`$mark` is a word that occurs in neither report, so that no report can close the
+delimiters it stands between.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from string import Template
+
+import yaml
+
+from judge.types import JudgeError, Message
+
+_ROOT = Path(__file__).parent
+_VARIABLES = frozenset({"reference", "candidate", "mark"})
+_REQUIRED = frozenset({"reference", "candidate"})
+_KEYS = frozenset({"name", "version", "rubric", "system", "user", "shots"})
+_SHOT_KEYS = frozenset({"reference", "candidate", "reply"})
+
+
+@dataclass(frozen=True, slots=True)
+class Shot:
+    """A worked example: a pair of reports and the reply that is wanted for it."""
+
+    reference: str
+    candidate: str
+    reply: str
+
+
+@dataclass(frozen=True, slots=True)
+class Prompt:
+    """One wording of a rubric's question."""
+
+    name: str
+    version: int
+    rubric: str
+    system: str
+    user: str
+    shots: tuple[Shot, ...] = ()
+
+    @property
+    def digest(self) -> str:
+        """Eight hexadecimal digits that change with any character of the prompt."""
+        parts = [self.rubric, self.system, self.user]
+        parts += [
+            text for shot in self.shots for text in (shot.reference, shot.candidate, shot.reply)
+        ]
+        return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
+
+    def messages(self, reference: str, candidate: str) -> tuple[Message, ...]:
+        """Return the turns to send for a pair of reports; the fixed part comes first."""
+        turns = [Message("system", self.system)] if self.system else []
+        for shot in self.shots:
+            turns.append(Message("user", self._question(shot.reference, shot.candidate)))
+            turns.append(Message("assistant", shot.reply))
+        turns.append(Message("user", self._question(reference, candidate)))
+        return tuple(turns)
+
+    def _question(self, reference: str, candidate: str) -> str:
+        mark = _mark(reference, candidate)
+        return Template(self.user).substitute(reference=reference, candidate=candidate, mark=mark)
+
+
+def names() -> list[str]:
+    """Return the names of the prompts that come with the program, sorted."""
+    return sorted(path.stem for path in _ROOT.glob("*.yaml"))
+
+
+def load(name: str) -> Prompt:
+    """Return the prompt called `name`, or the one in the file of that path.
+
+    Raises `JudgeError` for a name or file that does not exist or does not hold a prompt.
+    """
+    path = _ROOT / f"{name}.yaml" if name in names() else Path(name)
+    try:
+        data = yaml.safe_load(path.read_text("utf-8"))
+    except FileNotFoundError:
+        raise JudgeError(
+            f"unknown prompt {name!r}: no file of that name, and the built-in prompts are: "
+            f"{', '.join(names())}"
+        ) from None
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise JudgeError(f"cannot read prompt {name!r}: {error}") from error
+    return _checked(data, name)
+
+
+def _checked(data: object, where: str) -> Prompt:
+    if not isinstance(data, Mapping):
+        raise JudgeError(f"prompt {where}: expected a mapping with {', '.join(sorted(_KEYS))}")
+    _check_keys(data, _KEYS, _KEYS - {"shots", "system"}, f"prompt {where}")
+    if not isinstance(data["version"], int):
+        raise JudgeError(f"prompt {where}: version is a whole number")
+    user = _text(data, "user", where)
+    template = Template(user)
+    used = set(template.get_identifiers())
+    if not template.is_valid():
+        raise JudgeError(f"prompt {where}: a lone $ in user; write $$ for a dollar sign")
+    if unknown := used - _VARIABLES:
+        raise JudgeError(
+            f"prompt {where}: unknown variable {_listed(unknown, '$')}; "
+            f"there are: {_listed(_VARIABLES, '$')}"
+        )
+    if missing := _REQUIRED - used:
+        raise JudgeError(f"prompt {where}: user lacks {_listed(missing, '$')}")
+    shots = data.get("shots") or []
+    if not isinstance(shots, list) or not all(isinstance(shot, Mapping) for shot in shots):
+        raise JudgeError(f"prompt {where}: shots is a list of mappings")
+    for at, shot in enumerate(shots):
+        _check_keys(shot, _SHOT_KEYS, _SHOT_KEYS, f"prompt {where}, shot {at + 1}")
+    return Prompt(
+        name=_text(data, "name", where),
+        version=data["version"],
+        rubric=_text(data, "rubric", where),
+        system=_text(data, "system", where) if data.get("system") else "",
+        user=user,
+        shots=tuple(
+            Shot(*(_text(shot, key, where) for key in ("reference", "candidate", "reply")))
+            for shot in shots
+        ),
+    )
+
+
+def _check_keys(
+    data: Mapping[object, object], known: frozenset[str], needed: frozenset[str], where: str
+) -> None:
+    if unknown := {str(key) for key in data} - known:
+        raise JudgeError(f"{where}: unknown key {_listed(unknown)}; there are: {_listed(known)}")
+    if missing := needed - {str(key) for key in data}:
+        raise JudgeError(f"{where}: lacks {_listed(missing)}")
+
+
+def _text(data: Mapping[str, object], key: str, where: str) -> str:
+    value = data[key]
+    if not isinstance(value, str):
+        raise JudgeError(f"prompt {where}: {key} is text")
+    return value
+
+
+def _listed(names: set[str] | frozenset[str], prefix: str = "") -> str:
+    return ", ".join(prefix + name for name in sorted(names))
+
+
+def _mark(reference: str, candidate: str) -> str:
+    """Return a short word that occurs in neither report, the same for the same pair."""
+    digest = hashlib.sha256(f"{reference}\0{candidate}".encode(errors="surrogatepass")).hexdigest()
+    marks = (digest[at : at + 8] for at in range(len(digest) - 8))
+    return next(mark for mark in marks if not re.search(mark, reference + candidate, re.IGNORECASE))

@@ -1,1 +1,5 @@
-"""Placeholder."""
+"""Sets of studies: pure functions of additive per-study counts.
+
+A set is the table of studies, a DataFrame with one row a study (`table`); everything
+about it (`summary`) is computed from its columns alone, so no judge is asked again.
+"""

@@ -1,0 +1,115 @@
+"""A summary as plain tables: titles, headings and cells of text, whatever they are drawn with."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from judge.report.words import NOTHING, fraction, group_value, mean, number, rate
+from judge.rubrics import Rubric
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of text; each row has as many cells as `head`, numbers from column `n_left` on."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    n_left: int = 1
+
+
+def headline(summary: Mapping[str, Any], rubric: Rubric) -> list[tuple[str, str]]:
+    """Return the facts at the head of a run, a name and a value each."""
+    judge = summary["judge"]
+    facts = [
+        ("rubric", rubric.title),
+        ("judge", f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"]),
+        ("section", summary["section"]),
+        ("studies", str(summary["n_studies"])),
+        ("scored", str(summary["n_scored"])),
+        ("unparsed", str(summary["n_unparsed"])),
+        ("failed", str(summary["n_failed"])),
+    ]
+    if summary["omitted"]:
+        left_out = ", ".join(f"{n} {reason}" for reason, n in summary["omitted"].items())
+        facts.append(("left out", left_out))
+    if inferred := summary["n_class_inferred"]:
+        total = summary["n_studies"]
+        facts.append(("study class", f"inferred by the lexicon for {inferred} of {total} studies"))
+    facts += [(score.label, mean(summary["scores"][score.name])) for score in rubric.scores]
+    facts += [("note", note) for note in summary["notes"]]
+    return facts
+
+
+def errors_table(summary: Mapping[str, Any], rubric: Rubric) -> Table:
+    """Return the errors by category: how many, and how many a scored study, for each level."""
+    head = ["category"]
+    for level in rubric.levels:
+        head += [level.label, "a study"]
+    rows = []
+    for row in summary["errors"]:
+        cells = [f"({row['category']}) {row['label']}"]
+        for level in rubric.levels:
+            cells += [str(row[level.name]["n"]), number(row[level.name]["per_study"])]
+        rows.append(tuple(cells))
+    return Table("Errors by category", tuple(head), tuple(rows))
+
+
+def rates_table(summary: Mapping[str, Any], rubric: Rubric) -> Table:
+    """Return a row a group, and one for all: scores and rates with what they rest on."""
+    by = summary["by"]
+    inferred = " (inferred)" if summary["n_class_inferred"] else ""
+    head = [name + (inferred if name == "study_class" else "") for name in by]
+    head += ["studies", "scored", *(score.label for score in rubric.scores)]
+    head += ["no significant error", "rate [95%]", "no actionable error", "rate [95%]"]
+    rows = [
+        (*(group_value(row[name]) for name in by), *_rate_cells(row, rubric))
+        for row in summary["rates"]
+    ]
+    rows.append(("all", *[""] * (len(by) - 1), *_rate_cells(summary, rubric)))
+    return Table("Rates", tuple(head), tuple(rows), n_left=len(by))
+
+
+def _rate_cells(row: Mapping[str, Any], rubric: Rubric) -> list[str]:
+    significant, actionable = row["no_significant_error"], row["no_actionable_error"]
+    return [
+        *(str(row["n_studies"]), str(row["n_scored"])),
+        *(mean(row["scores"][score.name]) for score in rubric.scores),
+        *(fraction(significant), rate(significant), fraction(actionable), rate(actionable)),
+    ]
+
+
+def counts_table(title: str, counts: Mapping[str, int]) -> Table:
+    """Return a table of reasons or remarks and how many studies have them."""
+    return Table(title, (title.lower(), "studies"), tuple((k, str(n)) for k, n in counts.items()))
+
+
+def tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
+    """Return all tables of a run; those with nothing in them are left out."""
+    found = [rates_table(summary, rubric), errors_table(summary, rubric)]
+    for title, key in (("Not scored", "reasons"), ("Remarks on answers", "remarks")):
+        if summary[key]:
+            found.append(counts_table(title, summary[key]))
+    return found
+
+
+def worst_table(rows: list[Mapping[str, Any]], rubric: Rubric) -> Table:
+    """Return the studies of `rows` of the table of studies, one a line."""
+    head = ["study", "class", *(score.label for score in rubric.scores)]
+    head += ["significant", "insignificant", "categories"]
+    body = []
+    for row in rows:
+        scores = [number(row[score.name]) for score in rubric.scores]
+        body.append(
+            (
+                *(row["study_id"], group_value(row["study_class"]), *scores),
+                *(
+                    str(row["n_significant"]),
+                    str(row["n_insignificant"]),
+                    row["categories"] or NOTHING,
+                ),
+            )
+        )
+    return Table("Where to look first", tuple(head), tuple(body), n_left=2)

@@ -1,0 +1,42 @@
+"""Numbers as they are printed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+NOTHING = "n/a"
+
+
+def number(value: float | None, digits: int = 3) -> str:
+    """Return a number with `digits` decimals; `n/a` where there is none."""
+    return NOTHING if value is None else f"{value:.{digits}f}"
+
+
+def mean(value: Mapping[str, Any]) -> str:
+    """Return a mean with its interval, `0.712 [0.690, 0.734]`."""
+    if value["low"] is None:
+        return number(value["mean"])
+    return f"{number(value['mean'])} [{number(value['low'])}, {number(value['high'])}]"
+
+
+def percent(value: float | None) -> str:
+    """Return a share as a percentage with one decimal."""
+    return NOTHING if value is None else f"{100 * value:.1f}%"
+
+
+def fraction(value: Mapping[str, Any] | None) -> str:
+    """Return a rate's numerator and denominator, `201/283`."""
+    return NOTHING if value is None else f"{value['k']}/{value['n']}"
+
+
+def rate(value: Mapping[str, Any] | None) -> str:
+    """Return a rate with its interval, `71.0% [65.5, 76.0]`."""
+    if value is None or value["rate"] is None:
+        return NOTHING
+    return f"{percent(value['rate'])} [{100 * value['low']:.1f}, {100 * value['high']:.1f}]"
+
+
+def group_value(value: object) -> str:
+    """Return the value of a group's field; a study without the field is in the group `(none)`."""
+    return "(none)" if value is None else str(value)

@@ -1,0 +1,85 @@
+"""A study's end as a JSON object, one line of `annotations.jsonl`, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from typing import Any
+
+from judge.run.engine import Judged
+from judge.stats.table import OUTCOMES, count_values
+from judge.types import (
+    Annotated,
+    Annotation,
+    Category,
+    Completion,
+    Edit,
+    Error,
+    Failed,
+    Outcome,
+    Study,
+    Unparsed,
+)
+
+
+def to_record(judged: Judged) -> dict[str, Any]:
+    """Return all that is known about one study: the reports, the outcome, its evidence."""
+    study, outcome, counts = judged.study, judged.outcome, judged.counts
+    annotated = isinstance(outcome, Annotated)
+    return {
+        "study_id": study.study_id,
+        "study_class": study.study_class,
+        "class_inferred": study.class_inferred,
+        "fields": dict(study.fields),
+        "reference": study.reference,
+        "candidate": study.candidate,
+        "outcome": OUTCOMES[type(outcome)],
+        "reason": None if isinstance(outcome, Annotated) else outcome.reason,
+        "detail": None if isinstance(outcome, Annotated) else outcome.detail,
+        "annotation": asdict(outcome.annotation) if annotated else None,
+        "scores": dict(counts.scores) if counts else None,
+        "counts": count_values(counts) if counts else None,
+        "answer": asdict(judged.completion) if judged.completion else None,
+    }
+
+
+def study_of(record: Mapping[str, Any]) -> Study:
+    """Return the study that a record is about."""
+    names = ("study_id", "reference", "candidate", "study_class", "class_inferred", "fields")
+    return Study(**{name: record[name] for name in names})
+
+
+def completion_of(record: Mapping[str, Any]) -> Completion | None:
+    """Return the raw answer in a record, None where the judge gave none."""
+    return Completion(**record["answer"]) if record["answer"] else None
+
+
+def outcome_of(record: Mapping[str, Any]) -> Outcome:
+    """Return the outcome in a record."""
+    match record["outcome"]:
+        case "annotated":
+            return Annotated(_annotation(record["annotation"]))
+        case "unparsed":
+            return Unparsed(record["reason"], record["detail"])
+        case "failed":
+            return Failed(record["reason"], record["detail"])
+        case other:
+            raise ValueError(f"unknown outcome {other!r}")
+
+
+def _annotation(data: Mapping[str, Any]) -> Annotation:
+    return Annotation(
+        errors=tuple(
+            Error(
+                categories=tuple(Category(category) for category in error["categories"]),
+                level=error["level"],
+                text=error["text"],
+                edit=Edit(**error["edit"]) if error["edit"] else None,
+            )
+            for error in data["errors"]
+        ),
+        matched=tuple(data["matched"]),
+        explanation=data["explanation"],
+        stated=data["stated"],
+        remarks=tuple(data["remarks"]),
+    )

@@ -1,0 +1,100 @@
+"""A run from its studies to its folder."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+from judge.backends import Judge
+from judge.rubrics import Rubric
+from judge.run.classes import with_classes
+from judge.run.engine import judge_all
+from judge.run.folder import RunWriter, claim
+from judge.run.signature import signature
+from judge.stats.summary import DEFAULT_BY, summarise
+from judge.studies import StudySet
+
+RUNS = Path("judge-runs")
+_LIBRARIES = ("judge", "pandas", "pyarrow", "pyyaml")
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run's folder and what is printed of it."""
+
+    path: Path
+    summary: dict[str, Any]
+
+
+def run(
+    studies: StudySet,
+    rubric: Rubric,
+    judge: Judge,
+    *,
+    out: Path | None = None,
+    by: Sequence[str] = DEFAULT_BY,
+    arguments: Mapping[str, object] | None = None,
+) -> Finished:
+    """Judge `studies` and write the run's folder, whole or not at all.
+
+    `out` defaults to a folder below `judge-runs` whose name is made from the signature, so
+    the same run has the same place. `arguments` are what the user asked for, kept in the
+    manifest. Raises `JudgeError` for a folder that holds another run and for an unknown
+    field in `by`, both before the judge is asked.
+    """
+    started = datetime.now(UTC)
+    studies, class_source = with_classes(studies)
+    line = signature(rubric, judge, studies, class_source)
+    path = out or default_folder(rubric, judge, line)
+    claim(path, line)
+    made_by = {
+        "signature": line,
+        "rubric": rubric.name,
+        "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
+        "prompt": judge.prompt.name if judge.prompt else None,
+        "section": studies.section,
+        "class_source": class_source,
+        "omitted": dict(studies.omitted),
+        "notes": list(studies.notes),
+    }
+    with RunWriter(path, rubric, list(studies.fields)) as writer:
+        summarise(writer.table(), rubric, by)  # an unknown field is found before the work
+        asyncio.run(judge_all(studies, judge, rubric, writer.add))
+        table = writer.table()
+        summary = {**made_by, **summarise(table, rubric, by)}
+        manifest = {
+            "format": 1,
+            **made_by,
+            "arguments": dict(arguments or {}),
+            "inputs": [asdict(file) for file in studies.inputs],
+            "fields": list(studies.fields),
+            "started": started.isoformat(timespec="seconds"),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": versions(),
+        }
+        writer.finish(table, summary, manifest)
+    return Finished(path, summary)
+
+
+def default_folder(rubric: Rubric, judge: Judge, line: str) -> Path:
+    """Return the folder of the run with this signature, below `judge-runs`."""
+    judge_name = re.sub(r"[^A-Za-z0-9.]+", "-", judge.name).strip("-.")[:40]
+    digest = hashlib.sha256(line.encode()).hexdigest()[:8]
+    return RUNS / f"{rubric.name}-{judge_name}-{digest}"
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of everything that had a hand in a run."""
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        **{name: version(name) for name in _LIBRARIES},
+    }

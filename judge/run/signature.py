@@ -1,0 +1,50 @@
+"""One line that names everything that changes a number."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from importlib.metadata import version
+
+from judge.backends import Judge
+from judge.rubrics import Rubric
+from judge.studies import StudySet
+
+
+def signature(rubric: Rubric, judge: Judge, studies: StudySet, class_source: str) -> str:
+    """Return the signature of a run, such as `green:1|judge:lexicon-1+3fa9c1d2|...`.
+
+    Parts: the rubric and its version, the judge, the prompt and its digest, the section,
+    where the study class comes from, how many studies were left out of the join, a digest
+    of the studies that were judged, and the version of this program.
+    """
+    prompt = judge.prompt
+    parts = [
+        f"{rubric.name}:{rubric.version}",
+        f"judge:{judge.version}",
+        f"prompt:{prompt.name}@{prompt.version}+{prompt.digest}" if prompt else "prompt:none",
+        f"section:{studies.section}",
+        f"class:{class_source}",
+        f"omitted:{sum(studies.omitted.values())}",
+        f"studies:{len(studies)}+{studies_digest(studies)}",
+        f"version:{version('judge')}",
+    ]
+    return "|".join(part.replace("|", "/") for part in parts)
+
+
+def read_today(line: str, rubric: Rubric) -> str:
+    """Return the signature `line` with today's rubric and program, for answers read again."""
+    parts = line.split("|")
+    return "|".join(
+        [f"{rubric.name}:{rubric.version}", *parts[1:-1], f"version:{version('judge')}"]
+    )
+
+
+def studies_digest(studies: StudySet) -> str:
+    """Return eight hexadecimal digits over everything that is known of the studies, in order."""
+    digest = hashlib.sha256()
+    for study in studies:
+        texts = [study.study_id, study.reference, study.candidate, study.study_class]
+        row = json.dumps([texts, study.fields], sort_keys=True, default=str)
+        digest.update(row.encode() + b"\n")
+    return digest.hexdigest()[:8]

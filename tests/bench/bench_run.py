@@ -1,0 +1,59 @@
+"""`judge green` with the built-in judge over 1,000, 3,000 and 10,000 studies.
+
+Prints wall seconds, CPU seconds, peak memory and milliseconds a study; the last column
+stays level where time is linear in studies. Targets for 10,000 studies on two cores: 60 s
+and 500 MB.
+
+    python tests/bench/bench_run.py [--data FOLDER]
+"""
+
+from __future__ import annotations
+
+import argparse
+import itertools
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+
+
+def repeated(source: dict[str, object], n: int) -> dict[str, object]:
+    """The studies of `source` again and again under new ids until there are `n`."""
+    rounds = itertools.count()
+    endless = ((f"{key}-{r}", value) for r in rounds for key, value in source.items())
+    return dict(itertools.islice(endless, n))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--data", type=Path, default=ROOT.parent / "shared/data/iu_xray")
+    folder = parser.parse_args().data
+    preds_name = "preds_neighbour.json"
+    if not folder.is_dir():
+        folder, preds_name = ROOT / "examples", "preds.json"
+    refs = json.loads((folder / "refs.json").read_text("utf-8"))
+    preds = json.loads((folder / preds_name).read_text("utf-8"))
+    print(f"{'studies':>8} {'wall s':>8} {'cpu s':>8} {'peak MB':>8} {'ms a study':>11}")
+    for n in (1_000, 3_000, 10_000):
+        with tempfile.TemporaryDirectory() as work:
+            for name, source in (("refs.json", refs), ("preds.json", preds)):
+                (Path(work) / name).write_text(json.dumps(repeated(source, n)), "utf-8")
+            command = [sys.executable, "-m", "judge.cli", "green", "preds.json", "refs.json"]
+            began = time.perf_counter()
+            with subprocess.Popen(command, cwd=work, stdout=subprocess.DEVNULL) as child:
+                _, status, used = os.wait4(child.pid, 0)
+            wall = time.perf_counter() - began
+            if status:
+                sys.exit(f"the run over {n} studies failed")
+            cpu = used.ru_utime + used.ru_stime
+            peak = used.ru_maxrss / 1024
+            print(f"{n:>8} {wall:>8.2f} {cpu:>8.2f} {peak:>8.0f} {1000 * wall / n:>11.2f}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,120 @@
+"""Imports point one way, the middle is pure, and what installs is one package."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+# What each part may import, besides itself.
+PURE = ("types", "prompts", "rubrics", "stats", "report")
+ALLOWED = {
+    "types": set(),
+    "prompts": {"types"},
+    "rubrics": {"types", "prompts"},
+    "stats": {"types", "prompts", "rubrics"},
+    "report": {"types", "prompts", "rubrics", "stats"},
+    "studies": {"types"},
+    "cache": {"types"},
+    "backends": {"types", "prompts", "rubrics"},
+    "run": {*PURE, "studies", "cache", "backends"},
+    "cli": {*PURE, "studies", "cache", "backends", "run", "service"},
+    "service": {*PURE, "studies", "cache", "backends", "run"},
+}
+# Network, clock, environment, processes, chance, logging set-up.
+IMPURE = {
+    *("os", "sys", "time", "datetime", "socket", "ssl", "http", "urllib", "random", "secrets"),
+    *("subprocess", "threading", "asyncio", "multiprocessing", "logging", "tempfile"),
+    *("requests", "httpx", "aiohttp", "openai"),
+}
+
+
+def part_of(path: Path) -> str:
+    parts = path.relative_to(ROOT).parts
+    return Path(parts[1]).stem if parts[0] == "judge" else parts[0]
+
+
+def sources() -> list[Path]:
+    folders = ("judge", "prompts", "rubrics", "cache", "cli")
+    return sorted(
+        path
+        for folder in folders
+        for path in (ROOT / folder).rglob("*.py")
+        if path != ROOT / "judge" / "__init__.py"
+    )
+
+
+def imports(path: Path) -> list[str]:
+    """The dotted names that a file imports, wherever in the file."""
+    names = []
+    for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        if isinstance(node, ast.Import):
+            names += [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom):
+            assert node.level == 0, f"{path}: import from judge, not relatively"
+            module = node.module or ""
+            if module == "judge":
+                names += [f"judge.{alias.name}" for alias in node.names]
+            else:
+                names.append(module)
+    return names
+
+
+@pytest.mark.parametrize("path", sources(), ids=lambda path: str(path.relative_to(ROOT)))
+def test_imports_point_one_way(path: Path) -> None:
+    part = part_of(path)
+    used = {name.split(".")[1] for name in imports(path) if name.startswith("judge.")}
+    assert used - {part} <= ALLOWED[part]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sources() if part_of(path) in PURE],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_the_middle_is_pure(path: Path) -> None:
+    assert not {name.split(".")[0] for name in imports(path)} & IMPURE
+
+
+def test_every_part_is_known() -> None:
+    assert {part_of(path) for path in sources()} <= set(ALLOWED)
+
+
+def test_help_imports_nothing_heavy() -> None:
+    program = (
+        "import sys; from judge.cli import main\n"
+        "try: main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "heavy = {'pandas', 'numpy', 'pyarrow', 'rich', 'yaml', 'asyncio', 'openai', 'torch'}\n"
+        "print(sorted(heavy & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]"
+
+
+def test_no_file_grows_past_what_one_mind_holds() -> None:
+    long = {
+        str(path.relative_to(ROOT)): lines
+        for path in [*sources(), *(ROOT / "tests").rglob("*.py")]
+        if (lines := len(path.read_text("utf-8").splitlines())) > 400
+    }
+    assert not long
+
+
+def test_nothing_registers_at_the_top_of_site_packages() -> None:
+    # A user's own cache.py or cli.py must never be shadowed.
+    program = (
+        "from importlib.util import find_spec\n"
+        "print([n for n in ('cache', 'cli', 'prompts', 'rubrics') if find_spec(n)])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-I", "-c", program], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

@@ -1,0 +1,46 @@
+"""What the wheel holds."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FOLDERS = ("judge", "cache", "cli", "prompts", "rubrics")
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
+    """Build the wheel from a copy of the tree, as a user's pip would, and list its files."""
+    tree = tmp_path_factory.mktemp("tree")
+    for name in ("pyproject.toml", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree)
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+    subprocess.run(
+        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tree / "dist", tree],
+        check=True,
+        capture_output=True,
+    )
+    (path,) = (tree / "dist").glob("*.whl")
+    return zipfile.ZipFile(path).namelist()
+
+
+def test_every_source_and_data_file_is_in_the_wheel(wheel: list[str]) -> None:
+    expected = set()
+    for folder in FOLDERS:
+        target = "judge" if folder == "judge" else f"judge/{folder}"
+        for path in (ROOT / folder).rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                expected.add(f"{target}/{path.relative_to(ROOT / folder).as_posix()}")
+    packed = {name for name in wheel if ".dist-info/" not in name}
+    assert packed == expected
+
+
+def test_nothing_lands_beside_the_package(wheel: list[str]) -> None:
+    assert {name.split("/")[0].split("-")[0] for name in wheel} == {"judge"}
