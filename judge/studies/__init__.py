@@ -1,1 +1,17 @@
-"""Placeholder."""
+"""Reading studies: candidates and references from files or lists, joined by study id."""
+
+from judge.studies.columns import from_columns
+from judge.studies.names import FIELD_NAMES
+from judge.studies.pair import read_pair
+from judge.studies.sections import SECTIONS, Section
+from judge.studies.study_set import InputFile, StudySet
+
+__all__ = [
+    "FIELD_NAMES",
+    "SECTIONS",
+    "InputFile",
+    "Section",
+    "StudySet",
+    "from_columns",
+    "read_pair",
+]

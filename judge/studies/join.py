@@ -1,0 +1,144 @@
+"""Joining two files by study id: strictly, with everything that is wrong in one message."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+
+from judge.studies.table import Table
+from judge.types import JudgeError
+
+FIRST = 5
+"""How many ids a message shows."""
+
+ONLY_IN_PREDS = "only in PREDS"
+ONLY_IN_REFS = "only in REFS"
+NO_REFERENCE = "no reference section"
+NO_CANDIDATE = "no candidate text"
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """What keeps some studies from being joined.
+
+    `reason` names it among the omissions; None where leaving the studies out would not
+    mend it, because it isn't known which record is meant.
+    """
+
+    label: str
+    ids: tuple[str, ...]
+    reason: str | None = None
+
+    def __str__(self) -> str:
+        return f"{self.label}: {len(self.ids)} ({first_ids(self.ids)})"
+
+
+@dataclass(frozen=True, slots=True)
+class Joined:
+    """Rows that belong together, in the order of the references, and the ids that found no one."""
+
+    rows: tuple[tuple[int, int], ...]
+    problems: tuple[Problem, ...]
+
+
+def first_ids(ids: Sequence[str]) -> str:
+    """Return the first few ids, each cut to a readable length."""
+    shown = [text if len(text) <= 60 else text[:57] + "..." for text in ids[:FIRST]]
+    return ", ".join(shown) + (", ..." if len(ids) > FIRST else "")
+
+
+def alone(table: Table) -> Joined:
+    """Return a file that holds both sides, joined with itself."""
+    return Joined(tuple((row, row) for row in range(len(table))), _repeated(table))
+
+
+def join(preds: Table, refs: Table) -> Joined:
+    """Join two files by study id.
+
+    Ids join where their texts are equal and their types too, except that a CSV cell has
+    no type. Raises `JudgeError` where no study is in common.
+    """
+    rows_of_preds = {study_id: row for row, study_id in enumerate(preds.ids)}
+    known = set(refs.ids)
+    only_preds = tuple(study_id for study_id in preds.ids if study_id not in known)
+    only_refs = tuple(study_id for study_id in refs.ids if study_id not in rows_of_preds)
+    common = [
+        (rows_of_preds[study_id], row)
+        for row, study_id in enumerate(refs.ids)
+        if study_id in rows_of_preds
+    ]
+    if not common:
+        raise JudgeError(
+            f"no study in common: {preds.name} has {len(preds)} ids ({first_ids(preds.ids)}), "
+            f"{refs.name} has {len(refs)} ({first_ids(refs.ids)})" + _hint(only_preds, only_refs)
+        )
+    rows = tuple(pair for pair in common if _same_type(preds, refs, pair))
+    if not rows:
+        raise JudgeError(
+            f"no study in common: the ids differ by type only, {_types(preds, refs, common[0])}; "
+            "write them the same way in both files"
+        )
+    other_type = tuple(pair for pair in common if not _same_type(preds, refs, pair))
+    problems = [
+        *_repeated(preds),
+        *_repeated(refs),
+        Problem("ids that differ by type only", tuple(refs.ids[row] for _, row in other_type)),
+        Problem(f"only in {preds.name}", only_preds, ONLY_IN_PREDS),
+        Problem(f"only in {refs.name}", only_refs, ONLY_IN_REFS),
+    ]
+    return Joined(rows, tuple(problem for problem in problems if problem.ids))
+
+
+def settle(problems: Iterable[Problem], names: str, *, allow_missing: bool) -> dict[str, Problem]:
+    """Return the problems by reason where they may be omissions; raise `JudgeError` where not."""
+    found = [problem for problem in problems if problem.ids]
+    grave = [problem for problem in found if problem.reason is None]
+    if grave or (found and not allow_missing):
+        lines = "".join(f"\n  {problem}" for problem in found)
+        ways = ["mend the files"]
+        if len(grave) < len(found) and not allow_missing:
+            which = "these studies" if not grave else "studies on one side or without a text"
+            ways.append(f"leave {which} out, and have them counted, with --allow-missing")
+        raise JudgeError(f"the studies of {names} don't match:{lines}\n" + " or ".join(ways))
+    return {str(problem.reason): problem for problem in found}
+
+
+def _repeated(table: Table) -> tuple[Problem, ...]:
+    repeated = tuple(study_id for study_id, n in Counter(table.ids).items() if n > 1)
+    return (Problem(f"ids more than once in {table.name}", repeated),) if repeated else ()
+
+
+def _same_type(preds: Table, refs: Table, pair: tuple[int, int]) -> bool:
+    kinds = {preds.id_kinds[pair[0]], refs.id_kinds[pair[1]]}
+    return len(kinds - {"untyped"}) < 2
+
+
+def _types(preds: Table, refs: Table, pair: tuple[int, int]) -> str:
+    study_id = refs.ids[pair[1]]
+
+    def shown(table: Table, row: int) -> str:
+        if table.id_kinds[row] == "number":
+            return f"the number {study_id} in {table.name}"
+        return f'the text "{study_id}" in {table.name}'
+
+    return f"{shown(preds, pair[0])} and {shown(refs, pair[1])}"
+
+
+_LOOSER: tuple[tuple[str, Callable[[str], str]], ...] = (
+    ("spaces around them", str.strip),
+    ("upper and lower case", str.casefold),
+    ("leading zeros", lambda text: text.lstrip("0")),
+    ("all but letters and digits", lambda text: "".join(filter(str.isalnum, text.casefold()))),
+)
+
+
+def _hint(preds: Sequence[str], refs: Sequence[str]) -> str:
+    """Return what would make ids match that don't, if anything simple would."""
+    for what, loosen in _LOOSER:
+        loosened = {loosen(study_id): study_id for study_id in preds}
+        for study_id in refs:
+            other = loosened.get(loosen(study_id))
+            if other is not None:
+                return f"; without {what}, {other!r} and {study_id!r} would match"
+    return ""

@@ -1,0 +1,80 @@
+"""The studies of a run, in columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from judge.studies.sections import Section
+from judge.types import Study
+
+
+@dataclass(frozen=True, slots=True)
+class InputFile:
+    """A file that was read: its path as given, its role, and what identifies its content.
+
+    `role` is `preds`, `refs` or `both`; `sha256` is of the bytes as they lie in the file,
+    before decompression; `n_records` counts the file's records, joined or not.
+    """
+
+    path: str
+    role: str
+    sha256: str
+    n_records: int
+
+
+@dataclass(frozen=True, slots=True)
+class StudySet:
+    """Studies as parallel columns, in the order of the references.
+
+    `full_references` are the whole reference reports where the input has more than the
+    section, else the section. A study class that isn't known is None; `class_inferred`
+    marks one that was inferred, and `class_field` names the field that gave the others.
+    `omitted` counts the studies that were left out, per reason, and `omitted_ids` has the
+    first few of them. `notes` say what was odd about the input.
+    """
+
+    study_ids: tuple[str, ...]
+    references: tuple[str, ...]
+    candidates: tuple[str, ...]
+    study_classes: tuple[str | None, ...]
+    class_inferred: tuple[bool, ...]
+    full_references: tuple[str, ...]
+    section: Section
+    fields: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    class_field: str | None = None
+    omitted: Mapping[str, int] = field(default_factory=dict)
+    omitted_ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    inputs: tuple[InputFile, ...] = ()
+    notes: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        columns = (
+            self.references,
+            self.candidates,
+            self.study_classes,
+            self.class_inferred,
+            self.full_references,
+            *self.fields.values(),
+        )
+        if any(len(column) != len(self) for column in columns):
+            raise ValueError("the columns of a StudySet differ in length")
+        if len(set(self.study_ids)) != len(self):
+            raise ValueError("the study ids of a StudySet are not unique")
+
+    def __len__(self) -> int:
+        return len(self.study_ids)
+
+    def __iter__(self) -> Iterator[Study]:
+        return map(self.study, range(len(self)))
+
+    def study(self, row: int) -> Study:
+        """Return the study in a row, counted from 0."""
+        return Study(
+            study_id=self.study_ids[row],
+            reference=self.references[row],
+            candidate=self.candidates[row],
+            study_class=self.study_classes[row],
+            class_inferred=self.class_inferred[row],
+            fields={name: column[row] for name, column in self.fields.items()},
+        )

@@ -1,0 +1,188 @@
+"""Which fields hold the reports, and what text of them is judged."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+
+from judge.studies.names import TEXT_ROLES, listed, matching
+from judge.studies.sections import Section, split_report
+from judge.studies.table import Table
+from judge.types import JudgeError
+
+CANDIDATE_ROLES = (("candidate",), ("candidate, failing these",))
+"""The roles that a field of candidates can have: groups of equals, the likelier first."""
+
+_ANY_REPORT = ("whole report, failing these",)
+REFERENCE_ROLES = (("whole report", "reference"), _ANY_REPORT)
+"""The roles that a field of whole reference reports can have, likewise."""
+
+_REPORT_ROLES = (("whole report",), _ANY_REPORT)
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFields:
+    """The names of the fields that hold a side's reports, None where there is no such field."""
+
+    findings: str | None = None
+    impression: str | None = None
+    whole: str | None = None
+
+    def __bool__(self) -> bool:
+        return bool(self.names)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The fields there are."""
+        return tuple(filter(None, (self.findings, self.impression, self.whole)))
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """What a file says of one study's report: None where it says nothing, "" where it is empty."""
+
+    findings: str | None
+    impression: str | None
+    whole: str | None
+
+    def text(self, section: Section) -> str | None:
+        """Return the section; a whole report is put together from its sections if need be."""
+        if section != "report":
+            return self.findings if section == "findings" else self.impression
+        if self.whole:
+            return self.whole
+        parts = [("Findings", self.findings), ("Impression", self.impression)]
+        joined = " ".join(f"{heading}: {text}" for heading, text in parts if text)
+        nothing = None if (self.whole, self.findings, self.impression) == (None,) * 3 else ""
+        return joined or nothing
+
+
+class Cut(StrEnum):
+    """How a candidate was cut to a section, as it is said in the notes."""
+
+    PREAMBLE = "candidates without a findings heading, cut at their first heading"
+    ABSENT = "candidates with headings but none for the section, judged as empty"
+
+
+def reference_fields(table: Table) -> ReportFields:
+    """Find the fields that hold whole reference reports or their sections."""
+    return _report_fields(table, REFERENCE_ROLES)
+
+
+def candidate_report_fields(table: Table) -> ReportFields:
+    """Find the same for candidates: a field called a reference isn't one."""
+    return _report_fields(table, _REPORT_ROLES)
+
+
+def candidate_field(table: Table) -> str | None:
+    """Find the field that holds the candidates."""
+    return _pick(table, CANDIDATE_ROLES)
+
+
+def is_report_field(name: str, column: list[object]) -> bool:
+    """Whether a field holds report text, used or not, and so isn't kept beside the study."""
+    return any(matching([name], role) for role in TEXT_ROLES) and (
+        any(isinstance(value, str) for value in column) or all(value is None for value in column)
+    )
+
+
+def read_reports(table: Table, fields: ReportFields) -> list[Report]:
+    """Read each study's report; a section without a field of its own is split off the whole."""
+    reports = []
+    for row in range(len(table)):
+        findings = _text(table, fields.findings, row)
+        impression = _text(table, fields.impression, row)
+        whole = _text(table, fields.whole, row)
+        if whole and not (findings and impression):
+            split = split_report(whole)
+            findings = findings or _first(split.findings, findings)
+            impression = impression or _first(split.impression, impression)
+        reports.append(Report(findings, impression, whole))
+    return reports
+
+
+def candidates_from_field(
+    table: Table, field: str, section: Section
+) -> list[tuple[str | None, Cut | None]]:
+    """Read each study's candidate, cut to the section where it has headings.
+
+    None where the file has no value: an empty text is an empty candidate.
+    """
+    return [_cut(_text(table, field, row), section) for row in range(len(table))]
+
+
+def candidates_from_reports(
+    table: Table, fields: ReportFields, section: Section
+) -> list[tuple[str | None, Cut | None]]:
+    """Read each study's candidate where the file holds it as sections or as a report."""
+    found: list[tuple[str | None, Cut | None]] = []
+    for row, report in enumerate(read_reports(table, fields)):
+        text = report.text(section)
+        whole = _text(table, fields.whole, row)
+        found.append((text, None) if text or whole is None else _cut(whole, section))
+    return found
+
+
+def _cut(text: str | None, section: Section) -> tuple[str | None, Cut | None]:
+    """Cut a candidate to the section; one without headings is the section."""
+    if not text or section == "report":
+        return text, None
+    split = split_report(text)
+    if split.findings is None and split.impression is None:
+        return text, None
+    wanted = split.findings if section == "findings" else split.impression
+    if wanted is not None:
+        return wanted, None
+    if section == "findings" and split.preamble:
+        return split.preamble, Cut.PREAMBLE
+    return "", Cut.ABSENT
+
+
+def _first(text: str | None, otherwise: str | None) -> str | None:
+    return otherwise if text is None else text
+
+
+def _report_fields(table: Table, whole: tuple[tuple[str, ...], ...]) -> ReportFields:
+    return ReportFields(
+        _pick(table, (("findings",),)), _pick(table, (("impression",),)), _pick(table, whole)
+    )
+
+
+def _pick(table: Table, groups: tuple[tuple[str, ...], ...]) -> str | None:
+    """Return the field for the first group of roles that has one.
+
+    Raises `JudgeError` where it has two whose texts differ.
+    """
+    for roles in groups:
+        fields = [name for role in roles for name in matching(table.columns, role)]
+        found = [name for name in fields if _has_text(table.columns, name)] or [
+            name for name in fields if all(value is None for value in table.columns[name])
+        ]
+        differing = [n for n in found[1:] if table.columns[n] != table.columns[found[0]]]
+        if differing:
+            raise JudgeError(
+                f"{table.name} has more than one field that could be the {roles[0]}, and they "
+                f"differ: {listed([found[0], *differing])}; rename those that are not meant"
+            )
+        if found:
+            return found[0]
+    return None
+
+
+def _has_text(columns: Mapping[str, list[object]], name: str) -> bool:
+    return any(isinstance(value, str) for value in columns[name])
+
+
+def _text(table: Table, field: str | None, row: int) -> str | None:
+    """Return a text with line feeds for line ends and no space around it."""
+    value = None if field is None else table.columns[field][row]
+    if value is None:
+        return None
+    if not isinstance(value, str):
+        kind = type(value).__name__
+        raise JudgeError(
+            f"{table.name}: {field!r} of study {table.ids[row]!r} is not a text but a {kind}: "
+            f"{str(value)[:40]}"
+        )
+    return value.replace("\r\n", "\n").replace("\r", "\n").strip()

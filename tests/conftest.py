@@ -1,0 +1,51 @@
+"""What the tests share."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from judge.cli import main
+
+ROOT = Path(__file__).parents[1]
+SHARED = ROOT.parent / "shared" / "data" / "iu_xray"
+EXAMPLES = ROOT / "examples"
+
+Invoke = Callable[..., Result]
+
+
+@pytest.fixture
+def shared() -> Path:
+    """The folder of real reports, which is not part of the project."""
+    if not SHARED.is_dir():
+        pytest.skip("the shared real reports are not here")
+    return SHARED
+
+
+@pytest.fixture
+def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
+    """Run the command line in an empty folder: `invoke("green", preds, refs)`."""
+    monkeypatch.chdir(tmp_path)
+
+    def call(*args: object, stdin: str | bytes | None = None) -> Result:
+        return CliRunner().invoke(main, list(map(str, args)), input=stdin)
+
+    return call
+
+
+@pytest.fixture
+def example_run(invoke: Invoke, tmp_path: Path) -> Path:
+    """A run of the built-in judge over the example studies."""
+    out = tmp_path / "example-run"
+    done = invoke("green", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", out)
+    assert done.exit_code == 0, done.stderr
+    return out
+
+
+def write_json(path: Path, data: object) -> Path:
+    path.write_text(json.dumps(data), "utf-8")
+    return path
