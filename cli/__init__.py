@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import sys
 
 import click
 
@@ -49,7 +48,3 @@ def main() -> None:
 
         judge green preds.json refs.json
     """
-
-
-if __name__ == "__main__":
-    sys.exit(main())

@@ -77,7 +77,7 @@ def command_for(rubric: Rubric) -> click.Command:
             preds, refs, section=section, class_field=class_field, allow_missing=allow_missing
         )
         if judge_name is None:
-            note(f"No --judge given: using lexicon, the {judge.note}.")
+            note(f"No --judge given: using lexicon, {judge.note}.")
         arguments = {
             name: value
             for name, value in click.get_current_context().params.items()

@@ -104,8 +104,9 @@ def print_tables(tables: Iterable[Table]) -> None:
     """Print tables one below the other."""
     from judge.report.formats import as_rich
 
+    out = console()
     for table in tables:
-        console().print(as_rich(table))
+        out.print(as_rich(table, out.width))
 
 
 def print_lines(lines: Iterable[Line]) -> None:

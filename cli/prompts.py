@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import click
 
-from judge import prompts
-
 
 @click.group("prompts")
 def command() -> None:
@@ -15,6 +13,8 @@ def command() -> None:
 @command.command("list")
 def list_() -> None:
     """List the prompts that come with the program."""
+    from judge import prompts
+
     for name in prompts.names():
         prompt = prompts.load(name)
         click.echo(
@@ -26,5 +26,7 @@ def list_() -> None:
 @click.argument("name")
 def show(name: str) -> None:
     """Show the turns of prompt NAME (or of a file) around two placeholder reports."""
+    from judge import prompts
+
     for message in prompts.load(name).messages("(the reference report)", "(the candidate report)"):
         click.echo(f"--- {message.role} ---\n{message.content}\n")

@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from support import EXAMPLES, SHARED, Invoke
 
 from judge.cli import main
-
-ROOT = Path(__file__).parents[1]
-SHARED = ROOT.parent / "shared" / "data" / "iu_xray"
-EXAMPLES = ROOT / "examples"
-
-Invoke = Callable[..., Result]
 
 
 @pytest.fixture
@@ -44,8 +37,3 @@ def example_run(invoke: Invoke, tmp_path: Path) -> Path:
     done = invoke("green", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", out)
     assert done.exit_code == 0, done.stderr
     return out
-
-
-def write_json(path: Path, data: object) -> Path:
-    path.write_text(json.dumps(data), "utf-8")
-    return path

@@ -36,6 +36,8 @@ IMPURE = {
 
 def part_of(path: Path) -> str:
     parts = path.relative_to(ROOT).parts
+    if parts == ("judge", "__main__.py"):
+        return "cli"
     return Path(parts[1]).stem if parts[0] == "judge" else parts[0]
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import EXAMPLES, Invoke, write_json
+from support import EXAMPLES, Invoke, write_json
 
 from judge import rubrics
 
@@ -39,7 +39,7 @@ def test_the_table_shows_everything(invoke: Invoke) -> None:
     assert done.exit_code == 0
     for needed in (
         r"rubric +GREEN",
-        r"judge +lexicon \(built-in rule-based baseline",
+        r"judge +lexicon \(the built-in rule-based baseline",
         r"section +findings",
         r"studies +15",
         r"scored +15",
@@ -270,7 +270,7 @@ def test_standard_input(invoke: Invoke) -> None:
 def test_a_terminal_of_any_width_gets_lines_that_fit(tmp_path: Path, columns: str) -> None:
     """A real terminal: every line of a table fits its width; none is lost when piped."""
     master, slave = pty.openpty()
-    command = [sys.executable, "-m", "judge.cli", "green", str(PREDS), str(REFS)]
+    command = [sys.executable, "-m", "judge", "green", str(PREDS), str(REFS)]
     env = {**os.environ, "COLUMNS": columns, "TERM": "xterm"}
     with subprocess.Popen(
         command, cwd=tmp_path, stdout=slave, stderr=subprocess.DEVNULL, env=env
@@ -294,7 +294,7 @@ def test_a_terminal_of_any_width_gets_lines_that_fit(tmp_path: Path, columns: st
 
 
 def test_no_colour_and_no_lost_cell_when_piped(tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "judge.cli", "green", str(PREDS), str(REFS)]
+    command = [sys.executable, "-m", "judge", "green", str(PREDS), str(REFS)]
     env = {**os.environ, "COLUMNS": "40"}
     done = subprocess.run(
         command, cwd=tmp_path, capture_output=True, text=True, check=True, env=env
@@ -305,7 +305,7 @@ def test_no_colour_and_no_lost_cell_when_piped(tmp_path: Path) -> None:
 
 
 def test_a_closed_pipe_is_no_crash(tmp_path: Path) -> None:
-    command = f"{sys.executable} -m judge.cli green {PREDS} {REFS} --format json | head -1"
+    command = f"{sys.executable} -m judge green {PREDS} {REFS} --format json | head -1"
     done = subprocess.run(
         ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from conftest import EXAMPLES
+from support import EXAMPLES
 
 from judge import JudgeError, annotate, backends, rubrics
 from judge.run.engine import Judged, judge_all, read

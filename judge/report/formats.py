@@ -15,7 +15,8 @@ from judge.rubrics import Rubric
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-FORMATS = ("table", "json", "csv", "md")
+# Characters between two columns.
+_GAP = 3
 
 
 def as_json(data: object) -> str:
@@ -47,8 +48,12 @@ def as_csv(summary: Mapping[str, Any], rubric: Rubric) -> str:
     return text.getvalue().rstrip("\n")
 
 
-def as_rich(table: Table) -> RenderableType:
-    """Return a table for a terminal, with text that is never read as markup."""
+def as_rich(table: Table, width: int) -> RenderableType:
+    """Return a table for a terminal of `width` characters, its text never read as markup.
+
+    On a narrow terminal a cell takes more lines; its words stay whole for as long as
+    there is room for the longest of each column.
+    """
     from rich import box
     from rich.table import Table as RichTable
     from rich.text import Text
@@ -56,9 +61,15 @@ def as_rich(table: Table) -> RenderableType:
     drawn = RichTable(
         title=Text(table.title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD
     )
-    for at, name in enumerate(table.head):
+    columns = list(zip(table.head, *table.rows, strict=True))
+    longest = [max(map(len, " ".join(cells).split()), default=0) for cells in columns]
+    fits = sum(longest) + _GAP * len(longest) <= width
+    for at, (name, least) in enumerate(zip(table.head, longest, strict=True)):
         drawn.add_column(
-            Text(name), justify="left" if at < table.n_left else "right", overflow="fold"
+            Text(name),
+            justify="left" if at < table.n_left else "right",
+            overflow="fold",
+            min_width=least if fits else None,
         )
     for row in table.rows:
         drawn.add_row(*map(Text, row))

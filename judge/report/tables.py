@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from judge.report.words import NOTHING, fraction, group_value, mean, number, rate
+from judge.report.words import NOTHING, group_value, mean, number, rate
 from judge.rubrics import Rubric
 
 
@@ -63,7 +63,7 @@ def rates_table(summary: Mapping[str, Any], rubric: Rubric) -> Table:
     inferred = " (inferred)" if summary["n_class_inferred"] else ""
     head = [name + (inferred if name == "study_class" else "") for name in by]
     head += ["studies", "scored", *(score.label for score in rubric.scores)]
-    head += ["no significant error", "rate [95%]", "no actionable error", "rate [95%]"]
+    head += ["no significant error", "no actionable error"]
     rows = [
         (*(group_value(row[name]) for name in by), *_rate_cells(row, rubric))
         for row in summary["rates"]
@@ -77,7 +77,7 @@ def _rate_cells(row: Mapping[str, Any], rubric: Rubric) -> list[str]:
     return [
         *(str(row["n_studies"]), str(row["n_scored"])),
         *(mean(row["scores"][score.name]) for score in rubric.scores),
-        *(fraction(significant), rate(significant), fraction(actionable), rate(actionable)),
+        *(rate(significant), rate(actionable)),
     ]
 
 

@@ -25,16 +25,16 @@ def percent(value: float | None) -> str:
     return NOTHING if value is None else f"{100 * value:.1f}%"
 
 
-def fraction(value: Mapping[str, Any] | None) -> str:
-    """Return a rate's numerator and denominator, `201/283`."""
-    return NOTHING if value is None else f"{value['k']}/{value['n']}"
-
-
 def rate(value: Mapping[str, Any] | None) -> str:
-    """Return a rate with its interval, `71.0% [65.5, 76.0]`."""
-    if value is None or value["rate"] is None:
+    """Return a rate with numerator, denominator and interval, `201/283 71.0% [65.5, 76.0]`."""
+    if value is None:
         return NOTHING
-    return f"{percent(value['rate'])} [{100 * value['low']:.1f}, {100 * value['high']:.1f}]"
+    counts = f"{value['k']}/{value['n']}"
+    if value["rate"] is None:
+        return f"{counts} {NOTHING}"
+    return (
+        f"{counts} {percent(value['rate'])} [{100 * value['low']:.1f}, {100 * value['high']:.1f}]"
+    )
 
 
 def group_value(value: object) -> str:

@@ -23,7 +23,7 @@ def seconds(command: list[str]) -> float:
 
 def main() -> None:
     bare = [sys.executable, "-c", "import click"]
-    ours = [sys.executable, "-m", "judge.cli", "--help"]
+    ours = [sys.executable, "-m", "judge", "--help"]
     pairs = [(seconds(bare), seconds(ours)) for _ in range(RUNS)]
     bare_median = statistics.median(pair[0] for pair in pairs)
     ours_median = statistics.median(pair[1] for pair in pairs)

@@ -43,7 +43,7 @@ def main() -> None:
         with tempfile.TemporaryDirectory() as work:
             for name, source in (("refs.json", refs), ("preds.json", preds)):
                 (Path(work) / name).write_text(json.dumps(repeated(source, n)), "utf-8")
-            command = [sys.executable, "-m", "judge.cli", "green", "preds.json", "refs.json"]
+            command = [sys.executable, "-m", "judge", "green", "preds.json", "refs.json"]
             began = time.perf_counter()
             with subprocess.Popen(command, cwd=work, stdout=subprocess.DEVNULL) as child:
                 _, status, used = os.wait4(child.pid, 0)

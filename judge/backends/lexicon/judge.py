@@ -8,7 +8,7 @@ from judge.backends import lexicon
 from judge.rubrics import Rubric
 from judge.types import Completion, CompletionRequest, Message, Study
 
-NOTE = "built-in rule-based baseline, not a GREEN or FineRadScore model: do not report as such"
+NOTE = "the built-in rule-based baseline: never report its numbers as a model's"
 
 
 class LexiconJudge:
