@@ -1,1 +1,11 @@
-"""The built-in judge."""
+"""The built-in judge's rules: findings, negation, sides, severity and change, as data and code.
+
+A baseline for when no model is at hand, never to be reported as GREEN or FineRadScore.
+"""
+
+from judge.backends.lexicon.classes import study_class
+from judge.backends.lexicon.compare import compare
+from judge.backends.lexicon.data import Lexicon, load
+from judge.backends.lexicon.sentences import sentences
+
+__all__ = ["Lexicon", "compare", "load", "sentences", "study_class"]

@@ -1,0 +1,132 @@
+"""Splits a report into sentences, each with its place in the text.
+
+A report is not prose: it has numbered lists, bullets, "2.2 cm", "Dr. ___", headings in
+mid-line, and lines broken in mid-sentence at a fixed width.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from itertools import pairwise
+
+HEADINGS_SKIPPED = (
+    "indication|indications|history|clinical history|clinical indication|clinical information"
+    "|clinical data|comparison|comparisons|technique|exam|examination|procedure|views"
+    "|reason for exam|reason for examination|type of exam|type of examination"
+    "|recommendation|recommendations|notification"
+)
+"""Headings whose text says nothing of what this study shows."""
+
+HEADINGS_READ = (
+    "findings|finding|impression|impressions|conclusion|conclusions|findings and impression"
+    "|findings/impression|wet read|opinion|summary|interpretation|result|results"
+)
+
+_HEADING = re.compile(rf"(?<![\w/])(?:{HEADINGS_SKIPPED}|{HEADINGS_READ})[ \t]{{0,3}}:", re.I)
+_SKIPPED = re.compile(rf"\s*(?:{HEADINGS_SKIPPED})[ \t]{{0,3}}:", re.I)
+_READ = re.compile(rf"\s*(?:{HEADINGS_READ})[ \t]{{0,3}}:", re.I)
+_STOP = re.compile(r"[.!?]+(?=[\s\"')\]]|$|[A-Z][a-z])|\n")
+_ITEM = re.compile(r"[ \t]*(?:[-*\u2022\u2023\u25aa\u2013\u2014]|\d{1,2}[.)])[ \t]")
+_NUMBER_ONLY = re.compile(r"\s*\d{1,2}\Z")
+_LAST_WORD = re.compile(r"[^\W_](?:[^\s,;:()]{0,11})\Z")
+
+_TITLES = frozenset({"dr", "drs", "mr", "mrs", "ms", "vs", "approx", "fig", "prof"})
+"""Abbreviations that a sentence does not end with."""
+
+_LATIN = frozenset({"a.m", "p.m", "e.g", "i.e", "etc", "cf", "ca", "q.d", "b.i.d"})
+"""Abbreviations that a sentence may end with: what follows decides."""
+
+_OPEN_ENDED = re.compile(
+    r"(?:an?|and|are|as|at|be|by|for|from|has|have|in|is|nor?|not|of|on|or|the|there|to"
+    r"|was|were|with|without)\Z",
+    re.I,
+)
+"""Words that no sentence ends with."""
+
+_WRAPPED = 40
+"""A line shorter than this, in characters, was not broken by a word wrap."""
+
+
+def sentences(text: str) -> list[tuple[int, int]]:
+    """Return the character spans of the sentences of `text`, in order, without overlap.
+
+    A span holds neither leading nor trailing white space and at least one letter or digit.
+    The number of a list item belongs to its sentence; a heading starts a new one.
+    """
+    newlines = [match.start() for match in re.finditer("\n", text)]
+    width = _line_width(newlines, len(text))
+    cuts = [(match.end(), match.start()) for match in _STOP.finditer(text)]
+    heads = {match.start() for match in _HEADING.finditer(text)}
+    spans: list[tuple[int, int]] = []
+    start = 0
+    for end, at in sorted({*cuts, *((head, head) for head in heads)}):
+        if end <= start:
+            continue
+        if end == at:
+            ends = True
+        elif text[at] == "\n":
+            ends = _line_ends(text, at, newlines, width)
+        else:
+            ends = _stop_ends(text, start, at)
+        if ends:
+            _append(spans, text, start, end)
+            start = end
+    _append(spans, text, start, len(text))
+    return spans
+
+
+def skips(sentence: str) -> bool | None:
+    """Return whether `sentence` opens a section that is not read; None where it opens none."""
+    if _SKIPPED.match(sentence):
+        return True
+    return False if _READ.match(sentence) else None
+
+
+def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
+    piece = text[start:end]
+    if any(map(str.isalnum, piece)):
+        left = start + len(piece) - len(piece.lstrip())
+        spans.append((left, left + len(piece.strip())))
+
+
+def _line_width(newlines: list[int], length: int) -> int:
+    edges = [-1, *newlines, length]
+    return max(after - before - 1 for before, after in pairwise(edges))
+
+
+def _stop_ends(text: str, start: int, at: int) -> bool:
+    """Return whether the full stop at `at` ends the sentence that began at `start`."""
+    if text[at] != ".":
+        return True
+    before = text[max(start, at - 14) : at]
+    if at - start < 14 and _NUMBER_ONLY.match(before):
+        return False
+    word = _LAST_WORD.search(before)
+    last = word.group().lower() if word else ""
+    if last in _TITLES or (len(last) == 1 and last.isalpha()):
+        return False
+    if last in _LATIN:
+        following = text[at + 1 : at + 4].lstrip()
+        return following[:1].isupper() and not following[1:2].isupper()
+    return True
+
+
+def _line_ends(text: str, at: int, newlines: list[int], width: int) -> bool:
+    """Return whether the line break at `at` ends a sentence, rather than wraps one."""
+    index = bisect_right(newlines, at)
+    before = newlines[index - 2] + 1 if index >= 2 else 0
+    after = newlines[index] if index < len(newlines) else len(text)
+    upcoming = text[at + 1 : min(after, at + 80)]
+    if not upcoming.strip() or _ITEM.match(upcoming) or _HEADING.match(upcoming.lstrip()):
+        return True
+    tail = text[max(before, at - 40) : at].rstrip()
+    words = tail.split()
+    if not words or tail[-1] in ",(-/" or _OPEN_ENDED.match(words[-1]):
+        return not words
+    first = upcoming.split()[0]
+    if first[0].islower():
+        return False
+    length = at - before
+    # A wrapped line ends where the next word no longer fitted.
+    return length < _WRAPPED or length + 1 + len(first) <= width

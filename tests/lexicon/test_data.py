@@ -1,0 +1,91 @@
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from judge.backends.lexicon import compare, load
+from judge.backends.lexicon import data as data_module
+from judge.types import JudgeError
+
+DEFAULT = Path(data_module.__file__).with_name("lexicon.yaml")
+TEXT = DEFAULT.read_text(encoding="utf-8")
+
+
+def write(folder, text):
+    path = folder / "own.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_version_names_the_data_and_changes_with_them(tmp_path):
+    version = load().version
+    assert re.fullmatch(r"lexicon-1\+[0-9a-f]{8}", version)
+    assert load(write(tmp_path, TEXT)).version == version
+    changed = tmp_path / "changed.yaml"
+    changed.write_text(TEXT + "\n# a remark\n", encoding="utf-8")
+    assert load(changed).version != version
+
+
+def test_default_is_read_once():
+    assert load() is load()
+
+
+def test_severities_tell_an_emergency_from_an_incidental_finding():
+    findings = load().findings
+    assert findings["tension_pneumothorax"].severity == 4
+    assert findings["pneumothorax"].severity == 3
+    assert findings["granuloma"].severity == 1
+    assert findings["degenerative_spine"].severity == 1
+
+
+def test_a_reader_can_add_a_word(tmp_path):
+    added = TEXT.replace('words: ["cardiomegaly|', 'words: ["bovinheart|cardiomegaly|')
+    assert added != TEXT
+    lexicon = load(write(tmp_path, added))
+    assert not compare("Bovinheart.", "Cardiomegaly.", lexicon).discrepancies
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "told"),
+    [
+        ("\nname:", "\nnames:", "unknown names"),
+        ("sides:\n", "places_x:\n", "unknown places_x"),
+        ("cardiomegaly:\n    {severity: 2", "cardiomegaly:\n    {severity: 7", "cardiomegaly"),
+        ("cardiomegaly:\n    {severity: 2", "cardiomegaly:\n    {severity: true", "severity True"),
+        ("area: heart, sided", "area: hearts, sided", "'hearts' is not defined"),
+        ("kind_of: [opacity]", "kind_of: [opacities]", "'opacities' is not defined"),
+        ("atrium: [enlarged", "atria: [enlarged", "'atria' is not defined"),
+        ("{aorta: [calcified]}", "{aorta: [tortuous]}", "keep one of the two"),
+        ("where: bone", "where: bones", "where 'bones'"),
+        ("level: minimal", "level: tiny", "level 'tiny'"),
+        ('"cardiomegaly|', '"cardiomegaly||', "empty choice"),
+        ('words: ["cardiomegaly', 'words: ["heart?", "cardiomegaly', "may be empty"),
+        ("borderline: [0, ", 'borderline: ["0", ', "severity: borderline"),
+        ("  left: [", "  middle: [", "unknown middle"),
+        ("name: lexicon", "name: [lexicon", "not YAML"),
+    ],
+)
+def test_a_bad_entry_is_named_with_its_file(tmp_path, old, new, told):
+    assert old in TEXT
+    path = write(tmp_path, TEXT.replace(old, new, 1))
+    with pytest.raises(JudgeError) as caught:
+        load(path)
+    assert told in str(caught.value)
+    assert str(path) in str(caught.value)
+
+
+def test_a_missing_file_and_an_empty_one(tmp_path):
+    with pytest.raises(JudgeError, match="cannot be read"):
+        load(tmp_path / "nowhere.yaml")
+    with pytest.raises(JudgeError, match="not a table"):
+        load(write(tmp_path, ""))
+
+
+def test_rules_need_nothing_heavy():
+    code = (
+        "import sys, judge.backends.lexicon.compare, judge.backends.lexicon.classes\n"
+        "assert not {'pandas', 'numpy', 'pyarrow'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
