@@ -1,0 +1,186 @@
+"""From a raw answer to its sections: which of the headings belong to the answer.
+
+An answer may come with more than itself: chat tokens, a fence, a line of thought, an echo
+of the prompt and its template. Sections whose counts are placeholders are no answer; of
+what is left the last answer counts.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from itertools import zip_longest
+from typing import NamedTuple
+
+from judge.rubrics.green.counts import read_count
+from judge.rubrics.green.layout import (
+    BODY_PLACEHOLDER,
+    END,
+    EXPLANATION,
+    HEADING,
+    INSIGNIFICANT,
+    LEVELS,
+    MATCHED,
+    PLACEHOLDER,
+    SIGNIFICANT,
+    TEMPLATE_LINE,
+    TOKEN,
+    Reason,
+    unparsed,
+)
+
+_END_TOKENS = frozenset(
+    {
+        "</s>",
+        "<end_of_turn>",
+        "<|end|>",
+        "<|end_of_text|>",
+        "<|endoftext|>",
+        "<|eom_id|>",
+        "<|eos|>",
+        "<|eot_id|>",
+        "<|im_end|>",
+    }
+)
+
+
+class Section(NamedTuple):
+    """One section: its kind, its heading's style and place, and its body.
+
+    `closed` says that something proves the body whole: a further heading, an end token, or
+    the judge's word that it had finished.
+    """
+
+    kind: str
+    bracketed: bool
+    start: int
+    body: str
+    closed: bool
+
+    @property
+    def lines(self) -> list[str]:
+        r"""The body's lines; each ends in `\n` except a last one that may have been cut."""
+        lines = [line + "\n" for line in self.body.split("\n")]
+        lines[-1] = lines[-1][:-1]
+        return lines
+
+
+Answer = dict[str, Section]
+"""The sections of one answer by kind, each at most once."""
+
+
+def clean(text: str, *, complete: bool) -> tuple[str, bool]:
+    """Return `text` without chat tokens, fence and line of thought, and whether it is complete.
+
+    A closing fence at the very end proves it complete as the judge's own word does. Raises
+    `UnparsedError` for a line of thought that never ends and where nothing is left.
+    """
+    text = text.lstrip("\ufeff")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "</think>" in text:
+        text = text.rpartition("</think>")[2]
+    elif text.lstrip().startswith("<think>"):
+        raise unparsed(Reason.TRUNCATED, "the line of thought does not end")
+    if "<" in text or "[/" in text or "[INST]" in text:
+        text = TOKEN.sub(_token, text)
+    rest = text.rstrip()
+    if rest.endswith("\n```"):
+        text, complete = rest[:-3], True
+    if not text.strip().strip(END + "\n"):
+        raise unparsed(Reason.EMPTY, "the judge said nothing")
+    return (text + "\n" if complete else text), complete
+
+
+def _token(match: re.Match[str]) -> str:
+    return f"\n{END}\n" if match[0].lower() in _END_TOKENS else "\n"
+
+
+def split(text: str, *, complete: bool) -> list[Section]:
+    """Return the sections of `text` in order, without a template's where there are several."""
+    headings = _headings(text)
+    sections = []
+    for match, following in zip_longest(headings, headings[1:]):
+        if match["name"] is not None:
+            end = following.start() if following else None
+            bracketed = match["bracket"] is not None
+            body, closed = text[match.end() : end], complete or end is not None
+            sections.append(Section(_kind(match["name"]), bracketed, match.start(), body, closed))
+    if len({section.kind for section in sections}) == len(sections) and _one_style(sections):
+        return sections
+    return [section for section in sections if not _is_template(section.kind, section.body)]
+
+
+def _one_style(sections: list[Section]) -> bool:
+    return len({section.bracketed for section in sections}) < 2
+
+
+def _headings(text: str) -> list[re.Match[str]]:
+    """Return the headings that count.
+
+    Once a section with a bracketed heading has begun, a line like "Matched findings: ..."
+    is a line of it, unless all such sections so far are a template's.
+    """
+    found = list(HEADING.finditer(text))
+    in_brackets = [match for match in found if match["name"] is None or match["bracket"]]
+    if not in_brackets or len(in_brackets) == len(found):
+        return found
+    ends = dict(zip(in_brackets, [*in_brackets[1:], None], strict=True))
+    kept = []
+    answering = False
+    for match in found:
+        if match in ends:
+            following, name = ends[match], match["name"]
+            body = text[match.end() : following.start() if following else None]
+            answering = answering or (name is not None and not _is_template(_kind(name), body))
+        elif answering:
+            continue
+        kept.append(match)
+    return kept
+
+
+@lru_cache(maxsize=256)
+def _kind(name: str) -> str:
+    name = name.lower()
+    if name.startswith("e"):
+        return EXPLANATION
+    if name.startswith("m"):
+        return MATCHED
+    return INSIGNIFICANT if re.search(r"insig|non-?sig|not\s", name) else SIGNIFICANT
+
+
+def _is_template(kind: str, body: str) -> bool:
+    if BODY_PLACEHOLDER.fullmatch(body):
+        return read_count(body.strip() + "\n") is None
+    if kind == EXPLANATION:
+        return False
+    if kind == MATCHED:
+        return _is_placeholder(body.lstrip().partition("\n")[0])
+    for line in TEMPLATE_LINE.finditer(body):
+        if _is_placeholder(body[line.end() :].partition("\n")[0]):
+            return True
+    return False
+
+
+def _is_placeholder(slot: str) -> bool:
+    return PLACEHOLDER.match(slot) is not None and read_count(slot + "\n") is None
+
+
+def answers(sections: list[Section]) -> list[Answer]:
+    """Return the answers that `sections` make up, in order.
+
+    A new one begins where a kind comes again or the headings change their style.
+    """
+    found: list[Answer] = []
+    style = None
+    for section in sections:
+        if not found or section.kind in found[-1] or section.bracketed != style:
+            found.append({})
+            style = section.bracketed
+        found[-1][section.kind] = section
+    return found
+
+
+def missing(answer: Answer) -> list[str]:
+    """Return the kinds that count and that `answer` lacks."""
+    return [kind for kind in (*LEVELS, MATCHED) if kind not in answer]
