@@ -85,12 +85,31 @@ class CompletionRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens of one request, as the server counted them.
+
+    `cached_tokens` of the prompt's came from the provider's own cache.
+    """
+
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Completion:
-    """A judge's raw answer. `finish_reason` is `stop` when the judge ended by itself."""
+    """A judge's raw answer.
+
+    `finish_reason` is `stop` when the judge ended by itself, `length` when it was cut,
+    `refusal` when the model marked its answer as one. `model` is as the server resolved
+    it, `created` the time of the answer (ISO 8601, UTC).
+    """
 
     text: str
     finish_reason: str
     model: str
+    usage: Usage | None = None
+    created: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,81 @@
+"""The files of a cache, and what is said when they fail."""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import diskcache
+
+from judge.types import JudgeError
+
+DATABASE = "cache.db"
+FILES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm")
+
+_FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
+_CLOSED = {errno.EROFS, errno.EACCES, errno.EPERM}
+_PRIMARY = 0xFF
+
+
+def regular(file: Path) -> None:
+    """Raise where a file of the database at `file` is a link or no file, or where it is empty.
+
+    Raises OSError or `sqlite3.DatabaseError`, as the database itself would.
+    """
+    for name in FILES:
+        beside = file.with_name(name)
+        try:
+            status = beside.lstat()
+        except FileNotFoundError:
+            continue
+        if not stat.S_ISREG(status.st_mode):
+            raise OSError(f"{name} is a link or no plain file")
+    if file.stat().st_size == 0:
+        # A new database is never seen at this size (see `_prepare`): something cut it off.
+        raise sqlite3.DatabaseError(f"{file.name} is empty")
+
+
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn a failure of the disk or the database into a `JudgeError` that says what to do."""
+    try:
+        yield
+    except (OSError, sqlite3.Error, diskcache.Timeout) as error:
+        first: BaseException = error
+        while isinstance(first.__context__, sqlite3.Error):
+            # A failed ROLLBACK hides what had failed before it.
+            first = first.__context__
+        if isinstance(first, OSError):
+            why = first.strerror or str(first)
+        else:
+            why = str(first) or "another process holds it"
+        raise JudgeError(
+            f"the cache in {path} cannot be used ({' '.join(why.split())}); {_advice(first, path)}"
+        ) from error
+
+
+def _advice(error: BaseException, path: Path) -> str:
+    number = error.errno if isinstance(error, OSError) else None
+    code = getattr(error, "sqlite_errorcode", 0) & _PRIMARY
+    if number in _FULL or code in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
+        return (
+            "make room on its disk, or choose another place with --cache; "
+            "what was kept before is still there"
+        )
+    if number is not None or code in (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN):
+        return "make it a folder of yours that can be written, or choose another with --cache"
+    if isinstance(error, OSError):
+        return "choose another folder with --cache"
+    if isinstance(error, diskcache.Timeout) or code in (
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_LOCKED,
+    ):
+        return "wait until the other process has ended, or choose another place with --cache"
+    return (
+        f"`judge cache export FILE --cache {path}` saves what is readable; then move the folder "
+        f"away and `judge cache import FILE` takes it into a new one"
+    )

@@ -1,0 +1,72 @@
+"""Under what a completion is kept: a versioned hash of everything that decides it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from judge.types import CompletionRequest, JudgeError, Message
+
+VERSION = "v1"
+"""A contract: a key of this version is derived in this way for ever."""
+
+
+def canonical(request: CompletionRequest, attempt: int = 0) -> dict[str, Any]:
+    """Return what is hashed, as JSON objects: the request, and the how manyth time of asking.
+
+    Nothing else enters: no study id, no address, no time. The whole number 1 and the
+    fraction 1.0 are one value.
+    """
+    return {
+        "endpoint": request.endpoint,
+        "model": request.model,
+        "messages": [[message.role, message.content] for message in request.messages],
+        "sampling": _plain(request.sampling),
+        "schema": _plain(request.schema),
+        "attempt": attempt,
+    }
+
+
+def key(request: CompletionRequest, attempt: int = 0) -> str:
+    """Return the key of the `attempt`-th answer to `request`.
+
+    Raises `JudgeError` where a number of the request is infinite or no number at all.
+    """
+    return key_of(canonical(request, attempt))
+
+
+def key_of(record: Mapping[str, Any]) -> str:
+    """Return the key of a canonical request."""
+    try:
+        text = json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    except ValueError as error:
+        raise JudgeError(
+            f"the request to {record['model']} holds a number that cannot be sent ({error}): "
+            "look at the sampling parameters and the schema"
+        ) from error
+    return f"{VERSION}-{hashlib.sha256(text.encode('ascii')).hexdigest()}"
+
+
+def request_of(record: Mapping[str, Any]) -> tuple[CompletionRequest, int]:
+    """Return the request and the attempt that `canonical` made `record` from."""
+    request = CompletionRequest(
+        endpoint=record["endpoint"],
+        model=record["model"],
+        messages=tuple(Message(role, content) for role, content in record["messages"]),
+        sampling=record["sampling"],
+        schema=record["schema"],
+    )
+    return request, record["attempt"]
+
+
+def _plain(value: object) -> Any:  # noqa: ANN401 - JSON is any of a few types
+    """Return `value` as JSON's own types, a whole fraction as a whole number."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(item) for name, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    return value

@@ -1,0 +1,218 @@
+"""Completions on disk: never evicted, never expired, never unpickled."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import tempfile
+from collections.abc import Iterable
+from contextlib import AbstractContextManager, closing, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import diskcache
+from diskcache.core import DEFAULT_SETTINGS, METADATA, MODE_RAW
+
+from judge.cache.entry import Entry, UnreadableError, decode, encode
+from judge.cache.files import DATABASE, FILES, explained, regular
+from judge.cache.keys import canonical, key_of
+from judge.types import Completion, CompletionRequest
+
+# What the library would otherwise read from the file itself, where anyone may have put it.
+_SETTINGS: dict[str, Any] = {
+    **DEFAULT_SETTINGS,
+    "eviction_policy": "none",
+    "cull_limit": 0,
+    "size_limit": 2**62,
+    "statistics": 0,
+    "tag_index": 0,
+    # A mapped file that another process cuts short would end this one with a signal.
+    "sqlite_mmap_size": 0,
+}
+_OBJECTS = {
+    *(("table", "Cache"), ("table", "Settings")),
+    *(("trigger", f"Settings_count_{event}") for event in ("insert", "delete")),
+    *(("trigger", f"Settings_size_{event}") for event in ("insert", "update", "delete")),
+}
+_BUSY_SECONDS = 60.0
+# What a folder must have room for when it is opened: a few hundred answers.
+_ROOM_BYTES = 2**22
+_NEW = ".new-"
+
+
+class _TextDisk(diskcache.Disk):  # type: ignore[misc]
+    """Keys are text, values JSON text, both in the database. Nothing else in a row is touched.
+
+    Values are stored as bytes: damaged ones are then an unreadable entry, where text that is
+    not UTF-8 would be an error of the database.
+    """
+
+    def put(self, key: object) -> tuple[object, bool]:
+        if not isinstance(key, str):
+            raise TypeError("a key is text")
+        return key, True
+
+    def get(self, key: object, raw: object) -> object:
+        raise NotImplementedError("keys are never read through the library")
+
+    def store(
+        self, value: object, *_how: object, **_named: object
+    ) -> tuple[int, int, None, sqlite3.Binary]:
+        if not isinstance(value, bytes):
+            raise TypeError("a value is bytes")
+        return len(value), MODE_RAW, None, sqlite3.Binary(value)
+
+    def fetch(self, mode: object, filename: object, value: object, *_how: object) -> bytes:
+        plain = mode == MODE_RAW and filename is None and isinstance(value, bytes)
+        return value if plain else b""  # type: ignore[return-value]
+
+    def remove(self, file_path: object) -> None:
+        """Leave alone the file that a row names: no row of ours names one."""
+
+
+class CompletionCache(AbstractContextManager["CompletionCache"]):
+    """The folder in which answers are kept. Several processes may share it.
+
+    Opening it writes, so that a full, read-only or damaged cache is known before anything
+    is asked. Raises `JudgeError` there, and wherever the disk fails later. `timeout` is how
+    many seconds another process may hold the database. A kill of the process loses nothing
+    that `put` has kept; a power cut may lose the last moments.
+    """
+
+    def __init__(self, path: Path, *, timeout: float = _BUSY_SECONDS) -> None:
+        # A link may stand in for the folder; the library would read a `~` or `$` its own way.
+        self.path = path.resolve()
+        self.unreadable = 0
+        with explained(self.path):
+            if os.path.expandvars(self.path) != str(self.path):
+                raise OSError("a name with a $ in it")
+            _prepare(self.path)
+            _check(self.path / DATABASE, timeout)
+            self._cache = diskcache.Cache(
+                str(self.path), timeout=timeout, disk=_TextDisk, **_SETTINGS
+            )
+
+    def get(self, request: CompletionRequest, attempt: int = 0) -> Completion | None:
+        """Return the kept answer; None where there is none.
+
+        An entry that cannot be read counts as none, and in `unreadable`.
+        """
+        entry = self._read(key_of(canonical(request, attempt)))
+        return entry.completion if entry else None
+
+    def put(self, request: CompletionRequest, completion: Completion, attempt: int = 0) -> None:
+        """Keep an answer. When this returns it is on disk."""
+        record = canonical(request, attempt)
+        self._write(key_of(record), encode(record, completion))
+
+    def add(self, entry: Entry) -> bool:
+        """Keep an entry from elsewhere; returns False where there is a readable one already."""
+        if self._read(entry.key) is not None:
+            return False
+        self._write(entry.key, encode(entry.request, entry.completion))
+        return True
+
+    def remove(self, rows: Iterable[int]) -> int:
+        """Erase the entries in these rows, whatever they hold; returns how many there were."""
+        with explained(self.path), closing(_connect(self.path / DATABASE, _BUSY_SECONDS)) as data:
+            # What is pruned must not linger in the file's free pages or in the log.
+            data.execute("PRAGMA secure_delete = ON").fetchall()
+            data.execute("BEGIN IMMEDIATE")
+            delete = "DELETE FROM Cache WHERE rowid = ?"
+            removed = sum(data.execute(delete, (row,)).rowcount for row in rows)
+            data.execute("COMMIT")
+            data.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
+        return removed
+
+    def __len__(self) -> int:
+        with explained(self.path):
+            return len(self._cache)
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._cache.close()
+
+    def _read(self, name: str) -> Entry | None:
+        with explained(self.path):
+            try:
+                value = self._cache.get(name)
+            except sqlite3.OperationalError as error:
+                if getattr(error, "sqlite_errorcode", None) is not None:
+                    raise
+                # Not the database's complaint but Python's, about text that is not UTF-8.
+                value = b""
+        if value is None:
+            return None
+        try:
+            return decode(0, name, value, 0.0)
+        except UnreadableError:
+            self.unreadable += 1
+            return None
+
+    def _write(self, name: str, value: bytes) -> None:
+        with explained(self.path):
+            try:
+                # Not with `retry`: it would try for ever on a disk that has gone read-only.
+                self._cache.set(name, value)
+            except diskcache.Timeout:
+                self._cache.close()
+                # The library keeps the cause to itself; a write of our own says it.
+                _check(self.path / DATABASE, timeout=1.0)
+                raise
+            except sqlite3.Error:
+                # Whatever state its transaction is in, the next write begins afresh.
+                self._cache.close()
+                raise
+
+
+def _prepare(folder: Path) -> None:
+    """Make the folder and an empty database in it where they are missing; keep others out."""
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    names = [file.name for file in folder.iterdir() if not file.name.startswith(_NEW)]
+    # A folder that holds other things too is the user's own affair; the database is 0600.
+    if set(names) <= set(FILES) and folder.stat().st_mode & 0o077:
+        with suppress(PermissionError):
+            folder.chmod(0o700)
+    with tempfile.TemporaryFile(dir=folder) as probe:
+        probe.write(bytes(_ROOM_BYTES))
+        probe.flush()
+        os.fsync(probe.fileno())
+    if DATABASE not in names:
+        # Made aside and put in place at once: nobody ever meets half a database.
+        with tempfile.TemporaryDirectory(prefix=_NEW, dir=folder) as new:
+            diskcache.Cache(new, disk=_TextDisk, **_SETTINGS).close()
+            (Path(new) / DATABASE).chmod(0o600)
+            with suppress(FileExistsError):
+                (folder / DATABASE).hardlink_to(Path(new) / DATABASE)
+
+
+def _check(file: Path, timeout: float) -> None:
+    """Raise where the database is damaged, not ours or not writable; undo what was planted."""
+    regular(file)
+    with closing(_connect(file, timeout)) as data:
+        ((found,),) = data.execute("PRAGMA quick_check(1)").fetchall()
+        if found != "ok":
+            raise sqlite3.DatabaseError(found)
+        objects = set(data.execute("SELECT type, name FROM sqlite_master WHERE type != 'index'"))
+        if objects != _OBJECTS:
+            strange = ", ".join(sorted(f"{kind} {name}" for kind, name in objects ^ _OBJECTS))
+            raise sqlite3.DatabaseError(f"not a database of this program: {strange}")
+        names = {name for (name,) in data.execute("SELECT key FROM Settings")}
+        if unknown := names - set(_SETTINGS) - set(METADATA):
+            raise sqlite3.DatabaseError(f"unknown settings {', '.join(sorted(map(str, unknown)))}")
+        data.execute("BEGIN IMMEDIATE")
+        data.executemany("REPLACE INTO Settings VALUES (?, ?)", _SETTINGS.items())
+        data.execute("UPDATE Settings SET value = (SELECT count(*) FROM Cache) WHERE key = 'count'")
+        data.execute("UPDATE Cache SET expire_time = NULL WHERE expire_time IS NOT NULL")
+        data.execute("COMMIT")
+
+
+def _connect(file: Path, timeout: float) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{file.as_uri()}?mode=rw", uri=True, timeout=timeout, isolation_level=None
+    )

@@ -1,0 +1,52 @@
+"""What the tests of the cache share; programs of their own process import it too."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+from judge.cache import CompletionCache
+from judge.cache.contents import Contents
+from judge.cache.entry import Entry
+from judge.cache.files import DATABASE
+from judge.types import Completion, CompletionRequest, Message, Usage
+
+ANSWER = Completion("text", "stop", "m-1", Usage(10, 5, 2), "2026-01-01T00:00:00+00:00")
+
+
+def request(text: str = "question", **change: object) -> CompletionRequest:
+    parts: dict[str, object] = {
+        "endpoint": "chat",
+        "model": "m",
+        "messages": (Message("system", "s"), Message("user", text)),
+        "sampling": {"temperature": 0, "max_tokens": 9},
+    }
+    return CompletionRequest(**(parts | change))  # type: ignore[arg-type]
+
+
+def fill(path: Path, n: int = 20) -> None:
+    with CompletionCache(path) as cache:
+        for at in range(n):
+            cache.put(request(f"question {at}"), ANSWER)
+
+
+def database(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(path / DATABASE, isolation_level=None)
+
+
+def sound(path: Path) -> dict[str, Completion]:
+    """The readable entries by key."""
+    return {found.key: found.completion for found in Contents(path) if isinstance(found, Entry)}
+
+
+def start(program: str, *arguments: object) -> subprocess.Popen[str]:
+    """Run a program that may import this module."""
+    return subprocess.Popen(
+        [sys.executable, "-c", program, *map(str, arguments)],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parent)},
+        stdout=subprocess.PIPE,
+        text=True,
+    )

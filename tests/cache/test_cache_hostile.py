@@ -1,0 +1,241 @@
+"""Whatever was planted in a cache, nothing of it runs, is followed, or takes effect."""
+
+from __future__ import annotations
+
+import json
+import os
+import pickle
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from cachehelp import ANSWER, database, fill, request, sound
+from diskcache.core import DEFAULT_SETTINGS
+from support import Invoke
+
+from judge.cache import CompletionCache, key
+from judge.types import Completion, JudgeError
+
+NAME = key(request("question 1"))
+
+
+class Bomb:
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return os.mkdir, ("exploded",)
+
+
+PLANTED = {
+    "value": ("UPDATE Cache SET mode = 4, value = :bomb WHERE key = :key", ""),
+    "key": ("UPDATE Cache SET raw = 0, key = :bomb WHERE key = :key", ""),
+    "file": ("UPDATE Cache SET mode = 4, filename = :file, value = NULL WHERE key = :key", "b.val"),
+    "elsewhere": (
+        "UPDATE Cache SET mode = 3, filename = :file, value = NULL WHERE key = :key",
+        "../outside.val",
+    ),
+    "whole path": (
+        "UPDATE Cache SET mode = 2, filename = :file, value = NULL WHERE key = :key",
+        "/etc/hostname",
+    ),
+    "text": ("UPDATE Cache SET value = CAST(x'fffe' AS TEXT) WHERE key = :key", ""),
+    "blob key": ("UPDATE Cache SET key = CAST(key AS BLOB) WHERE key = :key", ""),
+}
+
+
+@pytest.mark.parametrize("how", PLANTED)
+def test_a_planted_row_is_not_run_not_followed_and_can_be_removed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, invoke: Invoke, how: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    path = tmp_path / "c"
+    fill(path, 3)
+    bomb = pickle.dumps(Bomb())
+    outside = tmp_path / "outside.val"
+    outside.write_bytes(bomb)
+    (path / "b.val").write_bytes(bomb)
+    change, file = PLANTED[how]
+    with closing(database(path)) as planted:
+        planted.execute(change, {"bomb": bomb, "key": NAME, "file": file})
+    with CompletionCache(path) as cache:
+        assert cache.get(request("question 1")) is None
+        assert cache.get(request("question 2")) == ANSWER
+        assert cache.unreadable == (0 if "key" in how else 1)
+    verified = invoke("cache", "verify", "--cache", path)
+    assert verified.exit_code == 1
+    assert "2 entries are sound, 1 are not" in verified.stdout
+    assert invoke("cache", "info", "--cache", path).exit_code == 0
+    exported = invoke("cache", "export", "out.jsonl", "--cache", path)
+    assert exported.exit_code == 1
+    assert "2 entries written, 1 could not be read" in exported.stderr
+    pruned = invoke("cache", "prune", "--unreadable", "--yes", "--cache", path)
+    assert "1 entries removed" in pruned.stderr
+    assert invoke("cache", "verify", "--cache", path).exit_code == 0
+    assert outside.read_bytes() == (path / "b.val").read_bytes() == bomb
+    assert not (tmp_path / "exploded").exists()
+
+
+def test_an_unreadable_entry_gives_way_and_its_file_is_left_alone(tmp_path: Path) -> None:
+    path, outside = tmp_path / "a" / "c", tmp_path / "outside"
+    fill(path, 2)
+    outside.write_text("precious")
+    with closing(database(path)) as planted:
+        planted.execute(
+            "UPDATE Cache SET mode = 3, filename = '../../outside', value = NULL WHERE key = ?",
+            (NAME,),
+        )
+    with CompletionCache(path) as cache:
+        cache.put(request("question 1"), ANSWER)
+        assert cache.get(request("question 1")) == ANSWER
+    assert outside.read_text() == "precious"
+
+
+def _changed(**parts: object) -> str:
+    """The value of an entry in which some parts are others."""
+    asked = request("question 1")
+    entry: dict[str, object] = {
+        "endpoint": asked.endpoint,
+        "model": asked.model,
+        "messages": [[m.role, m.content] for m in asked.messages],
+        "sampling": dict(asked.sampling),
+        "schema": None,
+        "attempt": 0,
+    }
+    answer = {"text": "t", "finish_reason": "stop", "model": "m", "usage": None, "created": None}
+    usage = parts.pop("usage", None)
+    answer |= {name: parts.pop(name) for name in tuple(parts) if name in answer and name != "model"}
+    return json.dumps({"request": entry | parts, "completion": answer | {"usage": usage}})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        "",
+        "[" * 100_000,
+        "null",
+        "{}",
+        '{"request": {}, "completion": {}}',
+        _changed(messages="question"),
+        _changed(messages=[["user", "another"]]),
+        _changed(sampling={"temperature": float("nan")}),
+        _changed(sampling={"temperature": 1e999}),
+        _changed(sampling=None),
+        _changed(attempt=1),
+        _changed(more=1),
+        _changed(model=["m"]),
+        _changed(text=5),
+        _changed(finish_reason=None),
+        _changed(created=5),
+        _changed(usage={"prompt_tokens": "7", "completion_tokens": 1}),
+        _changed(usage={"tokens": 7}),
+    ],
+)
+def test_a_value_that_is_no_entry_counts_as_none(
+    tmp_path: Path, invoke: Invoke, value: str
+) -> None:
+    path = tmp_path / "c"
+    fill(path, 3)
+    with closing(database(path)) as planted:
+        planted.execute("UPDATE Cache SET value = ? WHERE key = ?", (value.encode(), NAME))
+    with CompletionCache(path) as cache:
+        assert cache.get(request("question 1")) is None
+        assert cache.unreadable == 1
+    assert "2 entries are sound, 1 are not" in invoke("cache", "verify", "--cache", path).stdout
+    assert invoke("cache", "info", "--cache", path).exit_code == 0
+
+
+def test_the_value_that_those_change_is_an_entry(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    fill(path, 3)
+    with closing(database(path)) as planted:
+        planted.execute("UPDATE Cache SET value = ? WHERE key = ?", (_changed().encode(), NAME))
+    with CompletionCache(path) as cache:
+        assert cache.get(request("question 1")) == Completion("t", "stop", "m")
+
+
+def test_the_answer_to_one_request_is_not_given_to_another(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    fill(path, 3)
+    with closing(database(path)) as planted:
+        planted.execute(
+            "UPDATE Cache SET value = (SELECT value FROM Cache WHERE key = ?) WHERE key = ?",
+            (key(request("question 2")), NAME),
+        )
+    with CompletionCache(path) as cache:
+        assert cache.get(request("question 1")) is None
+
+
+def test_nothing_is_evicted_and_planted_settings_have_no_effect(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    fill(path)
+    with closing(database(path)) as planted:
+        for name, value in (
+            ("eviction_policy", "least-recently-stored"),
+            ("size_limit", 1),
+            ("cull_limit", 100),
+            ("disk_min_file_size", 0),
+            ("statistics", 1),
+            ("tag_index", 1),
+            ("sqlite_mmap_size", 2**26),
+            ("sqlite_journal_mode", "off"),
+            ("sqlite_synchronous", 0),
+            ("sqlite_cache_size", "1; DROP TABLE Cache"),
+            ("count", 1),
+        ):
+            planted.execute("UPDATE Settings SET value = ? WHERE key = ?", (value, name))
+        planted.execute("UPDATE Cache SET expire_time = 1.0, tag = x'80049500'")
+    with CompletionCache(path) as cache:
+        for at in range(20, 60):
+            cache.put(request(f"question {at}"), ANSWER)
+        assert len(cache) == 60
+        assert all(cache.get(request(f"question {at}")) == ANSWER for at in range(60))
+        assert len(cache) == 60
+    with closing(database(path)) as seen:
+        settings = dict(seen.execute("SELECT key, value FROM Settings"))
+        assert seen.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert set(settings) == {*DEFAULT_SETTINGS, "count", "size", "hits", "misses"}
+    chosen = {name: settings[name] for name in ("eviction_policy", "cull_limit", "size_limit")}
+    assert chosen == {"eviction_policy": "none", "cull_limit": 0, "size_limit": 2**62}
+    assert settings["sqlite_mmap_size"] == settings["statistics"] == settings["tag_index"] == 0
+    assert {file.name for file in path.iterdir()} <= {"cache.db", "cache.db-wal", "cache.db-shm"}
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        ("INSERT INTO Settings VALUES ('sqlite_writable_schema', 1)", "sqlite_writable_schema"),
+        ("INSERT INTO Settings VALUES ('disk_compress_level', 1)", "disk_compress_level"),
+        ("INSERT INTO Settings VALUES ('_local', 1)", "_local"),
+        (
+            "CREATE TRIGGER Gone AFTER INSERT ON Cache BEGIN DELETE FROM Cache; END",
+            "trigger Gone",
+        ),
+        ("DROP TABLE Cache", "table Cache"),
+    ],
+)
+def test_a_database_that_is_not_as_we_make_it_is_refused(
+    tmp_path: Path, statement: str, said: str
+) -> None:
+    fill(tmp_path / "c", 1)
+    with closing(database(tmp_path / "c")) as planted:
+        planted.execute(statement)
+    with pytest.raises(JudgeError, match=said):
+        CompletionCache(tmp_path / "c")
+
+
+@pytest.mark.parametrize("name", ["cache.db", "cache.db-wal", "cache.db-shm"])
+def test_a_link_in_place_of_a_file_is_refused(tmp_path: Path, name: str, invoke: Invoke) -> None:
+    fill(tmp_path / "c", 1)
+    fill(tmp_path / "other", 1)
+    (tmp_path / "c" / name).unlink(missing_ok=True)
+    (tmp_path / "c" / name).symlink_to(tmp_path / "other" / "cache.db")
+    before = (tmp_path / "other" / "cache.db").read_bytes()
+    with pytest.raises(JudgeError, match=f"{name} is a link"):
+        CompletionCache(tmp_path / "c")
+    assert invoke("cache", "verify", "--cache", tmp_path / "c").exit_code == 2
+    assert (tmp_path / "other" / "cache.db").read_bytes() == before
+
+
+def test_a_link_in_place_of_the_folder_is_followed(tmp_path: Path) -> None:
+    (tmp_path / "big disk").mkdir()
+    (tmp_path / "c").symlink_to(tmp_path / "big disk")
+    fill(tmp_path / "c", 2)
+    assert len(sound(tmp_path / "big disk")) == 2
