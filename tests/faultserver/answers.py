@@ -1,0 +1,91 @@
+"""Right answers that a test knows, and wrong ones in which nothing is right."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from judge.types import Annotation, Category, Error
+
+Annotate = Callable[[str, int], Annotation]
+Render = Callable[[Annotation], str]
+
+_LEVELS = ("significant", "insignificant")
+_FINDINGS = (
+    *("pleural effusion", "pneumothorax", "consolidation", "cardiomegaly", "atelectasis"),
+    *("pulmonary edema", "rib fracture", "hilar prominence", "interstitial opacity"),
+)
+_SIDES = ("left", "right", "bilateral")
+_SIZES = ("small", "moderate", "large", "trace")
+_ERRORS = {
+    Category.FALSE_FINDING: "{size} {side} {finding} that the reference does not have",
+    Category.MISSING_FINDING: "{size} {side} {finding} is left out",
+    Category.WRONG_LOCATION: "{finding} is {side} in the reference",
+    Category.WRONG_SEVERITY: "{side} {finding} is {size} in the reference",
+    Category.FALSE_COMPARISON: "{side} {finding} called new without a prior",
+    Category.OMITTED_COMPARISON: "{side} {finding} has grown since the prior",
+}
+
+REFUSAL = "I am sorry, but I cannot assist with assessing these reports."
+"""What a judge that refuses says."""
+
+MALFORMED = (
+    "The candidate agrees with the reference in most respects. Overall it is a fair report.",
+    "| aspect | verdict |\n|---|---|\n| effusion | agrees |\n| heart size | differs |",
+    "Verdict: acceptable, with some differences in the lung bases",
+    '{"verdict": "acceptable", "quality": "fair"}',
+)
+"""Answers that are in no rubric's format."""
+
+
+def annotation_for(key: str, seed: int = 0) -> Annotation:
+    """Return the annotation, in the manner of GREEN, that is right for the study `key`.
+
+    0 to 4 significant and 0 to 3 insignificant errors in the order of level and category,
+    0 to 7 matched findings; `stated` has the thirteen counts. The explanation names the
+    study, so that one study's answer cannot pass for another's.
+    """
+    rng = random.Random(f"{seed}/{key}")
+    errors = tuple(
+        Error((category,), level, _ERRORS[category].format(**_words(rng)))
+        for level, most in zip(_LEVELS, (4, 3), strict=True)
+        for category in sorted(rng.choices(tuple(Category), k=rng.randint(0, most)))
+    )
+    stated = {f"{level}_{category.value}": 0 for level in _LEVELS for category in Category}
+    for error in errors:
+        stated[f"{error.level}_{error.categories[0].value}"] += 1
+    matched = tuple("no {side} {finding}".format(**_words(rng)) for _ in range(rng.randint(0, 7)))
+    return Annotation(
+        errors=errors,
+        matched=matched,
+        explanation=f"This is about {key}. The candidate was held against the reference.",
+        stated={**stated, "matched": len(matched)},
+    )
+
+
+def _words(rng: random.Random) -> dict[str, str]:
+    return {
+        "finding": rng.choice(_FINDINGS),
+        "side": rng.choice(_SIDES),
+        "size": rng.choice(_SIZES),
+    }
+
+
+class Answers:
+    """The right answer for each study, written once."""
+
+    def __init__(self, annotate: Annotate, render: Render) -> None:
+        self._annotate = annotate
+        self._render = render
+        self._texts: dict[tuple[str, int], str] = {}
+
+    def annotation(self, key: str, seed: int) -> Annotation:
+        """Return what the judge finds in the study `key`."""
+        return self._annotate(key, seed)
+
+    def text(self, key: str, seed: int) -> str:
+        """Return the judge's answer about the study `key`."""
+        text = self._texts.get((key, seed))
+        if text is None:
+            text = self._texts[key, seed] = self._render(self._annotate(key, seed))
+        return text

@@ -1,0 +1,37 @@
+"""Right answers are known: a rubric reads them back, and reads none of the wrong ones."""
+
+from __future__ import annotations
+
+import pytest
+from faultserver import annotation_for
+from faultserver.answers import MALFORMED, REFUSAL, Answers
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge import rubrics
+from judge.types import Study, UnparsedError
+
+STUDY = Study("1", "", "")
+
+
+@given(st.integers(0, 99999), st.integers())
+def test_green_reads_the_answer_back(number: int, seed: int) -> None:
+    green = rubrics.load("green")
+    key = f"study-{number}"
+    text = Answers(annotation_for, green.render).text(key, seed)
+    assert green.parse(text, STUDY, complete=True) == annotation_for(key, seed)
+
+
+def test_answers_differ_between_studies_and_seeds() -> None:
+    assert (
+        len({repr(annotation_for(f"study-{n}", seed)) for n in range(50) for seed in (1, 2)}) == 100
+    )
+    counts = {tuple(annotation_for(f"study-{n}").stated.values()) for n in range(50)}
+    assert len(counts) > 40
+
+
+@pytest.mark.parametrize("rubric", rubrics.names())
+@pytest.mark.parametrize("text", [*MALFORMED, REFUSAL, ""])
+def test_no_rubric_reads_a_wrong_answer(rubric: str, text: str) -> None:
+    with pytest.raises(UnparsedError):
+        rubrics.load(rubric).parse(text, STUDY, complete=True)
