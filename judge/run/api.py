@@ -3,20 +3,26 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
 
 from judge import backends, rubrics
+from judge.cache import CompletionCache, place
+from judge.run.asking import Effort
 from judge.run.classes import with_classes
-from judge.run.engine import Judged, judge_all
+from judge.run.engine import Judged
+from judge.run.judging import Watch, judge_set
 from judge.run.signature import signature
 from judge.stats.table import TableBuilder
 from judge.studies import StudySet, from_columns
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 _REPORTS = ("reference", "candidate")
 
@@ -30,6 +36,12 @@ def annotate(
     study_ids: Sequence[object] | None = None,
     study_classes: Sequence[str | None] | None = None,
     fields: Mapping[str, Sequence[object]] | None = None,
+    prompt: str | None = None,
+    base_url: str | None = None,
+    timeout: float = backends.TIMEOUT,
+    max_tokens: int = backends.MAX_TOKENS,
+    cache: str | Path | None = None,
+    effort: Effort | None = None,
 ) -> pd.DataFrame:
     """Judge candidate reports against their references.
 
@@ -42,7 +54,8 @@ def annotate(
     rubric
         A rubric's name, such as "green".
     judge
-        Who answers, such as "lexicon", the built-in baseline.
+        Who answers: "lexicon", the built-in baseline, or a model behind an
+        OpenAI-compatible server, such as "gpt-4o"; its key comes from the environment.
     study_ids
         n distinct ids; "0", "1", ... by default.
     study_classes
@@ -50,6 +63,14 @@ def annotate(
         in `class_inferred`.
     fields
         Further columns of n values each (site, dataset, patient, ...).
+    prompt, base_url, timeout, max_tokens
+        For a model behind a server: the wording of the question (a name or a path), where
+        the server is, the seconds to wait for one answer, the tokens that bound it.
+    cache
+        The folder where such a model's answers are kept; by default `JUDGE_CACHE`, else the
+        platform's cache folder. What is there is not asked for again.
+    effort
+        How many requests at a time and how hard to try, a `judge.run.asking.Effort`.
 
     Returns
     -------
@@ -62,11 +83,14 @@ def annotate(
     Raises
     ------
     JudgeError
-        For an unknown rubric or judge, lengths that differ, ids that repeat, and columns
-        that are missing.
+        For an unknown rubric or judge, lengths that differ, ids that repeat, columns that
+        are missing, a key that is not set or refused, and a cache that cannot be used.
+    RunStoppedError
+        When it is interrupted or `effort.max_cost` is reached; the answers so far are in
+        the cache.
 
     """
-    if hasattr(references, "columns"):
+    if isinstance(references, pd.DataFrame):
         if not (
             candidates is None and study_ids is None and study_classes is None and fields is None
         ):
@@ -83,7 +107,11 @@ def annotate(
             fields=fields,
         )
     chosen = rubrics.load(rubric)
-    answering = backends.load(judge, chosen)
+    settings = backends.Settings(
+        prompt, base_url, timeout, max_tokens, os.environ, lambda text: print(text, file=sys.stderr)
+    )
+    answering = backends.load(judge, chosen, settings)
+    effort = effort or Effort()
     studies, class_source = with_classes(given)
     table = TableBuilder(chosen, studies.fields)
     answers: dict[int, str | None] = {}
@@ -92,13 +120,21 @@ def annotate(
         table.add(judged.study, judged.outcome, judged.counts)
         answers[judged.at] = judged.completion.text if judged.completion else None
 
-    _outside_any_loop(lambda: asyncio.run(judge_all(studies, answering, chosen, keep)))
+    def work() -> None:
+        with ExitStack() as stack:
+            kept = None
+            if not answering.is_free:
+                folder = place(Path(cache) if cache else None, os.environ)
+                kept = stack.enter_context(CompletionCache(folder))
+            judge_set(studies, chosen, answering, keep, cache=kept, effort=effort, watch=Watch())
+
+    _outside_any_loop(work)
     # Studies may have ended in any order; `answers` remembers which.
     frame = table.build()
     frame["answer"] = list(answers.values())
     frame.index = list(answers)
     frame = frame.sort_index().reset_index(drop=True)
-    frame.attrs["signature"] = signature(chosen, answering, studies, class_source)
+    frame.attrs["signature"] = signature(chosen, answering, studies, class_source, effort.reask)
     frame.attrs["note"] = answering.note
     return frame
 
@@ -119,10 +155,8 @@ def _from_frame(frame: pd.DataFrame) -> StudySet:
     )
 
 
-def _or_none(values: Iterable[object]) -> list[Any]:
+def _or_none(values: Iterable[Any]) -> list[Any]:
     """Return `values` as a list with None for what pandas holds to be missing."""
-    import pandas as pd
-
     return [None if pd.api.types.is_scalar(value) and pd.isna(value) else value for value in values]
 
 

@@ -14,8 +14,10 @@ def with_classes(studies: StudySet) -> tuple[StudySet, str]:
     A class that the input lacks is read off the whole reference report by the lexicon and
     marked as inferred. An empty reference has no class to infer: it stays None.
     """
-    rules = lexicon.load()
     inferred = [given is None for given in studies.study_classes]
+    if not any(inferred) and studies.class_field:
+        return studies, studies.class_field
+    rules = lexicon.load()
     classes = [
         given
         if given is not None

@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 
 from judge.backends import Judge
+from judge.backends.errors import AskError
 from judge.rubrics import Rubric
+from judge.run.progress import Progress
+from judge.run.stop import Stop, StoppedError
 from judge.types import (
     Annotated,
     Completion,
+    CompletionRequest,
+    Failed,
     Outcome,
     Study,
     StudyCounts,
@@ -18,13 +23,16 @@ from judge.types import (
     UnparsedError,
 )
 
+Answer = Callable[[int, CompletionRequest, int], Awaitable[Completion]]
+"""Gets the answer for the study at a place, to a request, the n-th time of asking."""
+
 
 @dataclass(frozen=True, slots=True)
 class Judged:
     """One study's end: its place among the studies, its outcome and what that rests on.
 
     `counts` is there for an annotated outcome and for no other; `completion` is None where
-    the judge gave no answer.
+    the judge gave no answer. `attempt` counts from 0 and says which answer it is.
     """
 
     at: int
@@ -32,6 +40,7 @@ class Judged:
     outcome: Outcome
     counts: StudyCounts | None
     completion: Completion | None
+    attempt: int = 0
 
 
 def read(
@@ -39,10 +48,13 @@ def read(
 ) -> tuple[Outcome, StudyCounts | None]:
     """Return what `completion` says of `study`, and what it counts for.
 
-    An answer that was cut at the token limit is never read, whatever it looks like.
+    An answer that was cut at the token limit and one that the model itself marked as a
+    refusal are never read, whatever they look like.
     """
     if completion.finish_reason == "length":
         return Unparsed("truncated", "the answer was cut at the token limit"), None
+    if completion.finish_reason == "refusal":
+        return Unparsed("refusal", completion.text), None
     try:
         annotation = rubric.parse(
             completion.text, study, complete=completion.finish_reason == "stop"
@@ -58,20 +70,48 @@ async def judge_all(
     rubric: Rubric,
     sink: Callable[[Judged], None],
     *,
-    concurrency: int = 1,
+    answer: Answer,
+    stop: Stop,
+    progress: Progress,
+    workers: int = 1,
+    reask: int = 0,
 ) -> None:
     """Judge every study and give each end to `sink` as soon as it is known, in any order.
 
-    At most `concurrency` studies are in memory at once, drawn from one shared iterator.
+    At most `workers` studies are in memory at once, drawn from one shared iterator. An
+    answer that cannot be read is asked for again up to `reask` times; the last one counts.
+    Returns early when `stop` is set; studies without an end are then not given to `sink`.
     """
     numbered = enumerate(studies)
 
-    async def work() -> None:
-        for at, study in numbered:
-            completion = await judge.complete(judge.request(study))
+    async def end_of(at: int, study: Study) -> Judged:
+        request = judge.request(study)
+        for attempt in range(reask + 1):
+            try:
+                completion = await answer(at, request, attempt)
+            except AskError as error:
+                return Judged(at, study, Failed(error.reason, error.detail), None, None, attempt)
             outcome, counts = read(rubric, study, completion)
-            sink(Judged(at, study, outcome, counts, completion))
+            if isinstance(outcome, Annotated):
+                break
+        return Judged(at, study, outcome, counts, completion, attempt)
 
-    async with asyncio.TaskGroup() as tasks:
-        for _ in range(concurrency):
-            tasks.create_task(work())
+    async def work() -> None:
+        try:
+            for at, study in numbered:
+                end = await end_of(at, study)
+                progress.ended(end.outcome)
+                sink(end)
+                await asyncio.sleep(0)  # a signal or a progress bar gets its turn
+                if stop.why is not None:
+                    return
+        except StoppedError:
+            return
+        except BaseException:
+            stop.set("an error")
+            raise
+
+    ends = await asyncio.gather(*(work() for _ in range(workers)), return_exceptions=True)
+    for error in ends:
+        if error is not None:
+            raise error

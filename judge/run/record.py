@@ -19,13 +19,13 @@ from judge.types import (
     Outcome,
     Study,
     Unparsed,
+    Usage,
 )
 
 
 def to_record(judged: Judged) -> dict[str, Any]:
     """Return all that is known about one study: the reports, the outcome, its evidence."""
     study, outcome, counts = judged.study, judged.outcome, judged.counts
-    annotated = isinstance(outcome, Annotated)
     return {
         "study_id": study.study_id,
         "study_class": study.study_class,
@@ -36,10 +36,30 @@ def to_record(judged: Judged) -> dict[str, Any]:
         "outcome": OUTCOMES[type(outcome)],
         "reason": None if isinstance(outcome, Annotated) else outcome.reason,
         "detail": None if isinstance(outcome, Annotated) else outcome.detail,
-        "annotation": asdict(outcome.annotation) if annotated else None,
+        "annotation": _plain(outcome.annotation) if isinstance(outcome, Annotated) else None,
         "scores": dict(counts.scores) if counts else None,
         "counts": count_values(counts) if counts else None,
+        "attempt": judged.attempt,
         "answer": asdict(judged.completion) if judged.completion else None,
+    }
+
+
+def _plain(annotation: Annotation) -> dict[str, Any]:
+    """Return the annotation as JSON's types, a good deal faster than `asdict`."""
+    return {
+        "errors": [
+            {
+                "categories": error.categories,
+                "level": error.level,
+                "text": error.text,
+                "edit": asdict(error.edit) if error.edit else None,
+            }
+            for error in annotation.errors
+        ],
+        "matched": annotation.matched,
+        "explanation": annotation.explanation,
+        "stated": dict(annotation.stated),
+        "remarks": annotation.remarks,
     }
 
 
@@ -51,7 +71,11 @@ def study_of(record: Mapping[str, Any]) -> Study:
 
 def completion_of(record: Mapping[str, Any]) -> Completion | None:
     """Return the raw answer in a record, None where the judge gave none."""
-    return Completion(**record["answer"]) if record["answer"] else None
+    answer = record["answer"]
+    if not answer:
+        return None
+    usage = Usage(**answer["usage"]) if answer["usage"] else None
+    return Completion(**{**answer, "usage": usage})
 
 
 def outcome_of(record: Mapping[str, Any]) -> Outcome:

@@ -45,7 +45,7 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
             before = outcome_of(record)
             outcome, counts = read(rubric, study, completion) if completion else (before, None)
             n_changed += outcome != before
-            writer.add(Judged(at, study, outcome, counts, completion))
+            writer.add(Judged(at, study, outcome, counts, completion, record["attempt"]))
         table = writer.table()
         summary = {**old_summary, **summarise(table, rubric, old_summary["by"]), "signature": line}
         history = [

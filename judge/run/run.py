@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import platform
 import re
@@ -14,10 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from judge.backends import Judge
+from judge.cache import CompletionCache
 from judge.rubrics import Rubric
+from judge.run.asking import Effort
 from judge.run.classes import with_classes
-from judge.run.engine import judge_all
 from judge.run.folder import RunWriter, claim
+from judge.run.judging import Watch, judge_set
+from judge.run.progress import Progress
 from judge.run.signature import signature
 from judge.stats.summary import DEFAULT_BY, summarise
 from judge.studies import StudySet
@@ -28,10 +30,11 @@ _LIBRARIES = ("judge", "pandas", "pyarrow", "pyyaml")
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A run's folder and what is printed of it."""
+    """A run's folder, what is printed of it, and what it took."""
 
     path: Path
     summary: dict[str, Any]
+    progress: Progress
 
 
 def run(
@@ -39,20 +42,26 @@ def run(
     rubric: Rubric,
     judge: Judge,
     *,
+    cache: CompletionCache | None = None,
+    effort: Effort | None = None,
     out: Path | None = None,
     by: Sequence[str] = DEFAULT_BY,
     arguments: Mapping[str, object] | None = None,
+    watch: Watch | None = None,
 ) -> Finished:
     """Judge `studies` and write the run's folder, whole or not at all.
 
-    `out` defaults to a folder below `judge-runs` whose name is made from the signature, so
-    the same run has the same place. `arguments` are what the user asked for, kept in the
+    `cache` keeps the answers of a judge that is not free; it is needed there. `out`
+    defaults to a folder below `judge-runs` whose name is made from the signature, so the
+    same run has the same place. `arguments` are what the user asked for, kept in the
     manifest. Raises `JudgeError` for a folder that holds another run and for an unknown
-    field in `by`, both before the judge is asked.
+    field in `by`, both before the judge is asked, and for what stops the judge;
+    `RunStoppedError` when the run was interrupted or ran out of money.
     """
+    effort = effort or Effort()
     started = datetime.now(UTC)
     studies, class_source = with_classes(studies)
-    line = signature(rubric, judge, studies, class_source)
+    line = signature(rubric, judge, studies, class_source, effort.reask)
     path = out or default_folder(rubric, judge, line)
     claim(path, line)
     made_by = {
@@ -67,7 +76,9 @@ def run(
     }
     with RunWriter(path, rubric, list(studies.fields)) as writer:
         summarise(writer.table(), rubric, by)  # an unknown field is found before the work
-        asyncio.run(judge_all(studies, judge, rubric, writer.add))
+        progress = judge_set(
+            studies, rubric, judge, writer.add, cache=cache, effort=effort, watch=watch or Watch()
+        )
         table = writer.table()
         summary = {**made_by, **summarise(table, rubric, by)}
         manifest = {
@@ -76,12 +87,14 @@ def run(
             "arguments": dict(arguments or {}),
             "inputs": [asdict(file) for file in studies.inputs],
             "fields": list(studies.fields),
+            "effort": asdict(effort),
+            "spent": asdict(progress),
             "started": started.isoformat(timespec="seconds"),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": versions(),
         }
         writer.finish(table, summary, manifest)
-    return Finished(path, summary)
+    return Finished(path, summary, progress)
 
 
 def default_folder(rubric: Rubric, judge: Judge, line: str) -> Path:

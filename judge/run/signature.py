@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping
 from importlib.metadata import version
 
 from judge.backends import Judge
@@ -11,18 +12,23 @@ from judge.rubrics import Rubric
 from judge.studies import StudySet
 
 
-def signature(rubric: Rubric, judge: Judge, studies: StudySet, class_source: str) -> str:
+def signature(
+    rubric: Rubric, judge: Judge, studies: StudySet, class_source: str, reask: int
+) -> str:
     """Return the signature of a run, such as `green:1|judge:lexicon-1+3fa9c1d2|...`.
 
-    Parts: the rubric and its version, the judge, the prompt and its digest, the section,
-    where the study class comes from, how many studies were left out of the join, a digest
-    of the studies that were judged, and the version of this program.
+    Parts: the rubric and its version, the judge, the prompt and its digest, the sampling
+    parameters and how often an unreadable answer was asked for again (neither for a judge
+    that is free, which has no such thing), the section, where the study class comes from,
+    how many studies were left out of the join, a digest of the studies that were judged,
+    and the version of this program.
     """
     prompt = judge.prompt
     parts = [
         f"{rubric.name}:{rubric.version}",
         f"judge:{judge.version}",
         f"prompt:{prompt.name}@{prompt.version}+{prompt.digest}" if prompt else "prompt:none",
+        *(() if judge.is_free else (f"sampling:{_listed(judge.sampling)}", f"reask:{reask}")),
         f"section:{studies.section}",
         f"class:{class_source}",
         f"omitted:{sum(studies.omitted.values())}",
@@ -30,6 +36,10 @@ def signature(rubric: Rubric, judge: Judge, studies: StudySet, class_source: str
         f"version:{version('judge')}",
     ]
     return "|".join(part.replace("|", "/") for part in parts)
+
+
+def _listed(sampling: Mapping[str, object]) -> str:
+    return ",".join(f"{name}={value}" for name, value in sorted(sampling.items()))
 
 
 def read_today(line: str, rubric: Rubric) -> str:

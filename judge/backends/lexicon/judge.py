@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from judge.backends import lexicon
 from judge.rubrics import Rubric
@@ -20,6 +22,9 @@ class LexiconJudge:
 
     prompt = None
     note = NOTE
+    sampling: Mapping[str, object] = MappingProxyType({})
+    is_free = True
+    base_url = None
 
     def __init__(self, rubric: Rubric, path: Path | None = None) -> None:
         self._rubric = rubric
@@ -46,3 +51,6 @@ class LexiconJudge:
         comparison = lexicon.compare(reference, candidate, self._lexicon)
         annotation = self._rubric.from_comparison(comparison, Study("", reference, candidate))
         return Completion(self._rubric.render(annotation), "stop", self.version)
+
+    async def aclose(self) -> None:
+        """Nothing is open."""

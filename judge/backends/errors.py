@@ -1,0 +1,35 @@
+"""How asking a judge can go wrong, by what must follow from it."""
+
+from __future__ import annotations
+
+
+class AskError(Exception):
+    """A request brought no answer. `reason` is one of a few fixed words, `detail` the server's."""
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+        self.reason = reason
+        self.detail = detail
+
+
+class StudyError(AskError):
+    """This request can never be answered (too long, filtered): its study fails, the run goes on."""
+
+
+class TransientError(AskError):
+    """The same request may be answered later.
+
+    `retry_after` is how many seconds the server asks to wait, if it says so.
+    """
+
+    def __init__(self, reason: str, detail: str = "", retry_after: float | None = None) -> None:
+        super().__init__(reason, detail)
+        self.retry_after = retry_after
+
+
+class OverloadError(TransientError):
+    """The server is there and asks for fewer requests (429)."""
+
+
+class UnavailableError(TransientError):
+    """Nobody answers: refused, dropped, timed out, or a gateway that has no server behind it."""

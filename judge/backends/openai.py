@@ -1,0 +1,133 @@
+"""Judges behind an API that speaks OpenAI's chat completions: OpenAI, Azure, vLLM, ..."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
+
+from judge.prompts import Prompt
+from judge.rubrics import Rubric
+from judge.types import Completion, CompletionRequest, JudgeError, Study
+
+if TYPE_CHECKING:
+    from judge.backends.openai_client import Client
+
+OPENAI_URL = "https://api.openai.com/v1"
+# What a local server that checks no key is sent.
+_NO_KEY = "none"
+# Where a model refuses a parameter, its replacement if there is one; others are left out.
+_REPLACEMENTS = {"max_tokens": "max_completion_tokens"}
+
+
+@dataclass(frozen=True, slots=True)
+class Connection:
+    """Where the server is and how long one answer may take, in seconds."""
+
+    base_url: str = OPENAI_URL
+    timeout: float = 120.0
+
+    @property
+    def is_local(self) -> bool:
+        """Whether the server is this machine."""
+        host = urlsplit(self.base_url).hostname or ""
+        try:
+            return ipaddress.ip_address(host).is_loopback
+        except ValueError:
+            return host == "localhost" or host.endswith(".localhost")
+
+    def key(self, environ: Mapping[str, str]) -> str:
+        """Return the key for this server; raises `JudgeError` where one is needed and not set."""
+        host = urlsplit(self.base_url).hostname or ""
+        name = "AZURE_OPENAI_API_KEY" if host.endswith(".azure.com") else "OPENAI_API_KEY"
+        if key := environ.get(name, "").strip():
+            return key
+        if self.is_local:
+            return _NO_KEY
+        raise JudgeError(f"{self.base_url} needs a key: set the environment variable {name}")
+
+
+class OpenAIJudge:
+    """A model behind an OpenAI-compatible server, asked with a rubric's prompt."""
+
+    note = None
+    is_free = False
+
+    def __init__(
+        self,
+        model: str,
+        rubric: Rubric,
+        prompt: Prompt,
+        connection: Connection,
+        key: str,
+        *,
+        max_tokens: int,
+        say: Callable[[str], None],
+    ) -> None:
+        self.name = self.version = model
+        self.prompt: Prompt | None = prompt
+        self._wording = prompt
+        self._schema = rubric.reply_schema
+        self.sampling: Mapping[str, object] = {"temperature": 0, "max_tokens": max_tokens}
+        self.base_url: str | None = connection.base_url
+        self._say = say
+        self._refused: dict[str, str | None] = {}
+        self._connection = connection
+        self._key = key
+        self._client: Client | None = None
+
+    def request(self, study: Study) -> CompletionRequest:
+        """Return the prompt's turns around the study's reports, to be answered greedily."""
+        return CompletionRequest(
+            endpoint="chat",
+            model=self.version,
+            messages=self._wording.messages(study.reference, study.candidate),
+            sampling=self.sampling,
+            schema=self._schema,
+        )
+
+    async def complete(self, request: CompletionRequest) -> Completion:
+        """Ask the server once.
+
+        Raises an `AskError` for what concerns this request, and `JudgeError` for what no
+        other request would escape: a wrong key, no quota, an unknown model.
+        """
+        from judge.backends.openai_client import Client, RefusedParameterError
+
+        if self._client is None:  # not before there is something to ask: the import is slow
+            self._client = Client(self._connection.base_url, self._key, self._connection.timeout)
+            if not self._connection.is_local:
+                self._say(f"Sending reports to {self.base_url} (model {request.model}).")
+        messages = [{"role": turn.role, "content": turn.content} for turn in request.messages]
+        while True:
+            sampling = self._accepted(request.sampling)
+            try:
+                return await self._client.ask(
+                    {"model": request.model, "messages": messages, **sampling}
+                )
+            except RefusedParameterError as error:
+                self._refuse(error.name)
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        if self._client is not None:
+            await self._client.aclose()
+
+    def _accepted(self, sampling: Mapping[str, object]) -> dict[str, Any]:
+        """Return the sampling parameters without those that the model has refused."""
+        accepted: dict[str, Any] = {}
+        for name, value in sampling.items():
+            sent = name
+            while self._refused.get(sent):
+                sent = str(self._refused[sent])
+            if sent not in self._refused:
+                accepted[sent] = value
+        return accepted
+
+    def _refuse(self, parameter: str) -> None:
+        if parameter not in self._refused:
+            replacement = self._refused[parameter] = _REPLACEMENTS.get(parameter)
+            instead = f"sending {replacement} instead" if replacement else "leaving it out"
+            self._say(f"The model {self.version} refuses {parameter}; {instead}.")

@@ -1,0 +1,64 @@
+"""What a run would ask, without asking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from judge.backends import Judge
+from judge.cache import CompletionCache
+from judge.cache import key as cache_key
+from judge.run.prices import Prices, prompt_tokens
+from judge.studies import StudySet
+from judge.types import Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """What is coming: requests to send, answers already there, tokens and US dollars.
+
+    Token counts are estimates by length; an answer is taken to be as long as the cached ones
+    are on average, else as the limit allows. `dollars` is None where no price is known.
+    """
+
+    requests: int
+    cached: int
+    repeated: int
+    prompt_tokens: int
+    completion_tokens: int
+    from_cached_answers: bool
+    dollars: float | None
+
+
+def forecast(studies: StudySet, judge: Judge, cache: CompletionCache) -> Forecast:
+    """Return what judging `studies` would ask; nothing is sent and nothing is written."""
+    prices = Prices(judge.version, judge.base_url)
+    seen: set[str] = set()
+    cached = repeated = prompt = 0
+    lengths: list[int] = []
+    for study in studies:
+        request = judge.request(study)
+        name = cache_key(request)
+        if name in seen:
+            repeated += 1
+            continue
+        seen.add(name)
+        found = cache.get(request)
+        if found is None:
+            prompt += prompt_tokens(request)
+            continue
+        cached += 1
+        if found.usage is not None:
+            lengths.append(found.usage.completion_tokens)
+    requests = len(seen) - cached
+    longest = judge.sampling.get("max_tokens")
+    each = sum(lengths) / len(lengths) if lengths else longest if isinstance(longest, int) else 0
+    usage = Usage(prompt, round(each * requests))
+    return Forecast(
+        requests=requests,
+        cached=cached,
+        repeated=repeated,
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        from_cached_answers=bool(lengths),
+        dollars=prices.dollars(usage),
+    )
