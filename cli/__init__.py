@@ -9,7 +9,13 @@ import click
 from judge import rubrics
 from judge.types import JudgeError
 
-_COMMANDS = ("audit", "prompts", "rates", "rescore")
+_COMMANDS = ("audit", "cache", "prompts", "rates", "rescore")
+
+
+class _MendableError(click.ClickException):
+    """A message on standard error and exit code 2, as for a wrong option."""
+
+    exit_code = 2
 
 
 class _Commands(click.Group):
@@ -33,9 +39,7 @@ class _Commands(click.Group):
         try:
             return super().invoke(ctx)
         except JudgeError as error:
-            failure = click.ClickException(str(error))
-            failure.exit_code = 2
-            raise failure from error
+            raise _MendableError(str(error)) from error
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

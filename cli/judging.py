@@ -2,92 +2,151 @@
 
 from __future__ import annotations
 
+import os
+import shlex
+import sys
+from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judge.cli.output import by_option, format_option, note, print_summary
 from judge.rubrics import Rubric
-from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from judge.backends import Judge
+    from judge.run.judging import RunStoppedError
+    from judge.run.run import Finished
+    from judge.studies import StudySet
+
+_LOW_COVERAGE, _INTERRUPTED = 3, 130
 
 
 def command_for(rubric: Rubric) -> click.Command:
     """Return the command that judges reports by `rubric`."""
 
-    @click.command(rubric.name, help=_help(rubric), short_help=rubric.summary)
-    @click.argument("preds")
-    @click.argument("refs", required=False)
-    @click.option(
+    def command(**options: Any) -> None:  # noqa: ANN401
+        _judge(rubric, options)
+
+    callback: Any = command
+    for option in reversed(_OPTIONS):
+        callback = option(callback)
+    return click.command(rubric.name, help=_help(rubric), short_help=rubric.summary)(callback)
+
+
+_OPTIONS = (
+    click.argument("preds"),
+    click.argument("refs", required=False),
+    click.option(
         "--judge",
         "judge_name",
         metavar="JUDGE",
-        help="Who answers: lexicon (built in; the default), or lexicon:FILE with your own lexicon.",
-    )
-    @click.option(
+        help="Who answers: lexicon (built in; the default), lexicon:FILE with your own lexicon, "
+        "or a model behind an OpenAI-compatible server, such as gpt-4o.",
+    ),
+    click.option(
         "--prompt",
-        "prompt_name",
         metavar="NAME|FILE",
         help="The wording of the question, for judges that read one (see `judge prompts list`).",
-    )
-    @click.option(
+    ),
+    click.option(
         "--section",
         metavar="findings|impression|report",
         help="The part of the reports to judge. Default: findings where the references have "
         "them, else the whole report.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--class-field",
         metavar="FIELD",
         help="The field that holds the study class. Default: study_class or the like; "
         "without one the lexicon infers normal or abnormal from the reference.",
-    )
-    @click.option(
+    ),
+    click.option(
         "--allow-missing",
         is_flag=True,
         help="Leave out studies that are on one side only or lack the section, and count them.",
-    )
-    @by_option
-    @click.option(
+    ),
+    by_option,
+    click.option(
         "--out",
         type=click.Path(path_type=Path),
         metavar="DIR",
         help="The run folder. Default: a folder below judge-runs, named after the signature.",
-    )
-    @format_option
-    def command(
-        preds: str,
-        refs: str | None,
-        judge_name: str | None,
-        prompt_name: str | None,
-        section: str | None,
-        class_field: str | None,
-        allow_missing: bool,  # noqa: FBT001
-        by: list[str],
-        out: Path | None,
-        form: str,
-    ) -> None:
-        from judge import backends
-        from judge.run.run import run
-        from judge.studies import read_pair
-
-        judge = backends.load(judge_name or backends.LEXICON, rubric)
-        if prompt_name is not None:
-            _check_prompt(prompt_name, rubric, judge.name)
-        studies = read_pair(
-            preds, refs, section=section, class_field=class_field, allow_missing=allow_missing
-        )
-        if judge_name is None:
-            note(f"No --judge given: using lexicon, {judge.note}.")
-        arguments = {
-            name: value
-            for name, value in click.get_current_context().params.items()
-            if name not in ("form", "out")
-        }
-        finished = run(studies, rubric, judge, out=out, by=by, arguments=arguments)
-        print_summary(finished.summary, rubric, form)
-        note(f"run folder  {finished.path}")
-
-    return command
+    ),
+    format_option,
+    click.option(
+        "--base-url",
+        metavar="URL",
+        help="The server of the model: Azure, vLLM, llama.cpp, Ollama, ... Default: OpenAI. The "
+        "key comes from OPENAI_API_KEY (AZURE_OPENAI_API_KEY for Azure); a server on this "
+        "machine needs none.",
+    ),
+    click.option(
+        "--concurrency",
+        type=click.IntRange(min=1),
+        default=16,
+        show_default=True,
+        help="The most requests in flight; fewer where the server asks for it or slows down.",
+    ),
+    click.option(
+        "--timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        default=120.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long to wait for one answer before asking again.",
+    ),
+    click.option(
+        "--max-tokens",
+        type=click.IntRange(min=1),
+        default=2048,
+        show_default=True,
+        help="The longest answer, in tokens; a longer one is cut and counts as unparsed.",
+    ),
+    click.option(
+        "--reask",
+        type=click.IntRange(min=0),
+        default=1,
+        show_default=True,
+        help="How often to ask again for an answer that cannot be read.",
+    ),
+    click.option(
+        "--max-outage",
+        type=click.FloatRange(min=0),
+        default=30.0,
+        show_default=True,
+        metavar="MINUTES",
+        help="How long to wait for a server that is gone before giving the run up.",
+    ),
+    click.option(
+        "--max-cost",
+        type=click.FloatRange(min=0, min_open=True),
+        metavar="DOLLARS",
+        help="Stop before the run costs more than this.",
+    ),
+    click.option(
+        "--min-coverage",
+        type=click.FloatRange(min=0, max=1),
+        default=0.99,
+        show_default=True,
+        metavar="SHARE",
+        help="Exit with code 3 where a smaller share of the studies could be scored.",
+    ),
+    click.option(
+        "--dry-run",
+        is_flag=True,
+        help="Say what would be asked, what is cached and what it may cost; send nothing.",
+    ),
+    click.option(
+        "--cache",
+        type=click.Path(path_type=Path),
+        envvar="JUDGE_CACHE",
+        show_envvar=True,
+        metavar="DIR",
+        help="Where answers are kept. Default: the platform's cache folder.",
+    ),
+)
 
 
 def _help(rubric: Rubric) -> str:
@@ -96,13 +155,128 @@ def _help(rubric: Rubric) -> str:
     PREDS holds the candidate reports, REFS the references: JSON as in ReXrank, a list of
     objects, JSON Lines, CSV, TSV or Parquet, gzipped or not; - is standard input. REFS may
     be left out when PREDS holds both.
+
+    Exit codes: 0 all is well; 2 something to mend, said in one line; 3 too few studies
+    could be scored, or --max-cost was reached; 130 interrupted.
     """
 
 
-def _check_prompt(name: str, rubric: Rubric, judge_name: str) -> None:
-    from judge import prompts
+def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
+    from judge import backends
+    from judge.run.judging import RunStoppedError
+    from judge.studies import read_pair
 
-    prompt = prompts.load(name)
-    if prompt.rubric != rubric.name:
-        raise JudgeError(f"prompt {name!r} is for the rubric {prompt.rubric}, not {rubric.name}")
-    note(f"--prompt has no effect: the judge {judge_name} reads no prompt.")
+    settings = backends.Settings(
+        prompt=options["prompt"],
+        base_url=options["base_url"],
+        timeout=options["timeout"],
+        max_tokens=options["max_tokens"],
+        environ=os.environ,
+        say=note,
+    )
+    name = options["judge_name"] or backends.LEXICON
+    judge = backends.load(name, rubric, settings)
+    studies = read_pair(
+        options["preds"],
+        options["refs"],
+        section=options["section"],
+        class_field=options["class_field"],
+        allow_missing=options["allow_missing"],
+    )
+    if options["judge_name"] is None:
+        note(f"No --judge given: using {name}, {judge.note}.")
+    if options["dry_run"]:
+        _dry_run(studies, judge, options)
+        return
+    try:
+        finished = _run(studies, rubric, judge, options)
+    except RunStoppedError as stopped:
+        _stopped(stopped)
+    else:
+        _finished(finished, rubric, options)
+
+
+def _run(studies: StudySet, rubric: Rubric, judge: Judge, options: dict[str, Any]) -> Finished:
+    from judge.cache import CompletionCache, place
+    from judge.cli.progress import watching
+    from judge.run.asking import Effort
+    from judge.run.run import run
+
+    effort = Effort(
+        concurrency=options["concurrency"],
+        reask=options["reask"],
+        max_outage=60 * options["max_outage"],
+        max_cost=options["max_cost"],
+    )
+    with ExitStack() as stack:
+        cache = None
+        if not judge.is_free:
+            cache = stack.enter_context(CompletionCache(place(options["cache"], os.environ)))
+        return run(
+            studies,
+            rubric,
+            judge,
+            cache=cache,
+            effort=effort,
+            out=options["out"],
+            by=options["by"],
+            arguments={k: v for k, v in options.items() if k not in ("form", "out", "cache")},
+            watch=stack.enter_context(watching()),
+        )
+
+
+def _finished(finished: Finished, rubric: Rubric, options: dict[str, Any]) -> None:
+    from judge.cli.progress import account
+
+    print_summary(finished.summary, rubric, options["form"])
+    for line in account(finished.progress):
+        note(line)
+    note(f"run folder  {finished.path}")
+    n, scored = finished.summary["n_studies"], finished.summary["n_scored"]
+    if n and scored / n < options["min_coverage"]:
+        reasons = ", ".join(f"{why} {k}" for why, k in finished.summary["reasons"].items())
+        note(
+            f"Only {scored:,} of {n:,} studies could be scored, less than --min-coverage "
+            f"{options['min_coverage']:g} ({reasons})."
+        )
+        sys.exit(_LOW_COVERAGE)
+
+
+def _stopped(stopped: RunStoppedError) -> None:
+    """Say how far the run came and how to go on, and exit."""
+    from judge.cli.progress import account
+
+    progress = stopped.progress
+    note(f"Stopped ({stopped.why}) after {progress.done:,} of {progress.total:,} studies.")
+    for line in account(progress):
+        note(line)
+    if progress.asked or progress.from_cache:
+        note("Every answer is in the cache. Go on with the same command:")
+    else:
+        note("No run was written. Start again with:")
+    note("  " + shlex.join(["judge", *sys.argv[1:]]))
+    sys.exit(_INTERRUPTED if stopped.interrupted else _LOW_COVERAGE)
+
+
+def _dry_run(studies: StudySet, judge: Judge, options: dict[str, Any]) -> None:
+    from judge.cache import CompletionCache, place
+    from judge.run.dry import forecast
+
+    if judge.is_free:
+        note(f"{len(studies):,} studies; {judge.name} is built in: no requests, no cost.")
+        return
+    with CompletionCache(place(options["cache"], os.environ)) as cache:
+        coming = forecast(studies, judge, cache)
+    length = "as long as the cached ones" if coming.from_cached_answers else "of the longest kind"
+    dollars = "unknown (no price for this model here)"
+    if coming.dollars is not None:
+        dollars = f"about ${coming.dollars:,.2f}"
+    spared = f"{coming.cached:,} cached, {coming.repeated:,} repeated"
+    click.echo(
+        f"studies     {len(studies):,}\n"
+        f"requests    {coming.requests:,} ({spared})\n"
+        f"tokens      about {coming.prompt_tokens:,} in, {coming.completion_tokens:,} out "
+        f"(answers {length})\n"
+        f"cost        {dollars}\n"
+        "Nothing was sent."
+    )

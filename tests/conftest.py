@@ -23,6 +23,7 @@ def shared() -> Path:
 def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
     """Run the command line in an empty folder: `invoke("green", preds, refs)`."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
 
     def call(*args: object, stdin: str | bytes | None = None) -> Result:
         return CliRunner().invoke(main, list(map(str, args)), input=stdin)

@@ -23,11 +23,13 @@ PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 
 def test_help_lists_every_rubric_and_command(invoke: Invoke) -> None:
     text = invoke("--help").stdout
-    for name in (*rubrics.names(), "audit", "prompts", "rates", "rescore"):
+    for name in (*rubrics.names(), "audit", "cache", "prompts", "rates", "rescore"):
         assert re.search(rf"^  {name} ", text, re.MULTILINE)
 
 
-@pytest.mark.parametrize("command", [*rubrics.names(), "audit", "rates", "rescore", "prompts list"])
+@pytest.mark.parametrize(
+    "command", [*rubrics.names(), "audit", "rates", "rescore", "prompts list", "cache prune"]
+)
 def test_every_command_and_option_has_help(invoke: Invoke, command: str) -> None:
     text = invoke(*command.split(), "--help").stdout
     for option in re.findall(r"^  (--\S+)(.*(?:\n   .*)*)", text, re.MULTILINE):
@@ -190,7 +192,12 @@ BAD = {
     "no such file": (["green", "absent.json", REFS], "absent.json"),
     "a folder": (["green", EXAMPLES, REFS], "folder"),
     "unknown section": (["green", PREDS, REFS, "--section", "history"], "findings"),
-    "unknown judge": (["green", PREDS, REFS, "--judge", "oracle:"], "lexicon"),
+    "a slip of a judge": (["green", PREDS, REFS, "--judge", "lexcion"], "lexicon"),
+    "no key": (["green", PREDS, REFS, "--judge", "gpt-4o"], "OPENAI_API_KEY"),
+    "a base url for the lexicon": (
+        ["green", PREDS, REFS, "--judge", "lexicon", "--base-url", "http://127.0.0.1/v1"],
+        "--base-url",
+    ),
     "unknown prompt": (["green", PREDS, REFS, "--prompt", "nope"], "nope"),
     "unknown class field": (["green", PREDS, REFS, "--class-field", "ward"], "ward"),
     "unknown by field": (["green", PREDS, REFS, "--by", "ward"], "ward"),

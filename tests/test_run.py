@@ -12,8 +12,10 @@ import pytest
 from support import EXAMPLES
 
 from judge import JudgeError, annotate, backends, rubrics
-from judge.run.engine import Judged, judge_all, read
+from judge.run.asking import Effort
+from judge.run.engine import Judged, read
 from judge.run.folder import Run, RunWriter
+from judge.run.judging import Watch, judge_set
 from judge.run.record import completion_of, outcome_of, study_of, to_record
 from judge.run.run import run
 from judge.run.signature import signature
@@ -25,20 +27,35 @@ LEXICON = backends.load("lexicon", GREEN)
 CLEAR, EFFUSION = "The lungs are clear.", "Large left pleural effusion."
 
 
-def judged_pair(reference: str, candidate: str, at: int = 0) -> Judged:
-    """A real judgement by the built-in judge."""
+def judged(studies: StudySet) -> list[Judged]:
+    """Real judgements by the built-in judge."""
     ends: list[Judged] = []
-    study = Study(f"s{at}", reference, candidate, "abnormal", fields={"site": "x"})
-    asyncio.run(judge_all([study], LEXICON, GREEN, ends.append))
-    return replace(ends[0], at=at)
+    judge_set(studies, GREEN, LEXICON, ends.append, cache=None, effort=Effort(), watch=Watch())
+    return ends
+
+
+def judged_pair(reference: str, candidate: str, at: int = 0) -> Judged:
+    studies = from_columns(
+        [reference],
+        [candidate],
+        study_ids=[f"s{at}"],
+        study_classes=["abnormal"],
+        fields={"site": ["x"]},
+    )
+    return replace(judged(studies)[0], at=at)
 
 
 def test_every_study_ends_exactly_once() -> None:
-    ends: list[Judged] = []
-    studies = [Study(str(n), CLEAR, EFFUSION) for n in range(20)]
-    asyncio.run(judge_all(iter(studies), LEXICON, GREEN, ends.append, concurrency=4))
+    ends = judged(from_columns([CLEAR] * 20, [EFFUSION] * 20, study_classes=["normal"] * 20))
     assert sorted(end.at for end in ends) == list(range(20))
     assert {end.study.study_id for end in ends} == {str(n) for n in range(20)}
+
+
+def test_a_judge_that_is_not_free_needs_a_cache() -> None:
+    paid = backends.load("m", GREEN, backends.Settings(base_url="http://127.0.0.1:9/v1"))
+    studies = from_columns([CLEAR], [CLEAR])
+    with pytest.raises(ValueError, match="needs a cache"):
+        judge_set(studies, GREEN, paid, print, cache=None, effort=Effort(), watch=Watch())
 
 
 def test_an_answer_cut_at_the_limit_is_never_read() -> None:
@@ -150,13 +167,13 @@ def three(**change: object) -> StudySet:
     ],
 )
 def test_whatever_changes_a_number_changes_the_signature(change: dict[str, object]) -> None:
-    assert signature(GREEN, LEXICON, three(**change), "given") != signature(
-        GREEN, LEXICON, three(), "given"
+    assert signature(GREEN, LEXICON, three(**change), "given", 1) != signature(
+        GREEN, LEXICON, three(), "given", 1
     )
 
 
 def test_the_signature_names_its_parts() -> None:
-    line = signature(replace(GREEN, version=7), LEXICON, three(), "given")
+    line = signature(replace(GREEN, version=7), LEXICON, three(), "given", 1)
     assert line.startswith(
         f"green:7|judge:{LEXICON.version}|prompt:none|section:report|class:given|"
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +26,7 @@ def headline(summary: Mapping[str, Any], rubric: Rubric) -> list[tuple[str, str]
     facts = [
         ("rubric", rubric.title),
         ("judge", f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"]),
+        *([("prompt", summary["prompt"])] if summary["prompt"] else []),
         ("section", summary["section"]),
         ("studies", str(summary["n_studies"])),
         ("scored", str(summary["n_scored"])),
@@ -95,7 +96,7 @@ def tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
     return found
 
 
-def worst_table(rows: list[Mapping[str, Any]], rubric: Rubric) -> Table:
+def worst_table(rows: Sequence[Mapping[str, Any]], rubric: Rubric) -> Table:
     """Return the studies of `rows` of the table of studies, one a line."""
     head = ["study", "class", *(score.label for score in rubric.scores)]
     head += ["significant", "insignificant", "categories"]

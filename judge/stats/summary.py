@@ -60,7 +60,7 @@ def groups(
             f"there are: {', '.join(map(str, table.columns))}"
         )
     for key, rows in table.groupby(list(dict.fromkeys(by)), dropna=False, sort=True):
-        values = [None if pd.isna(value) else _plain(value) for value in key]
+        values = [_plain(value) for value in key]
         yield dict(zip(dict.fromkeys(by), values, strict=True)), rows
 
 
@@ -125,6 +125,8 @@ def _remarks(table: pd.DataFrame) -> dict[str, int]:
     return dict(counted.most_common())
 
 
-def _plain(value: object) -> object:
-    """Return a NumPy scalar as Python's own, which JSON can hold."""
+def _plain(value: Any) -> object:  # noqa: ANN401 - a cell of any column
+    """Return a cell as Python's own value, which JSON can hold; None for a missing one."""
+    if pd.isna(value):
+        return None
     return value.item() if hasattr(value, "item") else value

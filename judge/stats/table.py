@@ -86,7 +86,7 @@ class TableBuilder:
         dtypes = dict.fromkeys(self._counts, "Int64") | dict.fromkeys(self._scores, "Float64")
         dtypes |= dict.fromkeys(("study_id", "study_class", "outcome", "reason", "remarks"), "str")
         data = {
-            name: pd.array(values, dtype=dtypes[name]) if name in dtypes else values
+            name: pd.Series(values, dtype=dtypes[name]) if name in dtypes else values
             for name, values in self._columns.items()
         }
         return pd.DataFrame(data)

@@ -1,0 +1,101 @@
+"""Runs against the fault-injecting server, over real sockets, with a real cache."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from faultserver import FaultServer
+
+from judge import backends, rubrics
+from judge.cache import CompletionCache
+from judge.run.asking import Effort
+from judge.run.engine import Judged
+from judge.run.judging import Watch, judge_set
+from judge.run.progress import Progress
+from judge.studies import StudySet, from_columns
+
+GREEN = rubrics.load("green")
+
+
+def keys(n: int) -> list[str]:
+    """The ids of n studies, which the server finds in their reports."""
+    return [f"study-{at:04}" for at in range(n)]
+
+
+def study_set(n: int) -> StudySet:
+    return from_columns(
+        [f"{key}. The lungs are clear." for key in keys(n)],
+        ["The lungs are clear. Small left effusion."] * n,
+        study_ids=keys(n),
+        study_classes=["normal"] * n,
+    )
+
+
+class Runner:
+    """Judges studies by the server's model with a cache of its own; `said` is what it told."""
+
+    def __init__(self, server: FaultServer, cache: Path) -> None:
+        self.server = server
+        self.cache = cache
+        self.said: list[str] = []
+
+    def __call__(
+        self, studies: StudySet | int, *, timeout: float = 30.0, **effort: object
+    ) -> tuple[dict[str, Judged], Progress]:
+        settings = backends.Settings(
+            base_url=self.server.url, timeout=timeout, say=self.said.append
+        )
+        judge = backends.load("model-x", GREEN, settings)
+        ends: dict[str, Judged] = {}
+
+        def sink(end: Judged) -> None:
+            assert end.study.study_id not in ends, "a study ended twice"
+            ends[end.study.study_id] = end
+
+        with CompletionCache(self.cache) as cache:
+            progress = judge_set(
+                study_set(studies) if isinstance(studies, int) else studies,
+                GREEN,
+                judge,
+                sink,
+                cache=cache,
+                effort=Effort(**({"concurrency": 32} | effort)),  # type: ignore[arg-type]
+                watch=Watch(say=self.said.append),
+            )
+        return ends, progress
+
+
+class Shell:
+    """The command line in a process of its own, on study files in its own folder."""
+
+    def __init__(self, folder: Path, url: str) -> None:
+        self.folder = folder
+        self.url = url
+
+    def write(self, n: int) -> None:
+        studies = study_set(n)
+        refs = dict(zip(studies.study_ids, studies.references, strict=True))
+        preds = dict(zip(studies.study_ids, studies.candidates, strict=True))
+        (self.folder / "refs.json").write_text(json.dumps(refs), "utf-8")
+        (self.folder / "preds.json").write_text(json.dumps(preds), "utf-8")
+
+    def start(self, *options: str) -> subprocess.Popen[str]:
+        command = [sys.executable, "-m", "judge", "green", "preds.json", "refs.json"]
+        command += ["--judge", "model-x", "--base-url", self.url, "--cache", "cache", *options]
+        return subprocess.Popen(
+            command,
+            cwd=self.folder,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            env={k: v for k, v in os.environ.items() if not k.startswith("OPENAI")},
+        )
+
+    def run(self, *options: str) -> tuple[int, str, str]:
+        with self.start(*options) as process:
+            out, err = process.communicate()
+            return process.returncode, out, err

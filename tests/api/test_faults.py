@@ -1,0 +1,306 @@
+"""What must hold when a server goes wrong."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+from faultserver import Behaviour, Fault, FaultServer, Outage, always, first, spread
+from running import Runner, keys, study_set
+
+from judge import rubrics
+from judge.run.judging import RunStoppedError
+from judge.types import Annotated, Failed, JudgeError, Unparsed
+
+GREEN = rubrics.load("green")
+
+
+def test_500_studies_with_every_kind_of_trouble_none_wrong_none_lost(
+    server: FaultServer, runner: Runner
+) -> None:
+    shares = {
+        Fault.RATE_LIMIT: 0.05,
+        Fault.SERVER_ERROR: 0.02,
+        Fault.DROP: 0.01,
+        Fault.MALFORMED: 0.02,
+    }
+    plans = spread(keys(500), shares)
+    malformed = {key for key, plan in plans.items() if plan.then is Fault.MALFORMED}
+    server.set_faults(studies=plans)
+    ends, progress = runner(500)
+    assert set(ends) == set(keys(500))
+    assert len(malformed) == 10
+    for key, end in ends.items():
+        if key in malformed:
+            assert isinstance(end.outcome, Unparsed)
+            assert end.outcome.reason == "missing section"
+            assert end.counts is None
+            assert end.attempt == 1
+        else:
+            assert isinstance(end.outcome, Annotated)
+            assert end.counts == GREEN.score(server.annotation(key))
+    by_study = server.stats().by_study
+    assert {key for key in keys(500) if by_study[key] > 1} == set(plans)
+    assert all(by_study[key] == 2 for key in plans)
+    assert progress.asked == 500 + 10
+    assert sum(progress.retries.values()) == 25 + 10 + 5
+
+
+def test_one_study_that_always_fails_costs_itself_only_and_is_asked_by_the_next_run(
+    server: FaultServer, runner: Runner
+) -> None:
+    server.set_faults(studies={"study-0007": always(Fault.SERVER_ERROR)})
+    ends, _ = runner(40)
+    assert isinstance(ends["study-0007"].outcome, Failed)
+    assert ends["study-0007"].outcome.reason == "status 500"
+    assert sum(isinstance(end.outcome, Annotated) for end in ends.values()) == 39
+    stats = server.stats()
+    assert stats.by_study["study-0007"] <= 8
+    assert all(stats.by_study[key] == 1 for key in keys(40) if key != "study-0007")
+    server.set_faults(studies={})
+    server.reset()
+    ends, _ = runner(40)
+    assert isinstance(ends["study-0007"].outcome, Annotated)
+    assert server.stats().by_study == {"study-0007": 1}
+
+
+def test_a_server_that_never_answers_is_given_up_and_asked_again(
+    server: FaultServer, runner: Runner
+) -> None:
+    server.set_faults(
+        studies={"study-0001": first(Fault.STALL), "study-0002": first(Fault.STALL_BODY)}
+    )
+    began = time.monotonic()
+    ends, _ = runner(10, timeout=1.0)
+    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
+    assert time.monotonic() - began < 10
+    assert server.stats().by_study["study-0001"] == 2
+
+
+@pytest.mark.parametrize("fault", [Fault.UNAVAILABLE, Fault.REFUSED, Fault.BAD_GATEWAY])
+def test_an_outage_costs_its_time_and_little_more(
+    server: FaultServer, runner: Runner, fault: Fault
+) -> None:
+    server.set_faults(latency=0.1, outage=Outage(fault, 0.5, 5.5))
+    began = time.monotonic()
+    ends, _ = runner(300)
+    took = time.monotonic() - began
+    assert len(ends) == 300
+    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
+    assert 5.5 <= took < 5.5 + 3.5
+
+
+def test_an_outage_longer_than_patience_ends_the_run_and_keeps_what_was_answered(
+    server: FaultServer, runner: Runner
+) -> None:
+    server.set_faults(latency=0.05, outage=Outage(Fault.UNAVAILABLE, 0.3))
+    with pytest.raises(JudgeError, match="--max-outage"):
+        runner(400, max_outage=1.0, concurrency=8)
+    answered = {row.study for row in server.log() if str(row.status) == "200"}
+    assert answered
+    server.set_faults(outage=None)
+    server.reset()
+    ends, progress = runner(400)
+    assert len(ends) == 400
+    assert progress.from_cache == len(answered)
+    assert not answered & set(server.stats().by_study)
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        (Fault.WRONG_KEY, "key"),
+        (Fault.FORBIDDEN, "key"),
+        (Fault.UNKNOWN_MODEL, "model"),
+        (Fault.NO_QUOTA, "quota"),
+    ],
+)
+def test_what_no_request_escapes_stops_the_run_at_once(
+    server: FaultServer, runner: Runner, fault: Fault, says: str
+) -> None:
+    server.set_faults(outage=Outage(fault))
+    with pytest.raises(JudgeError, match=says) as caught:
+        runner(200, concurrency=8)
+    assert len(str(caught.value).splitlines()) == 1
+    assert server.stats().requests <= 8
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (Fault.TOO_LONG, "too long"),
+        (Fault.FILTERED_PROMPT, "content filter"),
+        (Fault.FILTERED, "content filter"),
+    ],
+)
+def test_what_one_request_never_escapes_fails_its_study_only(
+    server: FaultServer, runner: Runner, fault: Fault, reason: str
+) -> None:
+    server.set_faults(studies={"study-0003": always(fault)})
+    ends, _ = runner(10)
+    assert ends["study-0003"].outcome == Failed(reason, ends["study-0003"].outcome.detail)  # type: ignore[union-attr]
+    assert sum(isinstance(end.outcome, Annotated) for end in ends.values()) == 9
+    assert server.stats().by_study["study-0003"] == 1
+    ends, progress = runner(10)
+    assert isinstance(ends["study-0003"].outcome, Failed), "what failed must not be in the cache"
+    assert progress.from_cache == 9
+
+
+@pytest.mark.parametrize(
+    ("fault", "reason"),
+    [
+        (Fault.TRUNCATED, "truncated"),
+        (Fault.REFUSAL, "refusal"),
+        (Fault.REFUSAL_TEXT, "refusal"),
+        (Fault.EMPTY, "empty"),
+        (Fault.NULL, "empty"),
+    ],
+)
+def test_an_answer_that_is_none_is_unparsed_with_its_reason(
+    server: FaultServer, runner: Runner, fault: Fault, reason: str
+) -> None:
+    server.set_faults(studies={"study-0003": always(fault)})
+    ends, _ = runner(10)
+    outcome = ends["study-0003"].outcome
+    assert isinstance(outcome, Unparsed)
+    assert outcome.reason == reason
+    assert server.stats().by_study["study-0003"] == 2, "asked again once"
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault.BROKEN_JSON,
+        Fault.HTML,
+        Fault.NO_CHOICES,
+        Fault.EMPTY_CHOICES,
+        Fault.CUT_BODY,
+        Fault.RESET,
+    ],
+)
+def test_a_broken_response_is_asked_for_again(
+    server: FaultServer, runner: Runner, fault: Fault
+) -> None:
+    server.set_faults(studies={"study-0003": first(fault)})
+    ends, _ = runner(10)
+    assert ends["study-0003"].counts == GREEN.score(server.annotation("study-0003"))
+    assert server.stats().by_study["study-0003"] == 2
+
+
+def test_an_unparsed_answer_is_asked_again_and_every_attempt_is_kept(
+    server: FaultServer, runner: Runner
+) -> None:
+    server.set_faults(studies={"study-0003": first(Fault.EMPTY, Fault.EMPTY)})
+    ends, _ = runner(5, reask=2)
+    assert isinstance(ends["study-0003"].outcome, Annotated)
+    assert ends["study-0003"].attempt == 2
+    server.reset()
+    again, progress = runner(5, reask=2)
+    assert server.stats().requests == 0
+    assert progress.from_cache == 7
+    assert again == ends
+
+
+def test_no_reask_where_none_is_wanted(server: FaultServer, runner: Runner) -> None:
+    server.set_faults(studies={"study-0003": always(Fault.EMPTY)})
+    runner(5, reask=0)
+    assert server.stats().by_study["study-0003"] == 1
+
+
+def test_identical_requests_in_flight_are_asked_once(server: FaultServer, runner: Runner) -> None:
+    server.set_faults(latency=0.1)
+    studies = study_set(1)
+    same = type(studies)(
+        study_ids=tuple(f"copy-{at}" for at in range(30)),
+        references=studies.references * 30,
+        candidates=studies.candidates * 30,
+        study_classes=("normal",) * 30,
+        class_inferred=(False,) * 30,
+        full_references=studies.references * 30,
+        section="report",
+    )
+    ends, progress = runner(same)
+    assert len(ends) == 30
+    assert server.stats().requests == 1
+    assert (progress.asked, progress.from_cache) == (1, 29)
+
+
+def test_a_parameter_that_the_model_refuses_is_left_out_once_and_for_all(
+    server: FaultServer, runner: Runner
+) -> None:
+    server.set_faults(
+        record=True,
+        refused_parameters={
+            "temperature": "unsupported_value",
+            "max_tokens": "unsupported_parameter",
+        },
+    )
+    ends, _ = runner(20, concurrency=1)
+    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
+    assert server.stats().requests == 20 + 2
+    last = server.requests()[-1]["body"]
+    assert "temperature" not in last
+    assert "max_tokens" not in last
+    assert last["max_completion_tokens"] == 2048
+    assert sum("refuses" in line for line in runner.said) == 2
+
+
+def test_the_limit_on_requests_in_flight_holds_and_adapts(
+    server: FaultServer, runner: Runner
+) -> None:
+    server.set_faults(latency=0.02, max_in_flight=10, retry_after=0.02)
+    ends, progress = runner(600, concurrency=64)
+    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
+    assert progress.retries["rate limit"] < 200
+
+
+def test_a_rate_limit_a_second_is_waited_for(server: FaultServer, runner: Runner) -> None:
+    server.set_faults(per_second=100)
+    ends, _ = runner(300, concurrency=32)
+    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
+
+
+def test_max_cost_needs_a_price(runner: Runner, server: FaultServer) -> None:
+    with pytest.raises(RunStoppedError, match="price"):
+        runner(5, max_cost=1.0)
+    assert server.stats().requests == 0
+
+
+def test_what_is_kept_of_an_answer(runner: Runner, server: FaultServer) -> None:
+    server.set_faults(models={"model-x": "model-x-2026-01-01"}, cached_tokens=64)
+    ends, progress = runner(3)
+    completion = ends["study-0001"].completion
+    assert completion is not None
+    assert completion.text == server.answer("study-0001")
+    assert completion.model == "model-x-2026-01-01"
+    assert completion.finish_reason == "stop"
+    assert completion.usage is not None
+    assert completion.usage.cached_tokens == 64
+    assert completion.created is not None
+    assert progress.cached_tokens == 3 * 64
+    again, _ = runner(3)
+    assert again["study-0001"].completion == completion
+
+
+def test_the_key_is_sent_and_kept_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from judge import annotate
+
+    secret = "sk-a-secret-that-must-not-leak"
+    monkeypatch.setenv("OPENAI_API_KEY", secret)
+    with FaultServer(Behaviour(api_keys=(secret,))) as server:
+        frame = annotate(
+            ["study-0001"], ["x"], judge="model-x", base_url=server.url, cache=tmp_path / "cache"
+        )
+        assert list(frame["outcome"]) == ["annotated"]
+        server.set_faults(api_keys=("another",))
+        with pytest.raises(JudgeError) as caught:
+            annotate(
+                ["study-0002"], ["x"], judge="model-x", base_url=server.url, cache=tmp_path / "c2"
+            )
+    assert secret not in str(caught.value)
+    assert secret not in "".join(capfd.readouterr())
+    for path in tmp_path.rglob("*"):
+        assert not path.is_file() or secret.encode() not in path.read_bytes()

@@ -1,0 +1,166 @@
+"""How many requests may be in flight, and when a server counts as gone."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from judge.run.limiter import Limiter
+from judge.run.outage import Outage
+from judge.run.stop import Stop, StoppedError
+from judge.types import JudgeError
+
+
+async def serve(limiter: Limiter, requests: int, latency: object) -> int:
+    """Send requests through the limiter to a server of a latency; returns the most in flight."""
+    most = 0
+
+    async def one() -> None:
+        nonlocal most
+        began = await limiter.acquire()
+        most = max(most, limiter.in_flight)
+        await asyncio.sleep(latency(limiter.in_flight) if callable(latency) else latency)
+        limiter.answered(began)
+        limiter.release()
+
+    await asyncio.gather(*(one() for _ in range(requests)))
+    return most
+
+
+def test_an_even_server_is_used_to_the_full() -> None:
+    async def work() -> tuple[int, int]:
+        limiter = Limiter(16)
+        return await serve(limiter, 300, 0.005), int(limiter.limit)
+
+    assert asyncio.run(work()) == (16, 16)
+
+
+def test_a_server_that_queues_is_not_pushed() -> None:
+    """Twice as many requests take twice as long: nothing is won above half."""
+
+    async def work() -> float:
+        limiter = Limiter(64)
+        await serve(limiter, 1500, lambda in_flight: 0.0006 * in_flight)
+        return limiter.limit
+
+    assert asyncio.run(work()) < 48
+
+
+def test_a_429_cuts_the_limit_once_for_all_that_were_under_way() -> None:
+    async def work() -> tuple[float, float]:
+        limiter = Limiter(20)
+        begans = [await limiter.acquire() for _ in range(10)]
+        before = limiter.limit
+        for began in begans:
+            limiter.overloaded(began, None)
+            limiter.release()
+        return before, limiter.limit
+
+    before, after = asyncio.run(work())
+    assert after == pytest.approx(before * 0.7)
+
+
+def test_the_limit_never_falls_below_one() -> None:
+    async def work() -> float:
+        limiter = Limiter(2)
+        for _ in range(30):
+            began = await limiter.acquire()
+            await asyncio.sleep(0)
+            limiter.overloaded(began, None)
+            limiter.release()
+        return limiter.limit
+
+    assert asyncio.run(work()) == 1.0
+
+
+def test_retry_after_holds_everyone_back() -> None:
+    async def work() -> float:
+        limiter = Limiter(4)
+        began = await limiter.acquire()
+        limiter.overloaded(began, 0.2)
+        limiter.release()
+        start = time.monotonic()
+        await limiter.acquire()
+        return time.monotonic() - start
+
+    assert asyncio.run(work()) >= 0.19
+
+
+def test_a_limit_below_one_is_refused() -> None:
+    with pytest.raises(ValueError, match="at least one"):
+        Limiter(0)
+
+
+def test_one_unlucky_study_is_no_outage() -> None:
+    async def work() -> bool:
+        outage = Outage(10, Stop())
+        for _ in range(20):
+            outage.unanswered(1)
+        outage.unanswered(2)
+        return outage.is_on
+
+    assert asyncio.run(work()) is False
+
+
+def test_several_in_a_row_are_an_outage_until_anyone_answers() -> None:
+    async def work() -> list[bool]:
+        outage = Outage(10, Stop())
+        outage.unanswered(1)
+        outage.answered()
+        seen = [outage.unanswered(at) for at in (1, 2, 3)]
+        outage.answered()
+        return [*seen, outage.is_on]
+
+    assert asyncio.run(work()) == [False, False, True, False]
+
+
+def test_while_it_lasts_one_at_a_time_tries_and_then_all_go() -> None:
+    async def work() -> tuple[int, int]:
+        outage = Outage(10, Stop())
+        for at in (1, 2, 3):
+            outage.unanswered(at)
+        tries = 0
+
+        async def waiter(at: int) -> None:
+            nonlocal tries
+            while outage.is_on:
+                await outage.wait()
+                if outage.is_on:
+                    tries += 1
+                    outage.unanswered(at)
+
+        waiting = [asyncio.create_task(waiter(at)) for at in range(20)]
+        await asyncio.sleep(1.0)
+        during = tries
+        outage.answered()
+        await asyncio.wait_for(asyncio.gather(*waiting), 0.2)
+        return during, tries
+
+    during, after = asyncio.run(work())
+    assert 1 <= during <= 3
+    assert after == during
+
+
+def test_patience_ends() -> None:
+    async def work() -> None:
+        outage = Outage(0.0, Stop())
+        for at in (1, 2, 3):
+            outage.unanswered(at)
+        await outage.wait()
+
+    with pytest.raises(JudgeError, match="--max-outage"):
+        asyncio.run(work())
+
+
+def test_a_stop_wakes_who_sleeps() -> None:
+    async def work() -> float:
+        stop = Stop()
+        asyncio.get_running_loop().call_later(0.05, stop.set, "enough")
+        start = time.monotonic()
+        with pytest.raises(StoppedError):
+            await stop.sleep(30)
+        return time.monotonic() - start
+
+    assert asyncio.run(work()) < 5
