@@ -7,8 +7,9 @@ Targets: 1.10x and 1.8 ms all in; 6 s.
 
     python tests/bench/bench_api.py [--n 2000] [--latency 0.2] [--concurrency 64]
 
-RadEval (`radeval[api]`) and curator (`bespokelabs-curator`) are left out where their
-environment is not named: --radeval PYTHON, --curator PYTHON.
+RadEval's LLM path and curator are left out where no environment is named for them:
+--radeval PYTHON (this project, `pip install --no-deps radeval` and openai are enough),
+--curator PYTHON (`pip install bespokelabs-curator`).
 """
 
 from __future__ import annotations
@@ -50,12 +51,31 @@ url, n, concurrency, aio = json.loads(sys.argv[1])
 asyncio.run(main(url, n, concurrency, aio))
 """
 
+# Its package imports a zoo of models and fetches data; the two modules of its LLM path do not.
 RADEVAL = """
-import json, os, sys
+import importlib.util, json, os, sys, types
 url, n, concurrency, _ = json.loads(sys.argv[1])
 os.environ["OPENAI_API_KEY"] = "none"
 os.environ["OPENAI_BASE_URL"] = url
-from radeval.metrics.crimson import CRIMSONScore
+root = importlib.util.find_spec("radeval").submodule_search_locations[0]
+for name, path in (("radeval", root), ("radeval.metrics", f"{root}/metrics")):
+    module = sys.modules[name] = types.ModuleType(name)
+    module.__path__ = [path]
+from radeval.metrics._llm_base import LLMMetricBase
+from judge.prompts import load
+
+class Ask(LLMMetricBase):
+    SUPPORTED_PROVIDERS = {"openai"}
+    def _build_request(self, ref, hyp, **_):
+        turns = self.prompt.messages(ref, hyp)
+        return {"messages": [{"role": turn.role, "content": turn.content} for turn in turns]}
+    def _parse_response(self, raw): return {"raw": raw}
+    def _aggregate(self, results, refs, hyps): return results
+
+Ask.prompt = load("green")
+ask = Ask("openai", "model-x", max_concurrent=concurrency)
+refs = [f"study-{at:05}. The lungs are clear." for at in range(n)]
+assert len(ask(refs, ["Small left effusion."] * n)) == n
 """
 
 CURATOR = """
@@ -106,7 +126,8 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=2000)
     parser.add_argument("--latency", type=float, default=0.2)
     parser.add_argument("--concurrency", type=int, default=64)
-    parser.add_argument("--curator", metavar="PYTHON")
+    parser.add_argument("--radeval", metavar="PYTHON", help="of an environment with radeval")
+    parser.add_argument("--curator", metavar="PYTHON", help="of one with bespokelabs-curator")
     options = parser.parse_args()
     n, ideal = options.n, options.n * options.latency / options.concurrency
     with (
@@ -129,8 +150,10 @@ def main() -> None:
             "judge green, all in": judge,
             "judge green, from its cache": judge,
         }
+        arguments = json.dumps([server.url, n, options.concurrency, False])
+        if options.radeval:
+            tools["RadEval's LLM path"] = [options.radeval, "-c", RADEVAL, arguments]
         if options.curator:
-            arguments = json.dumps([server.url, n, options.concurrency, False])
             tools["curator"] = [options.curator, "-c", CURATOR, arguments]
             tools["curator, from its cache"] = tools["curator"]
         print(f"{n:,} judgements, ideal {ideal:.2f} s")

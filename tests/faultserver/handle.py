@@ -148,6 +148,8 @@ class FaultServer:
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+            # In the root, `-m` would find the tree's judge before the installed package.
+            cwd=Path(__file__).parents[1],
             # A Ctrl-C meant for the test, or sent by it, is not for the server.
             start_new_session=True,
         )
