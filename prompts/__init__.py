@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -154,4 +153,5 @@ def _mark(reference: str, candidate: str) -> str:
     """Return a short word that occurs in neither report, the same for the same pair."""
     digest = hashlib.sha256(f"{reference}\0{candidate}".encode(errors="surrogatepass")).hexdigest()
     marks = (digest[at : at + 8] for at in range(len(digest) - 8))
-    return next(mark for mark in marks if not re.search(mark, reference + candidate, re.IGNORECASE))
+    reports = f"{reference}\0{candidate}".lower()
+    return next(mark for mark in marks if mark not in reports)

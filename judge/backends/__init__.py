@@ -29,7 +29,7 @@ class Judge(Protocol):
     signature, with `sampling`, the sampling parameters; `prompt` is None for a judge that
     reads none; `note` is what a reader of its
     numbers must be told, or None. A judge that `is_free` answers at once, in this process,
-    and needs neither cache nor patience; others have a `base_url` that says where they are.
+    and needs neither cache nor patience.
     """
 
     @property
@@ -63,8 +63,8 @@ class Judge(Protocol):
         ...
 
     @property
-    def base_url(self) -> str | None:
-        """Where its server is."""
+    def paid_at(self) -> str | None:
+        """The address whose answers are paid for; None where they cost nothing."""
         ...
 
     def request(self, study: Study) -> CompletionRequest:

@@ -71,7 +71,7 @@ class OpenAIJudge:
         self._wording = prompt
         self._schema = rubric.reply_schema
         self.sampling: Mapping[str, object] = {"temperature": 0, "max_tokens": max_tokens}
-        self.base_url: str | None = connection.base_url
+        self.paid_at = None if connection.is_local else connection.base_url
         self._say = say
         self._refused: dict[str, str | None] = {}
         self._connection = connection
@@ -99,7 +99,9 @@ class OpenAIJudge:
         if self._client is None:  # not before there is something to ask: the import is slow
             self._client = Client(self._connection.base_url, self._key, self._connection.timeout)
             if not self._connection.is_local:
-                self._say(f"Sending reports to {self.base_url} (model {request.model}).")
+                self._say(
+                    f"Sending reports to {self._connection.base_url} (model {request.model})."
+                )
         messages = [{"role": turn.role, "content": turn.content} for turn in request.messages]
         while True:
             sampling = self._accepted(request.sampling)

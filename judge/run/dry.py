@@ -31,7 +31,7 @@ class Forecast:
 
 def forecast(studies: StudySet, judge: Judge, cache: CompletionCache) -> Forecast:
     """Return what judging `studies` would ask; nothing is sent and nothing is written."""
-    prices = Prices(judge.version, judge.base_url)
+    prices = Prices(judge.version, judge.paid_at)
     seen: set[str] = set()
     cached = repeated = prompt = 0
     lengths: list[int] = []

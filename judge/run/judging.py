@@ -103,7 +103,7 @@ def _answering(
         return at_once, 1, 0
     if cache is None:
         raise ValueError("a judge that is not free needs a cache")
-    prices = Prices(judge.version, judge.base_url)
+    prices = Prices(judge.version, judge.paid_at)
     asker = Asker(judge, cache, prices, effort, progress, stop)
     return asker.answer, effort.concurrency, effort.reask
 

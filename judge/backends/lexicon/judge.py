@@ -24,7 +24,7 @@ class LexiconJudge:
     note = NOTE
     sampling: Mapping[str, object] = MappingProxyType({})
     is_free = True
-    base_url = None
+    paid_at = None
 
     def __init__(self, rubric: Rubric, path: Path | None = None) -> None:
         self._rubric = rubric
