@@ -57,6 +57,11 @@ _OPTIONS = (
         "them, else the whole report.",
     ),
     click.option(
+        "--id-field",
+        metavar="FIELD",
+        help="The field that holds the study id. Default: study_id, id or the like.",
+    ),
+    click.option(
         "--class-field",
         metavar="FIELD",
         help="The field that holds the study class. Default: study_class or the like; "
@@ -182,6 +187,7 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
         section=options["section"],
         class_field=options["class_field"],
         allow_missing=options["allow_missing"],
+        id_field=options["id_field"],
     )
     if options["judge_name"] is None:
         note(f"No --judge given: using {name}, {judge.note}.")

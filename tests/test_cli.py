@@ -268,6 +268,16 @@ def test_prompt_has_no_effect_on_a_judge_without_one(invoke: Invoke) -> None:
     assert "no effect" in done.stderr
 
 
+def test_the_id_may_have_any_name(invoke: Invoke, tmp_path: Path) -> None:
+    rows = [{"image": "a", "report": "Lungs are clear.", "prediction": "Lungs are clear."}]
+    path = write_json(tmp_path / "rows.json", rows)
+    refused = invoke("green", path)
+    assert refused.exit_code == 2
+    assert "--id-field" in refused.stderr
+    done = invoke("green", path, "--id-field", "image", "--format", "json")
+    assert json.loads(done.stdout)["n_scored"] == 1
+
+
 def test_standard_input(invoke: Invoke) -> None:
     done = invoke("green", "-", REFS, "--format", "json", stdin=PREDS.read_bytes())
     assert json.loads(done.stdout)["n_scored"] == 15

@@ -35,7 +35,7 @@ def read_delimited(name: str, text: str, *, id_field: str | None) -> Table:
         raise JudgeError(
             f"{name} is neither JSON nor a table of studies: its first line is "
             f"{text.lstrip()[:60].splitlines()[0]!r}; expected JSON, or CSV or TSV with a header "
-            f"that names the id ({id_field or listed(FIELD_NAMES['id'])})"
+            f"that names the id ({id_field or listed(FIELD_NAMES['id'])}, or --id-field)"
         )
     columns = _read_columns(name, text, delimiter, header)
     ids, kinds = take_ids(name, columns, typed=False, id_field=id_field, fallback=fallback)

@@ -125,7 +125,7 @@ def _id_column(
     wanted = f"called {id_field!r}" if id_field else f"for the id ({listed(FIELD_NAMES['id'])})"
     raise JudgeError(
         f"{name} has no field {wanted}; its fields are: {listed(columns)}; "
-        "rename the one that holds the id"
+        "name the one that holds the id with --id-field"
     )
 
 

@@ -16,7 +16,7 @@ RUBRIC = Rubric(
     name="green",
     version=1,
     title="GREEN",
-    summary="six error categories, clinically significant or not, and matched findings",
+    summary="Judge reports by GREEN: errors in six categories, significant or not.",
     levels=(
         Level(SIGNIFICANT, "clinically significant", significant=True, actionable=None),
         Level(INSIGNIFICANT, "clinically insignificant", significant=False, actionable=None),

@@ -30,7 +30,7 @@ class LexiconJudge:
         self._rubric = rubric
         self._lexicon = lexicon.load(path)
         self.name = f"lexicon:{path}" if path else "lexicon"
-        self.version = self._lexicon.version
+        self.version = f"{self._lexicon.version}(baseline)"
 
     def request(self, study: Study) -> CompletionRequest:
         """Return the two reports as they are: rules need no prompt around them."""
