@@ -11,22 +11,13 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.output import note
+from judge.cli.output import cache_option, note
 
 if TYPE_CHECKING:
     from judge.cache.contents import Contents
     from judge.cache.entry import Unreadable
 
 _SHOWN = 20
-
-_cache_option = click.option(
-    "--cache",
-    type=click.Path(path_type=Path),
-    envvar="JUDGE_CACHE",
-    show_envvar=True,
-    metavar="DIR",
-    help="The cache's folder. Default: the platform's cache folder.",
-)
 
 
 @click.group("cache")
@@ -44,7 +35,7 @@ def _place(option: Path | None) -> Path:
 
 
 @command.command("info")
-@_cache_option
+@cache_option
 @click.option(
     "--format",
     "form",
@@ -95,7 +86,7 @@ def info(cache: Path | None, form: str) -> None:
 
 
 @command.command("verify")
-@_cache_option
+@cache_option
 def verify(cache: Path | None) -> None:
     """Derive every key again; exit code 1 if any entry is wrong or unreadable."""
     from judge.cache.contents import Contents
@@ -116,7 +107,7 @@ def verify(cache: Path | None) -> None:
 
 @command.command("export")
 @click.argument("file")
-@_cache_option
+@cache_option
 def export(file: str, cache: Path | None) -> None:
     """Write all entries to FILE as JSON Lines (- is standard output, .gz compressed).
 
@@ -135,7 +126,7 @@ def export(file: str, cache: Path | None) -> None:
 
 @command.command("import")
 @click.argument("file")
-@_cache_option
+@cache_option
 def import_(file: str, cache: Path | None) -> None:
     """Take in the entries of an exported FILE (- is standard input); exit code 1 if any is refused.
 
@@ -156,7 +147,7 @@ def import_(file: str, cache: Path | None) -> None:
 
 
 @command.command("prune")
-@_cache_option
+@cache_option
 @click.option(
     "--older-than",
     type=click.FloatRange(min=0, max=100_000),

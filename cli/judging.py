@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.output import by_option, format_option, note, print_summary
+from judge.cli.output import by_option, cache_option, format_option, note, print_summary
 from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -143,14 +143,7 @@ _OPTIONS = (
         is_flag=True,
         help="Say what would be asked, what is cached and what it may cost; send nothing.",
     ),
-    click.option(
-        "--cache",
-        type=click.Path(path_type=Path),
-        envvar="JUDGE_CACHE",
-        show_envvar=True,
-        metavar="DIR",
-        help="Where answers are kept. Default: the platform's cache folder.",
-    ),
+    cache_option,
 )
 
 

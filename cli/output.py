@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -51,6 +52,15 @@ by_option = click.option(
     callback=split_fields,
     metavar="FIELD",
     help="Group the rates by this field (repeat it, or separate with commas, for several).",
+)
+
+cache_option = click.option(
+    "--cache",
+    type=click.Path(path_type=Path),
+    envvar="JUDGE_CACHE",
+    show_envvar=True,
+    metavar="DIR",
+    help="The folder where answers are kept. Default: the platform's cache folder.",
 )
 
 
