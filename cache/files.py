@@ -14,7 +14,8 @@ import diskcache
 from judge.types import JudgeError
 
 DATABASE = "cache.db"
-FILES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm")
+CLAIMS = "cache.claims"
+FILES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", CLAIMS)
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}
 _CLOSED = {errno.EROFS, errno.EACCES, errno.EPERM}

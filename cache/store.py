@@ -14,8 +14,9 @@ from typing import Any
 import diskcache
 from diskcache.core import DEFAULT_SETTINGS, METADATA, MODE_RAW
 
+from judge.cache.claims import Claims
 from judge.cache.entry import Entry, UnreadableError, decode, encode
-from judge.cache.files import DATABASE, FILES, explained, regular
+from judge.cache.files import CLAIMS, DATABASE, FILES, explained, regular
 from judge.cache.keys import canonical, key_of
 from judge.types import Completion, CompletionRequest
 
@@ -92,6 +93,17 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             self._cache = diskcache.Cache(
                 str(self.path), timeout=timeout, disk=_TextDisk, **_SETTINGS
             )
+            self._claims = Claims(self.path / CLAIMS)
+
+    def claim(self, name: str) -> bool:
+        """Claim a key before asking; returns False while another process is asking the same."""
+        with explained(self.path):
+            return self._claims.take(name)
+
+    def release(self, name: str) -> None:
+        """Give the claim on a key back, after its answer was put or none was to be had."""
+        with explained(self.path):
+            self._claims.drop(name)
 
     def get(self, request: CompletionRequest, attempt: int = 0) -> Completion | None:
         """Return the kept answer; None where there is none.
@@ -135,6 +147,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._claims.close()
         self._cache.close()
 
     def _read(self, name: str) -> Entry | None:

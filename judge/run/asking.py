@@ -20,6 +20,9 @@ from judge.types import Completion, CompletionRequest
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 8.0
 # A 429 says "later", not "no": it weighs less than a failure, but no question waits for ever.
 _OVERLOAD = 0.25
+# How long to leave a question to another process that is asking it, in seconds: one that
+# was suspended must not hold this one up for ever.
+_CLAIM_PATIENCE, _CLAIM_PAUSE = 300.0, 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +81,7 @@ class Asker:
             return found
         flight = self._flying[name] = asyncio.get_running_loop().create_future()
         try:
-            completion = await self._ask(at, request)
-            self._cache.put(request, completion, attempt)
+            completion = await self._claimed(name, at, request, attempt)
         except BaseException as error:
             flight.set_exception(
                 StoppedError() if isinstance(error, asyncio.CancelledError) else error
@@ -91,6 +93,26 @@ class Asker:
             return completion
         finally:
             del self._flying[name]
+
+    async def _claimed(
+        self, name: str, at: int, request: CompletionRequest, attempt: int
+    ) -> Completion:
+        """Ask and keep the answer, or take it from a process that is asking the same."""
+        patience = _CLAIM_PATIENCE
+        while not (claimed := self._cache.claim(name)) and patience > 0:
+            await self._stop.sleep(_CLAIM_PAUSE)
+            patience -= _CLAIM_PAUSE
+        try:
+            # Another process may have put it there since this one looked.
+            if (found := self._cache.get(request, attempt)) is not None:
+                self._progress.from_cache += 1
+                return found
+            completion = await self._ask(at, request)
+            self._cache.put(request, completion, attempt)
+            return completion
+        finally:
+            if claimed:
+                self._cache.release(name)
 
     async def _ask(self, at: int, request: CompletionRequest) -> Completion:
         """Ask until there is an answer, or no hope of one."""

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from faultserver import Behaviour, Fault, FaultServer, always
+from faultserver import Behaviour, Fault, FaultServer, always, first
 from running import Shell, keys
 
 from judge import prompts
@@ -54,12 +54,30 @@ def test_two_processes_share_a_cache(server: FaultServer, shell: Made) -> None:
     ):
         results = [process.communicate() for process in (one, two)]
     assert [one.returncode, two.returncode] == [0, 0], results
-    first, second = (json.loads(out) for out, _ in results)
-    assert first == second
-    assert first["n_scored"] == 200
+    one_summary, two_summary = (json.loads(out) for out, _ in results)
+    assert one_summary == two_summary
+    assert one_summary["n_scored"] == 200
+    assert server.stats().requests <= 204, "what one asks the other waits for"
     server.reset()
     assert ready.run("--out", "three")[0] == 0
     assert server.stats().requests == 0
+
+
+def test_a_process_that_dies_leaves_its_questions_to_the_other(
+    server: FaultServer, shell: Made
+) -> None:
+    ready = shell(40)
+    server.set_faults(studies={key: first(Fault.STALL) for key in keys(2)})
+    with ready.start("--out", "one", "--concurrency", "4") as one:
+        server.wait_for(lambda stats: stats.requests == 2)
+        with ready.start("--out", "two", "--concurrency", "4") as two:
+            time.sleep(1.5)
+            assert server.stats().requests == 2, "the second waits for the first"
+            one.kill()
+            one.communicate()
+            _, err = two.communicate(timeout=30)
+    assert two.returncode == 0, err
+    assert server.stats().requests == 42
 
 
 def test_ctrl_c_collects_what_is_under_way_and_says_how_to_go_on(

@@ -14,6 +14,7 @@ from diskcache.core import DEFAULT_SETTINGS
 from support import Invoke
 
 from judge.cache import CompletionCache, key
+from judge.cache.files import FILES
 from judge.types import Completion, JudgeError
 
 NAME = key(request("question 1"))
@@ -195,7 +196,7 @@ def test_nothing_is_evicted_and_planted_settings_have_no_effect(tmp_path: Path) 
     chosen = {name: settings[name] for name in ("eviction_policy", "cull_limit", "size_limit")}
     assert chosen == {"eviction_policy": "none", "cull_limit": 0, "size_limit": 2**62}
     assert settings["sqlite_mmap_size"] == settings["statistics"] == settings["tag_index"] == 0
-    assert {file.name for file in path.iterdir()} <= {"cache.db", "cache.db-wal", "cache.db-shm"}
+    assert {file.name for file in path.iterdir()} <= set(FILES)
 
 
 @pytest.mark.parametrize(
