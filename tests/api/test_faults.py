@@ -10,7 +10,10 @@ from faultserver import Behaviour, Fault, FaultServer, Outage, always, first, sp
 from running import Runner, keys, study_set
 
 from judge import rubrics
+from judge.backends.openai import OPENAI_URL
+from judge.run import judging
 from judge.run.judging import RunStoppedError
+from judge.run.prices import Prices
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
 GREEN = rubrics.load("green")
@@ -265,6 +268,23 @@ def test_max_cost_needs_a_price(runner: Runner, server: FaultServer) -> None:
     with pytest.raises(RunStoppedError, match="price"):
         runner(5, max_cost=1.0)
     assert server.stats().requests == 0
+
+
+def test_max_cost_stops_before_it_is_passed(
+    runner: Runner, server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No server on this machine has a price: this one is given GPT-4o's, and nothing else."""
+    monkeypatch.setattr(judging, "Prices", lambda _model, _at: Prices("gpt-4o", OPENAI_URL))
+    with pytest.raises(RunStoppedError, match="--max-cost") as stopped:
+        runner(200, max_cost=0.2, concurrency=4)
+    spent = stopped.value.progress.dollars
+    assert spent is not None
+    assert 0.1 < spent <= 0.2
+    assert not stopped.value.interrupted
+    server.reset()
+    with pytest.raises(RunStoppedError):
+        runner(200, max_cost=0.2, concurrency=4)
+    assert server.stats().requests > 0, "it goes on where it stopped, with new money"
 
 
 def test_what_is_kept_of_an_answer(runner: Runner, server: FaultServer) -> None:
