@@ -11,6 +11,8 @@ from judge.types import JudgeError
 
 _COMMANDS = ("audit", "cache", "prompts", "rates", "rescore")
 
+_INTERRUPTED = 130
+
 
 class _MendableError(click.ClickException):
     """A message on standard error and exit code 2, as for a wrong option."""
@@ -40,6 +42,9 @@ class _Commands(click.Group):
             return super().invoke(ctx)
         except JudgeError as error:
             raise _MendableError(str(error)) from error
+        except KeyboardInterrupt:
+            click.echo("Interrupted.", err=True)
+            ctx.exit(_INTERRUPTED)
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -8,8 +8,10 @@ import json
 import os
 import pty
 import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pandas as pd
@@ -319,6 +321,20 @@ def test_no_colour_and_no_lost_cell_when_piped(tmp_path: Path) -> None:
     assert "\x1b" not in done.stdout
     assert "no significant error" in done.stdout
     assert "…" not in done.stdout
+
+
+def test_ctrl_c_while_reading_is_130(tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "judge", "green", "-", str(REFS)]
+    with subprocess.Popen(
+        command, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as child:
+        time.sleep(1.5)  # it waits for its standard input
+        child.send_signal(signal.SIGINT)
+        assert child.stderr is not None
+        err = child.stderr.read()
+    assert child.returncode == 130
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_closed_pipe_is_no_crash(tmp_path: Path) -> None:
