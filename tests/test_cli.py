@@ -328,7 +328,7 @@ def test_ctrl_c_while_reading_is_130(tmp_path: Path) -> None:
     with subprocess.Popen(
         command, cwd=tmp_path, stdin=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     ) as child:
-        time.sleep(1.5)  # it waits for its standard input
+        time.sleep(4)  # by then it waits for its standard input
         child.send_signal(signal.SIGINT)
         assert child.stderr is not None
         err = child.stderr.read()
