@@ -162,6 +162,7 @@ def _help(rubric: Rubric) -> str:
 def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
     from judge import backends
     from judge.run.judging import RunStoppedError
+    from judge.stats.table import reserved_names
     from judge.studies import read_pair
 
     settings = backends.Settings(
@@ -181,6 +182,7 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
         class_field=options["class_field"],
         allow_missing=options["allow_missing"],
         id_field=options["id_field"],
+        reserved=reserved_names(rubric),
     )
     if options["judge_name"] is None:
         note(f"No --judge given: using {name}, {judge.note}.")

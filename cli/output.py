@@ -103,9 +103,11 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     from rich.table import Table as RichTable
     from rich.text import Text
 
+    from judge.report.words import harmless
+
     grid = RichTable.grid(padding=(0, 2))
     for name, value in facts:
-        grid.add_row(Text(name, style="bold"), Text(value))
+        grid.add_row(Text(name, style="bold"), Text(harmless(value)))
     console().print(grid)
     click.echo()
 
@@ -123,16 +125,10 @@ def print_lines(lines: Iterable[Line]) -> None:
     """Print an audit's lines; reports are text from outside and never read as markup."""
     from rich.text import Text
 
+    from judge.report.words import harmless
+
     out = console()
     for line in lines:
         if line.style == "heading":
             click.echo()
-        out.print(Text(_harmless(line.text), style=_STYLES[line.style]))
-
-
-def _harmless(text: str) -> str:
-    """Return `text` with control characters, which could steer a terminal, made visible."""
-    return "".join(
-        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
-        for char in text.replace("\r\n", "\n")
-    )
+        out.print(Text(harmless(line.text), style=_STYLES[line.style]))

@@ -165,6 +165,45 @@ def test_audit_makes_control_characters_visible(invoke: Invoke, tmp_path: Path) 
     assert "[bold]red[/bold]" in text
 
 
+def test_a_study_id_is_any_text(invoke: Invoke, tmp_path: Path) -> None:
+    ids = ["Müller-7", "患者", 'a "b"', "../x", "\x1b[31mred"]
+    preds = write_json(tmp_path / "p.json", dict.fromkeys(ids, "Large effusion."))
+    refs = write_json(tmp_path / "r.json", dict.fromkeys(ids, "Lungs are clear."))
+    assert invoke("green", preds, refs, "--out", "run").exit_code == 0
+    for study_id in ids[:4]:
+        assert f"Study {study_id} (" in invoke("audit", "run", study_id).stdout
+    assert "\x1b" not in invoke("audit", "run", "--worst", "9").stdout
+
+
+def test_a_field_never_hides_a_number(invoke: Invoke, tmp_path: Path) -> None:
+    names = ("scores", "no_significant_error", "green", "n_scored")
+    rows = [
+        {
+            "id": 1,
+            "report": "Clear lungs.",
+            "prediction": "Clear lungs.",
+            **dict.fromkeys(names, "x"),
+        }
+    ]
+    path = write_json(tmp_path / "rows.json", rows)
+    done = invoke(
+        "green", path, "--by", "field_scores,field_no_significant_error", "--format", "json"
+    )
+    (group,) = json.loads(done.stdout)["rates"]
+    assert group["field_scores"] == group["field_no_significant_error"] == "x"
+    assert group["scores"]["green"]["mean"] == 1
+    assert group["no_significant_error"]["k"] == 1
+
+
+def test_what_was_left_out_is_named(invoke: Invoke, tmp_path: Path) -> None:
+    preds = write_json(tmp_path / "p.json", {"1": "Clear.", "2": "Clear."})
+    refs = write_json(tmp_path / "r.json", {"1": "Clear.", "3": "Clear."})
+    done = invoke("green", preds, refs, "--allow-missing", "--out", "run")
+    assert re.search(r"left out +1 only in PREDS, 1 only in REFS", done.stdout)
+    manifest = json.loads(Path("run/manifest.json").read_text("utf-8"))
+    assert manifest["omitted_ids"] == {"only in PREDS": ["2"], "only in REFS": ["3"]}
+
+
 def test_rescore_changes_nothing_while_the_parser_is_the_same(
     invoke: Invoke, example_run: Path
 ) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -115,6 +117,18 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
     out = tmp_path / "deep" / "run"
     with pytest.raises(KeyboardInterrupt):
         interrupted_write(out)
+    assert list(tmp_path.iterdir()) == []
+
+
+def full_disk(path: Path) -> None:
+    with RunWriter(path, GREEN, ["site"]) as writer:
+        writer.add(judged_pair(CLEAR, CLEAR))
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+def test_a_full_disk_is_one_message_and_leaves_nothing(tmp_path: Path) -> None:
+    with pytest.raises(JudgeError, match=r"cannot write to .*No space left"):
+        full_disk(tmp_path / "run")
     assert list(tmp_path.iterdir()) == []
 
 

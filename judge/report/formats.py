@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.report.tables import Table, headline, tables
-from judge.report.words import group_value
+from judge.report.words import group_value, harmless
 from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def as_rich(table: Table, width: int) -> RenderableType:
     drawn = RichTable(
         title=Text(table.title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD
     )
-    columns = list(zip(table.head, *table.rows, strict=True))
+    rows = [[harmless(cell) for cell in row] for row in table.rows]
+    columns = list(zip(table.head, *rows, strict=True))
     longest = [max(map(len, " ".join(cells).split()), default=0) for cells in columns]
     fits = sum(longest) + _GAP * len(longest) <= width
     for at, (name, least) in enumerate(zip(table.head, longest, strict=True)):
@@ -71,7 +72,7 @@ def as_rich(table: Table, width: int) -> RenderableType:
             overflow="fold",
             min_width=least if fits else None,
         )
-    for row in table.rows:
+    for row in rows:
         drawn.add_row(*map(Text, row))
     return drawn
 

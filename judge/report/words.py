@@ -40,3 +40,11 @@ def rate(value: Mapping[str, Any] | None) -> str:
 def group_value(value: object) -> str:
     """Return the value of a group's field; a study without the field is in the group `(none)`."""
     return "(none)" if value is None else str(value)
+
+
+def harmless(text: str) -> str:
+    """Return `text` with control characters, which could steer a terminal, made visible."""
+    return "".join(
+        char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
+        for char in text.replace("\r\n", "\n")
+    )

@@ -20,7 +20,7 @@ from judge.run.classes import with_classes
 from judge.run.engine import Judged
 from judge.run.judging import Watch, judge_set
 from judge.run.signature import signature
-from judge.stats.table import TableBuilder
+from judge.stats.table import TableBuilder, reserved_names
 from judge.studies import StudySet, from_columns
 from judge.types import JudgeError
 
@@ -90,12 +90,14 @@ def annotate(
         the cache.
 
     """
+    chosen = rubrics.load(rubric)
+    reserved = reserved_names(chosen)
     if isinstance(references, pd.DataFrame):
         if not (
             candidates is None and study_ids is None and study_classes is None and fields is None
         ):
             raise JudgeError("annotate: a DataFrame holds everything; pass nothing beside it")
-        given = _from_frame(references)
+        given = _from_frame(references, reserved)
     elif candidates is None:
         raise JudgeError("annotate: candidates are missing; pass them, or one DataFrame with both")
     else:
@@ -105,8 +107,8 @@ def annotate(
             study_ids=None if study_ids is None else list(study_ids),
             study_classes=None if study_classes is None else _or_none(study_classes),
             fields=fields,
+            reserved=reserved,
         )
-    chosen = rubrics.load(rubric)
     settings = backends.Settings(
         prompt, base_url, timeout, max_tokens, os.environ, lambda text: print(text, file=sys.stderr)
     )
@@ -139,7 +141,7 @@ def annotate(
     return frame
 
 
-def _from_frame(frame: pd.DataFrame) -> StudySet:
+def _from_frame(frame: pd.DataFrame, reserved: list[str]) -> StudySet:
     if lacking := [name for name in _REPORTS if name not in frame.columns]:
         raise JudgeError(
             f"annotate: the DataFrame has no column {' and none '.join(map(repr, lacking))}; "
@@ -152,6 +154,7 @@ def _from_frame(frame: pd.DataFrame) -> StudySet:
         study_ids=columns.pop("study_id", None),
         study_classes=columns.pop("study_class", None),
         fields=columns,
+        reserved=reserved,
     )
 
 

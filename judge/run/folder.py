@@ -16,7 +16,7 @@ import json
 import shutil
 from array import array
 from collections.abc import Iterator
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -75,7 +75,7 @@ class Run:
     def record(self, study_id: str) -> dict[str, Any]:
         """Return one study's record; raises `JudgeError` where the run has no such study."""
         # A record begins with its id, so all others are passed over unread.
-        start = f'{{"study_id": {json.dumps(study_id)},'.encode()
+        start = _line({"study_id": study_id})[:-1] + b","
         for line in self._lines():
             if line.startswith(start):
                 found: dict[str, Any] = json.loads(line)
@@ -137,8 +137,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         file = self._open_file()
         self._places.append(judged.at)
         self._offsets.append(file.tell())
-        file.write(json.dumps(to_record(judged), ensure_ascii=False).encode("utf-8", "replace"))
-        file.write(b"\n")
+        file.write(_line(to_record(judged)) + b"\n")
         self._table.add(judged.study, judged.outcome, judged.counts)
 
     def table(self) -> pd.DataFrame:
@@ -165,10 +164,15 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         trace: TracebackType | None,
     ) -> None:
         if self._file is not None:
-            self._file.close()
+            with suppress(OSError):  # what it still held is thrown away, or was written before
+                self._file.close()
         shutil.rmtree(self._staging, ignore_errors=True)
-        for path in self._made:
-            path.rmdir()
+        with suppress(OSError):  # somebody put something there meanwhile
+            for path in self._made:
+                path.rmdir()
+        if isinstance(error, OSError):
+            why = error.strerror or str(error)
+            raise JudgeError(f"cannot write to {self._path}: {why}") from error
 
     def _open_file(self) -> IO[bytes]:
         if self._file is None:
@@ -190,6 +194,10 @@ class RunWriter(AbstractContextManager["RunWriter"]):
                     out.write(file.readline())
             sorted_path.replace(self._staging / ANNOTATIONS)
         file.close()
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
 
 
 def _read_json(path: Path) -> dict[str, Any]:

@@ -87,6 +87,7 @@ def run(
             "arguments": dict(arguments or {}),
             "inputs": [asdict(file) for file in studies.inputs],
             "fields": list(studies.fields),
+            "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
             "effort": asdict(effort),
             "spent": asdict(progress),
             "started": started.isoformat(timespec="seconds"),

@@ -24,6 +24,18 @@ def count_columns(rubric: Rubric) -> list[str]:
     return list(dict.fromkeys(names))
 
 
+def reserved_names(rubric: Rubric) -> list[str]:
+    """Return the names that no field may have: columns of the table, keys of its summary."""
+    scores = [score.name for score in rubric.scores]
+    return [
+        *scores,
+        *count_columns(rubric),
+        "scores",
+        "no_significant_error",
+        "no_actionable_error",
+    ]
+
+
 def count_values(counts: StudyCounts) -> dict[str, int | None]:
     """Return a scored study's integer columns by name."""
     values: dict[str, int | None] = {f"n_{name}": n for name, n in counts.by_level.items()}
