@@ -8,12 +8,15 @@ from __future__ import annotations
 
 import importlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from judge.types import Annotation, Comparison, JudgeError, Study, StudyCounts
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 _ROOT = Path(__file__).parent
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
@@ -60,9 +63,11 @@ class Rubric:
     """One way to judge a report, as a value.
 
     `render` writes an annotation as the answer a judge would give: `parse(render(x)) == x`.
-    `score` is a pure function of the annotation. `from_comparison` is how the built-in
-    judge's findings become an annotation of this rubric. `version` changes whenever the
-    same answer would give another number.
+    `score` is a pure function of the annotation and the study it is about.
+    `from_comparison` is how the built-in judge's findings become an annotation of this
+    rubric. `reply_model` gives the form of a reply that is JSON (called when it is needed:
+    the import is slow), None where the reply is text. `version` changes whenever the same
+    answer would give another number.
     """
 
     name: str
@@ -75,9 +80,9 @@ class Rubric:
     prompt: str
     parse: Parse
     render: Callable[[Annotation], str]
-    score: Callable[[Annotation], StudyCounts]
+    score: Callable[[Annotation, Study], StudyCounts]
     from_comparison: Callable[[Comparison, Study], Annotation]
-    reply_schema: Mapping[str, object] | None = None
+    reply_model: Callable[[], type[BaseModel]] | None = None
 
     @property
     def has_actionable(self) -> bool:

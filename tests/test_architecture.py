@@ -12,16 +12,17 @@ import pytest
 ROOT = Path(__file__).parents[1]
 
 # What each part may import, besides itself.
-PURE = ("types", "prompts", "rubrics", "stats", "report")
+PURE = ("types", "sentences", "prompts", "rubrics", "stats", "report")
 ALLOWED = {
     "types": set(),
-    "prompts": {"types"},
-    "rubrics": {"types", "prompts"},
+    "sentences": set(),
+    "prompts": {"types", "sentences"},
+    "rubrics": {"types", "sentences", "prompts"},
     "stats": {"types", "prompts", "rubrics"},
-    "report": {"types", "prompts", "rubrics", "stats"},
+    "report": {"types", "sentences", "prompts", "rubrics", "stats"},
     "studies": {"types"},
     "cache": {"types"},
-    "backends": {"types", "prompts", "rubrics"},
+    "backends": {"types", "sentences", "prompts", "rubrics"},
     "run": {*PURE, "studies", "cache", "backends"},
     "cli": {*PURE, "studies", "cache", "backends", "run", "service"},
     "service": {*PURE, "studies", "cache", "backends", "run"},

@@ -103,7 +103,7 @@ def test_case(name: str, path: Path) -> None:
         assert outcome == case["expect"]["unparsed"]
         return
     assert isinstance(outcome, Annotation), outcome
-    found = _found(outcome, rubric.score(outcome))
+    found = _found(outcome, rubric.score(outcome, study))
     assert {"by_category", "scores"} <= set(case["expect"])
     assert {key: found[key] for key in case["expect"]} == case["expect"]
     # What was read can be written and read again.
@@ -145,7 +145,7 @@ def test_counts_agree_with_the_declaration(name: str) -> None:
     )
     annotation = rubric.from_comparison(comparison, study)
     assert rubric.parse(rubric.render(annotation), study) == annotation
-    counts = rubric.score(annotation)
+    counts = rubric.score(annotation, study)
     assert set(counts.scores) == {score.name for score in rubric.scores}
     assert set(counts.by_level) == {level.name for level in rubric.levels}
     levels = {level.name: level for level in rubric.levels}

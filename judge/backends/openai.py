@@ -69,7 +69,7 @@ class OpenAIJudge:
         self.name = self.version = model
         self.prompt: Prompt | None = prompt
         self._wording = prompt
-        self._schema = rubric.reply_schema
+        self._schema = rubric.reply_model().model_json_schema() if rubric.reply_model else None
         self.sampling: Mapping[str, object] = {"temperature": 0, "max_tokens": max_tokens}
         self.paid_at = None if connection.is_local else connection.base_url
         self._say = say

@@ -61,7 +61,7 @@ def read(
         )
     except UnparsedError as error:
         return Unparsed(error.reason, error.detail), None
-    return Annotated(annotation), rubric.score(annotation)
+    return Annotated(annotation), rubric.score(annotation, study)
 
 
 async def judge_all(

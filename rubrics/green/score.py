@@ -23,7 +23,7 @@ _LEAST_SIGNIFICANT = 2
 """The lowest severity of a discrepancy that counts as clinically significant."""
 
 
-def score(annotation: Annotation) -> StudyCounts:
+def score(annotation: Annotation, _study: Study) -> StudyCounts:
     """Return the study's counts, all as stated, and its GREEN score.
 
     `green` = matched / (matched + clinically significant errors), 0 when nothing matched

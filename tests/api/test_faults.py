@@ -42,7 +42,7 @@ def test_500_studies_with_every_kind_of_trouble_none_wrong_none_lost(
             assert end.attempt == 1
         else:
             assert isinstance(end.outcome, Annotated)
-            assert end.counts == GREEN.score(server.annotation(key))
+            assert end.counts == GREEN.score(server.annotation(key), end.study)
     by_study = server.stats().by_study
     assert {key for key in keys(500) if by_study[key] > 1} == set(plans)
     assert all(by_study[key] == 2 for key in plans)
@@ -189,7 +189,9 @@ def test_a_broken_response_is_asked_for_again(
 ) -> None:
     server.set_faults(studies={"study-0003": first(fault)})
     ends, _ = runner(10)
-    assert ends["study-0003"].counts == GREEN.score(server.annotation("study-0003"))
+    assert ends["study-0003"].counts == GREEN.score(
+        server.annotation("study-0003"), ends["study-0003"].study
+    )
     assert server.stats().by_study["study-0003"] == 2
 
 

@@ -57,7 +57,7 @@ def main() -> None:
     for _ in range(ROUNDS):
         start = time.perf_counter()
         for text in answers:
-            RUBRIC.score(RUBRIC.parse(text, STUDY))
+            RUBRIC.score(RUBRIC.parse(text, STUDY), STUDY)
         best = min(best, time.perf_counter() - start)
     print(f"{ANSWERS / best:,.0f} answers a second, of {size:,.0f} characters on average")
 

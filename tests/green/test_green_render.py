@@ -128,7 +128,7 @@ comparisons = st.builds(
 def test_whatever_rules_find_can_be_rendered(comparison: Comparison) -> None:
     annotation = RUBRIC.from_comparison(comparison, STUDY)
     assert RUBRIC.parse(RUBRIC.render(annotation), STUDY) == annotation
-    counts = RUBRIC.score(annotation)
+    counts = RUBRIC.score(annotation, STUDY)
     significant = sum(found.severity >= 2 for found in comparison.discrepancies)
     assert counts.n_significant == significant
     assert counts.n_insignificant == len(comparison.discrepancies) - significant

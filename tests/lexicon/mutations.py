@@ -3,8 +3,8 @@
 import re
 from collections.abc import Iterator
 
-from judge.backends.lexicon import sentences
 from judge.backends.lexicon.mentions import read
+from judge.sentences import sentences
 
 SIDES = {"left": "right", "right": "left"}
 PLACES = {

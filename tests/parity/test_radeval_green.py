@@ -113,7 +113,7 @@ def test_counts_and_score_are_the_reference_implementations(reference: Any) -> N
     scores = set()
     for _ in range(ANSWERS):
         text = _answer(rng)
-        counts = RUBRIC.score(RUBRIC.parse(text, STUDY))
+        counts = RUBRIC.score(RUBRIC.parse(text, STUDY), STUDY)
         for level, heading in HEADINGS.items():
             total, by_category = reference.parse_error_counts(text, heading)
             assert counts.by_level[level] == total, text

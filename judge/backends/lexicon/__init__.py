@@ -6,6 +6,5 @@ A baseline for when no model is at hand, never to be reported as GREEN or FineRa
 from judge.backends.lexicon.classes import study_class
 from judge.backends.lexicon.compare import compare
 from judge.backends.lexicon.data import Lexicon, load
-from judge.backends.lexicon.sentences import sentences
 
-__all__ = ["Lexicon", "compare", "load", "sentences", "study_class"]
+__all__ = ["Lexicon", "compare", "load", "study_class"]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from judge.backends.lexicon.align import Alignment
 from judge.backends.lexicon.data import Lexicon
 from judge.backends.lexicon.mentions import Mention, Placed
-from judge.backends.lexicon.sentences import sentences
+from judge.sentences import sentences
 from judge.types import Category, Discrepancy
 
 _SPOILS = 2

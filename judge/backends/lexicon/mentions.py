@@ -10,8 +10,8 @@ from judge.backends.lexicon.attach import Draft, attach
 from judge.backends.lexicon.data import Kind, Lexicon
 from judge.backends.lexicon.heads import heads
 from judge.backends.lexicon.scope import Scope, scope
-from judge.backends.lexicon.sentences import sentences, skips
 from judge.backends.lexicon.tokens import Line, lines
+from judge.sentences import sentences, skips
 
 _LONGEST_QUOTE = 160
 

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.backends.lexicon import sentences
+from judge.sentences import sentences
 
 CAPITALS = """THE HEART IS NORMAL IN SIZE AND THE LUNGS ARE CLEAR OF
 CONSOLIDATION AND THERE IS NO LARGE EFFUSION ON EITHER
