@@ -233,7 +233,7 @@ def test_heading_forms(heading: str, case: object) -> None:
     found = outcome(text)
     assert isinstance(found, Annotation), found
     assert found.explanation == "Why."
-    assert RUBRIC.score(found).scores == {"green": 0.75}
+    assert RUBRIC.score(found, STUDY).scores == {"green": 0.75}
 
 
 def test_plain_and_bracketed_headings_make_no_answer_together() -> None:

@@ -130,5 +130,5 @@ def test_what_render_writes_is_read_alike(reference: Any) -> None:
     rng = random.Random(7)
     for _ in range(200):
         annotation = RUBRIC.parse(_answer(rng), STUDY)
-        score = RUBRIC.score(annotation).scores["green"]
+        score = RUBRIC.score(annotation, STUDY).scores["green"]
         assert reference.compute_green(RUBRIC.render(annotation)) == pytest.approx(score)
