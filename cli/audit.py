@@ -19,8 +19,9 @@ from judge.cli.output import print_lines, print_tables
 def command(run: Path, study_id: str | None, raw: bool, worst: int | None) -> None:  # noqa: FBT001
     """Show one study of RUN, or list the worst.
 
-    Shows the reference, the candidate, each error with its category and significance, the
-    matched findings and the judge's explanation.
+    Shows the reference, the candidate, each error with its category and significance - as
+    an edit of the candidate where the rubric corrects lines: taken out (-), put in (+) -,
+    the matched findings and the judge's explanation.
     """
     from judge import rubrics
     from judge.report.study import audit

@@ -14,7 +14,7 @@ from judge.rubrics import Rubric
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from judge.report.study import Line
+    from judge.report.line import Line
     from judge.report.tables import Table
 
 _PIPE_WIDTH = 160
@@ -23,6 +23,8 @@ _STYLES = {
     "heading": "bold cyan",
     "significant": "red",
     "insignificant": "yellow",
+    "removed": "red strike",
+    "added": "green",
     "plain": "",
 }
 

@@ -114,7 +114,10 @@ class Completion:
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """A change of one candidate line, numbered from 0; an insertion has no line."""
+    """A change of one candidate line, numbered from 0.
+
+    A line that is inserted goes before the one that is named, at the end for None.
+    """
 
     kind: Literal["change", "delete", "insert"]
     line: int | None
@@ -229,9 +232,12 @@ class Discrepancy:
 class Comparison:
     """What rules found when they compared a candidate with its reference.
 
-    Each rubric turns it into an annotation of its own (`Rubric.from_comparison`).
+    `partners` are the pairs of a reference and a candidate sentence, by number, that speak
+    of the same, whether they agree or differ. Each rubric turns it all into an annotation
+    of its own (`Rubric.from_comparison`).
     """
 
     discrepancies: tuple[Discrepancy, ...]
     matched: tuple[str, ...]
     explanation: str
+    partners: tuple[tuple[int, int], ...] = ()

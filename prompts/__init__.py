@@ -2,9 +2,9 @@
 
 A file holds `name`, `version`, `rubric`, `system`, `user` and optionally `shots`, worked
 examples that go before the question. `user` is a template: `$reference`, `$candidate`,
-`$mark`, and nothing else; `$$` stands for a dollar sign. Reports are text from outside:
-`$mark` is a word that occurs in neither report, so that no report can close the
-delimiters it stands between.
+`$lines` (the candidate's numbered lines), `$mark`, and nothing else; `$$` stands for a
+dollar sign. Reports are text from outside: `$mark` is a word that occurs in neither
+report, so that no report can close the delimiters it stands between.
 """
 
 from __future__ import annotations
@@ -18,11 +18,14 @@ from string import Template
 
 import yaml
 
+from judge.sentences import lines
 from judge.types import JudgeError, Message
 
 _ROOT = Path(__file__).parent
-_VARIABLES = frozenset({"reference", "candidate", "mark"})
-_REQUIRED = frozenset({"reference", "candidate"})
+_VARIABLES = frozenset({"reference", "candidate", "lines", "mark"})
+# Of each of these, a question must show one.
+_REQUIRED = (frozenset({"reference"}), frozenset({"candidate", "lines"}))
+_NO_LINES = "(no lines: the report is empty)"
 _KEYS = frozenset({"name", "version", "rubric", "system", "user", "shots"})
 _SHOT_KEYS = frozenset({"reference", "candidate", "reply"})
 
@@ -67,7 +70,13 @@ class Prompt:
 
     def _question(self, reference: str, candidate: str) -> str:
         mark = _mark(reference, candidate)
-        return Template(self.user).substitute(reference=reference, candidate=candidate, mark=mark)
+        return Template(self.user).substitute(
+            reference=reference,
+            candidate=candidate,
+            lines="\n".join(f"{at}: {line}" for at, line in enumerate(lines(candidate)))
+            or _NO_LINES,
+            mark=mark,
+        )
 
 
 def names() -> list[str]:
@@ -109,8 +118,9 @@ def _checked(data: object, where: str) -> Prompt:
             f"prompt {where}: unknown variable {_listed(unknown, '$')}; "
             f"there are: {_listed(_VARIABLES, '$')}"
         )
-    if missing := _REQUIRED - used:
-        raise JudgeError(f"prompt {where}: user lacks {_listed(missing, '$')}")
+    if missing := [shown for shown in _REQUIRED if not shown & used]:
+        lacking = ", ".join(" or ".join(f"${name}" for name in sorted(shown)) for shown in missing)
+        raise JudgeError(f"prompt {where}: user lacks {lacking}")
     shots = data.get("shots") or []
     if not isinstance(shots, list) or not all(isinstance(shot, Mapping) for shot in shots):
         raise JudgeError(f"prompt {where}: shots is a list of mappings")

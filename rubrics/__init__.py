@@ -38,11 +38,26 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Score:
-    """A score of a study: its column name, what it is in a line, its direction and its bounds."""
+    """A score of a study: its column name, what it is in a line, and its direction.
+
+    `inverse` labels 1 / (mean over studies), printed beside the mean where the field
+    prints it; None where it does not.
+    """
 
     name: str
     label: str
     higher_is_better: bool
+    inverse: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A score's figure for a set of studies: the mean of its column, or 1 / that mean."""
+
+    name: str
+    label: str
+    column: str
+    is_inverse: bool
 
 
 class Parse(Protocol):
@@ -63,11 +78,13 @@ class Rubric:
     """One way to judge a report, as a value.
 
     `render` writes an annotation as the answer a judge would give: `parse(render(x)) == x`.
-    `score` is a pure function of the annotation and the study it is about.
-    `from_comparison` is how the built-in judge's findings become an annotation of this
-    rubric. `reply_model` gives the form of a reply that is JSON (called when it is needed:
-    the import is slow), None where the reply is text. `version` changes whenever the same
-    answer would give another number.
+    `score` is a pure function of the annotation and the study it is about; it gives the
+    `scores`, what the candidate is worth, and the `checks`, whether the annotation makes
+    sense. `from_comparison` is how the built-in judge's findings become an annotation of
+    this rubric. `corrected` applies an annotation's edits to the candidate, None where
+    errors have none. `reply_model` gives the form of a reply that is JSON (called when it
+    is needed: the import is slow), None where the reply is text. `version` changes whenever
+    the same answer would give another number.
     """
 
     name: str
@@ -83,11 +100,25 @@ class Rubric:
     score: Callable[[Annotation, Study], StudyCounts]
     from_comparison: Callable[[Comparison, Study], Annotation]
     reply_model: Callable[[], type[BaseModel]] | None = None
+    corrected: Callable[[Annotation, Study], str] | None = None
+    checks: tuple[Score, ...] = ()
 
     @property
     def has_actionable(self) -> bool:
         """Whether the scale says which errors are actionable."""
         return all(level.actionable is not None for level in self.levels)
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        """What is printed of the scores for a set of studies, in order."""
+        found = []
+        for score in self.scores:
+            found.append(Figure(score.name, score.label, score.name, is_inverse=False))
+            if score.inverse:
+                found.append(
+                    Figure(f"inverse_{score.name}", score.inverse, score.name, is_inverse=True)
+                )
+        return tuple(found)
 
     @property
     def cases(self) -> Path:

@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge import prompts, rubrics
-from judge.types import JudgeError
+from judge.sentences import lines
+from judge.types import Category, JudgeError, Study
 
 GOOD = """\
 name: mine
@@ -35,6 +36,60 @@ def test_built_in_prompts_load_and_belong_to_a_rubric(name: str) -> None:
     assert prompt.rubric in rubrics.names()
     text = prompt.messages("the reference text", "the candidate text")[-1].content
     assert text.index("the reference text") < text.index("the candidate text")
+
+
+@pytest.mark.parametrize("name", prompts.names())
+def test_worked_examples_are_answers_that_can_be_read(name: str) -> None:
+    prompt = prompts.load(name)
+    rubric = rubrics.load(prompt.rubric)
+    for shot in prompt.shots:
+        study = Study("shot", shot.reference, shot.candidate)
+        annotation = rubric.parse(shot.reply, study)
+        if annotation.errors:
+            checks = rubric.score(annotation, study).scores
+            assert checks["closeness_corrected"] > checks["closeness_candidate"] + 0.2
+
+
+def test_the_few_shot_prompt_has_a_fixed_part_that_a_prompt_cache_keeps() -> None:
+    """A token is never more than a word, so 1,024 words are at least as many tokens."""
+    one = prompts.load("fineradscore").messages("Clear lungs.", "Effusion.")
+    other = prompts.load("fineradscore").messages("Effusion on the left.", "")
+    assert one[:-1] == other[:-1]
+    assert one[-1] != other[-1]
+    assert sum(len(turn.content.split()) for turn in one[:-1]) >= 1024
+
+
+def test_the_two_wordings_of_fineradscore_differ_in_their_examples_only() -> None:
+    few, zero = prompts.load("fineradscore"), prompts.load("fineradscore-zeroshot")
+    assert (few.system, few.user) == (zero.system, zero.user)
+    assert few.shots
+    assert not zero.shots
+    cells = {
+        category
+        for shot in few.shots
+        for error in rubrics.load("fineradscore")
+        .parse(shot.reply, Study("shot", shot.reference, shot.candidate))
+        .errors
+        for category in error.categories
+    }
+    assert cells == set(Category)
+    assert any("[]" in shot.reply for shot in few.shots)
+
+
+def test_a_candidate_can_be_shown_as_numbered_lines(tmp_path: Path) -> None:
+    text = GOOD.replace("$candidate", "<$lines>")
+    prompt = prompts.load(write(tmp_path, text))
+    shown = prompt.messages("REF", "One.\n\nTwo is\nlonger. \u2028Three")[-1].content
+    assert "<0: One.\n1: Two is longer.\n2: Three>" in shown
+    assert "<(no lines: the report is empty)>" in prompt.messages("REF", " ")[-1].content
+
+
+@given(st.text(max_size=200))
+def test_a_line_of_a_report_cannot_pass_for_two(candidate: str) -> None:
+    content = prompts.load("fineradscore").messages("REF", candidate)[-1].content
+    inside = content.split("CANDIDATE")[1].splitlines()[1:-1]
+    assert len(inside) == max(1, len(lines(candidate)))
+    assert all(line.startswith((f"{at}: ", "(no lines")) for at, line in enumerate(inside))
 
 
 @pytest.mark.parametrize("name", rubrics.names())

@@ -4,7 +4,8 @@ A case is a YAML file with `about`, `completion`, optionally `complete` (the jud
 to have ended by itself) and `study` (`reference`, `candidate`), and `expect`: either
 `unparsed` with the reason, or `by_category` (the counts that are not 0, such as
 `significant_b`), `scores` and any of `n_matched`, `n_actionable`, `errors` (level,
-categories, text), `matched`, `explanation`, `remarks`.
+categories, text), `edits` (kind, line, corrected), `corrected` (the report that they make),
+`matched`, `explanation`, `remarks`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ from judge.types import (
     Comparison,
     Discrepancy,
     Study,
-    StudyCounts,
     UnparsedError,
 )
 
@@ -40,6 +40,8 @@ EXPECTED = {
     "n_matched",
     "n_actionable",
     "errors",
+    "edits",
+    "corrected",
     "matched",
     "explanation",
     "remarks",
@@ -65,20 +67,24 @@ def _outcome(rubric: rubrics.Rubric, case: Mapping[str, Any], study: Study) -> A
         return error.reason
 
 
-def _found(annotation: Annotation, counts: StudyCounts) -> dict[str, object]:
+def _found(rubric: rubrics.Rubric, annotation: Annotation, study: Study) -> dict[str, object]:
+    counts = rubric.score(annotation, study)
+    edits = [error.edit for error in annotation.errors if error.edit]
     return {
         "by_category": {
             f"{level}_{category.value}": count
             for (level, category), count in counts.by_category.items()
             if count
         },
-        "scores": dict(counts.scores),
+        "scores": {score.name: counts.scores[score.name] for score in rubric.scores},
         "n_matched": counts.n_matched,
         "n_actionable": counts.n_actionable,
         "errors": [
             [error.level, "".join(category.value for category in error.categories), error.text]
             for error in annotation.errors
         ],
+        "edits": [[edit.kind, edit.line, edit.corrected] for edit in edits],
+        "corrected": rubric.corrected(annotation, study) if rubric.corrected else None,
         "matched": list(annotation.matched),
         "explanation": annotation.explanation,
         "remarks": list(annotation.remarks),
@@ -103,7 +109,7 @@ def test_case(name: str, path: Path) -> None:
         assert outcome == case["expect"]["unparsed"]
         return
     assert isinstance(outcome, Annotation), outcome
-    found = _found(outcome, rubric.score(outcome, study))
+    found = _found(rubric, outcome, study)
     assert {"by_category", "scores"} <= set(case["expect"])
     assert {key: found[key] for key in case["expect"]} == case["expect"]
     # What was read can be written and read again.
@@ -146,7 +152,7 @@ def test_counts_agree_with_the_declaration(name: str) -> None:
     annotation = rubric.from_comparison(comparison, study)
     assert rubric.parse(rubric.render(annotation), study) == annotation
     counts = rubric.score(annotation, study)
-    assert set(counts.scores) == {score.name for score in rubric.scores}
+    assert set(counts.scores) == {score.name for score in (*rubric.scores, *rubric.checks)}
     assert set(counts.by_level) == {level.name for level in rubric.levels}
     levels = {level.name: level for level in rubric.levels}
     significant = sum(counts.by_level[name] for name in levels if levels[name].significant)

@@ -86,7 +86,7 @@ def test_a_record_gives_back_what_went_in(outcome: Unparsed | Failed | None) -> 
     judged = judged_pair(EFFUSION, CLEAR)
     if outcome is not None:
         judged = replace(judged, outcome=outcome, counts=None)
-    record = json.loads(json.dumps(to_record(judged)))
+    record = json.loads(json.dumps(to_record(judged, GREEN)))
     assert study_of(record) == judged.study
     assert outcome_of(record) == judged.outcome
     assert completion_of(record) == judged.completion

@@ -91,9 +91,9 @@ def _flat(kind: str, row: Mapping[str, Any], by: list[str], rubric: Rubric) -> d
     flat: dict[str, object] = {"row": kind}
     flat |= {name: "" if kind == "all" else group_value(row[name]) for name in by}
     flat |= {name: row[name] for name in ("n_studies", "n_scored", "n_unparsed", "n_failed")}
-    for score in rubric.scores:
+    for figure in rubric.figures:
         for key in ("mean", "low", "high"):
-            flat[f"{score.name}_{key}"] = row["scores"][score.name][key]
+            flat[f"{figure.name}_{key}"] = row["scores"][figure.name][key]
     for name in ("no_significant_error", "no_actionable_error"):
         for key in ("k", "n", "rate", "low", "high"):
             flat[f"{name}_{key}"] = row[name][key] if row[name] else None

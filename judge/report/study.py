@@ -3,20 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
+from judge.report.edits import edits
+from judge.report.line import Line
 from judge.report.words import number
 from judge.rubrics import Rubric
 from judge.types import Category
-
-
-@dataclass(frozen=True, slots=True)
-class Line:
-    """A line of an audit; `style` is title, heading, significant, insignificant or plain."""
-
-    text: str
-    style: str = "plain"
 
 
 def audit(record: Mapping[str, Any], rubric: Rubric, *, raw: bool) -> Iterator[Line]:
@@ -45,6 +38,25 @@ def _annotation(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Line]:
     annotation = record["annotation"]
     scores = ", ".join(f"{s.label} {number(record['scores'][s.name])}" for s in rubric.scores)
     yield Line(f"Scores: {scores}", "heading")
+    for check in rubric.checks:
+        yield Line(f"{check.label}: {number(record['scores'][check.name])}")
+    if rubric.corrected:
+        yield Line(f"Corrections of the candidate: {len(annotation['errors'])}", "heading")
+        yield from edits(record["candidate"], annotation["errors"], rubric)
+    else:
+        yield from _errors(annotation, rubric)
+    if rubric.has_matched:
+        yield Line(f"Matched findings: {record['counts']['n_matched']}", "heading")
+        for finding in annotation["matched"]:
+            yield Line(f"- {finding}")
+    if annotation["explanation"] or not rubric.corrected:
+        yield Line("The judge's explanation", "heading")
+        yield Line(annotation["explanation"] or "(none)")
+    for remark in annotation["remarks"]:
+        yield Line(f"Remark: {remark}")
+
+
+def _errors(annotation: Mapping[str, Any], rubric: Rubric) -> Iterator[Line]:
     for level in rubric.levels:
         errors = [error for error in annotation["errors"] if error["level"] == level.name]
         stated = sum(
@@ -61,11 +73,3 @@ def _annotation(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Line]:
             yield Line(
                 f"{names}: {error['text']}", "significant" if level.significant else "insignificant"
             )
-    if rubric.has_matched:
-        yield Line(f"Matched findings: {record['counts']['n_matched']}", "heading")
-        for finding in annotation["matched"]:
-            yield Line(f"- {finding}")
-    yield Line("The judge's explanation", "heading")
-    yield Line(annotation["explanation"] or "(none)")
-    for remark in annotation["remarks"]:
-        yield Line(f"Remark: {remark}")

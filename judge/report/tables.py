@@ -39,13 +39,17 @@ def headline(summary: Mapping[str, Any], rubric: Rubric) -> list[tuple[str, str]
     if inferred := summary["n_class_inferred"]:
         total = summary["n_studies"]
         facts.append(("study class", f"inferred by the lexicon for {inferred} of {total} studies"))
-    facts += [(score.label, mean(summary["scores"][score.name])) for score in rubric.scores]
+    facts += [(figure.label, mean(summary["scores"][figure.name])) for figure in rubric.figures]
+    facts += [(check.label, mean(summary["checks"][check.name])) for check in rubric.checks]
     facts += [("note", note) for note in summary["notes"]]
     return facts
 
 
 def errors_table(summary: Mapping[str, Any], rubric: Rubric) -> Table:
-    """Return the errors by category: how many, and how many a scored study, for each level."""
+    """Return the errors by category: how many, and how many a scored study, for each level.
+
+    An error with two categories stands in both rows, and once in the last, for all errors.
+    """
     head = ["category"]
     for level in rubric.levels:
         head += [level.label, "a study"]
@@ -55,6 +59,10 @@ def errors_table(summary: Mapping[str, Any], rubric: Rubric) -> Table:
         for level in rubric.levels:
             cells += [str(row[level.name]["n"]), number(row[level.name]["per_study"])]
         rows.append(tuple(cells))
+    last = ["all errors"]
+    for total in (summary["levels"][level.name] for level in rubric.levels):
+        last += [str(total["n"]), number(total["per_study"])]
+    rows.append(tuple(last))
     return Table("Errors by category", tuple(head), tuple(rows))
 
 
@@ -63,7 +71,7 @@ def rates_table(summary: Mapping[str, Any], rubric: Rubric) -> Table:
     by = summary["by"]
     inferred = " (inferred)" if summary["n_class_inferred"] else ""
     head = [name + (inferred if name == "study_class" else "") for name in by]
-    head += ["studies", "scored", *(score.label for score in rubric.scores)]
+    head += ["studies", "scored", *(figure.label for figure in rubric.figures)]
     head += ["no significant error", "no actionable error"]
     rows = [
         (*(group_value(row[name]) for name in by), *_rate_cells(row, rubric))
@@ -77,7 +85,7 @@ def _rate_cells(row: Mapping[str, Any], rubric: Rubric) -> list[str]:
     significant, actionable = row["no_significant_error"], row["no_actionable_error"]
     return [
         *(str(row["n_studies"]), str(row["n_scored"])),
-        *(mean(row["scores"][score.name]) for score in rubric.scores),
+        *(mean(row["scores"][figure.name]) for figure in rubric.figures),
         *(rate(significant), rate(actionable)),
     ]
 

@@ -115,6 +115,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
     def __init__(self, path: Path, rubric: Rubric, field_names: list[str]) -> None:
         self._path = path
         self._staging = path / _STAGING
+        self._rubric = rubric
         self._table = TableBuilder(rubric, field_names)
         self._places = array("q")
         self._offsets = array("q")
@@ -137,7 +138,7 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         file = self._open_file()
         self._places.append(judged.at)
         self._offsets.append(file.tell())
-        file.write(_line(to_record(judged)) + b"\n")
+        file.write(_line(to_record(judged, self._rubric)) + b"\n")
         self._table.add(judged.study, judged.outcome, judged.counts)
 
     def table(self) -> pd.DataFrame:

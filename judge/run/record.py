@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict
 from typing import Any
 
+from judge.rubrics import Rubric
 from judge.run.engine import Judged
 from judge.stats.table import OUTCOMES, count_values
 from judge.types import (
@@ -23,8 +24,11 @@ from judge.types import (
 )
 
 
-def to_record(judged: Judged) -> dict[str, Any]:
-    """Return all that is known about one study: the reports, the outcome, its evidence."""
+def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
+    """Return all that is known about one study: the reports, the outcome, its evidence.
+
+    `corrected` is the candidate with the annotation's edits made, where the rubric has any.
+    """
     study, outcome, counts = judged.study, judged.outcome, judged.counts
     return {
         "study_id": study.study_id,
@@ -37,6 +41,11 @@ def to_record(judged: Judged) -> dict[str, Any]:
         "reason": None if isinstance(outcome, Annotated) else outcome.reason,
         "detail": None if isinstance(outcome, Annotated) else outcome.detail,
         "annotation": _plain(outcome.annotation) if isinstance(outcome, Annotated) else None,
+        "corrected": (
+            rubric.corrected(outcome.annotation, study)
+            if rubric.corrected and isinstance(outcome, Annotated)
+            else None
+        ),
         "scores": dict(counts.scores) if counts else None,
         "counts": count_values(counts) if counts else None,
         "attempt": judged.attempt,

@@ -51,6 +51,21 @@ def mean_interval(values: Sequence[float]) -> Mean:
     return Mean(n, mean, mean - half, mean + half)
 
 
+def inverse(mean: Mean) -> Mean:
+    """Return 1 / mean with its interval, as ReXrank prints 1 / FineRadScore.
+
+    Its standard error is that of the mean divided by the mean's square (the delta method).
+    Raises ZeroDivisionError for a mean of 0, which no score with an inverse can have.
+    """
+    if mean.mean is None:
+        return mean
+    value = 1 / mean.mean
+    if mean.high is None:
+        return Mean(mean.n, value, None, None)
+    half = (mean.high - mean.mean) * value**2
+    return Mean(mean.n, value, value - half, value + half)
+
+
 def wilson(k: int, n: int) -> Rate:
     """Return k / n with its 95% score interval [Wilson 1927], which stays within 0 and 1.
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from judge.rubrics import Rubric
-from judge.stats.intervals import mean_interval, wilson
+from judge.rubrics import Figure, Rubric
+from judge.stats.intervals import Mean, inverse, mean_interval, wilson
 from judge.types import Category, JudgeError
 
 DEFAULT_BY = ("study_class",)
@@ -22,14 +22,17 @@ def summarise(
     """Return everything that is printed of a table of studies, ready for JSON.
 
     Keys: those of `_block` for all studies (`n_studies`, `n_scored`, `n_unparsed`,
-    `n_failed`, `scores`, ...), `errors` (per level and category: how many, and per scored
-    study), `reasons`, `remarks`, and `rates`, a list with one `_block` a group, its fields
+    `n_failed`, `scores`, ...), `checks` (whether annotations make sense), `errors` (per
+    level and category: how many, and per scored study), `levels` (the same per level
+    alone), `reasons`, `remarks`, and `rates`, a list with one `_block` a group, its fields
     first. Raises `JudgeError` for a field that the table has not.
     """
     return {
         **_block(table, rubric),
         "n_class_inferred": int(table["class_inferred"].sum()),
+        "checks": _checks(table, rubric),
         "errors": _errors(table, rubric),
+        "levels": _levels(table, rubric),
         "matched": _matched(table, rubric),
         "reasons": _reasons(table),
         "remarks": _remarks(table),
@@ -75,10 +78,7 @@ def _block(rows: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
         "n_scored": len(scored),
         "n_unparsed": int((rows["outcome"] == "unparsed").sum()),
         "n_failed": int((rows["outcome"] == "failed").sum()),
-        "scores": {
-            score.name: asdict(mean_interval(scored[score.name].to_numpy(dtype=float).tolist()))
-            for score in rubric.scores
-        },
+        "scores": {figure.name: asdict(_figure(scored, figure)) for figure in rubric.figures},
         "no_significant_error": _none_of(scored["n_significant"]),
         "no_actionable_error": (
             _none_of(scored["n_actionable"]) if rubric.has_actionable else None
@@ -86,28 +86,53 @@ def _block(rows: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
     }
 
 
+def _figure(scored: pd.DataFrame, figure: Figure) -> Mean:
+    mean = _mean(scored, figure.column)
+    return inverse(mean) if figure.is_inverse else mean
+
+
+def _mean(scored: pd.DataFrame, column: str) -> Mean:
+    return mean_interval(scored[column].to_numpy(dtype=float).tolist())
+
+
 def _none_of(counts: pd.Series[Any]) -> dict[str, Any]:
     return asdict(wilson(int((counts == 0).sum()), len(counts)))
 
 
+def _checks(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
+    """Mean over the scored studies of each figure that tells whether annotations make sense."""
+    scored = table[table["outcome"] == "annotated"]
+    return {check.name: asdict(_mean(scored, check.name)) for check in rubric.checks}
+
+
 def _errors(table: pd.DataFrame, rubric: Rubric) -> list[dict[str, Any]]:
+    """Errors per category and level; one with two categories is counted under both."""
     scored = table[table["outcome"] == "annotated"]
     rows = []
     for category in Category:
         row: dict[str, Any] = {"category": str(category), "label": category.label}
         for level in rubric.levels:
-            n = int(scored[f"{level.name}_{category}"].sum())
-            row[level.name] = {"n": n, "per_study": n / len(scored) if len(scored) else None}
+            row[level.name] = _total(scored[f"{level.name}_{category}"])
         rows.append(row)
     return rows
+
+
+def _levels(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
+    """Errors per level, each once whatever its categories."""
+    scored = table[table["outcome"] == "annotated"]
+    return {level.name: _total(scored[f"n_{level.name}"]) for level in rubric.levels}
+
+
+def _total(counts: pd.Series[Any]) -> dict[str, Any]:
+    """How many in all, and how many a scored study."""
+    n = int(counts.sum())
+    return {"n": n, "per_study": n / len(counts) if len(counts) else None}
 
 
 def _matched(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any] | None:
     if not rubric.has_matched:
         return None
-    scored = table.loc[table["outcome"] == "annotated", "n_matched"]
-    n = int(scored.sum())
-    return {"n": n, "per_study": n / len(scored) if len(scored) else None}
+    return _total(table.loc[table["outcome"] == "annotated", "n_matched"])
 
 
 def _reasons(table: pd.DataFrame) -> dict[str, int]:

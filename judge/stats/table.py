@@ -26,9 +26,9 @@ def count_columns(rubric: Rubric) -> list[str]:
 
 def reserved_names(rubric: Rubric) -> list[str]:
     """Return the names that no field may have: columns of the table, keys of its summary."""
-    scores = [score.name for score in rubric.scores]
     return [
-        *scores,
+        *(figure.name for figure in rubric.figures),
+        *(check.name for check in rubric.checks),
         *count_columns(rubric),
         "scores",
         "no_significant_error",
@@ -56,7 +56,7 @@ class TableBuilder:
     """
 
     def __init__(self, rubric: Rubric, field_names: Iterable[str]) -> None:
-        self._scores = [score.name for score in rubric.scores]
+        self._scores = [score.name for score in (*rubric.scores, *rubric.checks)]
         self._counts = count_columns(rubric)
         self._fields = list(field_names)
         self._columns: dict[str, list[object]] = {

@@ -33,7 +33,12 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> Comparison:
         agreed = matched(left, right, alignment, ordered, lexicon)
     else:
         agreed = common_sentences(reference, candidate)
-    return Comparison(ordered, agreed, _explain(left, right, ordered, agreed, lexicon))
+    partners = {
+        (pair.reference.sentence, pair.candidate.sentence)
+        for pair in (*alignment.same, *alignment.pairs)
+    }
+    explanation = _explain(left, right, ordered, agreed, lexicon)
+    return Comparison(ordered, agreed, explanation, tuple(sorted(partners)))
 
 
 def _once(found: Sequence[Found]) -> list[Discrepancy]:

@@ -1,0 +1,95 @@
+"""The form of a reply: what a judge is asked to fill in, and what is taken from it."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic_core import PydanticCustomError
+
+from judge.rubrics.fineradscore.scale import category_of, severity_of
+
+_DELETED = "[delete]"
+"""How the original reply format writes a deletion in the place of the text."""
+
+
+def _line(value: object) -> object:
+    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+        return value
+    raise PydanticCustomError("line off the report", "line is a whole number or null")
+
+
+def _edit(value: object) -> object:
+    return value.strip().lower() if isinstance(value, str) else value
+
+
+def _corrected(value: object) -> object:
+    """Return a line of text: white space made single, and nothing for what says "nothing"."""
+    if value is None:
+        return ""
+    if not isinstance(value, str):
+        return value
+    text = " ".join(value.split())
+    return "" if text.lower() == _DELETED else text
+
+
+def _severity(value: object) -> int:
+    found = severity_of(value)
+    if found is None:
+        raise PydanticCustomError("severity off the scale", "severity is 1, 2, 3 or 4")
+    return found
+
+
+def _categories(value: object) -> list[str]:
+    given: object = value
+    if isinstance(value, str):
+        given = [part for part in re.split("[,;]", value) if part.strip()]
+    elif isinstance(value, int):
+        given = [value]
+    if not isinstance(given, list):
+        raise PydanticCustomError("category off the scale", "categories is a list of letters")
+    found = set()
+    for one in given:
+        category = category_of(one)
+        if category is None:
+            raise PydanticCustomError("category off the scale", "a category is one of a to f")
+        found.add(category.value)
+    if not found:
+        raise PydanticCustomError("no category", "categories names at least one of a to f")
+    return sorted(found)
+
+
+class Correction(BaseModel):
+    """One change of the candidate."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    line: Annotated[int | None, BeforeValidator(_line)] = Field(
+        description="The number of the candidate's line that is changed or deleted. For an "
+        "insertion, the line that the new one goes before, or null for the end of the report."
+    )
+    edit: Annotated[Literal["change", "delete", "insert"], BeforeValidator(_edit)] = Field(
+        description="What is done to the line."
+    )
+    corrected: Annotated[str, BeforeValidator(_corrected)] = Field(
+        description="The line as it should read; empty for a deletion."
+    )
+    severity: Annotated[Literal[1, 2, 3, 4], BeforeValidator(_severity)] = Field(
+        description="1 not actionable, 2 actionable but not urgent, 3 urgent, 4 emergent."
+    )
+    categories: Annotated[
+        list[Literal["a", "b", "c", "d", "e", "f"]], BeforeValidator(_categories)
+    ] = Field(
+        description="One or more of: a false finding, b missing finding, c wrong location, "
+        "d wrong severity, e comparison not in the reference, f omitted comparison."
+    )
+    comment: str = Field(description="Why the correction is needed, in a sentence.")
+
+
+class Reply(BaseModel):
+    """All corrections that turn the candidate into the reference; none where they agree."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    corrections: list[Correction]

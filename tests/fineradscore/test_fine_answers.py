@@ -1,0 +1,148 @@
+"""Reading, writing and applying corrections."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from fine_answers import CANDIDATE, STUDY, annotations
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge import rubrics
+from judge.rubrics.fineradscore.reply import Reply
+from judge.rubrics.fineradscore.score import closeness
+from judge.sentences import lines
+from judge.types import Annotation, Category, Edit, Error, Study, UnparsedError
+
+RUBRIC = rubrics.load("fineradscore")
+
+
+def error(edit: Edit | None, level: str = "severity2") -> Error:
+    return Error((Category.FALSE_FINDING,), level, "why", edit)
+
+
+@given(annotations())
+def test_what_is_written_is_read_again(annotation: Annotation) -> None:
+    assert RUBRIC.parse(RUBRIC.render(annotation), STUDY) == annotation
+
+
+@given(annotations())
+def test_what_is_written_is_in_the_form_that_is_asked_for(annotation: Annotation) -> None:
+    Reply.model_validate_json(RUBRIC.render(annotation), strict=True)
+
+
+@given(annotations(), st.data())
+def test_no_part_of_an_answer_is_an_answer(annotation: Annotation, data: st.DataObject) -> None:
+    text = RUBRIC.render(annotation)
+    at = data.draw(st.integers(0, len(text) - 1))
+    for cut in (text[:at], f"```json\n{text[:at]}", f"```json\n{text[:at]}\n```"):
+        with pytest.raises(UnparsedError):
+            RUBRIC.parse(cut, STUDY)
+
+
+@given(annotations())
+def test_scores_follow_from_the_severities(annotation: Annotation) -> None:
+    counts = RUBRIC.score(annotation, STUDY)
+    severities = [int(error.level[-1]) for error in annotation.errors]
+    assert counts.scores["fineradscore"] == max([1, *severities])
+    assert counts.scores["fineradscore_sum"] == sum(severities)
+    assert counts.n_significant == sum(severity >= 3 for severity in severities)
+    assert counts.n_actionable == sum(severity >= 2 for severity in severities)
+    assert counts.n_insignificant == sum(severity < 3 for severity in severities)
+    assert sum(counts.by_level.values()) == len(severities)
+    assert sum(counts.by_category.values()) == sum(len(e.categories) for e in annotation.errors)
+
+
+@given(st.text(max_size=300))
+def test_without_corrections_the_report_stays_as_it_is(text: str) -> None:
+    assert RUBRIC.corrected is not None
+    assert RUBRIC.corrected(Annotation(()), Study("s", "x", text)) == text
+
+
+def test_corrections_are_made_where_they_say() -> None:
+    edits = (
+        Edit("change", 1, "Heart size is normal."),
+        Edit("delete", 3, ""),
+        Edit("insert", 0, "Port in place."),
+        Edit("insert", None, "No pneumothorax."),
+    )
+    annotation = Annotation(tuple(error(edit) for edit in edits))
+    assert RUBRIC.corrected is not None
+    assert RUBRIC.corrected(annotation, STUDY) == (
+        "Port in place. 1. Low lung volumes. Heart size is normal. No effusion. No pneumothorax."
+    )
+
+
+def test_200_lines() -> None:
+    report = "\n".join(f"- Statement {n} of the report" for n in range(200))
+    study = Study("s", "Clear.", report)
+    assert len(lines(report)) == 200
+    annotation = Annotation((error(Edit("delete", 199, "")),))
+    assert RUBRIC.parse(RUBRIC.render(annotation), study) == annotation
+    assert RUBRIC.corrected is not None
+    assert RUBRIC.corrected(annotation, study) == report.rsplit("\n", 1)[0]
+    beyond = RUBRIC.render(Annotation((error(Edit("delete", 200, "")),)))
+    with pytest.raises(UnparsedError, match="line off the report"):
+        RUBRIC.parse(beyond, study)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotation((error(None),)),
+        Annotation((Error((), "severity1", "why", Edit("delete", 0, "")),)),
+        Annotation((), matched=("lungs clear",)),
+        Annotation((), explanation="because"),
+        Annotation((), remarks=("odd",)),
+    ],
+)
+def test_what_no_reply_expresses_is_not_written(annotation: Annotation) -> None:
+    with pytest.raises(ValueError, match=r"correction"):
+        RUBRIC.render(annotation)
+
+
+@pytest.mark.parametrize("depth", [10_000, 200_000])
+def test_deep_nesting_is_no_answer(depth: int) -> None:
+    with pytest.raises(UnparsedError):
+        RUBRIC.parse("[" * depth + "]" * depth, STUDY)
+
+
+def test_an_endless_number_is_no_answer() -> None:
+    with pytest.raises(UnparsedError):
+        RUBRIC.parse(json.dumps({"corrections": []})[:-2] + "9" * 5000 + "]}", STUDY)
+
+
+def test_the_schema_is_one_that_strict_structured_output_takes() -> None:
+    schema = Reply.model_json_schema()
+    objects = [schema, *schema["$defs"].values()]
+    for one in objects:
+        assert one["additionalProperties"] is False
+        assert set(one["required"]) == set(one["properties"])
+    properties = schema["$defs"]["Correction"]["properties"]
+    assert properties["severity"]["enum"] == [1, 2, 3, 4]
+    assert properties["edit"]["enum"] == ["change", "delete", "insert"]
+    assert properties["categories"]["items"]["enum"] == [c.value for c in Category]
+    assert all(one["description"] for one in properties.values())
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "expected"),
+    [
+        ("", "", 1.0),
+        ("Clear.", "", 0.0),
+        ("No effusion. Heart normal.", "heart NORMAL; no effusion", 1.0),
+        ("a a b", "a b b", 2 / 3),
+    ],
+)
+def test_closeness(one: str, other: str, expected: float) -> None:
+    assert closeness(one, other) == closeness(other, one) == pytest.approx(expected)
+
+
+def test_lines_are_those_of_the_splitter() -> None:
+    assert lines(CANDIDATE) == [
+        "1. Low lung volumes.",
+        "Heart mildly enlarged, unchanged.",
+        "No effusion.",
+        "XXXX.",
+    ]

@@ -1,0 +1,162 @@
+"""The built-in judge's corrections."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from judge import rubrics
+from judge.backends import lexicon
+from judge.sentences import lines
+from judge.types import Annotation, Category, Comparison, Discrepancy, Edit, Study
+
+RUBRIC = rubrics.load("fineradscore")
+DATA = Path(__file__).parents[2].parent / "shared" / "data" / "iu_xray"
+
+
+def annotate(reference: str, candidate: str) -> Annotation:
+    comparison = lexicon.compare(reference, candidate, lexicon.load())
+    study = Study("s", reference, candidate)
+    annotation = RUBRIC.from_comparison(comparison, study)
+    assert RUBRIC.parse(RUBRIC.render(annotation), study) == annotation
+    return annotation
+
+
+def told(annotation: Annotation) -> list[tuple[Any, ...]]:
+    return [
+        (
+            *(error.edit.kind, error.edit.line, error.edit.corrected),
+            "".join(error.categories),
+            int(error.level[-1]),
+        )
+        for error in annotation.errors
+        if error.edit
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "expected"),
+    [
+        ("No pneumothorax.", "No pneumothorax.", []),
+        (
+            "Lungs are clear. No effusion.",
+            "Lungs are clear. Calcified granuloma. No effusion.",
+            [("delete", 1, "", "a", 1)],
+        ),
+        (
+            "Large left tension pneumothorax. Heart size normal.",
+            "Heart size normal.",
+            [("insert", 0, "Large left tension pneumothorax.", "b", 4)],
+        ),
+        (
+            "Small left pleural effusion. Heart size normal.",
+            "Small right pleural effusion. Heart size normal.",
+            [("change", 0, "Small left pleural effusion.", "c", 2)],
+        ),
+    ],
+)
+def test_corrections(reference: str, candidate: str, expected: list[tuple[Any, ...]]) -> None:
+    assert told(annotate(reference, candidate)) == expected
+
+
+def test_a_tension_pneumothorax_is_not_a_granuloma() -> None:
+    def severity(missed: str) -> int:
+        (found,) = told(annotate(f"Heart size normal. {missed}", "Heart size normal."))
+        return int(found[-1])
+
+    assert severity("Calcified granuloma in the right lung.") == 1
+    assert severity("Tension pneumothorax on the left.") == 4
+
+
+def test_a_comparison_without_ground_is_not_actionable_by_itself() -> None:
+    (found,) = told(annotate("Small effusion on the left.", "Small effusion on the left, stable."))
+    assert found[3:] == ("e", 1)
+
+
+def test_one_place_gets_one_correction() -> None:
+    """Several discrepancies of a line are one correction with all their categories."""
+    study = Study("s", "Small left effusion. Old text.", "Large right effusion. New text.")
+    comparison = Comparison(
+        (
+            Discrepancy(Category.WRONG_SEVERITY, 2, "effusion", "Size.", 0, 0),
+            Discrepancy(Category.WRONG_LOCATION, 3, "effusion", "Side.", 0, 0),
+            Discrepancy(Category.MISSING_FINDING, 1, "text", "Left out.", 1, None),
+            Discrepancy(Category.OMITTED_COMPARISON, 2, "text", "No change.", 1, None),
+        ),
+        (),
+        "",
+        ((0, 0),),
+    )
+    annotation = RUBRIC.from_comparison(comparison, study)
+    assert told(annotation) == [
+        ("change", 0, "Small left effusion.", "cd", 3),
+        ("insert", None, "Old text.", "bf", 2),
+    ]
+    assert annotation.errors[0].text == "Size. Side."
+    assert RUBRIC.parse(RUBRIC.render(annotation), study) == annotation
+
+
+def test_what_a_changed_line_says_already_is_not_put_in_again() -> None:
+    study = Study("s", "Effusion and nodule.", "Mild effusion.")
+    comparison = Comparison(
+        (
+            Discrepancy(Category.WRONG_SEVERITY, 2, "effusion", "Size.", 0, 0),
+            Discrepancy(Category.MISSING_FINDING, 3, "nodule", "Left out.", 0, None),
+        ),
+        (),
+        "",
+    )
+    assert told(RUBRIC.from_comparison(comparison, study)) == [
+        ("change", 0, "Effusion and nodule.", "bd", 3)
+    ]
+
+
+def test_a_line_that_cannot_become_another_is_deleted() -> None:
+    study = Study("s", "Effusion. It is new.", "Effusion. It is new.")
+    comparison = Comparison(
+        (Discrepancy(Category.FALSE_FINDING, 2, "effusion", "Said twice.", 0, 0),), (), ""
+    )
+    annotation = RUBRIC.from_comparison(comparison, study)
+    assert [error.edit for error in annotation.errors] == [Edit("delete", 0, "")]
+
+
+@pytest.fixture(scope="module")
+def shared() -> dict[str, dict[str, Any]]:
+    if not DATA.is_dir():
+        pytest.skip("the shared real reports are not here")
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in DATA.glob("*.json")}
+
+
+@pytest.mark.data
+@pytest.mark.parametrize("section", ["section_findings", "section_impression", "report"])
+def test_a_report_needs_no_correction_into_itself(shared: dict[str, Any], section: str) -> None:
+    texts = [ref[section] for ref in shared["refs"].values() if isinstance(ref[section], str)]
+    assert len(texts) >= 500
+    assert all(not annotate(text, text).errors for text in texts)
+
+
+@pytest.mark.data
+def test_the_shared_predictions_order_and_corrections_bring_them_nearer(
+    shared: dict[str, Any],
+) -> None:
+    means: dict[str, Counter[str]] = {}
+    for name in ("neighbour", "indication", "random"):
+        total: Counter[str] = Counter()
+        for study_id, ref in shared["refs"].items():
+            prediction = shared[f"preds_{name}"][study_id]
+            candidate = prediction["model_prediction"]
+            study = Study(study_id, ref["section_findings"], candidate)
+            assert lines(candidate) or not candidate.strip()
+            annotation = annotate(study.reference, candidate)
+            counts = RUBRIC.score(annotation, study)
+            total.update({key: value / len(shared["refs"]) for key, value in counts.scores.items()})
+        means[name] = total
+    scores = [means[name]["fineradscore"] for name in ("neighbour", "indication", "random")]
+    assert scores == sorted(scores)
+    assert scores[0] + 0.2 < scores[1] < scores[2] - 0.05
+    for total in means.values():
+        assert total["closeness_corrected"] > total["closeness_candidate"] + 0.1

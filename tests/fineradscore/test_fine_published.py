@@ -1,0 +1,100 @@
+"""The definitions against the published figures.
+
+ReXrank's challenge prints for a model 1/FineRadScore and the shares of studies without a
+significant and without an actionable error: MAIRA-2 on normal studies 0.734 and 91.95%;
+MedVersa on abnormal ones 0.396, 43.32% and 11.70%; MAIRA-2 on abnormal ones 0.392, 41.98%
+and 10.78%. A study without an actionable error scores 1, one without a significant error
+at most 2; what is left must average between 3 and 4.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from judge import rubrics
+from judge.rubrics.fineradscore.scale import NAMES
+from judge.stats.summary import summarise
+from judge.stats.table import TableBuilder
+from judge.types import Annotated, Annotation, Category, Edit, Error, Study
+
+RUBRIC = rubrics.load("fineradscore")
+N = 10_000
+
+
+def summary_of(shares: dict[int, float]) -> dict[str, Any]:
+    """The summary of N studies of which such shares have that highest severity (0: no error)."""
+    table = TableBuilder(RUBRIC, [])
+    study = Study("s", "No effusion.", "Large effusion.", "abnormal")
+    for severity, share in shares.items():
+        errors = ()
+        if severity:
+            categories, edit = (Category.FALSE_FINDING,), Edit("delete", 0, "")
+            errors = (Error(categories, NAMES[severity - 1], "why", edit),)
+        annotation = Annotation(errors)
+        counts = RUBRIC.score(annotation, study)
+        for _ in range(round(share * N)):
+            table.add(study, Annotated(annotation), counts)
+    return summarise(table.build(), RUBRIC)
+
+
+ABNORMAL = [
+    pytest.param(0.396, 0.4332, 0.1170, 3.13, id="MedVersa"),
+    pytest.param(0.392, 0.4198, 0.1078, 3.14, id="MAIRA-2"),
+]
+
+
+@pytest.mark.parametrize(("inverse", "insignificant", "not_actionable", "rest"), ABNORMAL)
+def test_abnormal_studies(
+    inverse: float, insignificant: float, not_actionable: float, rest: float
+) -> None:
+    significant = 1 - insignificant
+    mean_rest = (1 / inverse - not_actionable - 2 * (insignificant - not_actionable)) / significant
+    assert mean_rest == pytest.approx(rest, abs=0.005)
+    fourths = (mean_rest - 3) * significant
+    shares = {
+        0: not_actionable / 2,
+        1: not_actionable / 2,
+        2: insignificant - not_actionable,
+        3: significant - fourths,
+        4: fourths,
+    }
+    assert min(shares.values()) > 0
+    summary = summary_of(shares)
+    assert summary["scores"]["inverse_fineradscore"]["mean"] == pytest.approx(inverse, abs=5e-4)
+    assert summary["no_significant_error"]["rate"] == pytest.approx(insignificant, abs=1e-3)
+    assert summary["no_actionable_error"]["rate"] == pytest.approx(not_actionable, abs=1e-3)
+
+
+@pytest.mark.parametrize(("inverse", "insignificant", "not_actionable", "rest"), ABNORMAL)
+def test_a_threshold_one_level_up_does_not_fit(
+    inverse: float, insignificant: float, not_actionable: float, rest: float
+) -> None:
+    """Actionable from 3, significant at 4: even the least mean is above the printed one."""
+    least = not_actionable + 3 * (insignificant - not_actionable) + 4 * (1 - insignificant)
+    assert least > 1 / inverse
+    assert rest < 4
+
+
+NORMAL_INVERSE, NORMAL_INSIGNIFICANT = 0.734, 0.9195
+
+
+def test_normal_studies() -> None:
+    mean = 1 / NORMAL_INVERSE
+    assert mean == pytest.approx(1.36, abs=0.005)
+    thirds = fourths = (1 - NORMAL_INSIGNIFICANT) / 2
+    seconds = mean - 1 - 2 * thirds - 3 * fourths
+    assert 0 < seconds < NORMAL_INSIGNIFICANT
+    ones = NORMAL_INSIGNIFICANT - seconds
+    summary = summary_of({0: ones - 0.05, 1: 0.05, 2: seconds, 3: thirds, 4: fourths})
+    inverse = summary["scores"]["inverse_fineradscore"]
+    assert inverse["mean"] == pytest.approx(NORMAL_INVERSE, abs=5e-4)
+    assert inverse["low"] < NORMAL_INVERSE < inverse["high"]
+    assert summary["no_significant_error"]["rate"] == pytest.approx(NORMAL_INSIGNIFICANT, abs=1e-3)
+
+
+def test_a_threshold_one_level_down_does_not_fit_normal_studies() -> None:
+    """Significant from 2: who has no significant error scores 1, the others more than 4."""
+    rest = (1 / NORMAL_INVERSE - NORMAL_INSIGNIFICANT) / (1 - NORMAL_INSIGNIFICANT)
+    assert rest > 4
