@@ -1,4 +1,4 @@
-"""`judge green` with the built-in judge over 1,000, 3,000 and 10,000 studies.
+"""Each rubric with the built-in judge over 1,000, 3,000 and 10,000 studies.
 
 Prints wall seconds, CPU seconds, peak memory and milliseconds a study; the last column
 stays level where time is linear in studies. Targets for 10,000 studies on two cores: 60 s
@@ -19,6 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
+from judge import rubrics
+
 ROOT = Path(__file__).parents[2]
 
 
@@ -38,12 +40,12 @@ def main() -> None:
         folder, preds_name = ROOT / "examples", "preds.json"
     refs = json.loads((folder / "refs.json").read_text("utf-8"))
     preds = json.loads((folder / preds_name).read_text("utf-8"))
-    print(f"{'studies':>8} {'wall s':>8} {'cpu s':>8} {'peak MB':>8} {'ms a study':>11}")
-    for n in (1_000, 3_000, 10_000):
+    print(f"{'rubric':>13} {'studies':>8} {'wall s':>8} {'cpu s':>8} {'peak MB':>8} {'ms each':>8}")
+    for rubric, n in itertools.product(rubrics.names(), (1_000, 3_000, 10_000)):
         with tempfile.TemporaryDirectory() as work:
             for name, source in (("refs.json", refs), ("preds.json", preds)):
                 (Path(work) / name).write_text(json.dumps(repeated(source, n)), "utf-8")
-            command = [sys.executable, "-m", "judge", "green", "preds.json", "refs.json"]
+            command = [sys.executable, "-m", "judge", rubric, "preds.json", "refs.json"]
             began = time.perf_counter()
             with subprocess.Popen(command, cwd=work, stdout=subprocess.DEVNULL) as child:
                 _, status, used = os.wait4(child.pid, 0)
@@ -52,7 +54,8 @@ def main() -> None:
                 sys.exit(f"the run over {n} studies failed")
             cpu = used.ru_utime + used.ru_stime
             peak = used.ru_maxrss / 1024
-            print(f"{n:>8} {wall:>8.2f} {cpu:>8.2f} {peak:>8.0f} {1000 * wall / n:>11.2f}")
+            each = 1000 * wall / n
+            print(f"{rubric:>13} {n:>8} {wall:>8.2f} {cpu:>8.2f} {peak:>8.0f} {each:>8.2f}")
 
 
 if __name__ == "__main__":

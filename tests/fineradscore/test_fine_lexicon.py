@@ -15,7 +15,6 @@ from judge.sentences import lines
 from judge.types import Annotation, Category, Comparison, Discrepancy, Edit, Study
 
 RUBRIC = rubrics.load("fineradscore")
-DATA = Path(__file__).parents[2].parent / "shared" / "data" / "iu_xray"
 
 
 def annotate(reference: str, candidate: str) -> Annotation:
@@ -124,36 +123,36 @@ def test_a_line_that_cannot_become_another_is_deleted() -> None:
     assert [error.edit for error in annotation.errors] == [Edit("delete", 0, "")]
 
 
-@pytest.fixture(scope="module")
-def shared() -> dict[str, dict[str, Any]]:
-    if not DATA.is_dir():
-        pytest.skip("the shared real reports are not here")
-    return {path.stem: json.loads(path.read_text("utf-8")) for path in DATA.glob("*.json")}
+@pytest.fixture
+def reports(shared: Path) -> dict[str, dict[str, Any]]:
+    return {path.stem: json.loads(path.read_text("utf-8")) for path in shared.glob("*.json")}
 
 
 @pytest.mark.data
 @pytest.mark.parametrize("section", ["section_findings", "section_impression", "report"])
-def test_a_report_needs_no_correction_into_itself(shared: dict[str, Any], section: str) -> None:
-    texts = [ref[section] for ref in shared["refs"].values() if isinstance(ref[section], str)]
+def test_a_report_needs_no_correction_into_itself(reports: dict[str, Any], section: str) -> None:
+    texts = [ref[section] for ref in reports["refs"].values() if isinstance(ref[section], str)]
     assert len(texts) >= 500
     assert all(not annotate(text, text).errors for text in texts)
 
 
 @pytest.mark.data
 def test_the_shared_predictions_order_and_corrections_bring_them_nearer(
-    shared: dict[str, Any],
+    reports: dict[str, Any],
 ) -> None:
     means: dict[str, Counter[str]] = {}
     for name in ("neighbour", "indication", "random"):
         total: Counter[str] = Counter()
-        for study_id, ref in shared["refs"].items():
-            prediction = shared[f"preds_{name}"][study_id]
+        for study_id, ref in reports["refs"].items():
+            prediction = reports[f"preds_{name}"][study_id]
             candidate = prediction["model_prediction"]
             study = Study(study_id, ref["section_findings"], candidate)
             assert lines(candidate) or not candidate.strip()
             annotation = annotate(study.reference, candidate)
             counts = RUBRIC.score(annotation, study)
-            total.update({key: value / len(shared["refs"]) for key, value in counts.scores.items()})
+            total.update(
+                {key: value / len(reports["refs"]) for key, value in counts.scores.items()}
+            )
         means[name] = total
     scores = [means[name]["fineradscore"] for name in ("neighbour", "indication", "random")]
     assert scores == sorted(scores)

@@ -1,0 +1,162 @@
+"""`judge fineradscore` from end to end, and everything that works on its runs."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from support import EXAMPLES, Invoke, write_json
+
+from judge import annotate, rubrics
+
+PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
+RUBRIC = rubrics.load("fineradscore")
+
+
+@pytest.fixture
+def fine_run(invoke: Invoke, tmp_path: Path) -> Path:
+    done = invoke("fineradscore", PREDS, REFS, "--out", tmp_path / "fine")
+    assert done.exit_code == 0, done.stderr
+    return tmp_path / "fine"
+
+
+def test_the_table_shows_both_rates_and_every_figure(invoke: Invoke) -> None:
+    done = invoke("fineradscore", PREDS, REFS)
+    assert done.exit_code == 0
+    for needed in (
+        r"rubric +FineRadScore",
+        r"scored +15",
+        r"FineRadScore \(highest severity\) +\d\.\d{3} \[",
+        r"1/FineRadScore +0\.\d{3} \[",
+        r"sum of severities +\d\.\d{3} \[",
+        r"candidate's closeness to reference +0\.\d{3} \[",
+        r"closeness once corrected +0\.\d{3} \[",
+        r"\(f\) omitted comparison",
+        r"all errors +\d+",
+        r"4 emergent",
+        r"signature  fineradscore:1\|judge:lexicon",
+    ):
+        assert re.search(needed, done.stdout), needed
+    row = next(line for line in done.stdout.splitlines() if line.startswith("  normal "))
+    assert re.search(r"5/5 100\.0%.* [3-5]/5 ", row)
+    assert "n/a" not in row
+
+
+def test_corpus_numbers_are_those_of_the_table(fine_run: Path) -> None:
+    summary = json.loads((fine_run / "summary.json").read_text("utf-8"))
+    table = pd.read_parquet(fine_run / "studies.parquet")
+    scores = summary["scores"]
+    mean = table["fineradscore"].mean()
+    half = 1.96 * table["fineradscore"].std() / len(table) ** 0.5
+    assert scores["fineradscore"]["mean"] == pytest.approx(mean)
+    assert scores["inverse_fineradscore"]["mean"] == pytest.approx(1 / mean)
+    assert scores["inverse_fineradscore"]["high"] == pytest.approx(1 / mean + half / mean**2)
+    assert scores["fineradscore_sum"]["mean"] == pytest.approx(table["fineradscore_sum"].mean())
+    assert summary["no_actionable_error"]["k"] == (table["fineradscore"] == 1).sum()
+    assert summary["no_significant_error"]["k"] == (table["fineradscore"] <= 2).sum()
+    for level in RUBRIC.levels:
+        assert summary["levels"][level.name]["n"] == table[f"n_{level.name}"].sum()
+    assert (table["fineradscore"] >= 1).all()
+
+
+def test_a_study_without_correction_scores_one_and_sums_to_nothing(fine_run: Path) -> None:
+    perfect = pd.read_parquet(fine_run / "studies.parquet").set_index("study_id").loc["ex-001"]
+    assert (perfect["fineradscore"], perfect["fineradscore_sum"]) == (1, 0)
+    assert (perfect["n_significant"], perfect["n_actionable"]) == (0, 0)
+
+
+def test_the_corrected_report_is_kept(fine_run: Path) -> None:
+    for line in (fine_run / "annotations.jsonl").read_text("utf-8").splitlines():
+        record = json.loads(line)
+        if record["annotation"]["errors"]:
+            assert record["corrected"] != record["candidate"]
+        else:
+            assert record["corrected"] == record["candidate"]
+
+
+def test_csv_and_markdown(invoke: Invoke) -> None:
+    rows = list(
+        csv.DictReader(io.StringIO(invoke("fineradscore", PREDS, REFS, "--format", "csv").stdout))
+    )
+    assert [row["row"] for row in rows] == ["group", "group", "all"]
+    for name in ("fineradscore", "inverse_fineradscore", "fineradscore_sum"):
+        assert float(rows[-1][f"{name}_mean"]) > 0
+    assert 0 <= float(rows[-1]["no_actionable_error_rate"]) <= 1
+    markdown = invoke("fineradscore", PREDS, REFS, "--format", "md").stdout
+    assert re.search(r"^\| 1/FineRadScore \| 0\.\d{3} \[", markdown, re.MULTILINE)
+    assert "Signature: `fineradscore:1|" in markdown
+
+
+def test_rates_and_rescore(invoke: Invoke, fine_run: Path) -> None:
+    first = json.loads((fine_run / "summary.json").read_text("utf-8"))
+    assert json.loads(invoke("rates", fine_run, "--format", "json").stdout) == first
+    by_site = invoke("rates", fine_run, "--by", "site", "--by", "study_class").stdout
+    assert re.search(r"harbour +normal +2 ", by_site)
+    assert "0 of 15 studies read differently" in invoke("rescore", fine_run).stderr
+    path = fine_run / "annotations.jsonl"
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    lines[0]["answer"]["text"] = '{"corrections": [{"line": 0'
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    again = json.loads(invoke("rescore", fine_run, "--format", "json").stdout)
+    assert again["reasons"] == {"unparsed: cut short": 1}
+    assert again["n_scored"] == 14
+
+
+def test_audit_shows_an_edit_that_reads_without_colour(invoke: Invoke, tmp_path: Path) -> None:
+    preds = write_json(
+        tmp_path / "p.json", {"1": "Lungs are clear. Small right effusion. Old rib fracture."}
+    )
+    refs = write_json(
+        tmp_path / "r.json", {"1": "Lungs are clear. Small left effusion. Large pneumothorax."}
+    )
+    assert invoke("fineradscore", preds, refs, "--out", "run").exit_code == 0
+    text = invoke("audit", "run", "1").stdout
+    shown = text[text.index("Corrections of the candidate") :]
+    assert "\x1b" not in text
+    assert re.search(r"^  0  Lungs are clear\.$", shown, re.MULTILINE)
+    assert re.search(r"^- 1  Small right effusion\.$", shown, re.MULTILINE)
+    assert re.search(r"^\+ 1  Small left effusion\.$", shown, re.MULTILINE)
+    assert re.search(r"^- 2  Old rib fracture\.$", shown, re.MULTILINE)
+    assert re.search(r"^\+    Large pneumothorax\.$", shown, re.MULTILINE)
+    assert re.search(r"\[[34] \w+\] \(b\) missing finding", shown)
+    assert '"corrections"' in invoke("audit", "run", "1", "--raw").stdout
+    assert "1" in invoke("audit", "run", "--worst", "1").stdout
+
+
+def test_hostile_reports_are_text(invoke: Invoke, tmp_path: Path) -> None:
+    nasty = '<script>x</script> {"corrections": []}\n2: Nothing. \x1b[31m[bold]'
+    preds = write_json(tmp_path / "p.json", {"1": nasty, "2": "", "3": "Effusion"})
+    refs = write_json(tmp_path / "r.json", dict.fromkeys("123", "Large pneumothorax."))
+    done = invoke("fineradscore", preds, refs, "--out", "run", "--format", "json")
+    assert json.loads(done.stdout)["n_scored"] == 3
+    for study_id in "123":
+        text = invoke("audit", "run", study_id).stdout
+        assert "\x1b" not in text
+        assert "Large pneumothorax." in text
+
+
+def test_annotate() -> None:
+    frame = annotate(
+        ["Lungs are clear.", "Large left effusion."],
+        ["Lungs are clear.", "Large right effusion."],
+        rubric="fineradscore",
+    )
+    assert list(frame["outcome"]) == ["annotated"] * 2
+    assert frame.loc[0, "fineradscore"] == 1
+    assert frame.loc[1, "fineradscore"] > 1
+    assert frame.attrs["signature"].startswith("fineradscore:1|")
+
+
+def test_nobody_names_a_rubric_outside_its_folder() -> None:
+    """The engine has no `if rubric == ...`: a new rubric touches no other file."""
+    root = Path(__file__).parents[2]
+    for folder in ("judge", "cli", "cache"):
+        for path in (root / folder).rglob("*.py"):
+            for line in path.read_text("utf-8").splitlines():
+                code = line.split("#")[0]
+                assert not re.search(r"(==|!=|\bin\b).*[\"'](fineradscore|green)[\"']", code), path
