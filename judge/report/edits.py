@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from judge.report.line import Line
+from judge.report.line import Line, Style
 from judge.rubrics import Rubric
 from judge.sentences import lines
 from judge.types import Category
@@ -47,5 +47,5 @@ def edits(candidate: str, errors: Sequence[Mapping[str, Any]], rubric: Rubric) -
 def _why(error: Mapping[str, Any], rubric: Rubric, width: int) -> Line:
     level = next(level for level in rubric.levels if level.name == error["level"])
     categories = ", ".join(f"({c}) {Category(c).label}" for c in error["categories"])
-    style = "significant" if level.significant else "insignificant"
+    style: Style = "significant" if level.significant else "insignificant"
     return Line(f"  {'':{width}}    [{level.label}] {categories}: {error['text']}", style)
