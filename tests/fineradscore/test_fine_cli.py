@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from support import EXAMPLES, Invoke, write_json
 
-from judge import annotate, rubrics
+from judge import annotate, prompts, rubrics
 
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 RUBRIC = rubrics.load("fineradscore")
@@ -126,6 +126,26 @@ def test_audit_shows_an_edit_that_reads_without_colour(invoke: Invoke, tmp_path:
     assert re.search(r"\[[34] \w+\] \(b\) missing finding", shown)
     assert '"corrections"' in invoke("audit", "run", "1", "--raw").stdout
     assert "1" in invoke("audit", "run", "--worst", "1").stdout
+
+
+def test_prompt_annotation_and_audit_number_the_lines_alike(invoke: Invoke, tmp_path: Path) -> None:
+    candidate = (
+        "FINDINGS: The heart is\nnormal. 1. Clear lungs.\n- Port in place\n"
+        "IMPRESSION: Old rib fracture."
+    )
+    preds = write_json(tmp_path / "p.json", {"1": candidate})
+    refs = write_json(
+        tmp_path / "r.json", {"1": "The heart is normal. Clear lungs. Port in place."}
+    )
+    assert invoke("fineradscore", preds, refs, "--section", "report", "--out", "run").exit_code == 0
+    prompt = prompts.load("fineradscore").messages("REF", candidate)[-1].content
+    asked = re.findall(r"^(\d+): (.*)$", prompt, re.MULTILINE)
+    audit = invoke("audit", "run", "1").stdout
+    shown = re.findall(r"^[ -] (\d+)  (.*)$", audit, re.MULTILINE)
+    assert shown == asked
+    record = json.loads(Path("run/annotations.jsonl").read_text("utf-8"))
+    (error,) = record["annotation"]["errors"]
+    assert asked[error["edit"]["line"]][1] == "IMPRESSION: Old rib fracture."
 
 
 def test_hostile_reports_are_text(invoke: Invoke, tmp_path: Path) -> None:
