@@ -51,7 +51,10 @@ class Unreadable:
 
 def encode(record: Mapping[str, Any], completion: Completion) -> bytes:
     """Return the value that keeps a completion: JSON text, in ASCII."""
-    return json.dumps({"request": record, "completion": asdict(completion)}).encode("ascii")
+    kept = asdict(completion)
+    if completion.mode is None:  # as in entries from before there were modes
+        del kept["mode"]
+    return json.dumps({"request": record, "completion": kept}).encode("ascii")
 
 
 def decode(row: int, name: str, value: bytes, stored: float) -> Entry:
@@ -87,8 +90,12 @@ def entry_of(row: int, name: str, data: Any, stored: float) -> Entry:  # noqa: A
 def _completion(data: Mapping[str, Any]) -> Completion:
     usage = None if data["usage"] is None else Usage(**data["usage"])
     completion = Completion(**{**data, "usage": usage})
-    texts = (completion.text, completion.finish_reason, completion.model, completion.created or "")
+    texts = (completion.text, completion.finish_reason, completion.model)
+    maybe = (completion.created or "", completion.mode or "")
     counts = asdict(usage).values() if usage else ()
-    if not (all(isinstance(t, str) for t in texts) and all(type(n) is int for n in counts)):
+    if not (
+        all(isinstance(text, str) for text in (*texts, *maybe))
+        and all(type(n) is int for n in counts)
+    ):
         raise TypeError("a field of another type")
     return completion

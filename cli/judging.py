@@ -187,7 +187,7 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
     if options["judge_name"] is None:
         note(f"No --judge given: using {name}, {judge.note}.")
     if options["dry_run"]:
-        _dry_run(studies, judge, options)
+        _dry_run(studies, rubric, judge, options)
         return
     try:
         finished = _run(studies, rubric, judge, options)
@@ -259,7 +259,7 @@ def _stopped(stopped: RunStoppedError) -> None:
     sys.exit(_INTERRUPTED if stopped.interrupted else _LOW_COVERAGE)
 
 
-def _dry_run(studies: StudySet, judge: Judge, options: dict[str, Any]) -> None:
+def _dry_run(studies: StudySet, rubric: Rubric, judge: Judge, options: dict[str, Any]) -> None:
     from judge.cache import CompletionCache, place
     from judge.run.dry import forecast
 
@@ -267,7 +267,7 @@ def _dry_run(studies: StudySet, judge: Judge, options: dict[str, Any]) -> None:
         note(f"{len(studies):,} studies; {judge.name} is built in: no requests, no cost.")
         return
     with CompletionCache(place(options["cache"], os.environ)) as cache:
-        coming = forecast(studies, judge, cache)
+        coming = forecast(studies, judge, rubric, cache, options["reask"])
     length = "as long as the cached ones" if coming.from_cached_answers else "of the longest kind"
     dollars = "unknown (no price for this model here)"
     if coming.dollars is not None:

@@ -62,7 +62,11 @@ class Study:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One turn of what a judge is given. `role` is the endpoint's own word for the speaker."""
+    """One turn of what a judge is given.
+
+    `role` is the endpoint's own word for the speaker, or `unread` for a turn that says why
+    the answer before it could not be read; each endpoint has its own way to put that.
+    """
 
     role: str
     content: str
@@ -101,8 +105,10 @@ class Completion:
     """A judge's raw answer.
 
     `finish_reason` is `stop` when the judge ended by itself, `length` when it was cut,
-    `refusal` when the model marked its answer as one. `model` is as the server resolved
-    it, `created` the time of the answer (ISO 8601, UTC).
+    `refusal` when the model marked its answer as one, `tool_calls` when it called tools in
+    another way than it was asked to. `model` is as the server resolved it, `created` the
+    time of the answer (ISO 8601, UTC). `mode` is how a reply of a fixed form was asked for
+    (`json_schema`, `tools`, `json`), None for one that is text.
     """
 
     text: str
@@ -110,6 +116,7 @@ class Completion:
     model: str
     usage: Usage | None = None
     created: str | None = None
+    mode: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,8 @@
 """The judges: who answers. One file, or one folder, a judge.
 
 A judge is made for one rubric and prompt. It says what it would ask about a study
-(`request`), which is all that decides the answer, and then asks it (`complete`).
+(`request`), which is all that decides the answer, then asks it (`complete`), and says what
+it would ask after an answer that could not be read (`again`).
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from typing import Protocol
 from judge import prompts
 from judge.prompts import Prompt
 from judge.rubrics import Rubric
-from judge.types import Completion, CompletionRequest, JudgeError, Study
+from judge.types import Completion, CompletionRequest, JudgeError, Study, Unparsed
 
 LEXICON = "lexicon"
 TIMEOUT = 120.0
@@ -73,6 +74,16 @@ class Judge(Protocol):
 
     async def complete(self, request: CompletionRequest) -> Completion:
         """Return the judge's raw answer; raises `judge.backends.errors.AskError` without one."""
+        ...
+
+    def again(
+        self, request: CompletionRequest, completion: Completion, unparsed: Unparsed
+    ) -> CompletionRequest:
+        """Return what to ask after `completion`, an answer to `request` that is `unparsed`.
+
+        The same request, or one that tells the judge what was wrong; decided by the three
+        alone, so that a run that goes on finds the answers it already has.
+        """
         ...
 
     async def aclose(self) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from judge.backends import structured
+from judge.backends.structured import Mode, Structured
 from judge.prompts import Prompt
 from judge.rubrics import Rubric
-from judge.types import Completion, CompletionRequest, JudgeError, Study
+from judge.types import Completion, CompletionRequest, JudgeError, Message, Study, Unparsed
 
 if TYPE_CHECKING:
     from judge.backends.openai_client import Client
@@ -50,7 +52,10 @@ class Connection:
 
 
 class OpenAIJudge:
-    """A model behind an OpenAI-compatible server, asked with a rubric's prompt."""
+    """A model behind an OpenAI-compatible server, asked with a rubric's prompt.
+
+    A rubric with a reply model is asked for in the first mode that the server does not refuse.
+    """
 
     note = None
     is_free = False
@@ -69,7 +74,8 @@ class OpenAIJudge:
         self.name = self.version = model
         self.prompt: Prompt | None = prompt
         self._wording = prompt
-        self._schema = rubric.reply_model().model_json_schema() if rubric.reply_model else None
+        self._structured = Structured(rubric.reply_model()) if rubric.reply_model else None
+        self._mode = Mode.JSON_SCHEMA if self._structured else None
         self.sampling: Mapping[str, object] = {"temperature": 0, "max_tokens": max_tokens}
         self.paid_at = None if connection.is_local else connection.base_url
         self._say = say
@@ -85,7 +91,7 @@ class OpenAIJudge:
             model=self.version,
             messages=self._wording.messages(study.reference, study.candidate),
             sampling=self.sampling,
-            schema=self._schema,
+            schema=self._structured.schema if self._structured else None,
         )
 
     async def complete(self, request: CompletionRequest) -> Completion:
@@ -94,7 +100,11 @@ class OpenAIJudge:
         Raises an `AskError` for what concerns this request, and `JudgeError` for what no
         other request would escape: a wrong key, no quota, an unknown model.
         """
-        from judge.backends.openai_client import Client, RefusedParameterError
+        from judge.backends.openai_client import (
+            Client,
+            RefusedModeError,
+            RefusedParameterError,
+        )
 
         if self._client is None:  # not before there is something to ask: the import is slow
             self._client = Client(self._connection.base_url, self._key, self._connection.timeout)
@@ -102,20 +112,37 @@ class OpenAIJudge:
                 self._say(
                     f"Sending reports to {self._connection.base_url} (model {request.model})."
                 )
-        messages = [{"role": turn.role, "content": turn.content} for turn in request.messages]
         while True:
-            sampling = self._accepted(request.sampling)
+            body = {
+                "model": request.model,
+                **self._turns(request.messages),
+                **self._accepted(request.sampling),
+            }
             try:
-                return await self._client.ask(
-                    {"model": request.model, "messages": messages, **sampling}
-                )
+                return await self._client.ask(body, self._mode)
             except RefusedParameterError as error:
                 self._refuse(error.name)
+            except RefusedModeError as error:
+                self._step_down(error.mode)
+
+    def again(
+        self, request: CompletionRequest, completion: Completion, unparsed: Unparsed
+    ) -> CompletionRequest:
+        """Return the same request; for a reply of a fixed form, one that says what was wrong."""
+        if self._structured is None:
+            return request
+        return structured.again(request, completion.text, unparsed)
 
     async def aclose(self) -> None:
         """Close the connections."""
         if self._client is not None:
             await self._client.aclose()
+
+    def _turns(self, turns: Sequence[Message]) -> dict[str, Any]:
+        """Return the conversation and, in today's mode, what holds the reply to its form."""
+        if self._structured is None or self._mode is None:
+            return {"messages": [{"role": turn.role, "content": turn.content} for turn in turns]}
+        return self._structured.body(self._mode, turns)
 
     def _accepted(self, sampling: Mapping[str, object]) -> dict[str, Any]:
         """Return the sampling parameters without those that the model has refused."""
@@ -133,3 +160,12 @@ class OpenAIJudge:
             replacement = self._refused[parameter] = _REPLACEMENTS.get(parameter)
             instead = f"sending {replacement} instead" if replacement else "leaving it out"
             self._say(f"The model {self.version} refuses {parameter}; {instead}.")
+
+    def _step_down(self, refused: Mode) -> None:
+        """Go on to the next mode, once for all requests that were refused together."""
+        if self._mode is refused and refused.next is not None:
+            self._mode = refused.next
+            self._say(
+                f"The model {self.version} does not take {refused.label} for its reply; "
+                f"asking for {self._mode.label} instead."
+            )

@@ -17,10 +17,13 @@ from judge.backends.errors import (
     TransientError,
     UnavailableError,
 )
+from judge.backends.structured import Mode, called, is_asked_for, refuses
 from judge.types import Completion, JudgeError, Usage
 
 _UNAVAILABLE = frozenset({502, 503, 504, 520, 522, 524, 529})
 _RETRIED = frozenset({408, 409, 425, 500})
+# A reply that the server itself found to be of another form than was asked for (Groq).
+_BAD_REPLY = ("json_validate_failed", "tool_use_failed")
 
 
 class RefusedParameterError(Exception):
@@ -29,6 +32,14 @@ class RefusedParameterError(Exception):
     def __init__(self, name: str) -> None:
         super().__init__(name)
         self.name = name
+
+
+class RefusedModeError(Exception):
+    """The server or the model does not hold replies to their form in this mode."""
+
+    def __init__(self, mode: Mode) -> None:
+        super().__init__(mode.value)
+        self.mode = mode
 
 
 class Client:
@@ -44,37 +55,46 @@ class Client:
             http_client=openai.DefaultAioHttpClient(timeout=timeout),
         )
 
-    async def ask(self, body: Mapping[str, Any]) -> Completion:
-        """Return the answer to a chat completion request.
+    async def ask(self, body: Mapping[str, Any], mode: Mode | None = None) -> Completion:
+        """Return the answer to a chat completion request, which asks for a reply in `mode`.
 
-        Raises `RefusedParameterError`, an `AskError` for what concerns this request, and
-        `JudgeError` for what no other request would escape: a wrong key, no quota, an
-        unknown model.
+        Raises `RefusedParameterError`, `RefusedModeError`, an `AskError` for what concerns
+        this request, and `JudgeError` for what no other request would escape: a wrong key,
+        no quota, an unknown model.
         """
         try:
             # `chat.completions.create` walks through every message by its type hints and
             # builds a model of the answer: more CPU than all the rest of a request.
             answer = await self._client.post("/chat/completions", cast_to=object, body=body)
-        except openai.BadRequestError as error:
-            if name := _refused_parameter(error, body):
+        except openai.APIStatusError as error:
+            wrong = _wrong(error, self._url)
+            if mode and not isinstance(wrong, StudyError) and _refuses(mode, error):
+                raise RefusedModeError(mode) from error
+            if error.status_code == 400 and (name := _refused_parameter(error, body)):
                 raise RefusedParameterError(name) from error
-            raise _wrong(error, self._url) from error
+            raise wrong from error
         except (openai.OpenAIError, ValueError) as error:
             # The client lets the JSON decoder's ValueError through as it is.
             raise _wrong(error, self._url) from error
-        return _completion(answer)
+        return _completion(answer, mode, body)
 
     async def aclose(self) -> None:
         """Close the connections."""
         await self._client.close()
 
 
-def _completion(answer: Any) -> Completion:  # noqa: ANN401 - JSON from outside, checked here
+def _completion(
+    answer: Any,  # noqa: ANN401 - JSON from outside, checked here
+    mode: Mode | None,
+    body: Mapping[str, Any],
+) -> Completion:
     """Return the answer in a response; raises an `AskError` where there is none in it."""
     try:
         choice = answer["choices"][0]
         message, finish_reason = choice["message"], str(choice["finish_reason"])
         text, refusal = message.get("content"), message.get("refusal")
+        if mode is Mode.TOOLS:
+            text, finish_reason = _call(message, finish_reason, body)
         usage = _usage(answer.get("usage"))
         model = str(answer["model"])
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
@@ -87,7 +107,27 @@ def _completion(answer: Any) -> Completion:  # noqa: ANN401 - JSON from outside,
         model=model,
         usage=usage,
         created=datetime.now(UTC).isoformat(timespec="seconds"),
+        mode=mode.value if mode else None,
     )
+
+
+def _call(
+    message: Mapping[str, Any], finish_reason: str, body: Mapping[str, Any]
+) -> tuple[str | None, str]:
+    """Return the text and the finish reason of a message that should be a call of our tool."""
+    call = called(message, body["tools"][0]["function"]["name"])
+    if call is None:  # some models answer in plain words whatever they are told
+        return message.get("content"), finish_reason
+    text, as_asked = call
+    if finish_reason in ("stop", "tool_calls"):
+        finish_reason = "stop" if as_asked else "tool_calls"
+    return text, finish_reason
+
+
+def _refuses(mode: Mode, error: openai.APIStatusError) -> bool:
+    if error.code in _BAD_REPLY:
+        return False
+    return refuses(mode, error.status_code, error.message, str(error.param or ""))
 
 
 def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
@@ -101,12 +141,14 @@ def _usage(usage: Mapping[str, Any] | None) -> Usage | None:
     )
 
 
-def _refused_parameter(error: openai.BadRequestError, sent: Mapping[str, Any]) -> str | None:
+def _refused_parameter(error: openai.APIStatusError, sent: Mapping[str, Any]) -> str | None:
     """Return the parameter that the server says the model does not take, if it says that."""
     text = error.message.lower()
     if error.code not in ("unsupported_parameter", "unsupported_value") and "support" not in text:
         return None
-    optional = [name for name in sent if name not in ("model", "messages")]
+    optional = [
+        name for name in sent if name not in ("model", "messages") and not is_asked_for(name)
+    ]
     if error.param in optional:
         return str(error.param)
     return next((name for name in optional if f"'{name}'" in text), None)
@@ -143,6 +185,8 @@ def _wrong_status(error: openai.APIStatusError, url: str) -> AskError | JudgeErr
         return UnavailableError(f"status {status}", said, _retry_after(error))
     if status in _RETRIED or status >= 500:
         return TransientError(f"status {status}", said, _retry_after(error))
+    if code in _BAD_REPLY:
+        return TransientError("withheld reply", said)
     if code == "content_filter":
         return StudyError("content filter", said)
     if status == 413 or code == "context_length_exceeded" or "context length" in said.lower():

@@ -48,13 +48,16 @@ def read(
 ) -> tuple[Outcome, StudyCounts | None]:
     """Return what `completion` says of `study`, and what it counts for.
 
-    An answer that was cut at the token limit and one that the model itself marked as a
-    refusal are never read, whatever they look like.
+    An answer that was cut at the token limit, one that the model itself marked as a refusal
+    and one that called tools in another way than it was asked to are never read, whatever
+    they look like.
     """
     if completion.finish_reason == "length":
         return Unparsed("truncated", "the answer was cut at the token limit"), None
     if completion.finish_reason == "refusal":
         return Unparsed("refusal", completion.text), None
+    if completion.finish_reason == "tool_calls":
+        return Unparsed("wrong tool call", "not one call of the tool that was given"), None
     try:
         annotation = rubric.parse(
             completion.text, study, complete=completion.finish_reason == "stop"
@@ -79,7 +82,8 @@ async def judge_all(
     """Judge every study and give each end to `sink` as soon as it is known, in any order.
 
     At most `workers` studies are in memory at once, drawn from one shared iterator. An
-    answer that cannot be read is asked for again up to `reask` times; the last one counts.
+    answer that cannot be read is asked for again up to `reask` times, in the words that the
+    judge has for it (`Judge.again`); the last one counts.
     Returns early when `stop` is set; studies without an end are then not given to `sink`.
     """
     numbered = enumerate(studies)
@@ -92,8 +96,9 @@ async def judge_all(
             except AskError as error:
                 return Judged(at, study, Failed(error.reason, error.detail), None, None, attempt)
             outcome, counts = read(rubric, study, completion)
-            if isinstance(outcome, Annotated):
+            if not isinstance(outcome, Unparsed):
                 break
+            request = judge.again(request, completion, outcome)
         return Judged(at, study, outcome, counts, completion, attempt)
 
     async def work() -> None:

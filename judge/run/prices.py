@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass, field
 
 from judge.types import CompletionRequest, Usage
@@ -51,5 +52,11 @@ class Prices:
 
 
 def prompt_tokens(request: CompletionRequest, characters: int = _CHARACTERS_A_TOKEN) -> int:
-    """Return about how many tokens a request's prompt has, by its length in characters."""
-    return sum(len(message.content) for message in request.messages) // characters + 1
+    """Return about how many tokens a request's prompt has, by its length in characters.
+
+    A schema counts as part of it: providers bill what they make of it.
+    """
+    length = sum(len(message.content) for message in request.messages)
+    if request.schema is not None:
+        length += len(json.dumps(request.schema, indent=2))
+    return length // characters + 1

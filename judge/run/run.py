@@ -25,7 +25,7 @@ from judge.stats.summary import DEFAULT_BY, summarise
 from judge.studies import StudySet
 
 RUNS = Path("judge-runs")
-_LIBRARIES = ("judge", "pandas", "pyarrow", "pyyaml")
+_LIBRARIES = ("judge", "instructor", "pandas", "pyarrow", "pyyaml")
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,23 +9,32 @@ import pytest
 from faultserver import Behaviour, FaultServer
 from running import Runner, Shell
 
+from judge import rubrics
+from judge.rubrics import Rubric
+
+
+@pytest.fixture(params=rubrics.names())
+def rubric(request: pytest.FixtureRequest) -> Rubric:
+    """Each rubric: what holds against a server holds for all of them."""
+    return rubrics.load(request.param)
+
 
 @pytest.fixture
-def server() -> Iterator[FaultServer]:
-    """A server without a fault; tests change what it does."""
-    with FaultServer(Behaviour()) as running:
+def server(rubric: Rubric) -> Iterator[FaultServer]:
+    """A server without a fault, which answers by the rubric; tests change what it does."""
+    with FaultServer(Behaviour(), rubric=rubric.name) as running:
         yield running
 
 
 @pytest.fixture
-def runner(server: FaultServer, tmp_path: Path) -> Runner:
-    return Runner(server, tmp_path / "cache")
+def runner(server: FaultServer, rubric: Rubric, tmp_path: Path) -> Runner:
+    return Runner(server, rubric, tmp_path / "cache")
 
 
 @pytest.fixture
-def shell(server: FaultServer, tmp_path: Path) -> Callable[[int], Shell]:
+def shell(server: FaultServer, rubric: Rubric, tmp_path: Path) -> Callable[[int], Shell]:
     def made(n: int) -> Shell:
-        ready = Shell(tmp_path, server.url)
+        ready = Shell(tmp_path, server.url, rubric.name)
         ready.write(n)
         return ready
 

@@ -10,15 +10,14 @@ from pathlib import Path
 
 from faultserver import FaultServer
 
-from judge import backends, rubrics
+from judge import backends
 from judge.cache import CompletionCache
+from judge.rubrics import Rubric
 from judge.run.asking import Effort
 from judge.run.engine import Judged
 from judge.run.judging import Watch, judge_set
 from judge.run.progress import Progress
 from judge.studies import StudySet, from_columns
-
-GREEN = rubrics.load("green")
 
 
 def keys(n: int) -> list[str]:
@@ -38,8 +37,9 @@ def study_set(n: int) -> StudySet:
 class Runner:
     """Judges studies by the server's model with a cache of its own; `said` is what it told."""
 
-    def __init__(self, server: FaultServer, cache: Path) -> None:
+    def __init__(self, server: FaultServer, rubric: Rubric, cache: Path) -> None:
         self.server = server
+        self.rubric = rubric
         self.cache = cache
         self.said: list[str] = []
 
@@ -49,7 +49,7 @@ class Runner:
         settings = backends.Settings(
             base_url=self.server.url, timeout=timeout, say=self.said.append
         )
-        judge = backends.load("model-x", GREEN, settings)
+        judge = backends.load("model-x", self.rubric, settings)
         ends: dict[str, Judged] = {}
 
         def sink(end: Judged) -> None:
@@ -59,7 +59,7 @@ class Runner:
         with CompletionCache(self.cache) as cache:
             progress = judge_set(
                 study_set(studies) if isinstance(studies, int) else studies,
-                GREEN,
+                self.rubric,
                 judge,
                 sink,
                 cache=cache,
@@ -72,9 +72,10 @@ class Runner:
 class Shell:
     """The command line in a process of its own, on study files in its own folder."""
 
-    def __init__(self, folder: Path, url: str) -> None:
+    def __init__(self, folder: Path, url: str, rubric: str) -> None:
         self.folder = folder
         self.url = url
+        self.rubric = rubric
 
     def write(self, n: int) -> None:
         studies = study_set(n)
@@ -84,7 +85,7 @@ class Shell:
         (self.folder / "preds.json").write_text(json.dumps(preds), "utf-8")
 
     def start(self, *options: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "judge", "green", "preds.json", "refs.json"]
+        command = [sys.executable, "-m", "judge", self.rubric, "preds.json", "refs.json"]
         command += ["--judge", "model-x", "--base-url", self.url, "--cache", "cache", *options]
         return subprocess.Popen(
             command,

@@ -9,18 +9,27 @@ import pytest
 from faultserver import Behaviour, Fault, FaultServer, Outage, always, first, spread
 from running import Runner, keys, study_set
 
-from judge import rubrics
 from judge.backends.openai import OPENAI_URL
+from judge.rubrics import Rubric
 from judge.run import judging
 from judge.run.judging import RunStoppedError
 from judge.run.prices import Prices
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
-GREEN = rubrics.load("green")
+# What each rubric's parser calls an answer that is none; where it is not said, any reason will do.
+REASONS = {
+    ("green", Fault.MALFORMED): "missing section",
+    ("green", Fault.REFUSAL_TEXT): "refusal",
+    ("green", Fault.EMPTY): "empty",
+    ("green", Fault.NULL): "empty",
+    ("fineradscore", Fault.REFUSAL_TEXT): "no JSON",
+    ("fineradscore", Fault.EMPTY): "no JSON",
+    ("fineradscore", Fault.NULL): "no JSON",
+}
 
 
 def test_500_studies_with_every_kind_of_trouble_none_wrong_none_lost(
-    server: FaultServer, runner: Runner
+    server: FaultServer, runner: Runner, rubric: Rubric
 ) -> None:
     shares = {
         Fault.RATE_LIMIT: 0.05,
@@ -37,12 +46,13 @@ def test_500_studies_with_every_kind_of_trouble_none_wrong_none_lost(
     for key, end in ends.items():
         if key in malformed:
             assert isinstance(end.outcome, Unparsed)
-            assert end.outcome.reason == "missing section"
+            expected = REASONS.get((rubric.name, Fault.MALFORMED), end.outcome.reason)
+            assert end.outcome.reason == expected
             assert end.counts is None
             assert end.attempt == 1
         else:
             assert isinstance(end.outcome, Annotated)
-            assert end.counts == GREEN.score(server.annotation(key), end.study)
+            assert end.counts == rubric.score(server.annotation(key), end.study)
     by_study = server.stats().by_study
     assert {key for key in keys(500) if by_study[key] > 1} == set(plans)
     assert all(by_study[key] == 2 for key in plans)
@@ -157,19 +167,19 @@ def test_what_one_request_never_escapes_fails_its_study_only(
     [
         (Fault.TRUNCATED, "truncated"),
         (Fault.REFUSAL, "refusal"),
-        (Fault.REFUSAL_TEXT, "refusal"),
-        (Fault.EMPTY, "empty"),
-        (Fault.NULL, "empty"),
+        (Fault.REFUSAL_TEXT, None),
+        (Fault.EMPTY, None),
+        (Fault.NULL, None),
     ],
 )
 def test_an_answer_that_is_none_is_unparsed_with_its_reason(
-    server: FaultServer, runner: Runner, fault: Fault, reason: str
+    server: FaultServer, runner: Runner, rubric: Rubric, fault: Fault, reason: str | None
 ) -> None:
     server.set_faults(studies={"study-0003": always(fault)})
     ends, _ = runner(10)
     outcome = ends["study-0003"].outcome
     assert isinstance(outcome, Unparsed)
-    assert outcome.reason == reason
+    assert outcome.reason == (reason or REASONS.get((rubric.name, fault), outcome.reason))
     assert server.stats().by_study["study-0003"] == 2, "asked again once"
 
 
@@ -185,11 +195,11 @@ def test_an_answer_that_is_none_is_unparsed_with_its_reason(
     ],
 )
 def test_a_broken_response_is_asked_for_again(
-    server: FaultServer, runner: Runner, fault: Fault
+    server: FaultServer, runner: Runner, rubric: Rubric, fault: Fault
 ) -> None:
     server.set_faults(studies={"study-0003": first(fault)})
     ends, _ = runner(10)
-    assert ends["study-0003"].counts == GREEN.score(
+    assert ends["study-0003"].counts == rubric.score(
         server.annotation("study-0003"), ends["study-0003"].study
     )
     assert server.stats().by_study["study-0003"] == 2
@@ -308,22 +318,32 @@ def test_what_is_kept_of_an_answer(runner: Runner, server: FaultServer) -> None:
 
 
 def test_the_key_is_sent_and_kept_nowhere(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    rubric: Rubric,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     from judge import annotate
 
     secret = "sk-a-secret-that-must-not-leak"
     monkeypatch.setenv("OPENAI_API_KEY", secret)
-    with FaultServer(Behaviour(api_keys=(secret,))) as server:
-        frame = annotate(
-            ["study-0001"], ["x"], judge="model-x", base_url=server.url, cache=tmp_path / "cache"
-        )
-        assert list(frame["outcome"]) == ["annotated"]
+    with FaultServer(Behaviour(api_keys=(secret,)), rubric=rubric.name) as server:
+
+        def asked(study: str) -> list[str]:
+            frame = annotate(
+                [study],
+                ["The lungs are clear. Small left effusion."],
+                rubric=rubric.name,
+                judge="model-x",
+                base_url=server.url,
+                cache=tmp_path / study,
+            )
+            return list(frame["outcome"])
+
+        assert asked("study-0001") == ["annotated"]
         server.set_faults(api_keys=("another",))
         with pytest.raises(JudgeError) as caught:
-            annotate(
-                ["study-0002"], ["x"], judge="model-x", base_url=server.url, cache=tmp_path / "c2"
-            )
+            asked("study-0002")
     assert secret not in str(caught.value)
     assert secret not in "".join(capfd.readouterr())
     for path in tmp_path.rglob("*"):

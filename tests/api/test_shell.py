@@ -13,10 +13,12 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 from faultserver import Behaviour, Fault, FaultServer, always, first
 from running import Shell, keys
 
-from judge import prompts
+from judge import prompts, rubrics
+from judge.rubrics import Rubric
 
 Made = Callable[[int], Shell]
 
@@ -116,17 +118,19 @@ def test_ctrl_c_twice_stops_now(server: FaultServer, shell: Made) -> None:
     assert "Traceback" not in err
 
 
-def test_a_prompt_with_one_more_character_asks_again(server: FaultServer, shell: Made) -> None:
+def test_a_prompt_with_one_more_character_asks_again(
+    server: FaultServer, shell: Made, rubric: Rubric
+) -> None:
     ready = shell(10)
-    text = (Path(prompts.__file__).parent / "green.yaml").read_text("utf-8")
-    (ready.folder / "mine.yaml").write_text(text, "utf-8")
+    kept = Path(prompts.__file__).parent / f"{rubric.prompt}.yaml"
+    prompt = yaml.safe_load(kept.read_text("utf-8"))
+    (ready.folder / "mine.yaml").write_text(yaml.safe_dump(prompt), "utf-8")
     assert ready.run("--prompt", "mine.yaml")[0] == 0
     server.reset()
     assert ready.run("--prompt", "mine.yaml")[0] == 0
     assert server.stats().requests == 0
-    (ready.folder / "mine.yaml").write_text(
-        text.replace("Judge the candidate now", "Judge  the candidate now"), "utf-8"
-    )
+    more = {**prompt, "user": prompt["user"] + "."}
+    (ready.folder / "mine.yaml").write_text(yaml.safe_dump(more), "utf-8")
     assert ready.run("--prompt", "mine.yaml")[0] == 0
     assert server.stats().requests == 10
 
@@ -158,11 +162,11 @@ def test_a_dry_run_sends_nothing_and_knows_what_is_cached(server: FaultServer, s
 
 
 def test_too_little_coverage_is_exit_code_3_with_its_reasons(
-    server: FaultServer, shell: Made
+    server: FaultServer, shell: Made, rubric: Rubric
 ) -> None:
     ready = shell(20)
     server.set_faults(
-        studies={"study-0001": always(Fault.REFUSAL_TEXT), "study-0002": always(Fault.TOO_LONG)}
+        studies={"study-0001": always(Fault.REFUSAL), "study-0002": always(Fault.TOO_LONG)}
     )
     code, out, err = ready.run("--out", "run")
     assert code == 3
@@ -172,19 +176,21 @@ def test_too_little_coverage_is_exit_code_3_with_its_reasons(
     table = pd.read_parquet(ready.folder / "run/studies.parquet").set_index("study_id")
     lost = table.loc[["study-0001", "study-0002"]]
     assert list(lost["outcome"]) == ["unparsed", "failed"]
-    assert lost[["green", "n_significant", "n_matched", "significant_a"]].isna().all().all()
+    scores = [score.name for score in rubric.scores]
+    by_category = f"{rubric.levels[0].name}_a"
+    assert lost[[*scores, "n_significant", "n_matched", by_category]].isna().all().all()
     assert ready.run("--out", "run", "--min-coverage", "0.9")[0] == 0
 
 
 def test_an_address_that_is_not_this_machine_is_named_before_anything_is_sent(
-    server: FaultServer, shell: Made
+    server: FaultServer, shell: Made, rubric: Rubric
 ) -> None:
     ready = shell(3)
     code, _, err = ready.run()
     assert code == 0
     assert "Sending reports" not in err
     elsewhere = server.url.replace("127.0.0.1", "0.0.0.0")  # the same server by another name
-    command = [sys.executable, "-m", "judge", "green", "preds.json", "refs.json"]
+    command = [sys.executable, "-m", "judge", rubric.name, "preds.json", "refs.json"]
     command += ["--judge", "model-x", "--base-url", elsewhere, "--cache", "another"]
     done = subprocess.run(
         command,
@@ -234,8 +240,13 @@ def test_progress_is_a_plain_line_without_a_terminal(shell: Made) -> None:
     assert "cost unknown" in err
 
 
+@pytest.mark.parametrize(
+    # What holds for ten thousand of one rubric's answers is shown for the others with fewer.
+    ("name", "n"),
+    [(name, 10_000 if name == "green" else 1_000) for name in rubrics.names()],
+)
 def test_ten_thousand_studies_in_little_memory_and_again_from_the_cache(
-    tmp_path: Path,
+    tmp_path: Path, name: str, n: int
 ) -> None:
     program = (
         "import resource, sys\n"
@@ -245,18 +256,18 @@ def test_ten_thousand_studies_in_little_memory_and_again_from_the_cache(
         "    used = resource.getrusage(resource.RUSAGE_SELF)\n"
         "    print('peak', used.ru_maxrss // 1024, file=sys.stderr)"
     )
-    with FaultServer(Behaviour()) as server:
-        ready = Shell(tmp_path, server.url)
-        ready.write(10_000)
-        command = [sys.executable, "-c", program, "green", "preds.json", "refs.json"]
+    with FaultServer(Behaviour(), rubric=name) as server:
+        ready = Shell(tmp_path, server.url, name)
+        ready.write(n)
+        command = [sys.executable, "-c", program, name, "preds.json", "refs.json"]
         command += ["--judge", "model-x", "--base-url", server.url, "--cache", "cache"]
         command += ["--concurrency", "64", "--format", "json"]
-        for requests in (10_000, 0):
+        for requests in (n, 0):
             server.reset()
             done = subprocess.run(
                 command, cwd=tmp_path, capture_output=True, text=True, check=False
             )
             assert done.returncode == 0, done.stderr
-            assert json.loads(done.stdout)["n_scored"] == 10_000
+            assert json.loads(done.stdout)["n_scored"] == n
             assert server.stats().requests == requests
             assert int(re.search(r"peak (\d+)", done.stderr)[1]) <= 300

@@ -8,13 +8,14 @@ Every study has a right answer that is known beforehand (`server.annotation`), a
 goes wrong is decided by seed, study key and request number (`server.plan`).
 """
 
-from faultserver.answers import annotation_for
+from faultserver.answers import ANNOTATE, annotation_for, corrections_for
 from faultserver.behaviour import Behaviour, Outage
 from faultserver.counters import LogRow, Stats
 from faultserver.faults import LASTING, Fault, StudyPlan, always, first, spread
 from faultserver.handle import FaultServer
 
 __all__ = [
+    "ANNOTATE",
     "LASTING",
     "Behaviour",
     "Fault",
@@ -25,6 +26,7 @@ __all__ = [
     "StudyPlan",
     "always",
     "annotation_for",
+    "corrections_for",
     "first",
     "spread",
 ]

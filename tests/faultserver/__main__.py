@@ -13,6 +13,7 @@ if not __package__:
     # Run by its path: the package's own folder must not be on the path, its parent must.
     sys.path[0] = str(Path(__file__).parents[1])
 
+from faultserver.answers import ANNOTATE
 from faultserver.behaviour import Behaviour, changed
 from faultserver.launch import HOST, Parts, named, run
 
@@ -24,7 +25,7 @@ def main() -> None:
     parser.add_argument("--behaviour", default="{}", help="fields of Behaviour as JSON, or @FILE")
     parser.add_argument("--rubric", default="green", help="answer in this rubric's format")
     parser.add_argument("--render", help="module:function that writes the answers instead")
-    parser.add_argument("--annotate", default="faultserver.answers:annotation_for")
+    parser.add_argument("--annotate", help="module:function; by default the rubric's own")
     parser.add_argument("--decode", default="faultserver.launch:characters")
     parser.add_argument("--until-eof", action="store_true", help="end when standard input does")
     options = parser.parse_args()
@@ -34,7 +35,7 @@ def main() -> None:
     parts = Parts(
         options.rubric,
         named(options.render) if options.render else None,
-        named(options.annotate),
+        named(options.annotate) if options.annotate else ANNOTATE[options.rubric],
         named(options.decode),
     )
     asyncio.run(_serve(parts, behaviour, options.port, until_eof=options.until_eof))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from judge.types import Annotation, Category, Error
+from judge.types import Annotation, Category, Edit, Error
 
 Annotate = Callable[[str, int], Annotation]
 Render = Callable[[Annotation], str]
@@ -25,6 +25,9 @@ _ERRORS = {
     Category.FALSE_COMPARISON: "{side} {finding} called new without a prior",
     Category.OMITTED_COMPARISON: "{side} {finding} has grown since the prior",
 }
+
+_CHANGED = (Category.WRONG_LOCATION, Category.WRONG_SEVERITY, Category.FALSE_COMPARISON)
+_INSERTED = (Category.MISSING_FINDING, Category.OMITTED_COMPARISON)
 
 REFUSAL = "I am sorry, but I cannot assist with assessing these reports."
 """What a judge that refuses says."""
@@ -63,12 +66,38 @@ def annotation_for(key: str, seed: int = 0) -> Annotation:
     )
 
 
+def corrections_for(key: str, seed: int = 0) -> Annotation:
+    """Return the annotation, in the manner of FineRadScore, that is right for the study `key`.
+
+    0 to 3 corrections of a candidate with two lines, the second one wrong: a change or a
+    deletion of that line, and insertions. The comments name the study.
+    """
+    rng = random.Random(f"{seed}/{key}")
+    findings = rng.sample(_FINDINGS, k=rng.randint(0, 3))
+    errors = []
+    for at, finding in enumerate(findings):
+        line = f"{rng.choice(_SIZES)} {rng.choice(_SIDES)} {finding}.".capitalize()
+        kinds = [(Edit("insert", None, line), _INSERTED)]
+        if at == 0:
+            kinds.append((Edit("change", 1, line), _CHANGED))
+            kinds.append((Edit("delete", 1, ""), (Category.FALSE_FINDING,)))
+        edit, categories = rng.choice(kinds)
+        chosen = sorted(rng.sample(categories, k=rng.randint(1, len(categories))))
+        comment = f"This is about {key}. The {finding} is not as in the reference."
+        errors.append(Error(tuple(chosen), f"severity{rng.randint(1, 4)}", comment, edit))
+    return Annotation(errors=tuple(errors))
+
+
 def _words(rng: random.Random) -> dict[str, str]:
     return {
         "finding": rng.choice(_FINDINGS),
         "side": rng.choice(_SIDES),
         "size": rng.choice(_SIZES),
     }
+
+
+ANNOTATE: dict[str, Annotate] = {"green": annotation_for, "fineradscore": corrections_for}
+"""Each rubric's function from a study's key and a seed to the annotation that is right for it."""
 
 
 class Answers:

@@ -10,6 +10,7 @@ from statistics import NormalDist
 from typing import Any, Literal
 
 from faultserver.faults import LASTING, Fault, StudyPlan, drawn, unit
+from faultserver.modes import MODES, STYLES
 
 _NORMAL = NormalDist()
 
@@ -50,10 +51,12 @@ class Behaviour:
     What is accepted. `api_keys`: None takes any. `models` maps the names that are served to
     the names that answers give as theirs; None serves and echoes any.
     `refused_parameters` maps parameters to `unsupported_parameter` or `unsupported_value`;
-    with the latter the value 1 is allowed.
+    with the latter the value 1 is allowed. `refused_modes` are ways to ask for a reply of a
+    fixed form (`json_schema`, `json_object`, `tools`) that the server does not take. Errors
+    have the shape, and for modes the words, of `error_style`.
 
-    The study key is the first match of `key_pattern` in the last message. A prompt without
-    one has a key made from its hash. `record` keeps the last 10,000 requests whole.
+    The study key is the first match of `key_pattern` in the last message that has one. A
+    prompt without one has a key made from its hash. `record` keeps the last 10,000 requests whole.
     """
 
     seed: int = 0
@@ -72,7 +75,8 @@ class Behaviour:
     api_keys: tuple[str, ...] | None = None
     models: Mapping[str, str] | None = None
     refused_parameters: Mapping[str, str] = field(default_factory=dict)
-    error_style: Literal["openai", "vllm"] = "openai"
+    refused_modes: tuple[str, ...] = ()
+    error_style: Literal["openai", "azure", "vllm", "llamacpp", "ollama"] = "openai"
     cached_tokens: int = 0
     key_pattern: str = r"study-\d+"
     record: bool = False
@@ -88,6 +92,10 @@ class Behaviour:
             "unsupported_value",
         }:
             raise ValueError(f"refused_parameters: unknown code {wrong}")
+        if unknown := {*self.refused_modes} - {*MODES}:
+            raise ValueError(f"refused_modes: unknown {unknown}")
+        if self.error_style not in STYLES:
+            raise ValueError(f"error_style: unknown {self.error_style}")
         try:
             re.compile(self.key_pattern)
         except re.error as error:
@@ -140,8 +148,9 @@ def changed(base: Behaviour, changes: Mapping[str, Any]) -> Behaviour:
         values["outage"] = Outage(
             **{**values["outage"], "fault": Fault(values["outage"].get("fault", "unavailable"))}
         )
-    if values.get("api_keys") is not None:
-        values["api_keys"] = tuple(values["api_keys"])
+    for name in ("api_keys", "refused_modes"):
+        if values.get(name) is not None:
+            values[name] = tuple(values[name])
     return replace(base, **values)
 
 

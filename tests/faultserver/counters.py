@@ -18,7 +18,8 @@ class LogRow:
     """One request that has ended, times in seconds after the first request.
 
     `attempt` counts from 0 the study's requests that got as far as the study's own plan; it
-    is -1 for a request that met an outage, a limit or a refusal first.
+    is -1 for a request that met an outage, a limit or a refusal first. `mode` is how it
+    asked for its reply: `json_schema`, `json_object`, `tools` or `text`.
     """
 
     arrived: float
@@ -27,6 +28,7 @@ class LogRow:
     attempt: int
     status: str
     fault: str
+    mode: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +39,7 @@ class Stats:
     divisions; a status is `200`, `429`, ... or how else it ended: `dropped`, `reset`,
     `cut`, `stalled`, `gone` (the connection ended first). A request under way is in `by_study` and
     not yet in `by_status`; a stalled one stays in flight until the client leaves.
+    `by_mode` divides them by how they ask for a reply.
     `by_fault` counts the requests on which a fault of a plan, a rate or an outage was used.
     `too_soon` are requests of a study that came before the time its last 429 asked for.
     Tokens are those billed in answers. `timeline` has, for each tenth of a second after the
@@ -48,6 +51,7 @@ class Stats:
     by_study: dict[str, int]
     by_status: dict[str, int]
     by_fault: dict[str, int]
+    by_mode: dict[str, int]
     in_flight: int
     in_flight_max: int
     connections: int
@@ -71,6 +75,7 @@ class Counters:
     by_study: Counter[str] = field(default_factory=Counter)
     by_status: Counter[str] = field(default_factory=Counter)
     by_fault: Counter[str] = field(default_factory=Counter)
+    by_mode: Counter[str] = field(default_factory=Counter)
     in_flight: int = 0
     in_flight_max: int = 0
     connections: int = 0
@@ -80,10 +85,11 @@ class Counters:
     log: deque[LogRow] = field(default_factory=lambda: deque(maxlen=_KEPT))
     recorded: deque[dict[str, Any]] = field(default_factory=lambda: deque(maxlen=_RECORDED))
 
-    def arrived(self, study: str, now: float) -> None:
+    def arrived(self, study: str, mode: str, now: float) -> None:
         """Count a request that has come."""
         self.requests += 1
         self.by_study[study] += 1
+        self.by_mode[mode] += 1
         self.in_flight += 1
         self.in_flight_max = max(self.in_flight_max, self.in_flight)
         step = self._step(now)
@@ -114,6 +120,7 @@ class Counters:
             "by_study": self.by_study,
             "by_status": self.by_status,
             "by_fault": self.by_fault,
+            "by_mode": self.by_mode,
             "in_flight": self.in_flight,
             "in_flight_max": self.in_flight_max,
             "connections": self.connections,

@@ -41,6 +41,8 @@ class Fault(StrEnum):
     """200 with JSON that has no `choices`."""
     EMPTY_CHOICES = "empty_choices"
     """200 with an empty list of choices."""
+    WITHHELD = "withheld"
+    """400, code `json_validate_failed`: the server found the reply to be of another form."""
     # Lasting: by rate, these hit every request of a study.
     MALFORMED = "malformed"
     """An answer that is in no rubric's format."""
@@ -54,6 +56,12 @@ class Fault(StrEnum):
     """A refusal as the answer's text."""
     TRUNCATED = "truncated"
     """Half of the right answer, with finish reason `length`."""
+    CONTENT_FOR_CALL = "content_for_call"
+    """The right answer as content, though a tool was to be called."""
+    SEVERAL_CALLS = "several_calls"
+    """The right answer twice, in two calls of the tool (without a tool: the right answer)."""
+    OTHER_CALL = "other_call"
+    """The right answer in a call of a tool that nobody offered (same)."""
     FILTERED = "filtered"
     """Half of the right answer, with finish reason `content_filter`."""
     FILTERED_PROMPT = "filtered_prompt"
@@ -76,6 +84,7 @@ class Fault(StrEnum):
 LASTING = frozenset(
     {
         *(Fault.MALFORMED, Fault.EMPTY, Fault.NULL, Fault.REFUSAL, Fault.REFUSAL_TEXT),
+        *(Fault.CONTENT_FOR_CALL, Fault.SEVERAL_CALLS, Fault.OTHER_CALL),
         *(Fault.TRUNCATED, Fault.FILTERED, Fault.FILTERED_PROMPT, Fault.TOO_LONG),
         *(Fault.WRONG_KEY, Fault.FORBIDDEN, Fault.UNKNOWN_MODEL, Fault.NO_QUOTA),
     }

@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, Literal, Self
 
-from faultserver.answers import Annotate, Render, annotation_for
+from faultserver.answers import ANNOTATE, Annotate, Render
 from faultserver.behaviour import Behaviour
 from faultserver.counters import LogRow, Stats, stats_from
 from faultserver.faults import StudyPlan
@@ -31,7 +31,8 @@ class FaultServer:
 
     `mode` `process` gives it a process of its own, which ends with this one whatever
     happens; what it is given to call must then be importable. `thread` takes any callable
-    and shares this process's CPU. `port` 0 takes a free one.
+    and shares this process's CPU. `port` 0 takes a free one. Without `annotate`, the right
+    answers are those that `ANNOTATE` has for the rubric.
     """
 
     def __init__(
@@ -40,14 +41,14 @@ class FaultServer:
         *,
         rubric: str = "green",
         render: Render | None = None,
-        annotate: Annotate = annotation_for,
+        annotate: Annotate | None = None,
         decode: Decode = characters,
         mode: Literal["process", "thread"] = "process",
         port: int = 0,
     ) -> None:
         self.behaviour = behaviour or Behaviour()
         self.port = port
-        self._parts = Parts(rubric, render, annotate, decode)
+        self._parts = Parts(rubric, render, annotate or ANNOTATE[rubric], decode)
         self._mode = mode
         self._control_port = 0
         self._end: Callable[[], None] | None = None

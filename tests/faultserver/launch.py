@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from faultserver.answers import Annotate, Answers, Render, annotation_for
+from faultserver.answers import ANNOTATE, Annotate, Answers, Render
 from faultserver.behaviour import Behaviour
 from faultserver.service import Service
 from faultserver.wire import Connection
@@ -35,7 +35,7 @@ class Parts:
 
     rubric: str = "green"
     render: Render | None = None
-    annotate: Annotate = annotation_for
+    annotate: Annotate = ANNOTATE["green"]
     decode: Decode = characters
 
     def answers(self) -> Answers:

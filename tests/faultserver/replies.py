@@ -17,6 +17,7 @@ from typing import Any
 from faultserver.answers import MALFORMED, REFUSAL
 from faultserver.behaviour import Behaviour
 from faultserver.faults import Fault, unit
+from faultserver.modes import error_body, mode_of, refusal_words
 from faultserver.wire import Reply, Request
 
 _NUMBERS = itertools.count(1)
@@ -36,6 +37,7 @@ class Ask:
     prompt_tokens: int
     max_tokens: int | None
     payload: Mapping[str, Any]
+    mode: str = "text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,18 +66,18 @@ def read_ask(
             texts = [_prompt(payload["prompt"], decode)]
         model = payload["model"]
         limit = payload.get("max_completion_tokens") or payload.get("max_tokens")
-        last = texts[-1]
+        mode = mode_of(payload)
+        matches = [found[0] for text in reversed(texts) if (found := pattern.search(text))]
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
         return None
-    found = pattern.search(last)
-    key = found[0] if found else hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
+    key = matches[0] if matches else hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
     tokens = sum(map(len, texts)) // _TOKEN + 1
-    return Ask(endpoint, model, key, tokens, limit, payload)
+    return Ask(endpoint, model, key, tokens, limit, payload, mode)
 
 
 def _content(content: Any) -> str:
-    if isinstance(content, str):
-        return content
+    if content is None or isinstance(content, str):
+        return content or ""
     return "".join(part["text"] for part in content if part["type"] == "text")
 
 
@@ -104,6 +106,9 @@ def refusal_of(ask: Ask | None, behaviour: Behaviour) -> Reply | None:
     for name, code in behaviour.refused_parameters.items():
         if name in payload and not (code == "unsupported_value" and payload[name] == 1):
             return _refused_parameter(name, code, payload[name], style)
+    if ask.mode in behaviour.refused_modes:
+        status, text, param = refusal_words(ask.mode, style)
+        return error(status, text, param=param, style=style)
     return None
 
 
@@ -130,11 +135,10 @@ def error(
     headers: tuple[tuple[str, str], ...] = (),
     style: str = "openai",
 ) -> Reply:
-    """Return an error in OpenAI's shape, or in vLLM's: without words of its own for the code."""
+    """Return an error in OpenAI's shape, or in that of another style."""
     body: dict[str, object] = {"message": message, "type": kind, "param": param, "code": code}
-    if style == "vllm":
-        name = HTTPStatus(status).phrase.replace(" ", "").removesuffix("Error") + "Error"
-        body = {"message": message, "type": name, "param": None, "code": status}
+    name = HTTPStatus(status).phrase.replace(" ", "").removesuffix("Error") + "Error"
+    body = error_body(status, body, name, style)
     return Reply(status, json.dumps({"error": body}).encode(), headers)
 
 
@@ -198,6 +202,9 @@ def error_for(fault: Fault, model: str, behaviour: Behaviour) -> Reply | None:
             text = "This model's maximum context length is 128 tokens; shorten the messages."
             code = "context_length_exceeded"
             return error(400, text, param="messages", code=code, style=style)
+        case Fault.WITHHELD:
+            text = "The generated JSON does not match the response_format."
+            return error(400, text, code="json_validate_failed", style=style)
         case Fault.WRONG_KEY:
             return wrong_key(style)
         case Fault.FORBIDDEN:
@@ -219,7 +226,10 @@ def answer(ask: Ask, right: str, fault: Fault | None, behaviour: Behaviour) -> S
     written = len(text or refusal or "") // _TOKEN + 1
     cached = min(behaviour.cached_tokens, ask.prompt_tokens)
     model = (behaviour.models or {}).get(ask.model, ask.model)
-    message = {"role": "assistant", "content": text, "refusal": refusal}
+    message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": refusal}
+    if ask.mode == "tools" and refusal is None and fault is not Fault.CONTENT_FOR_CALL:
+        message |= {"content": None, "tool_calls": _calls(ask, text, fault)}
+        finish = "tool_calls" if finish == "stop" else finish
     choice = {"index": 0, "logprobs": None, "finish_reason": finish}
     body = {
         "id": f"{'chatcmpl' if chat else 'cmpl'}-{next(_NUMBERS)}",
@@ -244,6 +254,17 @@ def answer(ask: Ask, right: str, fault: Fault | None, behaviour: Behaviour) -> S
     if fault is Fault.HTML:
         return Said(Reply(200, _HTML, content_type="text/html"))
     return Said(Reply(200, data), (ask.prompt_tokens, cached, written))
+
+
+def _calls(ask: Ask, arguments: str | None, fault: Fault | None) -> list[dict[str, Any]]:
+    """Return the calls with which a model answers that was given a tool."""
+    name = ask.payload["tools"][0]["function"]["name"]
+    function = {
+        "name": "another" if fault is Fault.OTHER_CALL else name,
+        "arguments": arguments,
+    }
+    call = {"type": "function", "function": function}
+    return [{"id": f"call{n}", **call} for n in range(2 if fault is Fault.SEVERAL_CALLS else 1)]
 
 
 def _spoilt(

@@ -52,6 +52,7 @@ class Exchange:
     connection: Connection
     arrived: float
     key: str
+    mode: str = "text"
     attempt: int = -1
     timer: asyncio.TimerHandle | None = None
 
@@ -114,11 +115,12 @@ class Service:
             self._first = self._loop.time()
             self._watch_the_door()
         now = self._now()
-        exchange = Exchange(connection, now, ask.key if ask else "")
+        key, mode = (ask.key, ask.mode) if ask else ("", "text")
+        exchange = Exchange(connection, now, key, mode)
         counters = self.counters
         if connection.served == 1:
             counters.connections += 1
-        counters.arrived(exchange.key, now)
+        counters.arrived(key, mode, now)
         if self.behaviour.record:
             counters.recorded.append(_record(request, exchange.key))
         if now < self._not_before.get(exchange.key, 0.0) - _CLOCK:
@@ -196,7 +198,13 @@ class Service:
 
     def _log(self, exchange: Exchange, status: str, fault: Fault | None) -> None:
         row = LogRow(
-            exchange.arrived, self._now(), exchange.key, exchange.attempt, status, fault or ""
+            exchange.arrived,
+            self._now(),
+            exchange.key,
+            exchange.attempt,
+            status,
+            fault or "",
+            exchange.mode,
         )
         self.counters.ended(row)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from faultserver import annotation_for
+from faultserver import ANNOTATE, annotation_for, corrections_for
 from faultserver.answers import MALFORMED, REFUSAL, Answers
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,3 +35,23 @@ def test_answers_differ_between_studies_and_seeds() -> None:
 def test_no_rubric_reads_a_wrong_answer(rubric: str, text: str) -> None:
     with pytest.raises(UnparsedError):
         rubrics.load(rubric).parse(text, STUDY, complete=True)
+
+
+@pytest.mark.parametrize("name", rubrics.names())
+def test_every_rubric_reads_its_right_answers(name: str) -> None:
+    rubric = rubrics.load(name)
+    for number in range(300):
+        key = f"study-{number:04}"
+        study = Study(key, f"{key}. Clear.", "The lungs are clear. Small left effusion.")
+        right = ANNOTATE[name](key, 1)
+        assert rubric.parse(rubric.render(right), study, complete=True) == right
+
+
+def test_corrections_are_of_every_kind() -> None:
+    found = [corrections_for(f"study-{number}").errors for number in range(200)]
+    assert {len(errors) for errors in found} == {0, 1, 2, 3}
+    assert {error.edit.kind for errors in found for error in errors if error.edit} == {
+        "change",
+        "delete",
+        "insert",
+    }

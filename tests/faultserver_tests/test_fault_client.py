@@ -203,7 +203,8 @@ def test_the_words_of_vllm(server: FaultServer) -> None:
         refused_parameters={"temperature": "unsupported_parameter"}, error_style="vllm"
     )
     caught = error(server.url)
-    assert (caught.status_code, caught.code, caught.type, caught.param) == (
+    # Some releases of the client leave the code the number that it is.
+    assert (caught.status_code, str(caught.code), caught.type, caught.param) == (
         400,
         "400",
         "BadRequestError",

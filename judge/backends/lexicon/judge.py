@@ -8,7 +8,7 @@ from types import MappingProxyType
 
 from judge.backends import lexicon
 from judge.rubrics import Rubric
-from judge.types import Completion, CompletionRequest, Message, Study
+from judge.types import Completion, CompletionRequest, Message, Study, Unparsed
 
 NOTE = "the built-in rule-based baseline: never report its numbers as a model's"
 
@@ -51,6 +51,15 @@ class LexiconJudge:
         comparison = lexicon.compare(reference, candidate, self._lexicon)
         annotation = self._rubric.from_comparison(comparison, Study("", reference, candidate))
         return Completion(self._rubric.render(annotation), "stop", self.version)
+
+    def again(
+        self,
+        request: CompletionRequest,
+        completion: Completion,  # noqa: ARG002 - rules say the same to anything
+        unparsed: Unparsed,  # noqa: ARG002
+    ) -> CompletionRequest:
+        """Return the same request: rules cannot be told what was wrong."""
+        return request
 
     async def aclose(self) -> None:
         """Nothing is open."""
