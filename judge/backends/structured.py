@@ -220,5 +220,5 @@ def _is_strict(schema: object) -> bool:
 def _is_object(text: str) -> bool:
     try:
         return isinstance(json.loads(text), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         return False

@@ -7,12 +7,12 @@ from collections.abc import Mapping
 from typing import Any
 
 from judge.rubrics.fineradscore.notation import Pairs, plain
+from judge.rubrics.fineradscore.scale import deletes
 from judge.types import UnparsedError
 
-_LINE = re.compile(r"\s*\[?\s*(\d{1,6})\s*\]?\s*")
-_INSERTION = re.compile(r"\s*none(?:[\s_-]*\d+)?\s*", re.I)
+_LINE = re.compile(r"\W*(?:line\s*)?([0-9]{1,6})\W*", re.I)
+_INSERTION = re.compile(r"\W*(?:none|null)(?:[\s_-]*[0-9]+)?\W*", re.I)
 _FAILED = "failed"
-_NOTHING = "[delete]"
 
 _FIELDS = {
     "corrected": ("corrections", "correction", "corrected"),
@@ -26,27 +26,35 @@ _FIELDS = {
 def corrections(pairs: Pairs) -> list[dict[str, Any]]:
     """Return the corrections in an object of lines, each as our own format has it.
 
-    Every "None" key is an insertion of its own. Raises `UnparsedError` for a key that is no
-    line, the mark of a failed answer, and an entry without one of its fields.
+    Every "None" key is an insertion of its own, and so is each entry of a list under one.
+    Raises `UnparsedError` for a key that is no line, the mark of a failed answer, and an
+    entry without one of its fields.
     """
-    return [_correction(key, value) for key, value in pairs]
+    found = []
+    for key, value in pairs:
+        if key.strip().lower() == _FAILED:
+            raise UnparsedError("judge failed", "the answer is the mark of a failed one")
+        inserts = _INSERTION.fullmatch(key) is not None
+        number = None if inserts else _line(key)
+        entries = value if inserts and isinstance(value, list) else [value]
+        found += [_correction(key, number, plain(entry)) for entry in entries]
+    return found
 
 
-def _correction(key: str, value: object) -> dict[str, Any]:
-    if key.strip().lower() == _FAILED:
-        raise UnparsedError("judge failed", "the answer is the mark of a failed one")
-    entry = plain(value)
+def _line(key: str) -> int:
+    number = _LINE.fullmatch(key)
+    if number is None:
+        raise UnparsedError("line off the report", f"{key!r} is no line number")
+    return int(number[1])
+
+
+def _correction(key: str, line: int | None, entry: object) -> dict[str, Any]:
     if not isinstance(entry, Mapping):
         raise UnparsedError("unexpected form", f"{key!r} is no correction")
     fields = {name: _field(entry, name, key) for name in _FIELDS}
     text = fields["corrected"]
-    deletes = isinstance(text, str) and text.strip().lower() == _NOTHING
-    if _INSERTION.fullmatch(key):
-        return {**fields, "line": None, "edit": "insert"}
-    number = _LINE.fullmatch(key)
-    if number is None:
-        raise UnparsedError("line off the report", f"{key!r} is no line number")
-    return {**fields, "line": int(number[1]), "edit": "delete" if deletes else "change"}
+    edit = "insert" if line is None else "delete" if deletes(text) else "change"
+    return {**fields, "line": line, "edit": edit}
 
 
 def _field(entry: Mapping[str, Any], name: str, key: str) -> object:

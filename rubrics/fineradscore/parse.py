@@ -6,7 +6,9 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.fineradscore import original
+from judge.rubrics.fineradscore.apply import corrected
 from judge.rubrics.fineradscore.notation import Object, plain, read_json
+from judge.rubrics.fineradscore.same import says, says_nothing
 from judge.rubrics.fineradscore.scale import NAMES
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Error, Study, UnparsedError
@@ -33,18 +35,26 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     it is whole, so `complete` makes no difference. Raises `UnparsedError` for what cannot
     be read with certainty and for corrections that do not fit the candidate.
     """
-    found = [_checked(entry) for entry in _entries(read_json(text))]
     candidate = lines(study.candidate)
+    found = [_own_words(_checked(entry), candidate) for entry in _entries(read_json(text))]
     for correction in found:
         _fits(correction, candidate)
     _no_clash(found)
-    return Annotation(tuple(_error(correction) for correction in found))
+    annotation = Annotation(tuple(_error(correction) for correction in found))
+    if found and corrected(annotation, study) == study.candidate:
+        raise UnparsedError("correction changes nothing", "all of them together")
+    return annotation
 
 
-def _entries(value: Object | list[Any]) -> list[Any]:
+def _entries(value: object) -> list[Any]:
     if isinstance(value, list):
-        return [plain(item) for item in value]
+        return [_complete(plain(item)) for item in value]
+    if not isinstance(value, Object):
+        raise UnparsedError("unexpected form", "neither an object nor a list")
     keys = {key for key, _ in value.pairs}
+    if keys == {"name", "arguments"}:  # a tool call that the server let through as text
+        called = value.once()["arguments"]
+        return _entries(read_json(called) if isinstance(called, str) else called)
     if "corrections" not in keys:
         return list(original.corrections(value.pairs))
     if extra := keys - {"corrections"}:
@@ -52,7 +62,16 @@ def _entries(value: Object | list[Any]) -> list[Any]:
     entries = value.once()["corrections"]
     if not isinstance(entries, list):
         raise UnparsedError("unexpected form", "corrections is no list")
-    return [plain(item) for item in entries]
+    return [_complete(plain(item)) for item in entries]
+
+
+def _complete(entry: object) -> object:
+    """Return an entry with the text that a deletion may do without."""
+    return {"corrected": "", **entry} if isinstance(entry, dict) and _deletes(entry) else entry
+
+
+def _deletes(entry: dict[str, Any]) -> bool:
+    return str(entry.get("edit", "")).strip().lower() == "delete"
 
 
 def _checked(entry: object) -> Correction:
@@ -70,15 +89,28 @@ def _checked(entry: object) -> Correction:
         raise UnparsedError(reason, f"{where}: {first['msg']}") from error
 
 
+def _own_words(correction: Correction, candidate: Sequence[str]) -> Correction:
+    """Return a change without the line's number, where the judge copied it from the question."""
+    number = f"{correction.line}: "
+    copied = correction.edit == "change" and correction.corrected.startswith(number)
+    if not copied or any(line.startswith(number) for line in candidate):
+        return correction
+    return correction.model_copy(update={"corrected": correction.corrected.removeprefix(number)})
+
+
 def _fits(correction: Correction, candidate: Sequence[str]) -> None:
     """Raise `UnparsedError` unless the correction can be applied and does something."""
     line, text = correction.line, correction.corrected
     last = len(candidate) - (correction.edit != "insert")
     if line is not None and not 0 <= line <= last:
         raise UnparsedError("line off the report", f"line {line} of {len(candidate)} lines")
+    if says_nothing(text):
+        raise UnparsedError("correction changes nothing", text)
     if correction.edit == "insert":
         if not text:
             raise UnparsedError("insertion without text", correction.comment)
+        if says(text) in map(says, candidate):
+            raise UnparsedError("correction changes nothing", f"the candidate says: {text}")
         return
     if line is None:
         raise UnparsedError("correction without a line", text)
@@ -86,7 +118,7 @@ def _fits(correction: Correction, candidate: Sequence[str]) -> None:
         raise UnparsedError("deletion with text", f"line {line}: {text}")
     if correction.edit == "change" and not text:
         raise UnparsedError("change without text", f"line {line}")
-    if text == candidate[line]:
+    if says(text) == says(candidate[line]):
         raise UnparsedError("correction changes nothing", f"line {line}: {text}")
 
 
@@ -94,9 +126,9 @@ def _no_clash(found: Sequence[Correction]) -> None:
     changed = [one.line for one in found if one.edit != "insert"]
     if len(set(changed)) < len(changed):
         raise UnparsedError("line corrected twice", f"lines {changed}")
-    inserted = [one.corrected for one in found if one.edit == "insert"]
-    if len(set(inserted)) < len(inserted):
-        raise UnparsedError("line inserted twice", "; ".join(inserted))
+    new = [says(one.corrected) for one in found if one.edit != "delete"]
+    if len(set(new)) < len(new):
+        raise UnparsedError("line put in twice", "; ".join(" ".join(words) for words in new))
 
 
 def _error(correction: Correction) -> Error:

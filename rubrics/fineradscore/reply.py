@@ -8,14 +8,19 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from judge.rubrics.fineradscore.scale import category_of, severity_of
+from judge.rubrics.fineradscore.scale import category_of, deletes, severity_of
 
-_DELETED = "[delete]"
-"""How the original reply format writes a deletion in the place of the text."""
+_NO_LINE = frozenset({"", "none", "null"})
 
 
 def _line(value: object) -> object:
-    if value is None or (isinstance(value, int) and not isinstance(value, bool)):
+    if isinstance(value, str):
+        text = value.strip()
+        if text.lower() in _NO_LINE:
+            return None
+        if re.fullmatch(r"[0-9]{1,6}", text):
+            return int(text)
+    elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
     raise PydanticCustomError("line off the report", "line is a whole number or null")
 
@@ -24,14 +29,23 @@ def _edit(value: object) -> object:
     return value.strip().lower() if isinstance(value, str) else value
 
 
+def _comment(value: object) -> object:
+    return _written(value) if isinstance(value, str) else "" if value is None else value
+
+
 def _corrected(value: object) -> object:
     """Return a line of text: white space made single, and nothing for what says "nothing"."""
     if value is None:
         return ""
     if not isinstance(value, str):
         return value
-    text = " ".join(value.split())
-    return "" if text.lower() == _DELETED else text
+    text = " ".join(_written(value).split())
+    return "" if deletes(text) else text
+
+
+def _written(text: str) -> str:
+    """Return `text` with half characters, which no file can hold, made visible."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _severity(value: object) -> int:
@@ -44,7 +58,7 @@ def _severity(value: object) -> int:
 def _categories(value: object) -> list[str]:
     given: object = value
     if isinstance(value, str):
-        given = [part for part in re.split("[,;]", value) if part.strip()]
+        given = [part for part in re.split(r"[,;]|\band\b", value) if part.strip()]
     elif isinstance(value, int):
         given = [value]
     if not isinstance(given, list):
@@ -84,7 +98,9 @@ class Correction(BaseModel):
         description="One or more of: a false finding, b missing finding, c wrong location, "
         "d wrong severity, e comparison not in the reference, f omitted comparison."
     )
-    comment: str = Field(description="Why the correction is needed, in a sentence.")
+    comment: Annotated[str, BeforeValidator(_comment)] = Field(
+        description="Why the correction is needed, in a sentence."
+    )
 
 
 class Reply(BaseModel):

@@ -25,10 +25,6 @@ _SEVERITIES = {
     "urgent": 3,
     "emergent": 4,
 }
-_NUMBERED = re.compile(
-    r"\s*(?:severity\s*|level\s*)?([1-9])\b[\s.:)(\u2013\u2014-]*(.*?)[\s)]*", re.I | re.S
-)
-
 # The names of the original's prompt and of GREEN's, and our own, all in letters alone.
 _CATEGORIES = {
     Category.FALSE_FINDING: ("falsepredictionoffinding", "falsereportofafinding", "falsefinding"),
@@ -58,7 +54,9 @@ _CATEGORIES = {
 }
 _NAMED = {name: category for category, names in _CATEGORIES.items() for name in names}
 _ORDER = tuple(Category)
-_MARKED = re.compile(r"\s*\(?([a-f1-6])\b[\s.:)\u2013\u2014-]*(.*?)\s*", re.I | re.S)
+_MARKED = re.compile(r"\s*\(?([a-f1-6])\b(.*)", re.I | re.S)
+# Longer than any name: nothing that long is looked at.
+_LONGEST = 120
 
 
 def severity_of(value: object) -> int | None:
@@ -68,19 +66,14 @@ def severity_of(value: object) -> int | None:
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
         return int(value) if value in (1, 2, 3, 4) else None
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) > _LONGEST:
         return None
-    marked = _NUMBERED.fullmatch(value)
-    if marked is None:
-        return _named_severity(value)
-    number = int(marked[1])
-    if number > len(LEVELS) or (marked[2] and _named_severity(marked[2]) != number):
-        return None
-    return number
-
-
-def _named_severity(text: str) -> int | None:
-    return _SEVERITIES.get(re.sub(r"errors?\Z", "", _letters(text)))
+    numbers = {int(digits) for digits in re.findall(r"[0-9]+", value)}
+    name = re.sub(r"\A(?:severity|level)|errors?\Z", "", _letters(value))
+    named = {_SEVERITIES.get(name)} if name else set()
+    found = numbers | named
+    severity = found.pop() if len(found) == 1 else None
+    return severity if severity in (1, 2, 3, 4) else None
 
 
 def category_of(value: object) -> Category | None:
@@ -90,17 +83,29 @@ def category_of(value: object) -> Category | None:
     """
     if isinstance(value, int) and not isinstance(value, bool):
         return _ORDER[value - 1] if 1 <= value <= len(_ORDER) else None
-    if not isinstance(value, str):
+    if not isinstance(value, str) or len(value) > _LONGEST:
         return None
     marked = _MARKED.fullmatch(value)
+    name = marked[2] if marked else value
+    if re.search(r"\d", name):
+        return None
+    named = _NAMED.get(_letters(name))
     if marked is None:
-        return _NAMED.get(_letters(value))
+        return named
     mark = marked[1].lower()
     category = _ORDER[int(mark) - 1] if mark.isdigit() else Category(mark)
-    if marked[2] and _NAMED.get(_letters(marked[2])) is not category:
-        return None
-    return category
+    return category if named is category or not _letters(name) else None
 
 
 def _letters(text: str) -> str:
     return "".join(filter(str.isalpha, text.lower()))
+
+
+_DELETED = re.compile(
+    r"\W*deleted?(?:\s+(?:this|the|entire|whole))*(?:\s+(?:line|sentence))?\W*", re.I
+)
+
+
+def deletes(text: object) -> bool:
+    """Return whether `text` says to delete, "[delete]" in the original's reply format."""
+    return isinstance(text, str) and len(text) < _LONGEST and bool(_DELETED.fullmatch(text))

@@ -10,6 +10,7 @@ import string
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
+from judge.rubrics.wrapping import CHAT_TOKEN
 from judge.types import Category, Error, UnparsedError
 
 SIGNIFICANT = "significant"
@@ -121,10 +122,6 @@ HEADING = re.compile(
 )
 """A line head that opens a section, or an `END` line. In brackets or plain, marked up or not."""
 
-TOKEN = re.compile(
-    r"</?s>|<\|[A-Za-z0-9_]{1,30}\|>|<(?:start|end)_of_turn>|\[/?INST\]|</?think>", re.IGNORECASE
-)
-"""Tokens of chat layouts that end up in answers."""
 
 _PLACEHOLDER = (
     r"[\s*_]*+(?:<[^<>\n]{1,80}>|\{[^{}\n]{1,80}\}|\[[A-Za-z][^\[\]\n]{2,80}\]"
@@ -157,7 +154,7 @@ def fits_list(text: str) -> bool:
         text != ""
         and text == tidy(text)
         and not any(mark in text for mark in ";\n\r")
-        and not TOKEN.search(text)
+        and not CHAT_TOKEN.search(text)
     )
 
 
@@ -166,7 +163,7 @@ def fits_explanation(text: str) -> bool:
     return (
         text == text.strip()
         and "\r" not in text
-        and not TOKEN.search(text)
+        and not CHAT_TOKEN.search(text)
         and not any(opens_section(line) for line in text.split("\n"))
         and not BODY_PLACEHOLDER.fullmatch(text)
     )

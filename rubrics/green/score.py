@@ -13,10 +13,10 @@ from judge.rubrics.green.layout import (
     LEVELS,
     MATCHED,
     SIGNIFICANT,
-    TOKEN,
     opens_section,
     tidy,
 )
+from judge.rubrics.wrapping import CHAT_TOKEN
 from judge.types import Annotation, Comparison, Error, Study, StudyCounts
 
 _LEAST_SIGNIFICANT = 2
@@ -80,7 +80,7 @@ _NO_BRACKETS = str.maketrans(dict.fromkeys("()[]<>{}" + END, " "))
 
 def _entry(text: str) -> str:
     entry = tidy(" ".join(text.replace(";", ",").split()))
-    if TOKEN.search(entry) or INLINE.search(entry):
+    if CHAT_TOKEN.search(entry) or INLINE.search(entry):
         entry = tidy(" ".join(entry.translate(_NO_BRACKETS).split()))
     return entry
 
@@ -89,6 +89,6 @@ def _explanation(text: str) -> str:
     lines = (" ".join(line.split()) for line in text.replace("\r", "\n").split("\n"))
     lines = (line.translate(_NO_BRACKETS) if opens_section(line) else line for line in lines)
     explanation = "\n".join(lines).strip()
-    if TOKEN.search(explanation) or BODY_PLACEHOLDER.fullmatch(explanation):
+    if CHAT_TOKEN.search(explanation) or BODY_PLACEHOLDER.fullmatch(explanation):
         explanation = explanation.translate(_NO_BRACKETS).strip()
     return explanation

@@ -24,10 +24,10 @@ from judge.rubrics.green.layout import (
     PLACEHOLDER,
     SIGNIFICANT,
     TEMPLATE_LINE,
-    TOKEN,
     Reason,
     unparsed,
 )
+from judge.rubrics.wrapping import CHAT_TOKEN, after_thought
 
 _END_TOKENS = frozenset(
     {
@@ -75,15 +75,12 @@ def clean(text: str, *, complete: bool) -> tuple[str, bool]:
     A closing fence at the very end proves it complete as the judge's own word does. Raises
     `UnparsedError` for a line of thought that never ends and where nothing is left.
     """
-    text = text.lstrip("\ufeff")
-    if "\r" in text:
-        text = text.replace("\r\n", "\n").replace("\r", "\n")
-    if "</think>" in text:
-        text = text.rpartition("</think>")[2]
-    elif text.lstrip().startswith("<think>"):
+    answer = after_thought(text)
+    if answer is None:
         raise unparsed(Reason.TRUNCATED, "the line of thought does not end")
+    text = answer
     if "<" in text or "[/" in text or "[INST]" in text:
-        text = TOKEN.sub(_token, text)
+        text = CHAT_TOKEN.sub(_token, text)
     rest = text.rstrip()
     if rest.endswith("\n```"):
         text, complete = rest[:-3], True

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
+
 from hypothesis import strategies as st
 
-from judge.rubrics.fineradscore.scale import NAMES
+from judge.rubrics.fineradscore.same import says, says_nothing
+from judge.rubrics.fineradscore.scale import NAMES, deletes
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Error, Study
 
@@ -12,20 +15,27 @@ CANDIDATE = "1. Low lung volumes. Heart mildly enlarged,\nunchanged. No effusion
 STUDY = Study("s", "Heart size is normal. No pneumothorax.", CANDIDATE)
 
 _texts = st.text(max_size=40).map(lambda text: " ".join(text.split()))
-_words = _texts.filter(lambda text: text and text.lower() != "[delete]")
+
+
+def _is_new(text: str, report: list[str]) -> bool:
+    """Whether a line can be put into the report: it says something that no line says."""
+    return bool(says(text)) and not (
+        deletes(text) or says_nothing(text) or says(text) in map(says, report)
+    )
 
 
 @st.composite
 def annotations(draw: st.DrawFn, study: Study = STUDY) -> Annotation:
     """An annotation that a judge could give: no line corrected twice, none put in twice."""
     report = lines(study.candidate)
+    words = _texts.filter(lambda text: _is_new(text, report) and not re.match(r"\d+: ", text))
+    new = draw(st.lists(words, unique_by=says, max_size=6))
     edits: list[Edit] = []
     for at in draw(st.sets(st.integers(0, len(report) - 1))) if report else ():
-        text = draw(st.just("") | _words.filter(lambda text, at=at: text != report[at]))
+        text = new.pop() if new and draw(st.booleans()) else ""
         edits.append(Edit("change" if text else "delete", at, text))
     places = st.none() | st.integers(0, len(report))
-    inserted = draw(st.lists(_words, unique=True, max_size=3))
-    edits += [Edit("insert", draw(places), text) for text in inserted]
+    edits += [Edit("insert", draw(places), text) for text in new]
     return Annotation(
         tuple(
             Error(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import suppress
 
 import pytest
 from fine_answers import CANDIDATE, STUDY, annotations
@@ -102,10 +103,27 @@ def test_what_no_reply_expresses_is_not_written(annotation: Annotation) -> None:
         RUBRIC.render(annotation)
 
 
-@pytest.mark.parametrize("depth", [10_000, 200_000])
-def test_deep_nesting_is_no_answer(depth: int) -> None:
+@pytest.mark.parametrize("depth", [30, 700, 10_000, 200_000])
+@pytest.mark.parametrize("form", ["{}", '{{"corrections": [{{"line": {}}}]}}', '{{"0": {}}}'])
+def test_deep_nesting_is_no_answer(depth: int, form: str) -> None:
     with pytest.raises(UnparsedError):
-        RUBRIC.parse("[" * depth + "]" * depth, STUDY)
+        RUBRIC.parse(form.format("[" * depth + "1" + "]" * depth), STUDY)
+
+
+@pytest.mark.parametrize("piece", ["```json\n", "[", "{", '{"a":', "1 x) ", "<think>", "[ ]"])
+def test_a_long_answer_of_one_piece_takes_no_time(piece: str) -> None:
+    with pytest.raises(UnparsedError):
+        RUBRIC.parse(piece * 20_000, STUDY)
+    answer = {"corrections": [{"line": 0, "edit": "delete", "severity": piece * 20_000}]}
+    with pytest.raises(UnparsedError):
+        RUBRIC.parse(json.dumps(answer), STUDY)
+
+
+@given(st.text(max_size=60), st.text(max_size=60))
+def test_whatever_comes_is_an_annotation_or_unparsed(before: str, after: str) -> None:
+    for text in (before, f"{before}{{}}{after}", f'{before}{{"corrections": []}}{after}'):
+        with suppress(UnparsedError):
+            assert RUBRIC.parse(text, STUDY).errors == ()
 
 
 def test_an_endless_number_is_no_answer() -> None:
