@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from judge.report.line import Line
     from judge.report.tables import Table
 
-_PIPE_WIDTH = 160
+# Text in a pipe is wrapped for whoever reads it; a line of a table is one line there.
+_PIPE_WIDTH, _PIPE_TABLE_WIDTH = 160, 2000
 _STYLES = {
     "title": "bold",
     "heading": "bold cyan",
@@ -71,12 +72,12 @@ def note(text: str) -> None:
     click.echo(text, err=True)
 
 
-def console() -> Console:
+def console(pipe_width: int = _PIPE_WIDTH) -> Console:
     """Return the terminal, or a wide page without colour where output is piped."""
     from rich.console import Console
 
     return Console(
-        width=None if sys.stdout.isatty() else _PIPE_WIDTH,
+        width=None if sys.stdout.isatty() else pipe_width,
         highlight=False,
         markup=False,
         emoji=False,
@@ -118,7 +119,7 @@ def print_tables(tables: Iterable[Table]) -> None:
     """Print tables one below the other."""
     from judge.report.formats import as_rich
 
-    out = console()
+    out = console(_PIPE_TABLE_WIDTH)
     for table in tables:
         out.print(as_rich(table, out.width))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -41,6 +41,9 @@ def headline(summary: Mapping[str, Any], rubric: Rubric) -> list[tuple[str, str]
         facts.append(("study class", f"inferred by the lexicon for {inferred} of {total} studies"))
     facts += [(figure.label, mean(summary["scores"][figure.name])) for figure in rubric.figures]
     facts += [(check.label, mean(summary["checks"][check.name])) for check in rubric.checks]
+    if modes := summary.get("reply_modes"):
+        asked = ", ".join(f"{mode} {n}" for mode, n in modes.items())
+        facts.append(("replies asked for by", asked))
     facts += [("note", note) for note in summary["notes"]]
     return facts
 
@@ -50,44 +53,73 @@ def errors_table(summary: Mapping[str, Any], rubric: Rubric) -> Table:
 
     An error with two categories stands in both rows, and once in the last, for all errors.
     """
-    head = ["category"]
-    for level in rubric.levels:
-        head += [level.label, "a study"]
-    rows = []
-    for row in summary["errors"]:
-        cells = [f"({row['category']}) {row['label']}"]
-        for level in rubric.levels:
-            cells += [str(row[level.name]["n"]), number(row[level.name]["per_study"])]
-        rows.append(tuple(cells))
-    last = ["all errors"]
-    for total in (summary["levels"][level.name] for level in rubric.levels):
-        last += [str(total["n"]), number(total["per_study"])]
-    rows.append(tuple(last))
-    return Table("Errors by category", tuple(head), tuple(rows))
+    counted = [(f"({row['category']}) {row['label']}", row) for row in summary["errors"]]
+    counted.append(("all errors", summary["levels"]))
+    if len(rubric.levels) > _MOST_PAIRS:
+        title = "Errors by category: how many (a scored study)"
+        head = [level.label for level in rubric.levels]
+        cells = [[_both(row[level.name]) for level in rubric.levels] for _, row in counted]
+    else:
+        title = "Errors by category"
+        head = [text for level in rubric.levels for text in (level.label, "a study")]
+        cells = [
+            [text for level in rubric.levels for text in _pair(row[level.name])]
+            for _, row in counted
+        ]
+    rows = tuple((name, *row) for (name, _), row in zip(counted, cells, strict=True))
+    return Table(title, ("category", *head), rows)
 
 
-def rates_table(summary: Mapping[str, Any], rubric: Rubric) -> Table:
-    """Return a row a group, and one for all: scores and rates with what they rest on."""
+# With more levels than this, two columns for each would not fit.
+_MOST_PAIRS = 2
+
+
+def _pair(total: Mapping[str, Any]) -> tuple[str, str]:
+    return str(total["n"]), number(total["per_study"])
+
+
+def _both(total: Mapping[str, Any]) -> str:
+    return "{} ({})".format(*_pair(total))
+
+
+_Cells = Callable[[Mapping[str, Any]], list[str]]
+
+
+def rates_tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
+    """Return a row a group, and one for all: scores and rates with what they rest on.
+
+    One table; two where a rubric has several figures, which would not fit beside the rates.
+    """
+    scores = ["studies", "scored", *(figure.label for figure in rubric.figures)]
+    rates = ["no significant error", "no actionable error"]
     by = summary["by"]
+    rows = [([group_value(row[name]) for name in by], row) for row in summary["rates"]]
+    rows.append((["all", *[""] * (len(by) - 1)], summary))
     inferred = " (inferred)" if summary["n_class_inferred"] else ""
-    head = [name + (inferred if name == "study_class" else "") for name in by]
-    head += ["studies", "scored", *(figure.label for figure in rubric.figures)]
-    head += ["no significant error", "no actionable error"]
-    rows = [
-        (*(group_value(row[name]) for name in by), *_rate_cells(row, rubric))
-        for row in summary["rates"]
-    ]
-    rows.append(("all", *[""] * (len(by) - 1), *_rate_cells(summary, rubric)))
-    return Table("Rates", tuple(head), tuple(rows), n_left=len(by))
+    groups = [name + (inferred if name == "study_class" else "") for name in by]
 
+    def table(
+        title: str, head: list[str], cells: Callable[[Mapping[str, Any]], list[str]]
+    ) -> Table:
+        body = tuple((*group, *cells(row)) for group, row in rows)
+        return Table(title, (*groups, *head), body, n_left=len(by))
 
-def _rate_cells(row: Mapping[str, Any], rubric: Rubric) -> list[str]:
-    significant, actionable = row["no_significant_error"], row["no_actionable_error"]
+    if len(rubric.figures) == 1:
+        both = [*scores, *rates]
+        return [table("Rates", both, lambda row: _score_cells(row, rubric) + _rate_cells(row))]
     return [
-        *(str(row["n_studies"]), str(row["n_scored"])),
-        *(mean(row["scores"][figure.name]) for figure in rubric.figures),
-        *(rate(significant), rate(actionable)),
+        table("Scores", scores, lambda row: _score_cells(row, rubric)),
+        table("Rates", rates, _rate_cells),
     ]
+
+
+def _score_cells(row: Mapping[str, Any], rubric: Rubric) -> list[str]:
+    figures = (mean(row["scores"][figure.name]) for figure in rubric.figures)
+    return [str(row["n_studies"]), str(row["n_scored"]), *figures]
+
+
+def _rate_cells(row: Mapping[str, Any]) -> list[str]:
+    return [rate(row["no_significant_error"]), rate(row["no_actionable_error"])]
 
 
 def counts_table(title: str, counts: Mapping[str, int]) -> Table:
@@ -97,7 +129,7 @@ def counts_table(title: str, counts: Mapping[str, int]) -> Table:
 
 def tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
     """Return all tables of a run; those with nothing in them are left out."""
-    found = [rates_table(summary, rubric), errors_table(summary, rubric)]
+    found = [*rates_tables(summary, rubric), errors_table(summary, rubric)]
     for title, key in (("Not scored", "reasons"), ("Remarks on answers", "remarks")):
         if summary[key]:
             found.append(counts_table(title, summary[key]))

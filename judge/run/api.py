@@ -19,6 +19,7 @@ from judge.run.asking import Effort
 from judge.run.classes import with_classes
 from judge.run.engine import Judged
 from judge.run.judging import Watch, judge_set
+from judge.run.record import corrected_report
 from judge.run.signature import signature
 from judge.stats.table import TableBuilder, reserved_names
 from judge.studies import StudySet, from_columns
@@ -76,7 +77,8 @@ def annotate(
     -------
     DataFrame
         One row a study, in the order given: the columns of a run's table of studies and
-        `answer`, the judge's raw answer. Scores and counts are missing wherever `outcome`
+        `answer`, the judge's raw answer; for a rubric that corrects lines also `corrected`,
+        the candidate with the corrections made. Scores and counts are missing wherever `outcome`
         is not "annotated". `attrs["signature"]` names everything that made the numbers;
         `attrs["note"]` is what a reader of them must be told about the judge.
 
@@ -117,10 +119,12 @@ def annotate(
     studies, class_source = with_classes(given)
     table = TableBuilder(chosen, studies.fields)
     answers: dict[int, str | None] = {}
+    corrected: list[str | None] = []
 
     def keep(judged: Judged) -> None:
         table.add(judged.study, judged.outcome, judged.counts)
         answers[judged.at] = judged.completion.text if judged.completion else None
+        corrected.append(corrected_report(chosen, judged.study, judged.outcome))
 
     def work() -> None:
         with ExitStack() as stack:
@@ -134,6 +138,8 @@ def annotate(
     # Studies may have ended in any order; `answers` remembers which.
     frame = table.build()
     frame["answer"] = list(answers.values())
+    if chosen.corrected:
+        frame["corrected"] = corrected
     frame.index = list(answers)
     frame = frame.sort_index().reset_index(drop=True)
     frame.attrs["signature"] = signature(chosen, answering, studies, class_source, effort.reask)

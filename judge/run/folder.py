@@ -15,6 +15,7 @@ from __future__ import annotations
 import json
 import shutil
 from array import array
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
@@ -121,6 +122,8 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         self._offsets = array("q")
         self._file: IO[bytes] | None = None
         self._made: list[Path] = []
+        self.modes: Counter[str] = Counter()
+        """How replies of a fixed form were asked for, and how many studies each way."""
 
     def __enter__(self) -> Self:
         missing = [path for path in (self._path, *self._path.parents) if not path.exists()]
@@ -140,6 +143,8 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         self._offsets.append(file.tell())
         file.write(_line(to_record(judged, self._rubric)) + b"\n")
         self._table.add(judged.study, judged.outcome, judged.counts)
+        if judged.completion and judged.completion.mode:
+            self.modes[judged.completion.mode] += 1
 
     def table(self) -> pd.DataFrame:
         """Return the table of the studies written so far, in the order of the references."""

@@ -41,16 +41,19 @@ def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
         "reason": None if isinstance(outcome, Annotated) else outcome.reason,
         "detail": None if isinstance(outcome, Annotated) else outcome.detail,
         "annotation": _plain(outcome.annotation) if isinstance(outcome, Annotated) else None,
-        "corrected": (
-            rubric.corrected(outcome.annotation, study)
-            if rubric.corrected and isinstance(outcome, Annotated)
-            else None
-        ),
+        "corrected": corrected_report(rubric, study, outcome),
         "scores": dict(counts.scores) if counts else None,
         "counts": count_values(counts) if counts else None,
         "attempt": judged.attempt,
         "answer": asdict(judged.completion) if judged.completion else None,
     }
+
+
+def corrected_report(rubric: Rubric, study: Study, outcome: Outcome) -> str | None:
+    """Return the candidate with the annotation's edits made; None where there are none to make."""
+    if rubric.corrected is None or not isinstance(outcome, Annotated):
+        return None
+    return rubric.corrected(outcome.annotation, study)
 
 
 def _plain(annotation: Annotation) -> dict[str, Any]:

@@ -47,7 +47,8 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
             n_changed += outcome != before
             writer.add(Judged(at, study, outcome, counts, completion, record["attempt"]))
         table = writer.table()
-        summary = {**old_summary, **summarise(table, rubric, old_summary["by"]), "signature": line}
+        made_by = {"signature": line, "reply_modes": dict(writer.modes)}
+        summary = {**old_summary, **summarise(table, rubric, old_summary["by"]), **made_by}
         history = [
             *run.manifest.get("rescored", []),
             {

@@ -72,7 +72,7 @@ def run(
         "section": studies.section,
         "class_source": class_source,
         "omitted": dict(studies.omitted),
-        "notes": list(studies.notes),
+        "notes": [*studies.notes, *_empty(studies)],
     }
     with RunWriter(path, rubric, list(studies.fields)) as writer:
         summarise(writer.table(), rubric, by)  # an unknown field is found before the work
@@ -80,6 +80,7 @@ def run(
             studies, rubric, judge, writer.add, cache=cache, effort=effort, watch=watch or Watch()
         )
         table = writer.table()
+        made_by["reply_modes"] = dict(writer.modes)
         summary = {**made_by, **summarise(table, rubric, by)}
         manifest = {
             "format": 1,
@@ -96,6 +97,13 @@ def run(
         }
         writer.finish(table, summary, manifest)
     return Finished(path, summary, progress)
+
+
+def _empty(studies: StudySet) -> list[str]:
+    n = sum(not candidate.strip() for candidate in studies.candidates)
+    return (
+        [f"{n} of {len(studies)} candidates are empty, and are judged like any other"] if n else []
+    )
 
 
 def default_folder(rubric: Rubric, judge: Judge, line: str) -> Path:

@@ -18,8 +18,9 @@ def signature(
     """Return the signature of a run, such as `green:1|judge:lexicon-1+3fa9c1d2|...`.
 
     Parts: the rubric and its version, the judge, the prompt and its digest, the sampling
-    parameters and how often an unreadable answer was asked for again (neither for a judge
-    that is free, which has no such thing), the section, where the study class comes from,
+    parameters, a digest of the form that the reply is held to where it has one, and how
+    often an unreadable answer was asked for again (none of these for a judge that is free,
+    which has no such thing), the section, where the study class comes from,
     how many studies were left out of the join, a digest of the studies that were judged,
     and the version of this program.
     """
@@ -28,7 +29,7 @@ def signature(
         f"{rubric.name}:{rubric.version}",
         f"judge:{judge.version}",
         f"prompt:{prompt.name}@{prompt.version}+{prompt.digest}" if prompt else "prompt:none",
-        *(() if judge.is_free else (f"sampling:{_listed(judge.sampling)}", f"reask:{reask}")),
+        *(() if judge.is_free else _asked(rubric, judge, reask)),
         f"section:{studies.section}",
         f"class:{class_source}",
         f"omitted:{sum(studies.omitted.values())}",
@@ -36,6 +37,14 @@ def signature(
         f"version:{version('judge')}",
     ]
     return "|".join(part.replace("|", "/") for part in parts)
+
+
+def _asked(rubric: Rubric, judge: Judge, reask: int) -> list[str]:
+    parts = [f"sampling:{_listed(judge.sampling)}"]
+    if rubric.reply_model:
+        form = json.dumps(rubric.reply_model().model_json_schema(), sort_keys=True)
+        parts.append(f"reply:{hashlib.sha256(form.encode()).hexdigest()[:8]}")
+    return [*parts, f"reask:{reask}"]
 
 
 def _listed(sampling: Mapping[str, object]) -> str:

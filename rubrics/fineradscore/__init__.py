@@ -36,11 +36,11 @@ RUBRIC = Rubric(
     scores=(
         Score(
             "fineradscore",
-            "FineRadScore (highest severity)",
+            "highest severity",
             higher_is_better=False,
             inverse="1/FineRadScore",
         ),
-        Score("fineradscore_sum", "sum of severities", higher_is_better=False),
+        Score("fineradscore_sum", "severity sum", higher_is_better=False),
     ),
     has_matched=False,
     prompt="fineradscore",
@@ -51,7 +51,7 @@ RUBRIC = Rubric(
     reply_model=_reply_model,
     corrected=corrected,
     checks=(
-        Score("closeness_candidate", "candidate's closeness to reference", higher_is_better=True),
-        Score("closeness_corrected", "closeness once corrected", higher_is_better=True),
+        Score("closeness_candidate", "closeness, candidate", higher_is_better=True),
+        Score("closeness_corrected", "closeness, corrected", higher_is_better=True),
     ),
 )

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from judge.rubrics.fineradscore.closeness import closeness
 from judge.rubrics.fineradscore.scale import NAMES
 from judge.sentences import lines
 from judge.types import Annotation, Category, Comparison, Discrepancy, Edit, Error, Study
@@ -24,15 +25,19 @@ def from_comparison(comparison: Comparison, study: Study) -> Annotation:
 
     A candidate line with a discrepancy is changed into the reference's lines that speak of
     the same, or deleted where there are none; a line of the reference that is said nowhere
-    is inserted. One place gets one correction: the highest severity, all the categories.
+    is inserted. One place gets one correction: the highest severity, all the categories. A
+    candidate without a line lacks all of the reference's, those without a discrepancy at
+    severity 1.
     """
     reference, candidate = lines(study.reference), lines(study.candidate)
-    changed = _changed(comparison, reference, candidate)
+    changed, displaced = _changed(comparison, reference, candidate)
     placed = {reference[at]: draft for draft in changed.values() for at in draft.sources}
     inserted: dict[str, _Draft] = {}
-    for one in comparison.discrepancies:
+    if not candidate:
+        inserted = {text: _Draft({at}) for at, text in enumerate(reference)}
+    for one in displaced:
         at = one.reference_sentence
-        if one.candidate_sentence is None and at is not None:
+        if at is not None:
             draft = placed.get(reference[at]) or inserted.setdefault(reference[at], _Draft({at}))
             draft.why.append(one)
     errors = [
@@ -46,11 +51,12 @@ def from_comparison(comparison: Comparison, study: Study) -> Annotation:
 
 def _changed(
     comparison: Comparison, reference: Sequence[str], candidate: Sequence[str]
-) -> dict[int, _Draft]:
-    """Return a draft for each candidate line with a discrepancy, by number.
+) -> tuple[dict[int, _Draft], list[Discrepancy]]:
+    """Return a draft for each candidate line to correct, and what is to be put right elsewhere.
 
-    A line of the reference goes to one place only, and to none where the candidate has it
-    already.
+    A line of the reference goes to one place only, to the line that is most like it, and to
+    none where the candidate has it already. A discrepancy goes where its line of the
+    reference goes; only what the reference does not have is put right by taking it out.
     """
     partners: dict[int, set[int]] = defaultdict(set)
     for theirs, ours in comparison.partners:
@@ -58,16 +64,48 @@ def _changed(
     changed: dict[int, _Draft] = defaultdict(_Draft)
     for one in comparison.discrepancies:
         if (at := one.candidate_sentence) is not None:
-            draft = changed[at]
-            draft.why.append(one)
-            draft.sources |= partners[at]
+            changed[at].sources |= partners[at]
             if one.reference_sentence is not None:
-                draft.sources.add(one.reference_sentence)
-    taken = {line for at, line in enumerate(candidate) if at not in changed}
-    for _, draft in sorted(changed.items()):
-        draft.sources = {at for at in draft.sources if reference[at] not in taken}
-        taken |= {reference[at] for at in draft.sources}
-    return changed
+                changed[at].sources.add(one.reference_sentence)
+    said = {line for at, line in enumerate(candidate) if at not in changed}
+    homes = _homes(changed, reference, candidate, said)
+    for at, draft in changed.items():
+        draft.sources = {source for source in draft.sources if homes.get(source) == at}
+    displaced = []
+    for one in comparison.discrepancies:
+        at, source = one.candidate_sentence, one.reference_sentence
+        if at is None:
+            displaced.append(one)
+        elif source is None or one.category in _TAKEN_OUT or source in changed[at].sources:
+            changed[at].why.append(one)
+        elif (home := homes.get(source)) is not None:
+            changed[home].why.append(one)
+        else:  # said elsewhere in the same words: what contradicts it is taken out
+            changed[at].why.append(one)
+    return {at: draft for at, draft in changed.items() if draft.why}, displaced
+
+
+_TAKEN_OUT = (Category.FALSE_FINDING, Category.FALSE_COMPARISON)
+
+
+def _homes(
+    changed: dict[int, _Draft],
+    reference: Sequence[str],
+    candidate: Sequence[str],
+    said: set[str],
+) -> dict[int, int]:
+    """Return for each line of the reference that has a place the candidate line that becomes it."""
+    homes: dict[int, int] = {}
+    taken = set(said)
+    wanted = {source for draft in changed.values() for source in draft.sources}
+    for source in sorted(wanted):
+        text = reference[source]
+        if text in taken:
+            continue
+        taken.add(text)
+        takers = [at for at, draft in changed.items() if source in draft.sources]
+        homes[source] = max(takers, key=lambda at: (closeness(candidate[at], text), -at))
+    return homes
 
 
 def _rewritten(at: int, draft: _Draft, reference: Sequence[str], candidate: Sequence[str]) -> Edit:
@@ -84,12 +122,16 @@ def _place(draft: _Draft, partners: Sequence[tuple[int, int]]) -> int | None:
 
 
 def _error(draft: _Draft, edit: Edit) -> Error:
+    why = draft.why or [_SILENCE]
     return Error(
-        categories=tuple(sorted({one.category for one in draft.why})),
-        level=NAMES[max(map(_severity, draft.why)) - 1],
-        text=" ".join(dict.fromkeys(one.text for one in draft.why)),
+        categories=tuple(sorted({one.category for one in why})),
+        level=NAMES[max(map(_severity, why)) - 1],
+        text=" ".join(dict.fromkeys(one.text for one in why)),
         edit=edit,
     )
+
+
+_SILENCE = Discrepancy(Category.MISSING_FINDING, 1, "", "The candidate says nothing.")
 
 
 def _severity(one: Discrepancy) -> int:

@@ -44,7 +44,7 @@ def read_json(text: str) -> Object | list[Any]:
     answer = after_thought(text)
     if answer is None:
         raise UnparsedError("cut short", "the line of thought does not end")
-    inside, around = _unfenced(CHAT_TOKEN.sub(" ", answer))
+    inside, around = _unfenced(answer)
     # A bracket of words keeps its place and loses its brackets.
     prose = _ASIDE.sub(lambda aside: " " * len(aside[0]), inside)
     start = _OPENING.search(inside)
@@ -58,8 +58,8 @@ def read_json(text: str) -> Object | list[Any]:
         raise UnparsedError("several answers", "more stands beside the JSON")
     if not isinstance(value, Object | list):
         raise UnparsedError("unexpected form", "neither an object nor a list")
-    beside = (around + inside[end:]).strip()
-    if beside and not (value.pairs if isinstance(value, Object) else value):
+    beside = CHAT_TOKEN.sub("", around + inside[end:])
+    if beside.strip() and not (value.pairs if isinstance(value, Object) else value):
         raise UnparsedError("no JSON", "nothing but empty brackets among words")
     return value
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge import rubrics
+from judge.rubrics.fineradscore.closeness import closeness
 from judge.rubrics.fineradscore.reply import Reply
-from judge.rubrics.fineradscore.score import closeness
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Error, Study, UnparsedError
 

@@ -12,7 +12,12 @@ import pandas as pd
 import pytest
 from support import EXAMPLES, Invoke, write_json
 
-from judge import annotate, prompts, rubrics
+from judge import annotate, backends, prompts, rubrics
+from judge.cli.output import _STYLES
+from judge.report.study import audit
+from judge.run.folder import Run
+from judge.run.signature import signature
+from judge.studies import from_columns
 
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 RUBRIC = rubrics.load("fineradscore")
@@ -31,19 +36,20 @@ def test_the_table_shows_both_rates_and_every_figure(invoke: Invoke) -> None:
     for needed in (
         r"rubric +FineRadScore",
         r"scored +15",
-        r"FineRadScore \(highest severity\) +\d\.\d{3} \[",
+        r"highest severity +\d\.\d{3} \[",
         r"1/FineRadScore +0\.\d{3} \[",
-        r"sum of severities +\d\.\d{3} \[",
-        r"candidate's closeness to reference +0\.\d{3} \[",
-        r"closeness once corrected +0\.\d{3} \[",
+        r"severity sum +\d\.\d{3} \[",
+        r"closeness, candidate +0\.\d{3} \[",
+        r"closeness, corrected +0\.\d{3} \[",
         r"\(f\) omitted comparison",
-        r"all errors +\d+",
+        r"all errors +\d+ \(\d\.\d{3}\)",
         r"4 emergent",
         r"signature  fineradscore:1\|judge:lexicon",
     ):
         assert re.search(needed, done.stdout), needed
-    row = next(line for line in done.stdout.splitlines() if line.startswith("  normal "))
-    assert re.search(r"5/5 100\.0%.* [3-5]/5 ", row)
+    rates = done.stdout[done.stdout.index("\nRates") :]
+    row = next(line for line in rates.splitlines() if line.startswith("  normal "))
+    assert re.search(r"5/5 100\.0% \[.*\] +[3-5]/5 \d+\.0% \[.*\]", row)
     assert "n/a" not in row
 
 
@@ -56,6 +62,7 @@ def test_corpus_numbers_are_those_of_the_table(fine_run: Path) -> None:
     assert scores["fineradscore"]["mean"] == pytest.approx(mean)
     assert scores["inverse_fineradscore"]["mean"] == pytest.approx(1 / mean)
     assert scores["inverse_fineradscore"]["high"] == pytest.approx(1 / mean + half / mean**2)
+    assert scores["inverse_fineradscore"]["low"] == pytest.approx(1 / mean - half / mean**2)
     assert scores["fineradscore_sum"]["mean"] == pytest.approx(table["fineradscore_sum"].mean())
     assert summary["no_actionable_error"]["k"] == (table["fineradscore"] == 1).sum()
     assert summary["no_significant_error"]["k"] == (table["fineradscore"] <= 2).sum()
@@ -124,8 +131,24 @@ def test_audit_shows_an_edit_that_reads_without_colour(invoke: Invoke, tmp_path:
     assert re.search(r"^- 2  Old rib fracture\.$", shown, re.MULTILINE)
     assert re.search(r"^\+    Large pneumothorax\.$", shown, re.MULTILINE)
     assert re.search(r"\[[34] \w+\] \(b\) missing finding", shown)
+    signs = [line[0] for line in shown.splitlines() if re.match(r"[ +-] (\d+| )  \S", line)]
+    assert signs == [" ", "-", "+", "-", "+"]
     assert '"corrections"' in invoke("audit", "run", "1", "--raw").stdout
     assert "1" in invoke("audit", "run", "--worst", "1").stdout
+
+
+def test_audit_colours_what_goes_and_what_comes(fine_run: Path) -> None:
+    record = Run(fine_run).record("ex-008")
+    styles = {line.style for line in audit(record, RUBRIC, raw=False)}
+    assert {"removed", "added"} <= styles
+    assert len({_STYLES["removed"], _STYLES["added"], _STYLES["plain"]}) == 3
+
+
+def test_a_set_with_empty_candidates_says_so(invoke: Invoke, tmp_path: Path) -> None:
+    preds = write_json(tmp_path / "p.json", {"1": "", "2": "Clear lungs."})
+    refs = write_json(tmp_path / "r.json", dict.fromkeys("12", "Clear lungs."))
+    assert "1 of 2 candidates are empty" in invoke("fineradscore", preds, refs).stdout
+    assert "are empty" not in invoke("fineradscore", PREDS, REFS).stdout
 
 
 def test_prompt_annotation_and_audit_number_the_lines_alike(invoke: Invoke, tmp_path: Path) -> None:
@@ -160,6 +183,17 @@ def test_hostile_reports_are_text(invoke: Invoke, tmp_path: Path) -> None:
         assert "Large pneumothorax." in text
 
 
+def test_the_form_of_the_reply_stands_in_the_signature() -> None:
+    studies = from_columns(["Clear."], ["Clear."], study_ids=["1"], study_classes=["normal"])
+    settings = backends.Settings(base_url="http://127.0.0.1:9/v1")
+    judge = backends.load("model-x", RUBRIC, settings)
+    line = signature(RUBRIC, judge, studies, "study_class", 1)
+    assert re.search(r"\|reply:[0-9a-f]{8}\|reask:1\|", line)
+    green = rubrics.load("green")
+    judge = backends.load("model-x", green, settings)
+    assert "reply:" not in signature(green, judge, studies, "study_class", 1)
+
+
 def test_annotate() -> None:
     frame = annotate(
         ["Lungs are clear.", "Large left effusion."],
@@ -169,6 +203,7 @@ def test_annotate() -> None:
     assert list(frame["outcome"]) == ["annotated"] * 2
     assert frame.loc[0, "fineradscore"] == 1
     assert frame.loc[1, "fineradscore"] > 1
+    assert list(frame["corrected"]) == ["Lungs are clear.", "Large left effusion."]
     assert frame.attrs["signature"].startswith("fineradscore:1|")
 
 

@@ -141,6 +141,7 @@ def test_the_shared_predictions_order_and_corrections_bring_them_nearer(
     reports: dict[str, Any],
 ) -> None:
     means: dict[str, Counter[str]] = {}
+    farther = 0
     for name in ("neighbour", "indication", "random"):
         total: Counter[str] = Counter()
         for study_id, ref in reports["refs"].items():
@@ -150,6 +151,10 @@ def test_the_shared_predictions_order_and_corrections_bring_them_nearer(
             assert lines(candidate) or not candidate.strip()
             annotation = annotate(study.reference, candidate)
             counts = RUBRIC.score(annotation, study)
+            farther += counts.scores["closeness_corrected"] < counts.scores["closeness_candidate"]
+            for error in annotation.errors:
+                taken_out = error.edit is not None and error.edit.kind == "delete"
+                assert not taken_out or {"a", "e"} & set(error.categories), (study_id, error)
             total.update(
                 {key: value / len(reports["refs"]) for key, value in counts.scores.items()}
             )
@@ -159,3 +164,32 @@ def test_the_shared_predictions_order_and_corrections_bring_them_nearer(
     assert scores[0] + 0.2 < scores[1] < scores[2] - 0.05
     for total in means.values():
         assert total["closeness_corrected"] > total["closeness_candidate"] + 0.1
+    assert farther <= 0.02 * 3 * len(reports["refs"])
+
+
+def test_a_candidate_that_says_nothing_lacks_every_line() -> None:
+    annotation = annotate("Heart size normal. Large left pneumothorax. No effusion.", " \n")
+    assert told(annotation) == [
+        ("insert", None, "Heart size normal.", "b", 1),
+        ("insert", None, "Large left pneumothorax.", "b", 4),
+        ("insert", None, "No effusion.", "b", 1),
+    ]
+
+
+def test_what_two_lines_speak_of_goes_to_the_one_that_is_more_like_it() -> None:
+    study = Study(
+        "s", "Heart size is normal.", "Heart is large. Heart size is not normal. Granuloma."
+    )
+    comparison = Comparison(
+        (
+            Discrepancy(Category.WRONG_SEVERITY, 2, "heart", "Large.", 0, 0),
+            Discrepancy(Category.WRONG_LOCATION, 3, "heart", "Not there.", 0, 1),
+            Discrepancy(Category.FALSE_FINDING, 1, "granuloma", "None.", 0, 2),
+        ),
+        (),
+        "",
+    )
+    assert told(RUBRIC.from_comparison(comparison, study)) == [
+        ("change", 1, "Heart size is normal.", "cd", 3),
+        ("delete", 2, "", "a", 1),
+    ]
