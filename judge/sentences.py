@@ -1,7 +1,11 @@
 """Splits a report into sentences, each with its place in the text.
 
 A report is not prose: it has numbered lists, bullets, "2.2 cm", "Dr. ___", headings in
-mid-line, and lines broken in mid-sentence at a fixed width.
+mid-line, and lines broken in mid-sentence at a fixed width. Kept libraries either need a
+model to be fetched or take their cue from prose and cut after "1.", "Dr." and each line.
+
+The sentences are also the numbered lines of a report that a line-by-line rubric speaks of:
+the prompt, the annotation and the audit all count them here.
 """
 
 from __future__ import annotations
@@ -74,6 +78,14 @@ def sentences(text: str) -> list[tuple[int, int]]:
             start = end
     _append(spans, text, start, len(text))
     return spans
+
+
+def lines(report: str) -> list[str]:
+    """Return the lines of `report`, in order: its sentences, each with its white space made single.
+
+    A line's number is its place in the list, from 0.
+    """
+    return [" ".join(report[start:end].split()) for start, end in sentences(report)]
 
 
 def skips(sentence: str) -> bool | None:

@@ -5,15 +5,14 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
+from judge.backends.pool import Servers
 from judge.prompts import Prompt
 from judge.rubrics import Rubric
 from judge.types import Completion, CompletionRequest, JudgeError, Study
-
-if TYPE_CHECKING:
-    from judge.backends.openai_client import Client
 
 OPENAI_URL = "https://api.openai.com/v1"
 # What a local server that checks no key is sent.
@@ -53,6 +52,7 @@ class OpenAIJudge:
     """A model behind an OpenAI-compatible server, asked with a rubric's prompt."""
 
     note = None
+    notes = ()
     is_free = False
 
     def __init__(
@@ -60,23 +60,24 @@ class OpenAIJudge:
         model: str,
         rubric: Rubric,
         prompt: Prompt,
-        connection: Connection,
-        key: str,
+        servers: Servers,
         *,
         max_tokens: int,
         say: Callable[[str], None],
+        version: str | None = None,
+        name: str | None = None,
     ) -> None:
-        self.name = self.version = model
+        self.name = name or model
+        self.version = version or model
+        self._served_as = model
         self.prompt: Prompt | None = prompt
         self._wording = prompt
         self._schema = rubric.reply_model().model_json_schema() if rubric.reply_model else None
         self.sampling: Mapping[str, object] = {"temperature": 0, "max_tokens": max_tokens}
-        self.paid_at = None if connection.is_local else connection.base_url
+        self.paid_at = servers.paid_at
         self._say = say
         self._refused: dict[str, str | None] = {}
-        self._connection = connection
-        self._key = key
-        self._client: Client | None = None
+        self._servers = servers
 
     def request(self, study: Study) -> CompletionRequest:
         """Return the prompt's turns around the study's reports, to be answered greedily."""
@@ -94,28 +95,30 @@ class OpenAIJudge:
         Raises an `AskError` for what concerns this request, and `JudgeError` for what no
         other request would escape: a wrong key, no quota, an unknown model.
         """
-        from judge.backends.openai_client import Client, RefusedParameterError
+        from judge.backends.openai_client import RefusedParameterError
 
-        if self._client is None:  # not before there is something to ask: the import is slow
-            self._client = Client(self._connection.base_url, self._key, self._connection.timeout)
-            if not self._connection.is_local:
-                self._say(
-                    f"Sending reports to {self._connection.base_url} (model {request.model})."
-                )
         messages = [{"role": turn.role, "content": turn.content} for turn in request.messages]
         while True:
             sampling = self._accepted(request.sampling)
             try:
-                return await self._client.ask(
-                    {"model": request.model, "messages": messages, **sampling}
+                return await self._servers.ask(
+                    {"model": self._served_as, "messages": messages, **sampling}
                 )
             except RefusedParameterError as error:
                 self._refuse(error.name)
 
+    @property
+    def log(self) -> Path | None:
+        """What a server that was started for this judge wrote."""
+        return self._servers.log
+
+    async def ready(self) -> None:
+        """Wait for the server, where it has to be started first."""
+        await self._servers.ready()
+
     async def aclose(self) -> None:
         """Close the connections."""
-        if self._client is not None:
-            await self._client.aclose()
+        await self._servers.aclose()
 
     def _accepted(self, sampling: Mapping[str, object]) -> dict[str, Any]:
         """Return the sampling parameters without those that the model has refused."""

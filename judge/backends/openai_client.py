@@ -17,6 +17,7 @@ from judge.backends.errors import (
     TransientError,
     UnavailableError,
 )
+from judge.backends.pool import CHAT
 from judge.types import Completion, JudgeError, Usage
 
 _UNAVAILABLE = frozenset({502, 503, 504, 520, 522, 524, 529})
@@ -44,8 +45,8 @@ class Client:
             http_client=openai.DefaultAioHttpClient(timeout=timeout),
         )
 
-    async def ask(self, body: Mapping[str, Any]) -> Completion:
-        """Return the answer to a chat completion request.
+    async def ask(self, body: Mapping[str, Any], path: str = CHAT) -> Completion:
+        """Return the answer to a request, of the chat or of the completions kind by `path`.
 
         Raises `RefusedParameterError`, an `AskError` for what concerns this request, and
         `JudgeError` for what no other request would escape: a wrong key, no quota, an
@@ -54,7 +55,7 @@ class Client:
         try:
             # `chat.completions.create` walks through every message by its type hints and
             # builds a model of the answer: more CPU than all the rest of a request.
-            answer = await self._client.post("/chat/completions", cast_to=object, body=body)
+            answer = await self._client.post(path, cast_to=object, body=body)
         except openai.BadRequestError as error:
             if name := _refused_parameter(error, body):
                 raise RefusedParameterError(name) from error
@@ -73,12 +74,13 @@ def _completion(answer: Any) -> Completion:  # noqa: ANN401 - JSON from outside,
     """Return the answer in a response; raises an `AskError` where there is none in it."""
     try:
         choice = answer["choices"][0]
-        message, finish_reason = choice["message"], str(choice["finish_reason"])
+        finish_reason = str(choice["finish_reason"])
+        message = choice["message"] if "message" in choice else {"content": choice["text"]}
         text, refusal = message.get("content"), message.get("refusal")
         usage = _usage(answer.get("usage"))
         model = str(answer["model"])
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise TransientError("unreadable response", "it is no chat completion") from error
+        raise TransientError("unreadable response", "it is no completion") from error
     if finish_reason == "content_filter":
         raise StudyError("content filter", "the server withheld the answer")
     return Completion(
@@ -106,7 +108,7 @@ def _refused_parameter(error: openai.BadRequestError, sent: Mapping[str, Any]) -
     text = error.message.lower()
     if error.code not in ("unsupported_parameter", "unsupported_value") and "support" not in text:
         return None
-    optional = [name for name in sent if name not in ("model", "messages")]
+    optional = [name for name in sent if name not in ("model", "messages", "prompt")]
     if error.param in optional:
         return str(error.param)
     return next((name for name in optional if f"'{name}'" in text), None)

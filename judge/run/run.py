@@ -6,9 +6,10 @@ import hashlib
 import platform
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from judge.studies import StudySet
 
 RUNS = Path("judge-runs")
 _LIBRARIES = ("judge", "pandas", "pyarrow", "pyyaml")
+# There or not: whatever runs a model on this machine.
+_ENGINES = ("vllm", "torch", "transformers", "tokenizers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +82,9 @@ def run(
         progress = judge_set(
             studies, rubric, judge, writer.add, cache=cache, effort=effort, watch=watch or Watch()
         )
+        if judge.log is not None:
+            writer.keep_log(judge.log)
+        made_by["notes"] = [*studies.notes, *judge.notes]
         table = writer.table()
         summary = {**made_by, **summarise(table, rubric, by)}
         manifest = {
@@ -107,8 +113,13 @@ def default_folder(rubric: Rubric, judge: Judge, line: str) -> Path:
 
 def versions() -> dict[str, str]:
     """Return the versions of everything that had a hand in a run."""
+    engines = {}
+    for name in _ENGINES:
+        with suppress(PackageNotFoundError):
+            engines[name] = version(name)
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         **{name: version(name) for name in _LIBRARIES},
+        **engines,
     }

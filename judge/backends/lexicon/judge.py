@@ -25,6 +25,8 @@ class LexiconJudge:
     sampling: Mapping[str, object] = MappingProxyType({})
     is_free = True
     paid_at = None
+    log = None
+    notes = ()
 
     def __init__(self, rubric: Rubric, path: Path | None = None) -> None:
         self._rubric = rubric
@@ -51,6 +53,9 @@ class LexiconJudge:
         comparison = lexicon.compare(reference, candidate, self._lexicon)
         annotation = self._rubric.from_comparison(comparison, Study("", reference, candidate))
         return Completion(self._rubric.render(annotation), "stop", self.version)
+
+    async def ready(self) -> None:
+        """It always is."""
 
     async def aclose(self) -> None:
         """Nothing is open."""
