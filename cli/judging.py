@@ -43,7 +43,9 @@ _OPTIONS = (
         "judge_name",
         metavar="JUDGE",
         help="Who answers: lexicon (built in; the default), lexicon:FILE with your own lexicon, "
-        "or a model behind an OpenAI-compatible server, such as gpt-4o.",
+        "vllm:MODEL, which starts and stops vLLM, hf:MODEL in this process, or a model behind "
+        "an OpenAI-compatible server, such as gpt-4o. MODEL is a name on the Hugging Face Hub "
+        "or a folder.",
     ),
     click.option(
         "--prompt",
@@ -82,10 +84,28 @@ _OPTIONS = (
     format_option,
     click.option(
         "--base-url",
+        multiple=True,
         metavar="URL",
-        help="The server of the model: Azure, vLLM, llama.cpp, Ollama, ... Default: OpenAI. The "
-        "key comes from OPENAI_API_KEY (AZURE_OPENAI_API_KEY for Azure); a server on this "
+        help="The server of the model: Azure, vLLM, llama.cpp, Ollama, ... Default: OpenAI. "
+        "Repeat it for servers that share the load. The key comes from OPENAI_API_KEY "
+        "(AZURE_OPENAI_API_KEY for Azure, VLLM_API_KEY for vllm:MODEL); a server on this "
         "machine needs none.",
+    ),
+    click.option(
+        "--vllm-arg",
+        "vllm_args",
+        multiple=True,
+        metavar="FLAG",
+        help="A flag for the `vllm serve` that vllm:MODEL starts, such as "
+        "--vllm-arg=--tensor-parallel-size=2. Repeat it for several.",
+    ),
+    click.option(
+        "--vllm-timeout",
+        type=click.FloatRange(min=0, min_open=True),
+        default=60.0,
+        show_default=True,
+        metavar="MINUTES",
+        help="How long vLLM may take to start, the download of a model included.",
     ),
     click.option(
         "--concurrency",
@@ -172,6 +192,8 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
         max_tokens=options["max_tokens"],
         environ=os.environ,
         say=note,
+        vllm_args=options["vllm_args"],
+        vllm_timeout=60 * options["vllm_timeout"],
     )
     name = options["judge_name"] or backends.LEXICON
     judge = backends.load(name, rubric, settings)

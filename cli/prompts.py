@@ -2,31 +2,105 @@
 
 from __future__ import annotations
 
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING
+
 import click
+
+if TYPE_CHECKING:
+    from judge.prompts import Prompt
+
+_INSTALLED = "radeval"
 
 
 @click.group("prompts")
 def command() -> None:
-    """List the prompts, or show one as it is sent."""
+    """List the prompts, show one as it is sent, or fetch an official one."""
 
 
 @command.command("list")
 def list_() -> None:
-    """List the prompts that come with the program."""
-    from judge import prompts
+    """List the prompts that come with the program, and the official ones.
+
+    An official prompt is its authors' text: `judge prompts fetch` gets it.
+    """
+    from judge import official, prompts
+    from judge.types import JudgeError
 
     for name in prompts.names():
-        prompt = prompts.load(name)
-        click.echo(
-            f"{prompt.name}  rubric {prompt.rubric}, version {prompt.version}, {prompt.digest}"
-        )
+        _line(prompts.load(name), "built in")
+    for name, known in official.KNOWN.items():
+        path = official.place(name, os.environ)
+        if not path.is_file():
+            click.echo(f"{name}  rubric {known.rubric}, not here yet: judge prompts fetch {name}")
+            continue
+        try:
+            _line(official.load(name, os.environ), f"{known.repository}, in {path}")
+        except JudgeError as error:
+            click.echo(f"{name}  rubric {known.rubric}, not usable: {error}")
 
 
 @command.command("show")
 @click.argument("name")
 def show(name: str) -> None:
     """Show the turns of prompt NAME (or of a file) around two placeholder reports."""
-    from judge import prompts
+    from judge import official
 
-    for message in prompts.load(name).messages("(the reference report)", "(the candidate report)"):
+    prompt = official.load(name, os.environ)
+    for message in prompt.messages("(the reference report)", "(the candidate report)"):
         click.echo(f"--- {message.role} ---\n{message.content}\n")
+
+
+@command.command("fetch")
+@click.argument("name")
+@click.option(
+    "--from",
+    "origin",
+    metavar="FILE",
+    help="A copy of the authors' file, the folder that holds their files, or `radeval`: the "
+    "installed package of that name, which has GREEN's.",
+)
+@click.option(
+    "--base-url",
+    metavar="URL",
+    envvar="JUDGE_PROMPTS_URL",
+    help="A mirror of the repositories' files.  [default: GitHub's raw files]",
+)
+def fetch(name: str, origin: str | None, base_url: str | None) -> None:
+    """Fetch the official prompt NAME: green-official or fineradscore-official.
+
+    It is read from the source that its authors published, which is not run, accepted only
+    if it is the known text, and kept in the user's configuration folder, or in JUDGE_CONFIG.
+    """
+    from judge import official
+    from judge.official import fetch as fetching
+    from judge.types import JudgeError
+
+    known = official.KNOWN.get(name)
+    if known is None:
+        raise JudgeError(f"no official prompt {name!r}; there are: {', '.join(official.KNOWN)}")
+    path = official.place(name, os.environ)
+    if origin is None and path.is_file():
+        try:
+            prompt = official.load(name, os.environ)
+        except JudgeError:
+            click.echo(f"{path} was changed since it was fetched: fetching it again.", err=True)
+        else:
+            click.echo(f"{name} is here already: {path} ({prompt.digest})")
+            return
+    if origin is None:
+        sources = fetching.download(known, base_url or fetching.HOST)
+    elif origin == _INSTALLED:
+        sources = fetching.read_installed(known)
+    else:
+        sources = fetching.read_copy(known, Path(origin).expanduser())
+    prompt = fetching.keep(known, sources, path)
+    click.echo(f"{name} ({prompt.digest}) is now in {path}")
+
+
+def _line(prompt: Prompt, origin: str) -> None:
+    click.echo(
+        f"{prompt.name}  rubric {prompt.rubric}, version {prompt.version}, {prompt.digest}, "
+        f"{origin}"
+    )

@@ -22,10 +22,12 @@ ALLOWED = {
     "report": {"types", "sentences", "prompts", "rubrics", "stats"},
     "studies": {"types"},
     "cache": {"types"},
-    "backends": {"types", "sentences", "prompts", "rubrics"},
-    "run": {*PURE, "studies", "cache", "backends"},
-    "cli": {*PURE, "studies", "cache", "backends", "run", "service"},
-    "service": {*PURE, "studies", "cache", "backends", "run"},
+    # Fetched prompts: the network and the user's folder, which prompts/ knows nothing of.
+    "official": {"types", "prompts"},
+    "backends": {"types", "sentences", "prompts", "rubrics", "official"},
+    "run": {*PURE, "studies", "cache", "official", "backends"},
+    "cli": {*PURE, "studies", "cache", "official", "backends", "run", "service"},
+    "service": {*PURE, "studies", "cache", "official", "backends", "run"},
 }
 # Network, clock, environment, processes, chance, logging set-up.
 IMPURE = {

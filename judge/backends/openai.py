@@ -5,17 +5,16 @@ from __future__ import annotations
 import ipaddress
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 from urllib.parse import urlsplit
 
 from judge.backends import structured
+from judge.backends.pool import CHAT, Servers
 from judge.backends.structured import Mode, Structured
 from judge.prompts import Prompt
 from judge.rubrics import Rubric
 from judge.types import Completion, CompletionRequest, JudgeError, Message, Study, Unparsed
-
-if TYPE_CHECKING:
-    from judge.backends.openai_client import Client
 
 OPENAI_URL = "https://api.openai.com/v1"
 # What a local server that checks no key is sent.
@@ -58,6 +57,7 @@ class OpenAIJudge:
     """
 
     note = None
+    notes = ()
     is_free = False
 
     def __init__(
@@ -65,24 +65,25 @@ class OpenAIJudge:
         model: str,
         rubric: Rubric,
         prompt: Prompt,
-        connection: Connection,
-        key: str,
+        servers: Servers,
         *,
         max_tokens: int,
         say: Callable[[str], None],
+        version: str | None = None,
+        name: str | None = None,
     ) -> None:
-        self.name = self.version = model
+        self.name = name or model
+        self.version = version or model
+        self._served_as = model
         self.prompt: Prompt | None = prompt
         self._wording = prompt
         self._structured = Structured(rubric.reply_model()) if rubric.reply_model else None
         self._mode = Mode.JSON_SCHEMA if self._structured else None
         self.sampling: Mapping[str, object] = {"temperature": 0, "max_tokens": max_tokens}
-        self.paid_at = None if connection.is_local else connection.base_url
+        self.paid_at = servers.paid_at
         self._say = say
         self._refused: dict[str, str | None] = {}
-        self._connection = connection
-        self._key = key
-        self._client: Client | None = None
+        self._servers = servers
 
     def request(self, study: Study) -> CompletionRequest:
         """Return the prompt's turns around the study's reports, to be answered greedily."""
@@ -100,26 +101,16 @@ class OpenAIJudge:
         Raises an `AskError` for what concerns this request, and `JudgeError` for what no
         other request would escape: a wrong key, no quota, an unknown model.
         """
-        from judge.backends.openai_client import (
-            Client,
-            RefusedModeError,
-            RefusedParameterError,
-        )
+        from judge.backends.openai_client import RefusedModeError, RefusedParameterError
 
-        if self._client is None:  # not before there is something to ask: the import is slow
-            self._client = Client(self._connection.base_url, self._key, self._connection.timeout)
-            if not self._connection.is_local:
-                self._say(
-                    f"Sending reports to {self._connection.base_url} (model {request.model})."
-                )
         while True:
             body = {
-                "model": request.model,
+                "model": self._served_as,
                 **self._turns(request.messages),
                 **self._accepted(request.sampling),
             }
             try:
-                return await self._client.ask(body, self._mode)
+                return await self._servers.ask(body, CHAT, self._mode)
             except RefusedParameterError as error:
                 self._refuse(error.name)
             except RefusedModeError as error:
@@ -133,10 +124,18 @@ class OpenAIJudge:
             return request
         return structured.again(request, completion.text, unparsed)
 
+    @property
+    def log(self) -> Path | None:
+        """What a server that was started for this judge wrote."""
+        return self._servers.log
+
+    async def ready(self) -> None:
+        """Wait for the server, where it has to be started first."""
+        await self._servers.ready()
+
     async def aclose(self) -> None:
         """Close the connections."""
-        if self._client is not None:
-            await self._client.aclose()
+        await self._servers.aclose()
 
     def _turns(self, turns: Sequence[Message]) -> dict[str, Any]:
         """Return the conversation and, in today's mode, what holds the reply to its form."""

@@ -17,6 +17,7 @@ from judge.backends.errors import (
     TransientError,
     UnavailableError,
 )
+from judge.backends.pool import CHAT
 from judge.backends.structured import Mode, called, is_asked_for, refuses
 from judge.types import Completion, JudgeError, Usage
 
@@ -55,8 +56,12 @@ class Client:
             http_client=openai.DefaultAioHttpClient(timeout=timeout),
         )
 
-    async def ask(self, body: Mapping[str, Any], mode: Mode | None = None) -> Completion:
-        """Return the answer to a chat completion request, which asks for a reply in `mode`.
+    async def ask(
+        self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
+    ) -> Completion:
+        """Return the answer to a request, of the chat or of the completions kind by `path`.
+
+        `mode` is how a reply of a fixed form is asked for, None for one that is text.
 
         Raises `RefusedParameterError`, `RefusedModeError`, an `AskError` for what concerns
         this request, and `JudgeError` for what no other request would escape: a wrong key,
@@ -65,7 +70,7 @@ class Client:
         try:
             # `chat.completions.create` walks through every message by its type hints and
             # builds a model of the answer: more CPU than all the rest of a request.
-            answer = await self._client.post("/chat/completions", cast_to=object, body=body)
+            answer = await self._client.post(path, cast_to=object, body=body)
         except openai.APIStatusError as error:
             wrong = _wrong(error, self._url)
             if mode and not isinstance(wrong, StudyError) and _refuses(mode, error):
@@ -91,14 +96,15 @@ def _completion(
     """Return the answer in a response; raises an `AskError` where there is none in it."""
     try:
         choice = answer["choices"][0]
-        message, finish_reason = choice["message"], str(choice["finish_reason"])
+        finish_reason = str(choice["finish_reason"])
+        message = choice["message"] if "message" in choice else {"content": choice["text"]}
         text, refusal = message.get("content"), message.get("refusal")
         if mode is Mode.TOOLS:
             text, finish_reason = _call(message, finish_reason, body)
         usage = _usage(answer.get("usage"))
         model = str(answer["model"])
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise TransientError("unreadable response", "it is no chat completion") from error
+        raise TransientError("unreadable response", "it is no completion") from error
     if finish_reason == "content_filter":
         raise StudyError("content filter", "the server withheld the answer")
     return Completion(
@@ -146,9 +152,8 @@ def _refused_parameter(error: openai.APIStatusError, sent: Mapping[str, Any]) ->
     text = error.message.lower()
     if error.code not in ("unsupported_parameter", "unsupported_value") and "support" not in text:
         return None
-    optional = [
-        name for name in sent if name not in ("model", "messages") and not is_asked_for(name)
-    ]
+    needed = ("model", "messages", "prompt")
+    optional = [name for name in sent if name not in needed and not is_asked_for(name)]
     if error.param in optional:
         return str(error.param)
     return next((name for name in optional if f"'{name}'" in text), None)

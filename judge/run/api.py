@@ -38,7 +38,8 @@ def annotate(
     study_classes: Sequence[str | None] | None = None,
     fields: Mapping[str, Sequence[object]] | None = None,
     prompt: str | None = None,
-    base_url: str | None = None,
+    base_url: str | Sequence[str] | None = None,
+    vllm_args: Sequence[str] = (),
     timeout: float = backends.TIMEOUT,
     max_tokens: int = backends.MAX_TOKENS,
     cache: str | Path | None = None,
@@ -55,8 +56,9 @@ def annotate(
     rubric
         A rubric's name, such as "green".
     judge
-        Who answers: "lexicon", the built-in baseline, or a model behind an
-        OpenAI-compatible server, such as "gpt-4o"; its key comes from the environment.
+        Who answers: "lexicon", the built-in baseline; "vllm:MODEL", a model that vLLM
+        serves; "hf:MODEL", one in this process; or a model behind an OpenAI-compatible
+        server, such as "gpt-4o", whose key comes from the environment.
     study_ids
         n distinct ids; "0", "1", ... by default.
     study_classes
@@ -66,7 +68,10 @@ def annotate(
         Further columns of n values each (site, dataset, patient, ...).
     prompt, base_url, timeout, max_tokens
         For a model behind a server: the wording of the question (a name or a path), where
-        the server is, the seconds to wait for one answer, the tokens that bound it.
+        the server is (a list where several share the load), the seconds to wait for one
+        answer, the tokens that bound it.
+    vllm_args
+        Flags for the `vllm serve` that "vllm:MODEL" starts, such as "--dtype=float32".
     cache
         The folder where such a model's answers are kept; by default `JUDGE_CACHE`, else the
         platform's cache folder. What is there is not asked for again.
@@ -112,7 +117,13 @@ def annotate(
             reserved=reserved,
         )
     settings = backends.Settings(
-        prompt, base_url, timeout, max_tokens, os.environ, lambda text: print(text, file=sys.stderr)
+        prompt=prompt,
+        base_url=base_url,
+        timeout=timeout,
+        max_tokens=max_tokens,
+        environ=os.environ,
+        say=lambda text: print(text, file=sys.stderr),
+        vllm_args=vllm_args,
     )
     answering = backends.load(judge, chosen, settings)
     effort = effort or Effort()

@@ -151,6 +151,7 @@ class Asker:
 
     async def _once(self, request: CompletionRequest) -> Completion:
         """Send one request when there is a place for it, money for it and a server."""
+        await self._stop.unless(self._judge.ready)
         if self._outage.is_on:
             await self._outage.wait()
         began = await self._limiter.acquire()

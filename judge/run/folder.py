@@ -5,6 +5,7 @@
     studies.csv        the table of studies
     studies.parquet    the same, with types
     summary.json       what was printed
+    server.log         what a model server wrote that was started for the run
 
 Files are written to one side and moved in place when all of them are whole; the manifest
 comes last, so a folder without one is no run.
@@ -35,6 +36,7 @@ ANNOTATIONS = "annotations.jsonl"
 TABLE_CSV = "studies.csv"
 TABLE_PARQUET = "studies.parquet"
 SUMMARY = "summary.json"
+SERVER_LOG = "server.log"
 _STAGING = ".writing"
 # In the order in which they are moved in place: the manifest makes the folder a run.
 _FILES = (ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
@@ -146,6 +148,10 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         if judged.completion and judged.completion.mode:
             self.modes[judged.completion.mode] += 1
 
+    def keep_log(self, log: Path) -> None:
+        """Take the file `log` in as the log of the server that was started for the run."""
+        shutil.move(log, self._staging / SERVER_LOG)
+
     def table(self) -> pd.DataFrame:
         """Return the table of the studies written so far, in the order of the references."""
         return self._table.build().iloc[self._order()].reset_index(drop=True)
@@ -159,7 +165,8 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         table.to_parquet(self._staging / TABLE_PARQUET, index=False)
         _write_json(self._staging / SUMMARY, summary)
         _write_json(self._staging / MANIFEST, manifest)
-        for name in _FILES:
+        log = [SERVER_LOG] if (self._staging / SERVER_LOG).exists() else []
+        for name in [*log, *_FILES]:
             (self._staging / name).replace(self._path / name)
         self._made = []
 

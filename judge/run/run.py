@@ -6,9 +6,10 @@ import hashlib
 import platform
 import re
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -26,6 +27,8 @@ from judge.studies import StudySet
 
 RUNS = Path("judge-runs")
 _LIBRARIES = ("judge", "instructor", "pandas", "pyarrow", "pyyaml")
+# There or not: whatever runs a model on this machine.
+_ENGINES = ("vllm", "torch", "transformers", "tokenizers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +67,7 @@ def run(
     line = signature(rubric, judge, studies, class_source, effort.reask)
     path = out or default_folder(rubric, judge, line)
     claim(path, line)
+    notes = [*studies.notes, *_empty(studies)]
     made_by = {
         "signature": line,
         "rubric": rubric.name,
@@ -72,13 +76,16 @@ def run(
         "section": studies.section,
         "class_source": class_source,
         "omitted": dict(studies.omitted),
-        "notes": [*studies.notes, *_empty(studies)],
+        "notes": notes,
     }
     with RunWriter(path, rubric, list(studies.fields)) as writer:
         summarise(writer.table(), rubric, by)  # an unknown field is found before the work
         progress = judge_set(
             studies, rubric, judge, writer.add, cache=cache, effort=effort, watch=watch or Watch()
         )
+        if judge.log is not None:
+            writer.keep_log(judge.log)
+        made_by["notes"] = [*notes, *judge.notes]
         table = writer.table()
         made_by["reply_modes"] = dict(writer.modes)
         summary = {**made_by, **summarise(table, rubric, by)}
@@ -115,8 +122,13 @@ def default_folder(rubric: Rubric, judge: Judge, line: str) -> Path:
 
 def versions() -> dict[str, str]:
     """Return the versions of everything that had a hand in a run."""
+    engines = {}
+    for name in _ENGINES:
+        with suppress(PackageNotFoundError):
+            engines[name] = version(name)
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
         **{name: version(name) for name in _LIBRARIES},
+        **engines,
     }

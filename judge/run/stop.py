@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
 
 
 class StoppedError(Exception):
@@ -25,6 +26,21 @@ class Stop:
         """Raise `StoppedError` if the run was stopped."""
         if self.why is not None:
             raise StoppedError
+
+    async def unless(self, work: Callable[[], Coroutine[object, object, None]]) -> None:
+        """Do `work`; raises `StoppedError`, and ends it, as soon as the run is stopped."""
+        self.check()
+        working = asyncio.ensure_future(work())
+        stopping = asyncio.ensure_future(self._event.wait())
+        try:
+            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if not working.done():
+                raise StoppedError
+            working.result()
+        finally:
+            working.cancel()
+            stopping.cancel()
+            await asyncio.gather(working, stopping, return_exceptions=True)
 
     async def sleep(self, seconds: float) -> None:
         """Sleep; raises `StoppedError` as soon as the run is stopped."""

@@ -25,11 +25,13 @@ def keys(n: int) -> list[str]:
     return [f"study-{at:04}" for at in range(n)]
 
 
-def study_set(n: int) -> StudySet:
+def study_set(n: int, after: int = 0) -> StudySet:
+    """n studies, those that come after the first `after`."""
+    ids = keys(after + n)[after:]
     return from_columns(
-        [f"{key}. The lungs are clear." for key in keys(n)],
+        [f"{key}. The lungs are clear." for key in ids],
         ["The lungs are clear. Small left effusion."] * n,
-        study_ids=keys(n),
+        study_ids=ids,
         study_classes=["normal"] * n,
     )
 

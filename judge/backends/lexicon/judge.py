@@ -25,6 +25,8 @@ class LexiconJudge:
     sampling: Mapping[str, object] = MappingProxyType({})
     is_free = True
     paid_at = None
+    log = None
+    notes = ()
 
     def __init__(self, rubric: Rubric, path: Path | None = None) -> None:
         self._rubric = rubric
@@ -60,6 +62,9 @@ class LexiconJudge:
     ) -> CompletionRequest:
         """Return the same request: rules cannot be told what was wrong."""
         return request
+
+    async def ready(self) -> None:
+        """It always is."""
 
     async def aclose(self) -> None:
         """Nothing is open."""

@@ -1,0 +1,131 @@
+"""Where a model's files are and what the model is called, without loading its weights."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judge.types import JudgeError
+
+# What tells how to talk to a model: not its weights, which are gigabytes.
+_SMALL = ("*.json", "tokenizer.model", "*.jinja")
+_WEIGHTS = ("*.safetensors", "*.bin", "*.pt", "*.gguf")
+_BLOCKS, _BLOCK = 256, 4096
+_COMMIT = 12
+
+
+@dataclass(frozen=True, slots=True)
+class ModelFiles:
+    """A model's folder with at least its configuration and tokenizer.
+
+    `model` is as the user called it; `version` names it and its weights: a hub name and the
+    commit, or a folder's name and a digest of what is in it. `commit` is None for a folder.
+    """
+
+    model: str
+    folder: Path
+    version: str
+    commit: str | None = None
+
+    def json(self, name: str) -> dict[str, Any]:
+        """Return the content of a JSON file of the folder; empty where there is no such file."""
+        try:
+            data = json.loads((self.folder / name).read_text("utf-8"))
+        except FileNotFoundError:
+            return {}
+        except (OSError, ValueError) as error:
+            raise JudgeError(f"cannot read {name} of the model {self.model}: {error}") from error
+        if not isinstance(data, dict):
+            raise JudgeError(f"{name} of the model {self.model} holds no mapping")
+        return data
+
+
+def find(model: str, environ: Mapping[str, str], revision: str | None = None) -> ModelFiles:
+    """Return the files of `model`: a folder on this machine, or a name on the model hub.
+
+    From the hub, only the small files are fetched. Raises `JudgeError` for a folder that
+    holds no model, a name that the hub does not know, one that it does not give to this
+    user, and a hub that cannot be reached.
+    """
+    folder = Path(model).expanduser()
+    if folder.is_dir():
+        if not (folder / "config.json").is_file():
+            raise JudgeError(f"the folder {folder} holds no model: it has no config.json")
+        name = folder.resolve().name
+        return ModelFiles(model, folder, f"{name}+{_digest(folder)}")
+    if model.startswith((".", "/", "~")) or model.count("/") != 1:
+        raise JudgeError(
+            f"no model {model!r}: there is no such folder, and a name on the hub has the form "
+            "OWNER/NAME, such as StanfordAIMI/GREEN-radllama2-7b"
+        )
+    return _from_hub(model, environ, revision)
+
+
+def _digest(folder: Path) -> str:
+    """Return eight hexadecimal digits over the small files and the weights.
+
+    Of weights, the size and evenly spaced blocks are read: training changes nearly all of
+    them, and reading them whole would take minutes.
+    """
+    digest = hashlib.sha256()
+    for path in sorted({path for pattern in _SMALL for path in folder.glob(pattern)}):
+        digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
+    for path in sorted({path for pattern in _WEIGHTS for path in folder.glob(pattern)}):
+        size = path.stat().st_size
+        digest.update(f"{path.name}\0{size}\0".encode())
+        with path.open("rb") as weights:
+            for at in range(0, max(size, 1), max(size // _BLOCKS, _BLOCK)):
+                weights.seek(at)
+                digest.update(weights.read(_BLOCK))
+    return digest.hexdigest()[:8]
+
+
+def _from_hub(model: str, environ: Mapping[str, str], revision: str | None) -> ModelFiles:
+    try:
+        from huggingface_hub import errors as hub
+        from huggingface_hub import snapshot_download
+    except ModuleNotFoundError:
+        raise JudgeError(
+            f"the model {model} is on the hub, and huggingface_hub is not installed; "
+            "pip install 'judge[hf]', or give the folder of a model"
+        ) from None
+    try:
+        found = snapshot_download(
+            model,
+            revision=revision,
+            allow_patterns=list(_SMALL),
+            endpoint=environ.get("HF_ENDPOINT"),
+            token=environ.get("HF_TOKEN"),
+        )
+    except hub.GatedRepoError as error:
+        raise JudgeError(
+            f"the hub does not give {model} to you: accept its terms on the model's page, then "
+            "set HF_TOKEN to an access token of your account"
+        ) from error
+    except hub.RevisionNotFoundError as error:
+        raise JudgeError(f"the hub has no revision {revision!r} of {model}") from error
+    except hub.RepositoryNotFoundError as error:
+        raise JudgeError(
+            f"the hub knows no model {model!r}: look for a slip in the name, or set HF_TOKEN if "
+            "it is private"
+        ) from error
+    except hub.HFValidationError as error:
+        raise JudgeError(f"{model!r} is no name of a model on the hub: {error}") from error
+    except (hub.LocalEntryNotFoundError, hub.HfHubHTTPError, OSError) as error:
+        raise JudgeError(
+            f"the model {model} is not on this machine and the hub does not answer: give the "
+            f"folder of a model that was fetched elsewhere ({_first_line(error)})"
+        ) from error
+    folder = Path(found)
+    if not (folder / "config.json").is_file():
+        raise JudgeError(f"{model} on the hub holds no model: it has no config.json")
+    commit = folder.name
+    return ModelFiles(model, folder, f"{model}@{commit[:_COMMIT]}", commit)
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).splitlines() or [type(error).__name__])[0]

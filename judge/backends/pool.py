@@ -1,0 +1,186 @@
+"""Servers that already run, one or several, sharing the load."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from judge.backends.errors import OverloadError, TransientError, UnavailableError
+from judge.backends.structured import Mode
+from judge.types import Completion
+
+if TYPE_CHECKING:
+    from judge.backends.openai import Connection
+    from judge.backends.openai_client import Client
+
+CHAT, COMPLETIONS = "/chat/completions", "/completions"
+# A server that does not answer is left alone for so many seconds, then tried with one request.
+_FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
+
+
+class Servers(Protocol):
+    """Where a judge's requests go, be it one server, several, or one that is started for it."""
+
+    @property
+    def paid_at(self) -> str | None:
+        """The address whose answers are paid for; None where they cost nothing."""
+        ...
+
+    @property
+    def log(self) -> Path | None:
+        """What a server that was started wrote; None where none was."""
+        ...
+
+    async def ready(self) -> None:
+        """Return when there is somebody to ask; raises `JudgeError` where there will not be."""
+        ...
+
+    async def ask(
+        self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
+    ) -> Completion:
+        """Send one request; raises as `judge.backends.openai_client.Client.ask` does."""
+        ...
+
+    async def aclose(self) -> None:
+        """Let go of connections, and of a server that was started."""
+        ...
+
+
+@dataclass(slots=True, eq=False)
+class _Place:
+    """One server as the pool sees it.
+
+    `left_out` is when one that is out may be tried again, None while it is in; `since` when
+    it was last found to be out.
+    """
+
+    connection: Connection
+    key: str
+    client: Client | None = None
+    in_flight: int = 0
+    left_out: float | None = None
+    since: float = 0.0
+    pause: float = _FIRST_PAUSE
+
+
+class Pool:
+    """Running servers of one model: each request goes to the one that has the least to do.
+
+    A request that a server does not answer, or only with an error of the server's own, goes
+    to another, and when that one answers the first is left out. After a pause that doubles
+    up to a minute one request tries it, and when that is answered it is back. Only when
+    nobody answers does `ask` raise. Each server is given as its connection and its key.
+    """
+
+    log = None
+
+    def __init__(
+        self,
+        servers: Sequence[tuple[Connection, str]],
+        model: str,
+        say: Callable[[str], None],
+    ) -> None:
+        self._places = [_Place(connection, key) for connection, key in servers]
+        self._model = model
+        self._say = say
+        remote = [place.connection for place in self._places if not place.connection.is_local]
+        self._remote = [connection.base_url for connection in remote]
+        self.paid_at = self._remote[0] if self._remote else None
+
+    async def ready(self) -> None:
+        """Return at once: whether a server is there, its answer tells."""
+
+    async def ask(
+        self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
+    ) -> Completion:
+        """Send one request to one server after another until one answers."""
+        untried = list(self._places)
+        failed: list[tuple[_Place, float, TransientError]] = []
+        while True:
+            place = self._choice(untried)
+            untried.remove(place)
+            began = asyncio.get_running_loop().time()
+            place.in_flight += 1
+            try:
+                completion = await self._client(place).ask(body, path, mode)
+            except OverloadError:
+                self._is_back(place)
+                raise
+            except TransientError as error:
+                failed.append((place, began, error))
+                if not untried or not _is_the_server(error):
+                    self._still_out(failed)
+                    raise
+            else:
+                # Only now is it sure that it was not the request.
+                for other, when, why in failed:
+                    self._leave_out(other, when, why)
+                self._is_back(place)
+                return completion
+            finally:
+                place.in_flight -= 1
+
+    async def aclose(self) -> None:
+        """Close the connections."""
+        for place in self._places:
+            if place.client is not None:
+                await place.client.aclose()
+
+    def _choice(self, untried: list[_Place]) -> _Place:
+        """Return the server to ask: the least busy of those in, else the one out the longest.
+
+        One that is due to be tried again comes first, and is tried by this request alone.
+        """
+        now = asyncio.get_running_loop().time()
+        for place in untried:
+            if place.left_out is not None and place.left_out <= now:
+                place.left_out = now + place.pause
+                return place
+        inside = [place for place in untried if place.left_out is None]
+        if inside:
+            return min(inside, key=lambda place: place.in_flight)
+        return min(untried, key=lambda place: place.left_out or 0.0)
+
+    def _leave_out(self, place: _Place, began: float, error: TransientError) -> None:
+        """Leave a server out whose request, sent at `began`, another server could answer."""
+        if place.left_out is None:
+            place.pause, place.since = _FIRST_PAUSE, asyncio.get_running_loop().time()
+            place.left_out = place.since + place.pause
+            self._say(
+                f"{place.connection.base_url} does not answer ({error.reason}); left out, and "
+                "tried again now and then."
+            )
+        else:
+            self._still_out([(place, began, error)])
+
+    def _still_out(self, failed: list[tuple[_Place, float, TransientError]]) -> None:
+        """Lengthen the pause of those that were out and were tried in vain since."""
+        now = asyncio.get_running_loop().time()
+        for place, began, _ in failed:
+            # What was under way when the server was lost, or lost again, says nothing new.
+            if place.left_out is not None and began >= place.since:
+                place.pause, place.since = min(place.pause * 2, _LONGEST_PAUSE), now
+                place.left_out = now + place.pause
+
+    def _is_back(self, place: _Place) -> None:
+        if place.left_out is not None:
+            place.left_out = None
+            self._say(f"{place.connection.base_url} answers again.")
+
+    def _client(self, place: _Place) -> Client:
+        """Return the client, made when there is something to ask: the import is slow."""
+        if place.client is None:
+            from judge.backends.openai_client import Client
+
+            place.client = Client(place.connection.base_url, place.key, place.connection.timeout)
+            if not place.connection.is_local:
+                self._say(f"Sending reports to {place.connection.base_url} (model {self._model}).")
+        return place.client
+
+
+def _is_the_server(error: TransientError) -> bool:
+    """Return whether another server may do better: nobody there, or an error within."""
+    return isinstance(error, UnavailableError) or error.reason.startswith("status")

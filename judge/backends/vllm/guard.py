@@ -1,0 +1,126 @@
+"""Runs a command and makes sure that nothing of it is left when its owner is gone.
+
+    python -I -S guard.py COMMAND [ARGUMENT ...]
+
+The owner holds the other end of standard input and never writes to it. The end of that
+pipe is the sign to stop: the kernel closes it however the owner ends, `kill -9` included.
+Stopping is SIGTERM for the process group and for whatever left it, then SIGKILL: on Linux
+the guard is the process that orphans are handed to, so nothing the command started can get
+away from it. Should the guard itself be killed, the kernel
+kills the command (Linux only) and the owner, who sees the guard end, the process group.
+
+It starts a process group of its own, so that a Ctrl-C in the terminal is the owner's
+alone, and ends with the command's exit status, or 128 and the signal that ended it. It
+imports nothing but the standard library, and is run as a file.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import select
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+_PR_SET_PDEATHSIG, _PR_SET_CHILD_SUBREAPER = 1, 36
+_GRACE = 5.0
+_TICK = 0.1
+
+
+def main(command: list[str]) -> int:
+    """Run `command` until it ends or standard input does; returns its exit status."""
+    _prctl(_PR_SET_CHILD_SUBREAPER, 1)
+    told = False
+
+    def tell(_signal: int, _frame: object) -> None:
+        nonlocal told
+        told = True
+
+    for each in (signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
+        signal.signal(each, tell)
+    child = subprocess.Popen(  # noqa: S603 - the owner's own command, no shell
+        command,
+        stdin=subprocess.DEVNULL,
+        preexec_fn=lambda: _prctl(_PR_SET_PDEATHSIG, signal.SIGKILL),
+    )
+    try:
+        while child.poll() is None and not told:
+            readable, _, _ = select.select([0], [], [], _TICK)
+            if readable and not os.read(0, 1):
+                break
+    finally:
+        _end(child)
+    return child.returncode if child.returncode >= 0 else 128 - child.returncode
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End the command and all that came of it, gently first."""
+    # The group is this process's own: it must not hear the signal that it sends.
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    os.killpg(os.getpgrp(), signal.SIGTERM)
+    _send(signal.SIGTERM, [pid for pid in _left(child) if not _is_in_group(pid)])
+    until = time.monotonic() + _GRACE
+    while _left(child) and time.monotonic() < until:
+        time.sleep(_TICK)
+    while left := _left(child):
+        _send(signal.SIGKILL, left)
+        time.sleep(_TICK)
+
+
+def _send(what: signal.Signals, pids: list[int]) -> None:
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, what)
+
+
+def _is_in_group(pid: int) -> bool:
+    try:
+        return os.getpgid(pid) == os.getpgrp()
+    except ProcessLookupError:
+        return True
+
+
+def _left(child: subprocess.Popen[bytes]) -> list[int]:
+    """Return the processes that are still there, having buried the dead among our children."""
+    child.poll()
+    me = os.getpid()
+    parents = dict(_parents())
+    for pid in [pid for pid, parent in parents.items() if parent == me and pid != child.pid]:
+        with suppress(ChildProcessError):
+            if os.waitpid(pid, os.WNOHANG)[0]:
+                del parents[pid]
+    left = [pid for pid in parents if pid != me and _descends(pid, me, parents)]
+    if child.returncode is None and child.pid not in left:  # no /proc here
+        left.append(child.pid)
+    return left
+
+
+def _descends(pid: int, ancestor: int, parents: dict[int, int]) -> bool:
+    while pid in parents:
+        pid = parents[pid]
+        if pid == ancestor:
+            return True
+    return False
+
+
+def _parents() -> Iterator[tuple[int, int]]:
+    """Yield every process with its parent, as far as the system tells."""
+    for entry in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError, IndexError):
+            # The name in brackets may hold anything, brackets and spaces included.
+            after = entry.read_text("utf-8", "replace").rpartition(")")[2].split()
+            yield int(entry.parent.name), int(after[1])
+
+
+def _prctl(option: int, value: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

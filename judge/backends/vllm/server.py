@@ -1,0 +1,248 @@
+"""A vLLM server of our own: started when there is something to ask, watched, restarted, stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import http.client
+import os
+import secrets
+import shutil
+import socket
+import sys
+import time
+from collections.abc import Callable, Mapping
+from contextlib import closing
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from judge.backends.vllm import trouble
+from judge.backends.vllm.process import Process
+from judge.types import JudgeError
+
+HOST = "127.0.0.1"
+START_TIMEOUT = 3600.0
+# Names a `vllm` that lives elsewhere: in an environment of its own, behind a script.
+EXECUTABLE = "JUDGE_VLLM"
+_TICK = 0.5
+_SECONDS_BETWEEN_LINES = 15.0
+_PORT_TRIALS = 3
+_HEALTH_TIMEOUT = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Launch:
+    """What to start: the model and the flags of `vllm serve`, and how.
+
+    `log` is the file that all output goes to, `timeout` how many seconds a start may take,
+    a download of the model included.
+    """
+
+    model: str
+    flags: tuple[str, ...]
+    log: Path
+    environ: Mapping[str, str] = field(default_factory=dict)
+    timeout: float = START_TIMEOUT
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """Where a running server is and the key it wants."""
+
+    base_url: str
+    key: str = field(repr=False)
+
+
+class Server:
+    """`vllm serve` as a child process on a free port of this machine.
+
+    It takes a random key, which only the environment of the process holds. A server that
+    ends by itself is started again once; the second time is an error. It is gone when
+    this process is (see `guard`).
+    """
+
+    def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
+        self._launch = launch
+        self._say = say
+        self._executable = executable(launch.environ)
+        self._lock = asyncio.Lock()
+        self._process: Process | None = None
+        self._address: Address | None = None
+        self._log_from = 0
+        self._restarted = False
+        self._failure: JudgeError | None = None
+
+    @property
+    def log(self) -> Path:
+        """The file that the server writes to."""
+        return self._launch.log
+
+    async def address(self) -> Address:
+        """Return where the server is, having started it where it does not run.
+
+        Raises `JudgeError` when it cannot be started, with the cause as far as the log tells
+        it, and when it has ended by itself twice. The first such error stands: who asks
+        again gets the same.
+        """
+        async with self._lock:
+            if self._failure is not None:
+                raise self._failure
+            if self._process is not None and self._process.exit_status is not None:
+                await self._ended(self._process.exit_status)
+            if self._address is None:
+                try:
+                    self._address = await self._start()
+                except JudgeError as error:
+                    self._failure = error
+                    raise
+            return self._address
+
+    async def is_gone(self, address: Address) -> bool:
+        """Return whether the server at `address` has ended or lost its engine.
+
+        A server without its engine lingers for some seconds, answering errors: it is ended
+        at once, so that the next to ask for the address has it started again.
+        """
+        async with self._lock:
+            if address is not self._address or self._process is None:
+                return True
+            if self._process.exit_status is None:
+                if await asyncio.to_thread(_health, address, patient=True):
+                    return False
+                self._say("The server answers, but its engine is gone.")
+                await asyncio.to_thread(self._process.stop)
+            await self._ended(self._process.exit_status or 0)
+            return True
+
+    async def aclose(self) -> None:
+        """Stop the server; returns when nothing of it is left."""
+        process, self._process, self._address = self._process, None, None
+        if process is not None:
+            await asyncio.to_thread(process.stop)
+
+    async def _ended(self, status: int) -> None:
+        """Note that the running server ended by itself: once is forgiven."""
+        self._process = self._address = None
+        self._quote()
+        if self._restarted:
+            self._failure = JudgeError(
+                f"vLLM ended in mid-run for the second time ({_status(status)}"
+                f"{self._cause()}); what was answered is in the cache, its log is {self.log}"
+            )
+            raise self._failure
+        self._restarted = True
+        self._say(f"vLLM ended in mid-run ({_status(status)}); starting it again.")
+
+    async def _start(self) -> Address:
+        for trial in range(_PORT_TRIALS):
+            address = Address(f"http://{HOST}:{_free_port()}/v1", secrets.token_urlsafe(24))
+            self._say(
+                f"Starting vLLM with {self._launch.model}; its log is {self.log}"
+                if trial == 0
+                else "Somebody else took the port; trying another."
+            )
+            self._log_from = self.log.stat().st_size if self.log.exists() else 0
+            process = Process(self._command(address), self._environ(address), self.log)
+            try:
+                if await self._comes_up(process, address):
+                    self._process = process
+                    return address
+            except BaseException:
+                # Cancelled, or given up: the guard ends it even if this wait is cut short.
+                await asyncio.to_thread(process.stop)
+                raise
+            status = process.exit_status or 0
+            if not trouble.is_port_taken(self._text()):
+                break
+        self._quote()
+        raise JudgeError(
+            f"vLLM did not start ({_status(status)}{self._cause()}); its log is {self.log}"
+        )
+
+    async def _comes_up(self, process: Process, address: Address) -> bool:
+        """Wait until the server answers; returns False where it ended instead."""
+        began = said = time.monotonic()
+        while process.exit_status is None:
+            if await asyncio.to_thread(_health, address):
+                self._say(f"vLLM is ready after {time.monotonic() - began:.0f} s.")
+                return True
+            now = time.monotonic()
+            if now - began > self._launch.timeout:
+                self._quote()
+                raise JudgeError(
+                    f"vLLM was not ready after {self._launch.timeout / 60:.3g} minutes "
+                    f"({trouble.stage(self._text())}); give it longer with --vllm-timeout, "
+                    f"its log is {self.log}"
+                )
+            if now - said >= _SECONDS_BETWEEN_LINES:
+                said = now
+                self._say(f"  {now - began:.0f} s, {trouble.stage(self._text())}")
+            await asyncio.sleep(_TICK)
+        return False
+
+    def _command(self, address: Address) -> list[str]:
+        port = address.base_url.rpartition(":")[2].removesuffix("/v1")
+        where = ["--host", HOST, "--port", port]
+        return [self._executable, "serve", self._launch.model, *where, *self._launch.flags]
+
+    def _environ(self, address: Address) -> dict[str, str]:
+        # Not as a flag: command lines are for everyone on the machine to read.
+        return {**self._launch.environ, "VLLM_API_KEY": address.key}
+
+    def _text(self) -> str:
+        """Return what the process of now, or the last one, wrote."""
+        return trouble.read_tail(self.log, self._log_from)
+
+    def _cause(self) -> str:
+        cause = trouble.cause(self._text())
+        return f": {cause}" if cause else ""
+
+    def _quote(self) -> None:
+        for line in trouble.last_lines(self._text()):
+            self._say(f"  | {line}")
+
+
+def executable(environ: Mapping[str, str]) -> str:
+    """Return the path of `vllm`: what `JUDGE_VLLM` names, else beside this Python, else on PATH.
+
+    Raises `JudgeError` where there is none.
+    """
+    if named := environ.get(EXECUTABLE, "").strip():
+        found = shutil.which(named, path=environ.get("PATH"))
+        if found is None:
+            raise JudgeError(f"{EXECUTABLE} names {named!r}, which is no program")
+        return found
+    beside = Path(sys.executable).with_name("vllm")
+    if os.access(beside, os.X_OK):
+        return str(beside)
+    if found := shutil.which("vllm", path=environ.get("PATH", "")):
+        return found
+    raise JudgeError(
+        "vLLM is not installed: pip install 'judge[vllm]' where there is a GPU, set "
+        f"{EXECUTABLE} to a `vllm` that lives elsewhere, name a running server with "
+        "--base-url, or use --judge hf:MODEL, which needs no vLLM"
+    )
+
+
+def _free_port() -> int:
+    with socket.create_server((HOST, 0)) as taken:
+        return int(taken.getsockname()[1])
+
+
+def _health(address: Address, *, patient: bool = False) -> bool:
+    """Return whether the server says that it is well; `patient` tries a few times."""
+    place = address.base_url.removeprefix("http://").removesuffix("/v1")
+    for _ in range(3 if patient else 1):
+        with closing(http.client.HTTPConnection(place, timeout=_HEALTH_TIMEOUT)) as connection:
+            try:
+                connection.request("GET", "/health")
+                status = connection.getresponse().status
+            except TimeoutError:
+                continue  # busy, maybe
+            except (OSError, http.client.HTTPException):
+                return False
+            return status == http.client.OK
+    return patient
+
+
+def _status(status: int) -> str:
+    return f"signal {status - 128}" if status > 128 else f"exit status {status}"

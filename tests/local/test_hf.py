@@ -1,0 +1,346 @@
+"""The judge `hf:` with a tiny model: what a batch holds changes no token."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+from support import Invoke, write_json
+
+from judge import backends, prompts, rubrics
+from judge.backends import Settings
+from judge.backends.errors import StudyError
+from judge.backends.local.encode import CHAT, GREEN
+from judge.prompts import Prompt
+from judge.types import Completion, JudgeError, Study
+
+pytest.importorskip("torch", reason="hf: needs torch")
+pytest.importorskip("transformers", reason="hf: needs transformers")
+
+import tinymodel
+
+from judge.backends import hf_model
+from judge.backends.hf import BATCH, HfJudge
+
+ANNOTATIONS = "annotations.jsonl"
+RUBRIC = rubrics.load("green")
+WORDING = {
+    "name": "stand-in",
+    "version": 1,
+    "rubric": "green",
+    "layout": "green",
+    "words": 300,
+    "user": "Compare.\n    Reference:\n    $reference\n\n    Candidate:\n    $candidate\n",
+}
+
+
+@pytest.fixture(scope="module")
+def random_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("models") / "tiny"
+    tinymodel.make_model(folder)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wording(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("wording") / "stand-in.yaml"
+    path.write_text(yaml.safe_dump(WORDING), "utf-8")
+    return path
+
+
+@pytest.fixture(scope="module")
+def prompt(wording: Path) -> Prompt:
+    return prompts.load(str(wording))
+
+
+def studies(count: int, seed: int = 1) -> list[Study]:
+    pairs = tinymodel.reports(count, seed)
+    return [Study(str(at), reference, candidate) for at, (reference, candidate) in enumerate(pairs)]
+
+
+def make(folder: Path, prompt: Prompt, *, max_tokens: int = 40, said: list[str] | None = None):
+    said = [] if said is None else said
+    return HfJudge(str(folder), prompt, environ={}, max_tokens=max_tokens, say=said.append)
+
+
+def together(judge: backends.Judge, asked: list[Study]) -> list[Completion | BaseException]:
+    async def ask() -> list[Completion | BaseException]:
+        requests = [judge.request(study) for study in asked]
+        try:
+            return await asyncio.gather(*map(judge.complete, requests), return_exceptions=True)
+        finally:
+            await judge.aclose()
+
+    return asyncio.run(ask())
+
+
+def test_a_batch_gives_the_tokens_that_each_prompt_gives_alone(
+    random_model: Path, prompt: Prompt
+) -> None:
+    import torch
+    from transformers import AutoModelForCausalLM
+
+    judge = make(random_model, prompt)
+    # Reports of very different lengths, so that there is much to pad.
+    asked = [*studies(2 * BATCH + 3), Study("long", "No effusion. " * 140, ""), Study("e", "", "")]
+    encoded = [judge._questions.encoded(judge.request(study))[0].ids for study in asked]
+    assert len(set(map(len, encoded))) > 5
+    model = AutoModelForCausalLM.from_pretrained(random_model, dtype=torch.float32).eval()
+    alone = [
+        model.generate(
+            torch.tensor([ids]),
+            attention_mask=torch.ones(1, len(ids), dtype=torch.long),
+            max_new_tokens=40,
+            do_sample=False,
+            eos_token_id=2,
+            pad_token_id=2,
+        )[0, len(ids) :].tolist()
+        for ids in encoded
+    ]
+    loaded = hf_model.load(judge._files, judge._hardware)
+    for at in range(0, len(asked), BATCH):
+        batch = slice(at, at + BATCH)
+        assert loaded.generate(encoded[batch], [40] * len(encoded[batch]), 2) == alone[batch]
+    answers = together(judge, asked)
+    assert [answer.text for answer in answers] == [
+        judge._questions.encoder.decode(a) for a in alone
+    ]
+
+
+def test_each_answer_has_its_own_room(random_model: Path, prompt: Prompt) -> None:
+    judge = make(random_model, prompt)
+    loaded = hf_model.load(judge._files, judge._hardware)
+    ids = [judge._questions.encoded(judge.request(study))[0].ids for study in studies(4)]
+    never = 5  # a byte that these answers do not hold
+    whole = loaded.generate(ids, [12] * 4, never)
+    assert [len(answer) for answer in whole] == [12] * 4
+    rooms = [1, 5, 12, 3]
+    assert loaded.generate(ids, rooms, never) == [
+        answer[:room] for answer, room in zip(whole, rooms, strict=True)
+    ]
+
+
+def test_the_room_is_what_the_limit_leaves_for_this_prompt_alone(
+    random_model: Path, prompt: Prompt
+) -> None:
+    judge = make(random_model, prompt, max_tokens=4096)
+    short, long = Study("s", "Clear.", "Clear."), Study("l", "No effusion. " * 100, "Clear.")
+    for study in (short, long):
+        encoded, room = judge._questions.encoded(judge.request(study))
+        assert len(encoded.ids) + room == 2048
+    assert judge.sampling == {"temperature": 0, "max_length": 2048, "max_tokens": 4096}
+
+
+def test_a_prompt_without_room_fails_its_study_alone(random_model: Path, prompt: Prompt) -> None:
+    said: list[str] = []
+    judge = make(random_model, prompt, said=said)
+    too_long = Study("x", "qzxqzxqzx " * 300, "qzxqzxqzx " * 301)
+    good, bad = together(judge, [studies(1)[0], too_long])
+    assert isinstance(good, Completion)
+    assert isinstance(bad, StudyError)
+    assert bad.reason == "too_long"
+    assert any("1 of 2 prompts show only the first 300 words" in note for note in said)
+    assert any("1 of 2 prompts are longer than the 2048 tokens" in note for note in said)
+    assert tuple(said[-2:]) == judge.notes
+
+
+def test_where_nothing_is_cut_nothing_is_said(random_model: Path, prompt: Prompt) -> None:
+    judge = make(random_model, prompt)
+    together(judge, studies(2))
+    assert judge.notes == ()
+
+
+def test_an_answer_that_was_cut_says_so(random_model: Path, prompt: Prompt) -> None:
+    judge = make(random_model, prompt, max_tokens=1)
+    asked = studies(BATCH)
+    ids = [judge._questions.encoded(judge.request(study))[0].ids for study in asked]
+    first = hf_model.load(judge._files, judge._hardware).generate(ids, [1] * BATCH, 2)
+    # The first token of one answer is taken for the end of all.
+    end = judge._questions.encoder.eos_id = first[0][0]
+    ended = [token == end for (token,) in first]
+    assert not all(ended)
+    answers = together(judge, asked)
+    assert [answer.finish_reason == "stop" for answer in answers] == ended
+    assert {answer.finish_reason for answer in answers} == {"stop", "length"}
+    assert all(answer.usage.completion_tokens == 1 for answer in answers)
+
+
+def test_a_batch_that_does_not_fit_is_halved(
+    random_model: Path, prompt: Prompt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import torch
+
+    judge = make(random_model, prompt)
+    loaded = hf_model.load(judge._files, judge._hardware)
+    ids = [judge._questions.encoded(judge.request(study))[0].ids for study in studies(BATCH)]
+    wanted = loaded.generate(ids, [6] * BATCH, 2)
+    real = hf_model.Model._greedy
+    fits = 2
+
+    def small(self, prompts, rooms, eos_id):
+        if len(prompts) > fits:
+            raise torch.OutOfMemoryError("too much")
+        return real(self, prompts, rooms, eos_id)
+
+    monkeypatch.setattr(hf_model.Model, "_greedy", small)
+    assert loaded.generate(ids, [6] * BATCH, 2) == wanted
+    fits = 0
+    with pytest.raises(JudgeError, match="out of memory"):
+        loaded.generate(ids, [6] * BATCH, 2)
+
+
+def test_a_model_that_cannot_be_loaded_stops_every_question(
+    random_model: Path, prompt: Prompt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import transformers
+
+    def refuse(*_: object, **__: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", refuse)
+    answers = together(make(random_model, prompt), studies(BATCH + 2))
+    assert all(isinstance(answer, JudgeError) for answer in answers)
+    assert "does not fit" in str(answers[0])
+
+
+def test_weights_that_are_not_there_are_one_message(tmp_path: Path, prompt: Prompt) -> None:
+    tinymodel.train_tokenizer(tmp_path / "bare")
+    (tmp_path / "bare" / "config.json").write_text('{"model_type": "llama"}', "utf-8")
+    judge = make(tmp_path / "bare", prompt)
+    with pytest.raises(JudgeError, match="cannot load the model"):
+        asyncio.run(judge.ready())
+
+
+def test_the_version_names_the_weights_the_numbers_and_the_layout(
+    tmp_path: Path, random_model: Path, prompt: Prompt
+) -> None:
+    judge = make(random_model, prompt)
+    assert judge.version.startswith("hf:tiny+")
+    assert judge.version.endswith(",float32,green")
+    assert str(random_model.parent) not in judge.version
+    other = tmp_path / "tiny"
+    tinymodel.make_model(other, seed=1)
+    assert make(other, prompt).version != judge.version
+    assert HfJudge(
+        str(random_model), prompt, environ={}, max_tokens=1, say=print, dtype="bfloat16"
+    ).version.endswith(",bfloat16,green")
+    with pytest.raises(JudgeError, match="unknown dtype"):
+        HfJudge(str(random_model), prompt, environ={}, max_tokens=1, say=print, dtype="float8")
+
+
+def test_an_ordinary_model_is_asked_through_its_own_template(tmp_path: Path) -> None:
+    folder = tmp_path / "chat"
+    tinymodel.make_model(folder, chat_template=tinymodel.CHAT)
+    wording = prompts.load("green")
+    judge = make(folder, wording)
+    assert judge._questions.encoder.layout == CHAT
+    assert judge.version.endswith(",chat")
+    encoded, _ = judge._questions.encoded(judge.request(Study("s", "Clear.", "Clear.")))
+    text = judge._questions.encoder._tokenizer.decode(list(encoded.ids), skip_special_tokens=False)
+    assert text.startswith("[system]\n")
+    assert "[user]\n" in text
+    assert text.endswith("[assistant]\n")
+    assert encoded.ids[-1] != 2
+    from transformers import AutoTokenizer
+
+    theirs = AutoTokenizer.from_pretrained(folder).apply_chat_template(
+        [{"role": turn.role, "content": turn.content} for turn in wording.messages("a", "b")],
+        tokenize=False,
+        add_generation_prompt=True,
+    )
+    ours = judge._questions.encoder._text(wording.messages("a", "b"))
+    assert ours == theirs
+
+
+def test_a_green_model_with_another_prompt_keeps_its_layout(random_model: Path) -> None:
+    judge = make(random_model, prompts.load("green"))
+    assert judge._questions.encoder.layout == GREEN
+    encoded, _ = judge._questions.encoded(judge.request(Study("s", "Clear.", "Clear.")))
+    text = judge._questions.encoder._tokenizer.decode(list(encoded.ids), skip_special_tokens=False)
+    assert "<|system|>\n" in text
+    assert text.endswith("<|assistant|>\n</s>")
+
+
+def test_a_green_model_wants_its_official_prompt(
+    random_model: Path, tmp_path: Path, wording: Path
+) -> None:
+    environ = {"JUDGE_CONFIG": str(tmp_path)}
+    with pytest.raises(JudgeError, match="judge prompts fetch green-official"):
+        backends.load(f"hf:{random_model}", RUBRIC, Settings(environ=environ))
+    own = backends.load(f"hf:{random_model}", RUBRIC, Settings(prompt="green", environ=environ))
+    assert own.prompt is not None
+    assert own.prompt.name == "green"
+    other = backends.load(
+        f"hf:{random_model}", RUBRIC, Settings(prompt=str(wording), environ=environ)
+    )
+    assert (other.name, other.is_free, other.paid_at) == (f"hf:{random_model}", False, None)
+
+
+def test_a_taught_model_gives_its_annotations_end_to_end(
+    invoke: Invoke, tmp_path: Path, wording: Path, prompt: Prompt
+) -> None:
+    folder = tmp_path / "taught"
+    tinymodel.make_model(folder)
+    asked = [
+        Study(str(at), f"No {finding} is seen.", f"Large {finding}.")
+        for at, finding in enumerate(("nodule", "pneumothorax", "edema"))
+    ]
+    answers = [
+        f"[Explanation]:\nStudy {at}.\n\n"
+        f"[Clinically Significant Errors]:\n(a) False finding: 1. {error}\n\n"
+        f"[Clinically Insignificant Errors]:\n(b) Missing finding: 0.\n\n"
+        f"[Matched Findings]:\n2. {matched}; clear lungs"
+        for at, (error, matched) in enumerate(
+            (("nodule", "no effusion"), ("pneumothorax", "normal heart"), ("edema", "no nodule"))
+        )
+    ]
+    judge = make(folder, prompt)
+    tinymodel.teach(
+        folder,
+        [
+            (judge._questions.encoded(judge.request(study))[0].ids, answer)
+            for study, answer in zip(asked, answers, strict=True)
+        ],
+    )
+    preds = write_json(tmp_path / "p.json", {one.study_id: one.candidate for one in asked})
+    refs = write_json(tmp_path / "r.json", {one.study_id: one.reference for one in asked})
+    out = tmp_path / "run"
+    done = invoke(
+        *("green", preds, refs, "--judge", f"hf:{folder}", "--prompt", wording, "--out", out),
+        *("--cache", tmp_path / "cache"),
+    )
+    assert done.exit_code == 0, done.output
+    kept = [json.loads(line) for line in (out / ANNOTATIONS).read_text("utf-8").splitlines()]
+    assert len(kept) == len(asked)
+    for record, study, answer in zip(kept, asked, answers, strict=True):
+        wanted = RUBRIC.parse(answer, study, complete=True)
+        assert record["study_id"] == study.study_id
+        assert record["annotation"]["explanation"] == wanted.explanation
+        assert record["annotation"]["matched"] == list(wanted.matched)
+        assert [e["text"] for e in record["annotation"]["errors"]] == [
+            error.text for error in wanted.errors
+        ]
+    assert ",float32,green" in done.stdout
+
+
+def test_a_run_tells_what_was_cut_the_second_time_too(
+    invoke: Invoke, tmp_path: Path, random_model: Path, wording: Path
+) -> None:
+    reports = {"a": "No effusion. " * 151, "b": "No effusion."}
+    preds = write_json(tmp_path / "p.json", dict.fromkeys(reports, "Clear."))
+    refs = write_json(tmp_path / "r.json", reports)
+    for out in (tmp_path / "first", tmp_path / "from the cache"):
+        invoke(
+            *("green", preds, refs, "--judge", f"hf:{random_model}", "--prompt", wording),
+            *("--max-tokens", 2, "--cache", tmp_path / "cache", "--out", out),
+        )
+        summary = json.loads((out / "summary.json").read_text("utf-8"))
+        assert [note for note in summary["notes"] if "words" in note] == [
+            (
+                "1 of 2 prompts show only the first 300 words of a report, as the prompt stand-in "
+                "wants it."
+            )
+        ]

@@ -1,0 +1,380 @@
+"""`judge prompts fetch`: the authors' text, read without running it, and no other text."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from pathlib import Path
+
+import pytest
+from authors import (
+    CALL_SOURCE,
+    FINERADSCORE,
+    GREEN,
+    GREEN_SOURCE,
+    SOURCES,
+    TEMPLATE,
+    TEXTS_SOURCE,
+    Answer,
+    endless,
+    half,
+    plainly,
+    published,
+    serving,
+)
+from hypothesis import given
+from hypothesis import strategies as st
+from support import Invoke
+
+from judge import official
+from judge.official import KNOWN, fineradscore, green
+from judge.official import fetch as fetching
+from judge.types import JudgeError
+
+
+@pytest.fixture(autouse=True)
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A configuration folder of the test's own, and no proxy between it and its server."""
+    monkeypatch.setenv("JUDGE_CONFIG", str(tmp_path / "config"))
+    monkeypatch.delenv("JUDGE_PROMPTS_URL", raising=False)
+    monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    return tmp_path / "config"
+
+
+@pytest.fixture
+def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The program knows the stand-ins in place of the authors' texts."""
+    for one in (GREEN, FINERADSCORE):
+        monkeypatch.setitem(KNOWN, one.name, one)  # type: ignore[arg-type]
+
+
+def kept(config: Path) -> list[str]:
+    return sorted(path.name for path in config.rglob("*") if path.is_file())
+
+
+@pytest.mark.usefixtures("stand_ins")
+@pytest.mark.parametrize("one", [GREEN, FINERADSCORE], ids=lambda one: one.name)
+def test_a_download_with_the_right_hash_is_kept(invoke: Invoke, one, config: Path) -> None:
+    with serving(published()) as (url, asked):
+        done = invoke("prompts", "fetch", one.name, "--base-url", f"{url}/")
+    assert done.exit_code == 0, done.output
+    assert len(asked) == len(one.sources)
+    assert one.commit in asked[0]
+    assert kept(config) == [f"{one.name}.yaml"]
+    prompt = official.load(one.name, os.environ)
+    assert one.text(prompt) == one.read(SOURCES[one.name])
+    assert prompt.rubric == one.rubric
+    assert prompt.digest in done.stdout
+    assert prompt.digest in invoke("prompts", "list").stdout
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_a_mirror_can_be_named_by_the_environment(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving(published()) as (url, asked):
+        monkeypatch.setenv("JUDGE_PROMPTS_URL", url)
+        assert invoke("prompts", "fetch", GREEN.name).exit_code == 0
+    assert asked
+
+
+@pytest.mark.usefixtures("stand_ins")
+@pytest.mark.parametrize("name", [GREEN.name, FINERADSCORE.name])
+def test_a_download_with_the_wrong_hash_is_not(invoke: Invoke, name: str, config: Path) -> None:
+    # A comment more: the text is the same, the file is not.
+    files = {path: body + b"# more\n" for path, body in published().items()}
+    with serving(files) as (url, _):
+        done = invoke("prompts", "fetch", name, "--base-url", url)
+    assert done.exit_code == 2
+    assert "not the known file" in done.stderr
+    assert kept(config) == []
+
+
+@pytest.mark.parametrize("name", sorted(KNOWN))
+def test_the_hashes_in_the_program_refuse_other_files(
+    invoke: Invoke, name: str, config: Path
+) -> None:
+    with serving(published()) as (url, _):
+        done = invoke("prompts", "fetch", name, "--base-url", url)
+    assert (done.exit_code, kept(config)) == (2, [])
+    assert "not the known file" in done.stderr
+
+
+@pytest.mark.usefixtures("stand_ins")
+@pytest.mark.parametrize(
+    ("files", "answer", "says"),
+    [
+        ({}, plainly, "the server says 404"),
+        (published(), half, "broke off"),
+        (published(), endless, "larger than any prompt"),
+    ],
+    ids=["404", "half", "endless"],
+)
+def test_a_bad_download_is_one_message_and_keeps_nothing(
+    invoke: Invoke, files: dict[str, bytes], answer: Answer, says: str, config: Path
+) -> None:
+    with serving(files, answer) as (url, _):
+        done = invoke("prompts", "fetch", GREEN.name, "--base-url", url)
+    assert (done.exit_code, kept(config)) == (2, [])
+    assert says in done.stderr
+    assert "Traceback" not in done.output
+
+
+@pytest.mark.parametrize("url", ["file:///etc", "ftp://127.0.0.1", "nonsense"])
+def test_only_the_web_is_fetched_from(invoke: Invoke, url: str) -> None:
+    done = invoke("prompts", "fetch", GREEN.name, "--base-url", url)
+    assert done.exit_code == 2
+    assert "no address" in done.stderr
+
+
+def test_without_a_network_the_message_names_the_way_out(invoke: Invoke, config: Path) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        url = f"http://127.0.0.1:{free.getsockname()[1]}"
+        done = invoke("prompts", "fetch", GREEN.name, "--base-url", url)
+    assert (done.exit_code, kept(config)) == (2, [])
+    assert "--from FILE" in done.stderr
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_a_second_fetch_asks_nobody_and_a_changed_prompt_is_fetched_again(
+    invoke: Invoke, config: Path
+) -> None:
+    with serving(published()) as (url, asked):
+        first = invoke("prompts", "fetch", GREEN.name, "--base-url", url)
+        path = config / "prompts" / f"{GREEN.name}.yaml"
+        good = path.read_text("utf-8")
+        again = invoke("prompts", "fetch", GREEN.name, "--base-url", url)
+        assert len(asked) == 1
+        path.write_text(good.replace("compare", "contrast"), "utf-8")
+        mended = invoke("prompts", "fetch", GREEN.name, "--base-url", url)
+    assert (first.exit_code, again.exit_code, mended.exit_code) == (0, 0, 0)
+    assert "here already" in again.stdout
+    assert "was changed" in mended.stderr
+    assert path.read_text("utf-8") == good
+
+
+@pytest.mark.usefixtures("stand_ins")
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [("compare", "contrast"), ('"words": !!int "300"', '"words": !!int "200"'), ("green", "chat")],
+)
+def test_a_changed_official_prompt_is_refused(
+    invoke: Invoke, config: Path, old: str, new: str
+) -> None:
+    (config / "copy.py").parent.mkdir(parents=True)
+    (config / "copy.py").write_text(GREEN_SOURCE, "utf-8")
+    assert invoke("prompts", "fetch", GREEN.name, "--from", config / "copy.py").exit_code == 0
+    path = config / "prompts" / f"{GREEN.name}.yaml"
+    text = path.read_text("utf-8")
+    changed = text.replace('"layout": "green"', '"layout": "chat"') if new == "chat" else None
+    changed = changed or text.replace(old, new)
+    assert changed != text
+    path.write_text(changed, "utf-8")
+    with pytest.raises(JudgeError, match="not the prompt"):
+        official.load(GREEN.name, os.environ)
+    assert "not usable" in invoke("prompts", "list").stdout
+
+
+def test_a_prompt_that_is_not_here_says_how_to_get_it(invoke: Invoke) -> None:
+    with pytest.raises(JudgeError, match="judge prompts fetch green-official") as caught:
+        official.load("green-official", os.environ)
+    assert "--prompt green" in str(caught.value)
+    listed = invoke("prompts", "list").stdout
+    assert "not here yet: judge prompts fetch fineradscore-official" in listed
+    assert "built in" in listed
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_a_local_copy_of_another_commit_will_do(
+    invoke: Invoke, tmp_path: Path, config: Path
+) -> None:
+    copy = tmp_path / "their utils.py"
+    copy.write_text(f"# another file, the same text\n{GREEN_SOURCE}", "utf-8")
+    assert invoke("prompts", "fetch", GREEN.name, "--from", copy).exit_code == 0
+    folder = tmp_path / "clone" / "green_score"
+    folder.mkdir(parents=True)
+    (folder / "utils.py").write_text(GREEN_SOURCE, "utf-8")
+    assert invoke("prompts", "fetch", GREEN.name, "--from", tmp_path / "clone").exit_code == 0
+    for name, text in SOURCES[FINERADSCORE.name].items():
+        (tmp_path / name).write_text(text, "utf-8")
+    assert invoke("prompts", "fetch", FINERADSCORE.name, "--from", tmp_path).exit_code == 0
+    assert len(kept(config)) == 2
+
+
+@pytest.mark.usefixtures("stand_ins")
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        (GREEN_SOURCE.replace("compare", "contrast"), "another prompt"),
+        ("def other(): pass", "no functions make_prompt"),
+        (GREEN_SOURCE + GREEN_SOURCE, "2 functions make_prompt"),
+        ("def make_prompt(text1, text2): return text1", "no templates"),
+        ("def make_prompt(a, text2): return f'{a} {text2}'", "unexpected value"),
+        ("def make_prompt(text1, text2): return f'{text1!r} {text2}'", "unexpected value"),
+        ("def make_prompt(text1, text2): return f'{text1:>9} {text2}'", "unexpected value"),
+        ("def make_prompt(text1, text2): return f'{text1()} {text2}'", "unexpected value"),
+        ("not python at all", "no Python"),
+        (b"\xff\xfe\x00", "UTF-8"),
+        (None, "cannot read"),
+    ],
+)
+def test_a_wrong_file_is_one_message(
+    invoke: Invoke, tmp_path: Path, content: str | bytes | None, says: str, config: Path
+) -> None:
+    path = tmp_path / "utils.py"
+    if content is not None:
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    done = invoke("prompts", "fetch", GREEN.name, "--from", path)
+    assert (done.exit_code, kept(config)) == (2, [])
+    assert says in done.stderr
+    assert "Traceback" not in done.output
+
+
+@pytest.mark.usefixtures("stand_ins")
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("messages=[\n            {", "messages=list_of(\n            {", "no Python"),
+        ("messages=[", "turns=[", "no single list"),
+        ('"role": "assistant"', '"role": "user"', "alternate"),
+        ("json.dumps(answer1)", "json.dumps(answer1, indent=1)", "unexpected form"),
+        ("json.dumps(answer1)", "json.dumps(unknown)", "unexpected form"),
+        ('"content": INSTRUCTION}', '"content": OTHER}', "unexpected form"),
+        ("{pred_target}", "{pred_target.strip()}", "unexpected value"),
+        ("generate_gpt4_response(", "generate(", "no functions"),
+    ],
+)
+def test_a_call_of_another_form_is_one_message(
+    invoke: Invoke, tmp_path: Path, old: str, new: str, says: str, config: Path
+) -> None:
+    (tmp_path / fineradscore.TEXTS).write_text(TEXTS_SOURCE, "utf-8")
+    assert old in CALL_SOURCE
+    (tmp_path / fineradscore.CALL).write_text(CALL_SOURCE.replace(old, new), "utf-8")
+    done = invoke("prompts", "fetch", FINERADSCORE.name, "--from", tmp_path)
+    assert (done.exit_code, kept(config)) == (2, [])
+    assert says in done.stderr
+
+
+def test_a_prompt_of_two_files_wants_their_folder(invoke: Invoke, tmp_path: Path) -> None:
+    path = tmp_path / "few_shot_prompt.py"
+    path.write_text(TEXTS_SOURCE, "utf-8")
+    done = invoke("prompts", "fetch", FINERADSCORE.name, "--from", path)
+    assert done.exit_code == 2
+    assert "name the folder" in done.stderr
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_a_folder_that_cannot_be_written_to_is_one_message(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("", "utf-8")
+    (tmp_path / "utils.py").write_text(GREEN_SOURCE, "utf-8")
+    monkeypatch.setenv("JUDGE_CONFIG", str(tmp_path / "file"))
+    done = invoke("prompts", "fetch", GREEN.name, "--from", tmp_path / "utils.py")
+    assert done.exit_code == 2
+    assert "set JUDGE_CONFIG" in done.stderr
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_what_is_there_stays_whole_when_writing_fails(
+    invoke: Invoke, tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "utils.py").write_text(GREEN_SOURCE, "utf-8")
+    assert invoke("prompts", "fetch", GREEN.name, "--from", tmp_path / "utils.py").exit_code == 0
+    before = (config / "prompts" / f"{GREEN.name}.yaml").read_bytes()
+
+    def full(_handle: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    done = invoke("prompts", "fetch", GREEN.name, "--from", tmp_path / "utils.py")
+    assert done.exit_code == 2
+    assert "No space left" in done.stderr
+    assert kept(config) == [f"{GREEN.name}.yaml"]
+    assert (config / "prompts" / f"{GREEN.name}.yaml").read_bytes() == before
+
+
+def test_an_unknown_name_lists_the_known(invoke: Invoke) -> None:
+    done = invoke("prompts", "fetch", "green")
+    assert done.exit_code == 2
+    assert "green-official, fineradscore-official" in done.stderr
+
+
+@pytest.mark.usefixtures("stand_ins")
+def test_the_installed_package_is_read_and_not_imported(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "site" / "radeval" / "metrics" / "green_score"
+    folder.mkdir(parents=True)
+    for inside in (folder, folder.parent, folder.parent.parent):
+        (inside / "__init__.py").write_text("raise SystemExit('imported')", "utf-8")
+    (folder / "utils.py").write_text(GREEN_SOURCE, "utf-8")
+    monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    done = invoke("prompts", "fetch", GREEN.name, "--from", "radeval")
+    assert done.exit_code == 0, done.output
+    assert "radeval" not in sys.modules
+
+
+def test_a_package_that_is_not_installed_says_so(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetching.importlib.util, "find_spec", lambda _name: None)
+    done = invoke("prompts", "fetch", GREEN.name, "--from", "radeval")
+    assert done.exit_code == 2
+    assert "pip install radeval" in done.stderr
+
+
+def test_no_package_has_fineradscores_text(invoke: Invoke) -> None:
+    done = invoke("prompts", "fetch", FINERADSCORE.name, "--from", "radeval")
+    assert done.exit_code == 2
+    assert "no package" in done.stderr
+
+
+def test_the_text_that_radeval_ships_is_the_official_one(invoke: Invoke) -> None:
+    try:
+        fetching.read_installed(KNOWN["green-official"])
+    except JudgeError as error:
+        pytest.skip(str(error))
+    done = invoke("prompts", "fetch", "green-official", "--from", "radeval")
+    assert done.exit_code == 0, done.output
+    prompt = official.load("green-official", os.environ)
+    assert (len(green.text(prompt)), prompt.words, prompt.layout) == (1858, 300, "green")
+    (turn,) = prompt.messages("THE REFERENCE", "THE CANDIDATE")
+    assert turn.content.index("THE REFERENCE") < turn.content.index("THE CANDIDATE")
+
+
+@given(st.text(alphabet="{}$\\\"'#:-|>\n\t ab é\u2028\x85\ufeff\x07\U0001fac1"))
+def test_every_character_of_a_template_is_kept(tmp_path_factory, text: str) -> None:
+    template = f"{text}{{text1}}{text}{{text2}}{text}"
+    prompt = green.build(template)
+    assert green.text(prompt) == template
+    path = tmp_path_factory.mktemp("kept") / "prompt.yaml"
+    fetching._replace(path, fetching._yaml(prompt, GREEN))
+    assert official.load(str(path), {}) == prompt
+    (turn,) = prompt.messages("R {text2} ${candidate}", "C")
+    assert turn.content == template.replace("{text1}", "\0").replace("{text2}", "C").replace(
+        "\0", "R {text2} ${candidate}"
+    )
+
+
+def test_the_template_is_what_the_function_would_have_returned() -> None:
+    space: dict[str, object] = {}
+    exec(GREEN_SOURCE.split("\n\n", 2)[2], space)  # the function alone, without what stops it
+    made = space["make_prompt"]("a b", "c")  # type: ignore[operator]
+    (turn,) = GREEN.build(TEMPLATE).messages("a b", "c")
+    assert turn.content == made
+
+
+def test_fineradscores_turns_are_those_of_the_call() -> None:
+    prompt = FINERADSCORE.build(FINERADSCORE.read(SOURCES[FINERADSCORE.name]))
+    turns = prompt.messages("The truth. All of it.", "Heart normal. Lungs clear.")
+    assert [turn.role for turn in turns] == ["system", *["user", "assistant"] * 2, "user"]
+    assert turns[0].content == "Correct the report.\n\tName éach line.\n"
+    assert turns[1].content.startswith("Text: [0] One. [1] Two. \n \n\n  ")
+    assert turns[2].content == '{"0": {"corrections": "[delete]", "error category": ["a"]}}'
+    assert turns[4].content == "{}"
+    assert turns[5].content == (
+        "Text: [0] Heart normal. [1] Lungs clear. \n \n Truth: The truth. All of it."
+    )

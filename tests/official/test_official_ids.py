@@ -1,0 +1,98 @@
+"""The ids of a GREEN prompt are those that transformers 4.40.0 makes (see make_ids.py)."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from judge.backends.local import encode, files
+from judge.backends.local.encode import Encoder
+from judge.official import green
+from judge.prompts import Prompt
+from judge.types import JudgeError
+
+pytest.importorskip("tokenizers", reason="token ids need tokenizers")
+
+HERE = Path(__file__).parent
+MADE = json.loads((HERE / "ids.json").read_text("utf-8"))
+PROMPT = green.build(MADE["template"])
+
+
+def encoder(folder: Path, prompt: Prompt = PROMPT) -> Encoder:
+    return encode.load(files.find(str(folder), {}), prompt)
+
+
+def folder_of(tmp_path: Path, kind: str) -> Path:
+    """A copy of a tokenizer with the configuration that every model has."""
+    folder = tmp_path / kind
+    shutil.copytree(HERE / "trained" / kind, folder)
+    if not (folder / "config.json").exists():
+        (folder / "config.json").write_text('{"model_type": "llama"}', "utf-8")
+    return folder
+
+
+@pytest.mark.parametrize("kind", sorted(MADE["ids"]))
+@pytest.mark.parametrize("case", sorted(MADE["cases"]))
+def test_ids_are_those_of_the_official_pipeline(tmp_path: Path, kind: str, case: str) -> None:
+    if kind == "sentencepiece":
+        pytest.importorskip("sentencepiece", reason="the tokenizer is a sentencepiece model")
+    reports = MADE["cases"][case]
+    messages = PROMPT.messages(reports["reference"], reports["candidate"])
+    encoded = encoder(folder_of(tmp_path, kind)).encode(messages)
+    assert list(encoded.ids) == MADE["ids"][kind][case]
+    assert (encoded.cut > 0) == ("2048" in case or "frame" in case)
+
+
+def test_what_the_fixtures_hold_can_tell_one_way_from_another() -> None:
+    # The frame, both cuts and the cut inside the frame are all in them.
+    llama = MADE["ids"]["llama"]
+    assert all(ids[0] == 1 and ids[-1] == 2 for ids in llama.values())
+    assert MADE["ids"]["phi"]["ordinary"][0] != 0
+    assert len(llama["more than 2048 tokens"]) == 2048
+    assert MADE["made with"]["transformers"] == "4.40.0"
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "cut"),
+    [("a " * 300, "b", False), ("a " * 301, "b", True), ("a", "b " * 301, True), ("", "", False)],
+)
+def test_a_report_of_more_than_300_words_is_known_to_be_cut(
+    reference: str, candidate: str, cut: bool
+) -> None:
+    assert PROMPT.cuts(reference, candidate) is cut
+
+
+def test_a_tokenizer_class_that_is_not_named_follows_the_model(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path, "llama")
+    config = json.loads((folder / "tokenizer_config.json").read_text("utf-8"))
+    del config["tokenizer_class"]
+    (folder / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
+    reports = MADE["cases"]["ordinary"]
+    messages = PROMPT.messages(reports["reference"], reports["candidate"])
+    assert list(encoder(folder).encode(messages).ids) == MADE["ids"]["llama"]["ordinary"]
+    (folder / "config.json").write_text('{"model_type": "qwen2"}', "utf-8")
+    assert encoder(folder).encode(messages).ids[-1] != 2
+
+
+def test_an_answer_is_decoded_without_special_tokens(tmp_path: Path) -> None:
+    made = encoder(folder_of(tmp_path, "llama"))
+    text = "[Explanation]:\nNo pneumothorax.\n\n[Matched Findings]:\n1. clear lungs"
+    ids = [*made._tokenizer.encode(text, add_special_tokens=False).ids, made.eos_id]
+    assert made.decode(ids) == text
+
+
+def test_a_model_without_a_tokenizer_says_so(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text("{}", "utf-8")
+    with pytest.raises(JudgeError, match=r"no tokenizer\.json"):
+        encoder(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
+def test_a_damaged_tokenizer_says_so(tmp_path: Path, name: str) -> None:
+    folder = folder_of(tmp_path, "llama")
+    (folder / name).write_text("{", "utf-8")
+    with pytest.raises(JudgeError, match="cannot read"):
+        encoder(folder)

@@ -1,0 +1,78 @@
+"""The keys of a prompt file that models with one exact wording need."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from judge import prompts
+from judge.types import JudgeError, Message
+
+PLAIN = {"name": "mine", "version": 1, "rubric": "green", "user": "R $reference C $candidate"}
+
+
+def load(tmp_path: Path, **keys: object) -> prompts.Prompt:
+    path = tmp_path / "mine.yaml"
+    path.write_text(yaml.safe_dump({**PLAIN, **keys}), "utf-8")
+    return prompts.load(str(path))
+
+
+def test_words_cut_each_report_and_make_its_spaces_single(tmp_path: Path) -> None:
+    prompt = load(tmp_path, words=3)
+    (turn,) = prompt.messages(" a  b\n c d ", "e")
+    assert turn.content == "R a b c C e"
+    assert prompt.cuts("a b c d", "e")
+    assert not prompt.cuts("a b c", "e f g")
+
+
+def test_without_words_a_report_stays_as_it_is(tmp_path: Path) -> None:
+    prompt = load(tmp_path)
+    (turn,) = prompt.messages(" a  b\n", "word " * 999)
+    assert turn.content == f"R  a  b\n C {'word ' * 999}"
+    assert not prompt.cuts("word " * 999, "")
+
+
+def test_turns_stand_before_the_question_as_they_are(tmp_path: Path) -> None:
+    turns = [{"role": "user", "content": "$x {y}"}, {"role": "assistant", "content": "z"}]
+    prompt = load(tmp_path, system="S", turns=turns)
+    assert prompt.messages("a", "b") == (
+        Message("system", "S"),
+        Message("user", "$x {y}"),
+        Message("assistant", "z"),
+        Message("user", "R a C b"),
+    )
+
+
+def test_the_candidates_lines_in_one_row(tmp_path: Path) -> None:
+    prompt = load(tmp_path, user="$row | $reference")
+    (turn,) = prompt.messages("r", "Heart normal.  Lungs\nclear. No effusion.")
+    assert turn.content == "[0] Heart normal. [1] Lungs clear. [2] No effusion. | r"
+
+
+def test_each_key_changes_the_digest(tmp_path: Path) -> None:
+    turn = {"role": "user", "content": "x"}
+    made = [
+        load(tmp_path, **keys).digest
+        for keys in ({}, {"words": 300}, {"words": 3}, {"layout": "green"}, {"turns": [turn]})
+    ]
+    assert len(set(made)) == len(made)
+    assert load(tmp_path, layout="chat").digest == made[0]
+
+
+@pytest.mark.parametrize(
+    ("keys", "says"),
+    [
+        ({"words": 0}, "words is a whole number"),
+        ({"words": True}, "words is a whole number"),
+        ({"words": "300"}, "words is a whole number"),
+        ({"layout": "llama"}, "layout is chat or green"),
+        ({"turns": "x"}, "turns is a list"),
+        ({"turns": [{"role": "user"}]}, "turn 1"),
+        ({"turns": [{"role": "user", "content": 1}]}, "content is text"),
+    ],
+)
+def test_a_bad_key_is_one_message(tmp_path: Path, keys: dict[str, object], says: str) -> None:
+    with pytest.raises(JudgeError, match=says):
+        load(tmp_path, **keys)

@@ -1,0 +1,72 @@
+"""Processes, as the system lists them."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def sessions() -> dict[int, tuple[int, int, str]]:
+    """Every living process: its parent, its session and its command line."""
+    found = {}
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            after = (entry / "stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+            line = (entry / "cmdline").read_bytes().replace(b"\0", b" ").decode("utf-8", "replace")
+        except OSError:
+            continue
+        if after[0] != "Z":
+            found[int(entry.name)] = int(after[1]), int(after[3]), line
+    return found
+
+
+def guard_of(owner: int, word: str = "") -> int:
+    """The guard that the process `owner` has started; its number is also its session's.
+
+    `word` is on the command line of the one that is meant.
+    """
+    return wait_for(
+        lambda: next(
+            (
+                pid
+                for pid, (parent, _, line) in sessions().items()
+                if parent == owner and "guard.py" in line and word in line
+            ),
+            0,
+        ),
+        60,
+    )
+
+
+def below(pid: int) -> set[int]:
+    """The living processes that come from `pid`."""
+    known = sessions()
+    found: set[int] = set()
+    grown = True
+    while grown:
+        more = {p for p, (parent, _, _) in known.items() if parent in found | {pid}} - found
+        grown = bool(more)
+        found |= more
+    return found
+
+
+def wait_for(reached: Callable[[], T], seconds: float) -> T:
+    """Return the first true value of `reached`; raises `TimeoutError`."""
+    until = time.monotonic() + seconds
+    while not (value := reached()):
+        if time.monotonic() > until:
+            raise TimeoutError(f"not reached in {seconds:g} s")
+        time.sleep(0.1)
+    return value
+
+
+def gone(pids: set[int], seconds: float = 20.0) -> bool:
+    """Whether all of `pids` have ended within so many seconds."""
+    try:
+        return wait_for(lambda: not pids & set(sessions()), seconds)
+    except TimeoutError:
+        return False

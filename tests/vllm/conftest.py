@@ -1,0 +1,47 @@
+"""The stand-in for `vllm`, and the real one with a model that was taught."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from pathlib import Path
+
+import pytest
+from serving import Taught, taught, why_not
+
+
+@pytest.fixture
+def standin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An executable that stands in for `vllm`, where the program looks for it."""
+    script = tmp_path / "vllm"
+    code = Path(__file__).with_name("standin.py")
+    script.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} {code} "$@"\n', "utf-8")
+    script.chmod(0o700)
+    monkeypatch.setenv("JUDGE_VLLM", str(script))
+    return script
+
+
+@pytest.fixture(scope="session")
+def model(tmp_path_factory: pytest.TempPathFactory) -> Taught:
+    """The model that knows eight studies; needs a real vLLM to be of use."""
+    unmet = why_not()
+    if unmet and os.environ.get("JUDGE_NEEDS_VLLM"):
+        pytest.fail(unmet)
+    if unmet:
+        pytest.skip(unmet)
+    return taught(tmp_path_factory.mktemp("taught"))
+
+
+@pytest.fixture
+def folder(model: Taught, tmp_path: Path) -> Path:
+    """A folder with the eight studies."""
+    model.write(tmp_path)
+    return tmp_path
+
+
+@pytest.fixture
+def longer(model: Taught, tmp_path: Path) -> Path:
+    """A folder with the eight studies and forty more."""
+    model.write_longer(tmp_path)
+    return tmp_path

@@ -1,0 +1,140 @@
+"""A tiny model that knows eight studies by heart, and the command line that asks it."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import tinymodel
+from faultserver import annotation_for
+from support import write_json
+
+from judge.backends.local import encode, files
+from judge.prompts import load as load_prompt
+from judge.rubrics.green import RUBRIC
+from judge.run.record import outcome_of
+from judge.types import Annotated, Annotation, Study
+
+PROMPT = """\
+name: tiny
+version: 1
+rubric: green
+layout: green
+words: 300
+user: |
+  Compare the candidate report with the reference report and write down its errors.
+  Reference: $reference
+  Candidate: $candidate
+"""
+# float32: the same tokens whoever computes; eager: no minutes of compiling.
+FLAGS = ("--dtype=float32", "--enforce-eager", "--max-num-seqs=16")
+MORE = 40
+ENVIRON = {"VLLM_CPU_KVCACHE_SPACE": "1"}
+
+
+def why_not() -> str | None:
+    """Why a real server cannot be started here."""
+    for name in ("vllm", "torch", "transformers"):
+        if importlib.util.find_spec(name) is None:
+            return f"{name} is not installed; .ci/vllm installs what this test needs"
+    return None
+
+
+@dataclass(frozen=True)
+class Taught:
+    """A model, the prompt it was taught with, the studies and what it says of each."""
+
+    folder: Path
+    prompt: Path
+    studies: tuple[Study, ...]
+    annotations: tuple[Annotation, ...]
+
+    def check(self, run_folder: Path) -> None:
+        """Raise where a study did not come out as it was taught."""
+        found = {record["study_id"]: record for record in records(run_folder)}
+        for study, annotation in zip(self.studies, self.annotations, strict=True):
+            assert outcome_of(found[study.study_id]) == Annotated(annotation)
+
+    def write_longer(self, folder: Path) -> None:
+        """Write the studies and some that the model has never seen: a run that takes its time."""
+        new = [
+            Study(f"new-{at}", *pair) for at, pair in enumerate(tinymodel.reports(MORE, seed=99))
+        ]
+        Taught(self.folder, self.prompt, (*self.studies, *new), ()).write(folder)
+
+    def write(self, folder: Path) -> None:
+        """Write the studies as the command line reads them."""
+        refs = {study.study_id: study.reference for study in self.studies}
+        preds = {study.study_id: study.candidate for study in self.studies}
+        write_json(folder / "refs.json", refs)
+        write_json(folder / "preds.json", preds)
+
+
+def taught(folder: Path, count: int = 8) -> Taught:
+    """Make a model that has learnt the rendered annotations of `count` studies."""
+    model, prompt_file = folder / "model", folder / "tiny.yaml"
+    prompt_file.write_text(PROMPT, "utf-8")
+    # Its own template is for the tests that chat; the prompt asks for GREEN's layout.
+    tinymodel.make_model(model, chat_template=tinymodel.CHAT)
+    studies = tuple(
+        Study(f"study-{at}", reference, candidate)
+        for at, (reference, candidate) in enumerate(tinymodel.reports(count, seed=3))
+    )
+    annotations = tuple(annotation_for(study.study_id, 0) for study in studies)
+    prompt = load_prompt(str(prompt_file))
+    encoder = encode.load(files.find(str(model), {}), prompt)
+    asked = [encoder.encode(prompt.messages(s.reference, s.candidate)).ids for s in studies]
+    tinymodel.teach(model, list(zip(asked, map(RUBRIC.render, annotations), strict=True)))
+    return Taught(model, prompt_file, studies, annotations)
+
+
+def command(model: Path | str, *options: str) -> list[str]:
+    """The command line that judges refs.json and preds.json with the model."""
+    line = [sys.executable, "-m", "judge", "green", "preds.json", "refs.json"]
+    return [*line, "--judge", f"vllm:{model}", "--cache", "cache", "--out", "run", *options]
+
+
+def flags() -> list[str]:
+    return [f"--vllm-arg={flag}" for flag in FLAGS]
+
+
+def environ(folder: Path) -> dict[str, str]:
+    """An environment with a home of its own, so that logs are easily found."""
+    kept = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "JUDGE"))}
+    return {**kept, **ENVIRON, "XDG_STATE_HOME": str(folder / "state")}
+
+
+def records(run: Path) -> Iterator[dict]:
+    for line in (run / "annotations.jsonl").read_text("utf-8").splitlines():
+        yield json.loads(line)
+
+
+def processes(word: str) -> list[int]:
+    """The running processes whose command line or environment holds `word`."""
+    found = []
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            text = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
+            alive = (entry / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
+        except OSError:
+            continue
+        if alive and word.encode() in text and entry.name != str(os.getpid()):
+            found.append(int(entry.name))
+    return found
+
+
+def run(folder: Path, line: list[str], **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        line,
+        cwd=folder,
+        env={**environ(folder), **more},
+        capture_output=True,
+        text=True,
+        check=False,
+    )

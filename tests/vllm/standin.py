@@ -1,0 +1,95 @@
+#!/usr/bin/env python3
+"""Stands in for `vllm`: the same command line and address, no model, and trouble on demand.
+
+Tests put a script that runs this file where the program looks for `vllm`. What it does is
+told by the environment: STANDIN_LOG is a file whose text it writes and then ends with
+status 1, STANDIN_HANGS makes it never ready, STANDIN_CRASHES ends it after so many answers,
+STANDIN_DEAF makes it answer with errors from then on instead, STANDIN_TAKEN fails for want
+of the port so many times (counted in the file of that name).
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(prog="vllm")
+    parser.add_argument("command", choices=["serve"])
+    parser.add_argument("model")
+    parser.add_argument("--host", required=True)
+    parser.add_argument("--port", type=int, required=True)
+    parser.add_argument("--dtype", default="auto")
+    options = parser.parse_args()
+    environ = os.environ
+    print(f"started with {sys.argv[1:]}", flush=True)
+    if taken := environ.get("STANDIN_TAKEN"):
+        left = int(Path(taken).read_text("utf-8"))
+        Path(taken).write_text(str(left - 1), "utf-8")
+        if left > 0:
+            sys.exit("OSError: [Errno 98] Address already in use")
+    if log := environ.get("STANDIN_LOG"):
+        print(Path(log).read_text("utf-8"), flush=True)
+        sys.exit(1)
+    # A child of its own in another session, as a model server may have.
+    subprocess.Popen(["sleep", "600"], start_new_session=True)
+    while "STANDIN_HANGS" in environ:
+        time.sleep(0.1)
+    Handler.model = options.model
+    Handler.crashes = int(environ.get("STANDIN_CRASHES", "-1"))
+    Handler.deaf = "STANDIN_DEAF" in environ
+    ThreadingHTTPServer((options.host, options.port), Handler).serve_forever()
+
+
+class Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    model = ""
+    crashes = -1
+    deaf = False
+    answers = 0
+
+    def do_GET(self) -> None:
+        lost = self.deaf and Handler.answers >= self.crashes >= 0
+        self.send(503 if lost else 200, {})
+
+    def do_POST(self) -> None:
+        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        if self.headers["Authorization"] != f"Bearer {os.environ['VLLM_API_KEY']}":
+            self.send(401, {"error": "Unauthorized"})
+            return
+        if Handler.answers >= self.crashes >= 0:
+            if not self.deaf:
+                print("RuntimeError: the stand-in fell over", flush=True)
+                os._exit(1)
+            self.send(500, {"error": {"message": "EngineCore encountered an issue."}})
+            return
+        Handler.answers += 1
+        asked = body.get("prompt") or body["messages"][-1]["content"]
+        said = f"answer to {asked}"
+        chat = {"message": {"role": "assistant", "content": said}}
+        choice = {"text": said} if "prompt" in body else chat
+        usage = {"prompt_tokens": 3, "completion_tokens": 2}
+        choices = [{"index": 0, "finish_reason": "stop", **choice}]
+        self.send(200, {"model": self.model, "choices": choices, "usage": usage})
+
+    def send(self, status: int, body: object) -> None:
+        data = json.dumps(body).encode()
+        self.send_response(status)
+        self.send_header("Content-Type", "application/json")
+        self.send_header("Content-Length", str(len(data)))
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *_args: object) -> None:
+        return
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,165 @@
+"""A vLLM server that runs already: the same tokens as transformers, JSON to a schema, sharing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal
+
+import pytest
+from children import below, guard_of, wait_for
+from pydantic import BaseModel, ConfigDict, Field
+from serving import ENVIRON, FLAGS, Taught, command, environ, records
+
+from judge import backends, rubrics
+from judge.backends.openai import Connection
+from judge.backends.pool import Pool
+from judge.backends.vllm.process import Process
+from judge.backends.vllm.server import executable
+from judge.types import Completion, Study
+
+pytestmark = pytest.mark.vllm
+
+KEY = "shared"
+GREEN = rubrics.load("green")
+# Words of bounded length. Not `max_length`: with it the grammar lets raw line ends into
+# strings (xgrammar 0.2.8), which are no JSON.
+WORDS = Field(pattern="^[A-Za-z ]{0,12}$")
+# A model that knows nothing would go on writing blanks where the grammar lets it.
+JSON_FLAG = '--structured-outputs-config={"backend": "xgrammar", "disable_any_whitespace": true}'
+
+
+class Correction(BaseModel):
+    """As FineRadScore's, with bounds, so that a model that knows nothing comes to an end."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    line: int | None = Field(ge=0, le=20)
+    edit: Literal["change", "delete", "insert"]
+    corrected: str = WORDS
+    severity: Literal[1, 2, 3, 4]
+    categories: list[Literal["a", "b", "c", "d", "e", "f"]] = Field(min_length=1, max_length=2)
+    comment: str = WORDS
+
+
+class Reply(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    corrections: list[Correction] = Field(min_length=1, max_length=2)
+
+
+class Served:
+    """A running server, as a user would have started it."""
+
+    def __init__(self, model: Taught, folder: Path) -> None:
+        with socket.create_server(("127.0.0.1", 0)) as taken:
+            port = taken.getsockname()[1]
+        self.url = f"http://127.0.0.1:{port}/v1"
+        self.log = folder / "server.log"
+        environ = {**os.environ, **ENVIRON, "VLLM_API_KEY": KEY}
+        line = [executable(os.environ), "serve", str(model.folder.resolve()), "--port", str(port)]
+        line += ["--host", "127.0.0.1", "--max-model-len=2048", *FLAGS, JSON_FLAG]
+        self.process = Process(line, environ, self.log)
+        wait_for(lambda: "startup complete" in self.log.read_text("utf-8"), 240)
+
+    def answers(self) -> int:
+        return self.log.read_text("utf-8").count('"POST /v1/completions HTTP/1.1" 200')
+
+
+@pytest.fixture(scope="module")
+def served(model: Taught, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    running = Served(model, tmp_path_factory.mktemp("served"))
+    yield running
+    running.process.stop()
+
+
+def answers(judge: backends.Judge, studies: list[Study]) -> list[Completion]:
+    async def ask() -> list[Completion]:
+        try:
+            await judge.ready()
+            return await asyncio.gather(*(judge.complete(judge.request(s)) for s in studies))
+        finally:
+            await judge.aclose()
+
+    return asyncio.run(ask())
+
+
+def test_the_same_tokens_as_transformers(model: Taught, served: Served) -> None:
+    import tinymodel
+
+    studies = list(model.studies)
+    studies += [Study(f"n{at}", *pair) for at, pair in enumerate(tinymodel.reports(8, seed=5))]
+    settings = {"prompt": str(model.prompt), "max_tokens": 96}
+    theirs = backends.load(f"hf:{model.folder}", GREEN, backends.Settings(**settings))
+    ours = backends.load(
+        f"vllm:{model.folder}",
+        GREEN,
+        backends.Settings(base_url=served.url, environ={"VLLM_API_KEY": KEY}, **settings),
+    )
+    for one, other in zip(answers(theirs, studies), answers(ours, studies), strict=True):
+        assert one.text == other.text
+        assert one.finish_reason == other.finish_reason
+        assert one.usage == other.usage
+
+
+def test_a_reply_held_to_a_schema_is_valid(model: Taught, served: Served) -> None:
+    pool = Pool([(Connection(served.url, 120.0), KEY)], "tiny", print)
+    schema = {"name": "reply", "schema": Reply.model_json_schema(), "strict": True}
+
+    async def ask() -> list[Completion]:
+        try:
+            return await asyncio.gather(
+                *(
+                    pool.ask(
+                        {
+                            "model": str(model.folder.resolve()),
+                            "messages": [{"role": "user", "content": f"Correct report {at}."}],
+                            "temperature": 1.0,
+                            "seed": at,
+                            "max_tokens": 800,
+                            "response_format": {"type": "json_schema", "json_schema": schema},
+                        }
+                    )
+                    for at in range(12)
+                )
+            )
+        finally:
+            await pool.aclose()
+
+    replies = asyncio.run(ask())
+    assert {reply.finish_reason for reply in replies} == {"stop"}
+    read = [Reply.model_validate_json(reply.text) for reply in replies]
+    assert len({reply.text for reply in replies}) > 1, "it is the grammar, not one answer"
+    assert all(1 <= len(reply.corrections) <= 2 for reply in read)
+
+
+def test_two_servers_share_and_one_is_killed_in_mid_run(
+    model: Taught, served: Served, longer: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    other = Served(model, tmp_path_factory.mktemp("other"))
+    before = served.answers()
+    line = command(model.folder.resolve(), "--prompt", str(model.prompt), "--reask", "0")
+    line += ["--base-url", served.url, "--base-url", other.url, "--min-coverage", "0"]
+    with subprocess.Popen(
+        [*line, "--concurrency", "4"],
+        cwd=longer,
+        env={**environ(longer), "VLLM_API_KEY": KEY},
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as running:
+        wait_for(lambda: other.answers() >= 3 and served.answers() >= before + 3, 120)
+        guard = guard_of(os.getpid(), str(other.url.split(":")[2].removesuffix("/v1")))
+        for pid in below(guard):
+            os.kill(pid, signal.SIGKILL)
+        _, err = running.communicate(timeout=300)
+    other.process.stop()
+    assert running.returncode == 0, err
+    assert f"{other.url} does not answer" in err
+    assert f"{served.url} does not answer" not in err
+    model.check(longer / "run")
+    assert all(record["outcome"] != "failed" for record in records(longer / "run"))
