@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.output import print_lines, print_tables
+from judge.cli.output import note, print_lines, print_tables
+
+if TYPE_CHECKING:
+    from judge.rubrics import Rubric
+    from judge.run.folder import Run
 
 
 @click.command("audit")
@@ -16,12 +22,33 @@ from judge.cli.output import print_lines, print_tables
 @click.option(
     "--worst", type=click.IntRange(min=1), metavar="N", help="List the N studies to look at first."
 )
-def command(run: Path, study_id: str | None, raw: bool, worst: int | None) -> None:  # noqa: FBT001
-    """Show one study of RUN, or list the worst.
+@click.option(
+    "--next",
+    "walk",
+    is_flag=True,
+    help="Walk through the studies, worst first or from STUDY_ID on. Needs a terminal.",
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write the whole run as one page that opens without a network. Such a page that is "
+    "there already is replaced; any other file is left alone.",
+)
+def command(
+    run: Path,
+    study_id: str | None,
+    raw: bool,  # noqa: FBT001
+    worst: int | None,
+    walk: bool,  # noqa: FBT001
+    html: Path | None,
+) -> None:
+    """Show one study of RUN, list the worst, walk through them, or write a page of all.
 
-    Shows the reference, the candidate, each error with its category and significance - as
-    an edit of the candidate where the rubric corrects lines: taken out (-), put in (+) -,
-    the matched findings and the judge's explanation.
+    Shows the reference and the candidate, with the words marked that each error speaks of,
+    each error with its category and significance - as an edit of the candidate where the
+    rubric corrects lines: taken out (-), put in (+) -, the matched findings and the judge's
+    explanation.
     """
     from judge import rubrics
     from judge.report.study import audit
@@ -29,11 +56,73 @@ def command(run: Path, study_id: str | None, raw: bool, worst: int | None) -> No
     from judge.run.folder import Run
     from judge.stats.worst import worst_rows
 
-    if (study_id is None) == (worst is None):
-        raise click.UsageError("name one STUDY_ID, or list the worst with --worst N")
+    shows_study = study_id is not None or walk
+    if [shows_study, worst is not None, html is not None].count(True) != 1:
+        raise click.UsageError(
+            "name one STUDY_ID, list the worst with --worst N, walk through them with --next, "
+            "or write a page with --html FILE"
+        )
     opened = Run(run)
     rubric = rubrics.load(opened.manifest["rubric"])
-    if study_id is not None:
+    if html is not None:
+        from judge.cli.page import write_page
+
+        write_page(opened, rubric, html)
+        note(f"page  {html}")
+    elif walk:
+        _walk(opened, rubric, study_id, raw=raw)
+    elif study_id is not None:
         print_lines(audit(opened.record(study_id), rubric, raw=raw))
     elif worst is not None:
         print_tables([worst_table(worst_rows(opened.table(), rubric, worst), rubric)])
+
+
+def _walk(run: Run, rubric: Rubric, first: str | None, *, raw: bool) -> None:
+    """Show one study after the other, as the keys ask for."""
+    from judge.report.line import Line
+    from judge.report.study import audit
+    from judge.stats.worst import worst_order
+    from judge.types import JudgeError
+
+    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+        raise click.UsageError(
+            "--next asks for keys and needs a terminal; use --worst N, then name a STUDY_ID"
+        )
+    table = run.table()
+    ids = [str(table["study_id"].iloc[place]) for place in worst_order(table, rubric)]
+    if first is not None and first not in ids:
+        raise JudgeError(f"no study {first!r} in {run.path}; list some with --worst N")
+    at = ids.index(first) if first is not None else 0
+    while ids:
+        click.clear()
+        print_lines(audit(run.record(ids[at]), rubric, raw=raw))
+        keys = "Enter or n: next, p: previous, r: raw answer, q: quit"
+        click.echo()
+        print_lines([Line(f"{at + 1} of {len(ids)}   {keys}", "quiet")])
+        key = _key()
+        if key == "q":
+            return
+        if key == "r":
+            raw = not raw
+        elif key == "p":
+            at = max(0, at - 1)
+        elif at + 1 == len(ids):
+            note("That was the last study.")
+            return
+        else:
+            at += 1
+
+
+def _key() -> str:
+    """Wait for a key that means something; the end of input means to leave."""
+    while True:
+        try:
+            key = click.getchar()
+        except (EOFError, KeyboardInterrupt):
+            return "q"
+        if key in ("\r", "\n", "n"):
+            return "n"
+        if key in ("p", "q", "r"):
+            return key
+        if key in ("\x03", "\x04", "\x1b"):
+            return "q"

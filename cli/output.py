@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Mapping
+from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,16 @@ from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
     from rich.console import Console
+    from rich.text import Text
 
-    from judge.report.line import Line
+    from judge.report.line import Beside, Line
     from judge.report.tables import Table
 
 # Text in a pipe is wrapped for whoever reads it; a line of a table is one line there.
 _PIPE_WIDTH, _PIPE_TABLE_WIDTH = 160, 2000
+_SIDE_BY_SIDE = 120
+"""Columns from which two reports stand side by side."""
+_GUTTER = "    "
 _STYLES = {
     "title": "bold",
     "heading": "bold cyan",
@@ -26,7 +31,8 @@ _STYLES = {
     "insignificant": "yellow",
     "removed": "red strike",
     "added": "green",
-    "plain": "",
+    "plain": "not strike",
+    "quiet": "dim",
 }
 
 format_option = click.option(
@@ -124,14 +130,73 @@ def print_tables(tables: Iterable[Table]) -> None:
         out.print(as_rich(table, out.width))
 
 
-def print_lines(lines: Iterable[Line]) -> None:
+def print_lines(lines: Iterable[Line | Beside]) -> None:
     """Print an audit's lines; reports are text from outside and never read as markup."""
+    from judge.report.line import Beside
+
+    out = console()
+    for line in lines:
+        if isinstance(line, Beside):
+            _print_beside(out, line)
+            continue
+        if line.style == "heading":
+            click.echo()
+        for each in _wrapped(out, line, out.width):
+            _put(out, each)
+
+
+def _print_beside(out: Console, pair: Beside) -> None:
+    from rich.text import Text
+
+    if out.width < _SIDE_BY_SIDE or not out.is_terminal:
+        for line in (*pair.left, *pair.right):
+            if line.style == "heading":
+                click.echo()
+            for each in _wrapped(out, line, out.width):
+                _put(out, each)
+        return
+    click.echo()
+    width = (out.width - len(_GUTTER)) // 2
+    sides = [
+        [each for line in side for each in _wrapped(out, line, width)]
+        for side in (pair.left, pair.right)
+    ]
+    for left, right in zip_longest(*sides, fillvalue=Text()):
+        row = left.copy()
+        row.pad_right(width - row.cell_len)
+        row.append(_GUTTER)
+        row.append_text(right)
+        row.rstrip()
+        _put(out, row)
+
+
+def _put(out: Console, text: Text) -> None:
+    out.print(text, no_wrap=True, overflow="ignore", crop=False)
+
+
+def _wrapped(out: Console, line: Line, width: int) -> list[Text]:
+    """Return `line` on as many lines as it needs, the further ones indented by its lead."""
+    from rich.cells import cell_len
     from rich.text import Text
 
     from judge.report.words import harmless
 
-    out = console()
-    for line in lines:
-        if line.style == "heading":
-            click.echo()
-        out.print(Text(harmless(line.text), style=_STYLES[line.style]))
+    colour = out.color_system is not None and not out.no_color
+    text = Text(style=_STYLES[line.style])
+    for piece in line.pieces:
+        words, style = harmless(piece.text), _STYLES[piece.style] if piece.style else ""
+        if piece.errors:
+            numbers = f"({','.join(map(str, piece.errors))})"
+            text.append(words if colour else f"[{words}]", f"{style} underline")
+            text.append(numbers, f"{style} bold")
+        else:
+            text.append(words, style)
+    lead = harmless(line.lead)
+    indent = min(cell_len(lead), width // 2)
+    lines = text.wrap(out, width - indent) or [text]
+    for at, each in enumerate(lines):
+        before = Text(lead if at == 0 else " " * indent, style=_STYLES[line.style])
+        before.append_text(each)
+        before.rstrip()
+        lines[at] = before
+    return list(lines)

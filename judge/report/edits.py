@@ -2,50 +2,92 @@
 
 from __future__ import annotations
 
+import difflib
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
-from judge.report.line import Line, Style
-from judge.rubrics import Rubric
 from judge.sentences import lines
-from judge.types import Category
+
+_PIECE = re.compile(r"\w+\s*|\W\s*")
+_MOST_WORDS = 400
+"""Longer lines are shown as taken out and put in whole: the comparison takes the square."""
+_LEAST_SHARED = 0.3
+"""Lines that share less of the shorter one are replaced as a whole."""
+
+Kind = Literal["same", "change", "delete", "insert"]
+Change = Literal["same", "out", "in"]
 
 
-def edits(candidate: str, errors: Sequence[Mapping[str, Any]], rubric: Rubric) -> Iterator[Line]:
-    """Yield the candidate's numbered lines with what is taken out (-) and put in (+).
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the edit.
 
-    Below each correction stand its severity, its categories and the judge's comment.
-    `errors` are those of a record; each has an edit.
+    `line` is the candidate's line, None for one that is put in; `before` is what stood there,
+    `after` what stands there once corrected, None where there is none. `error` is the number
+    of the error that asks for it, from 0.
+    """
+
+    kind: Kind
+    line: int | None
+    before: str | None
+    after: str | None
+    error: int | None = None
+
+    def pieces(self) -> list[tuple[Change, str]]:
+        """Return what a changed line keeps, loses and gains, word by word, in reading order."""
+        before, after = _PIECE.findall(self.before or ""), _PIECE.findall(self.after or "")
+        if max(len(before), len(after)) > _MOST_WORDS:
+            return [("out", self.before or ""), ("in", self.after or "")]
+        old, new = ([word.strip() for word in words] for words in (before, after))
+        matcher = difflib.SequenceMatcher(a=old, b=new, autojunk=False)
+        blocks = [
+            block
+            for block in matcher.get_matching_blocks()
+            if any(map(str.isalnum, "".join(old[block.a : block.a + block.size])))
+        ]
+        if sum(block.size for block in blocks) < _LEAST_SHARED * min(len(old), len(new)):
+            blocks = []
+        found: list[tuple[Change, str]] = []
+        start, other_start = 0, 0
+        for at, other_at, size in [*blocks, (len(before), len(after), 0)]:
+            found += [
+                ("out", "".join(before[start:at])),
+                ("in", "".join(after[other_start:other_at])),
+                ("same", "".join(after[other_at : other_at + size])),
+            ]
+            start, other_start = at + size, other_at + size
+        return [(change, text) for change, text in found if text]
+
+
+def rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
+    """Yield the candidate's lines in order, with those that a record's `errors` take out or put in.
+
+    An error without an edit has no row.
     """
     report = lines(candidate)
-    width = len(str(len(report)))
-    changed: dict[int, Mapping[str, Any]] = {}
-    inserted: dict[int, list[Mapping[str, Any]]] = defaultdict(list)
-    for error in errors:
+    changed: dict[int, int] = {}
+    inserted: dict[int, list[int]] = defaultdict(list)
+    for number, error in enumerate(errors):
         edit = error["edit"]
+        if edit is None:
+            continue
         if edit["kind"] == "insert":
-            inserted[len(report) if edit["line"] is None else edit["line"]].append(error)
+            inserted[len(report) if edit["line"] is None else edit["line"]].append(number)
         else:
-            changed[edit["line"]] = error
+            changed[edit["line"]] = number
     for at in range(len(report) + 1):
-        for error in inserted[at]:
-            yield Line(f"+ {'':{width}}  {error['edit']['corrected']}", "added")
-            yield _why(error, rubric, width)
+        for number in inserted[at]:
+            yield Row("insert", None, None, errors[number]["edit"]["corrected"], number)
         if at == len(report):
             return
-        number = f"{at:{width}}"
         if at not in changed:
-            yield Line(f"  {number}  {report[at]}")
+            yield Row("same", at, report[at], report[at])
             continue
-        yield Line(f"- {number}  {report[at]}", "removed")
-        if changed[at]["edit"]["kind"] == "change":
-            yield Line(f"+ {number}  {changed[at]['edit']['corrected']}", "added")
-        yield _why(changed[at], rubric, width)
-
-
-def _why(error: Mapping[str, Any], rubric: Rubric, width: int) -> Line:
-    level = next(level for level in rubric.levels if level.name == error["level"])
-    categories = ", ".join(f"({c}) {Category(c).label}" for c in error["categories"])
-    style: Style = "significant" if level.significant else "insignificant"
-    return Line(f"  {'':{width}}    [{level.label}] {categories}: {error['text']}", style)
+        edit = errors[changed[at]]["edit"]
+        if edit["kind"] == "change":
+            yield Row("change", at, report[at], edit["corrected"], changed[at])
+        else:
+            yield Row("delete", at, report[at], None, changed[at])

@@ -21,15 +21,16 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self
-
-import pandas as pd
+from typing import IO, TYPE_CHECKING, Any, Self
 
 from judge.rubrics import Rubric
 from judge.run.engine import Judged
 from judge.run.record import to_record
 from judge.stats.table import TableBuilder
 from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 MANIFEST = "manifest.json"
 ANNOTATIONS = "annotations.jsonl"
@@ -60,6 +61,8 @@ class Run:
 
     def table(self) -> pd.DataFrame:
         """Return the table of studies."""
+        import pandas as pd
+
         path = self.path / TABLE_PARQUET
         try:
             return pd.read_parquet(path)

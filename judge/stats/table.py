@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-
-import pandas as pd
+from typing import TYPE_CHECKING
 
 from judge.rubrics import Rubric
 from judge.types import Annotated, Category, Failed, Outcome, Study, StudyCounts, Unparsed
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 OUTCOMES = {Annotated: "annotated", Unparsed: "unparsed", Failed: "failed"}
 
@@ -95,6 +97,8 @@ class TableBuilder:
 
     def build(self) -> pd.DataFrame:
         """Return the table; integer columns are nullable integers, scores nullable floats."""
+        import pandas as pd
+
         dtypes = dict.fromkeys(self._counts, "Int64") | dict.fromkeys(self._scores, "Float64")
         dtypes |= dict.fromkeys(("study_id", "study_class", "outcome", "reason", "remarks"), "str")
         data = {

@@ -1,0 +1,49 @@
+"""`judge reviews RUN`: what readers said of a run."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from judge.cli.output import note, print_tables
+
+
+@click.command("reviews")
+@click.argument("run", type=click.Path(path_type=Path))
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("table", "json", "csv")),
+    default="table",
+    show_default=True,
+    help="Tables for people, the same as JSON, or every review as CSV.",
+)
+def command(run: Path, form: str) -> None:
+    """Show how right the judge was in the eyes of RUN's readers.
+
+    Readers review errors on the pages of `judge serve`; the last word of each about an
+    error counts.
+    """
+    from judge.report.formats import as_json
+    from judge.report.review import review_tables
+    from judge.run.folder import Run
+    from judge.service import reviews
+
+    opened = Run(run)
+    events = reviews.read(run)
+    if form == "csv":
+        click.echo(reviews.as_csv(events), nl=False)
+        return
+    wanted = {event.study_id for event in events}
+    errors = {
+        record["study_id"]: frozenset(reviews.errors_of(record))
+        for record in (opened.records() if wanted else ())
+        if record["study_id"] in wanted
+    }
+    found = reviews.measured(events, lambda study_id: errors.get(study_id, frozenset()))
+    if form == "json":
+        click.echo(as_json(found))
+        return
+    print_tables(review_tables(found))
+    note(found["note"])

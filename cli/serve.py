@@ -1,0 +1,110 @@
+"""`judge serve`: the annotation service."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from judge.cli.output import cache_option, note
+from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from judge.service.settings import Settings
+
+_TOKEN = "JUDGE_TOKEN"  # noqa: S105 - the variable's name
+_HOST, _PORT = "127.0.0.1", 8321
+
+
+@click.command("serve")
+@click.argument("named", metavar="[RUN]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--host",
+    default=_HOST,
+    show_default=True,
+    help="The address to listen at. Any but this machine's own needs a token.",
+)
+@click.option(
+    "--port",
+    type=click.IntRange(0, 65535),
+    default=_PORT,
+    show_default=True,
+    help="The port to listen at; 0 takes a free one.",
+)
+@click.option(
+    "--token",
+    envvar=_TOKEN,
+    show_envvar=True,
+    help="What clients must show. One is made where the address needs it and none is given.",
+)
+@click.option(
+    "--allow-judge",
+    "judges",
+    multiple=True,
+    metavar="NAME[=URL]",
+    help="Let clients ask this judge too, at its usual server or the one at URL. "
+    "Repeat for more; the built-in lexicon is always allowed.",
+)
+@click.option(
+    "--runs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A folder whose runs to show; new ones are written below the first. Default: judge-runs.",
+)
+@click.option(
+    "--max-upload",
+    type=click.IntRange(min=1),
+    default=256,
+    show_default=True,
+    metavar="MB",
+    help="The largest files to take for a run, together.",
+)
+@cache_option
+def command(
+    named: tuple[Path, ...],
+    host: str,
+    port: int,
+    token: str | None,
+    judges: tuple[str, ...],
+    runs: tuple[Path, ...],
+    max_upload: int,
+    cache: Path | None,
+) -> None:
+    """Show runs on pages, take reviews of them, and annotate over HTTP.
+
+    Shows each RUN and all runs of the folder of runs. The API describes itself at
+    /openapi.json. Runs that were cut off go on.
+    """
+    from judge.run.folder import Run
+    from judge.service.settings import MEGABYTE, Settings, allowed_judges, is_loopback
+
+    for run in named:
+        Run(run)  # says at once which one is none
+    if token is None and not is_loopback(host):
+        token = secrets.token_urlsafe(32)
+    elif token is not None and not token.strip():
+        raise JudgeError(f"the token is empty; give --token or {_TOKEN} a value, or leave it out")
+    settings = Settings(
+        runs=runs or (Path("judge-runs"),),
+        named=named,
+        judges=allowed_judges(judges),
+        cache=cache,
+        token=token,
+        max_upload=max_upload * MEGABYTE,
+        workers=max(1, min(4, (os.cpu_count() or 1) - 1)),
+    )
+    _serve(settings, host, port)
+
+
+def _serve(settings: Settings, host: str, port: int) -> None:
+    try:
+        from judge.service import serving
+    except ImportError as error:
+        raise JudgeError(
+            f"judge serve needs {error.name}: install it with pip install 'judge[serve]'"
+        ) from error
+    serving.serve(settings, host, port, note)

@@ -1,0 +1,149 @@
+"""`POST /v1/annotations`, and what can be asked for there."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from fastapi import APIRouter
+from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field
+
+from judge import prompts, rubrics
+from judge.backends import LEXICON
+from judge.service.problems import ProblemError
+from judge.service.service import Service, as_json, returns
+from judge.service.settings import Settings
+
+Text = Annotated[str, Field(max_length=2_000_000)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+class Pair(BaseModel):
+    """A pair of reports to judge."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    reference: Annotated[Text, Field(description="The radiologist's report.")]
+    candidate: Annotated[Text, Field(description="The model's report; it may be empty.")]
+    rubric: Annotated[Name, Field(description="A rubric's name, such as green.")]
+    judge: Annotated[Name, Field(description="Who answers; the service's owner allows which.")] = (
+        LEXICON
+    )
+    study_id: Annotated[Name, Field(description="Any text.")] = "study"
+    context: Annotated[
+        Text | None, Field(description="What else is known of the study; kept with it.")
+    ] = None
+    prompt: Annotated[
+        Name | None, Field(description="The name of a prompt, for judges that read one.")
+    ] = None
+
+
+class Record(BaseModel):
+    """One study's end. Scores and counts are null wherever the outcome is not `annotated`."""
+
+    model_config = ConfigDict(extra="allow")
+
+    study_id: str
+    reference: str
+    candidate: str
+    outcome: Annotated[str, Field(pattern="^(annotated|unparsed|failed)$")]
+    reason: str | None
+    detail: str | None
+    annotation: dict[str, Any] | None
+    scores: dict[str, float] | None
+    counts: dict[str, int | None] | None
+    answer: dict[str, Any] | None
+    signature: str
+
+
+def check_names(settings: Settings, rubric: str, judge: str, prompt: str | None) -> None:
+    """Raise `ProblemError` for a judge that is not allowed, and what the service has not got.
+
+    A prompt can be named by a path elsewhere; from a client it never is.
+    """
+    if rubric not in rubrics.names():
+        known = ", ".join(rubrics.names())
+        raise ProblemError(422, f"unknown rubric {rubric!r}; there are: {known}")
+    if not settings.allows(judge):
+        allowed = ", ".join([LEXICON, *settings.judges])
+        raise ProblemError(
+            403, f"the owner of this service allows the judges {allowed}; not {judge!r}"
+        )
+    if prompt is not None and prompt not in _prompts_of(rubric):
+        known = ", ".join(_prompts_of(rubric))
+        raise ProblemError(422, f"unknown prompt {prompt!r}; {rubric} has: {known}")
+
+
+def router(service: Service) -> APIRouter:
+    """Return the routes."""
+    routes = APIRouter(prefix="/v1", tags=["annotations"])
+
+    @routes.post(
+        "/annotations",
+        summary="Annotate one pair of reports",
+        responses=returns("The study's end: its outcome and all that it rests on.", Record),
+    )
+    async def annotate(pair: Pair) -> Response:
+        """Judge one candidate against its reference.
+
+        It is the engine and the cache of a run: an answer that was paid for once is free. A
+        judge that fails, or whose answer cannot be read, gives an outcome without a score.
+        """
+        check_names(service.settings, pair.rubric, pair.judge, pair.prompt)
+        return as_json(await service.annotator.annotate(pair.model_dump()))
+
+    @routes.get("/rubrics", summary="List the rubrics", responses=returns("The rubrics."))
+    def list_rubrics() -> Response:
+        return as_json({"rubrics": [_rubric(name) for name in rubrics.names()]})
+
+    @routes.get("/prompts", summary="List the prompts", responses=returns("The prompts."))
+    def list_prompts() -> Response:
+        loaded = [prompts.load(name) for name in prompts.names()]
+        return as_json(
+            {
+                "prompts": [
+                    {"name": p.name, "version": p.version, "rubric": p.rubric, "digest": p.digest}
+                    for p in loaded
+                ]
+            }
+        )
+
+    @routes.get("/judges", summary="List the judges", responses=returns("The judges."))
+    def list_judges() -> Response:
+        """List the judges that the service's owner allows."""
+        allowed = [{"name": name, "built_in": False} for name in service.settings.judges]
+        return as_json({"judges": [{"name": LEXICON, "built_in": True}, *allowed]})
+
+    return routes
+
+
+def _rubric(name: str) -> dict[str, Any]:
+    rubric = rubrics.load(name)
+    return {
+        "name": rubric.name,
+        "version": rubric.version,
+        "title": rubric.title,
+        "summary": rubric.summary,
+        "prompt": rubric.prompt,
+        "levels": [
+            {
+                "name": level.name,
+                "label": level.label,
+                "significant": level.significant,
+                "actionable": level.actionable,
+            }
+            for level in rubric.levels
+        ],
+        "scores": [
+            {
+                "name": score.name,
+                "label": score.label,
+                "higher_is_better": score.higher_is_better,
+            }
+            for score in rubric.scores
+        ],
+    }
+
+
+def _prompts_of(rubric: str) -> list[str]:
+    return [name for name in prompts.names() if prompts.load(name).rubric == rubric]

@@ -1,0 +1,144 @@
+"""The runs that a service shows, by names that are never paths."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from judge.run.folder import MANIFEST
+from judge.service import jobs
+from judge.service.jobs import NAME, Job
+from judge.service.opened import OpenRun, OpenRuns
+from judge.service.problems import ProblemError
+from judge.service.settings import Settings
+from judge.types import JudgeError
+
+_KNOWN = (
+    *("rubric", "prompt", "signature", "section", "n_studies", "n_scored", "n_unparsed"),
+    *("n_failed", "no_significant_error", "no_actionable_error", "scores"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a run is, finished or not; `job` is there for one that a service was asked for."""
+
+    id: str
+    path: Path
+    job: Job | None = None
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the run can be read."""
+        return (self.path / MANIFEST).is_file()
+
+
+class Catalogue:
+    """Finds runs by their ids and opens them."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._open = OpenRuns()
+        self._described: dict[Path, tuple[int, dict[str, Any]]] = {}
+        self._found: dict[str, Place] = {}
+        self._lock = threading.Lock()
+
+    def places(self) -> list[Place]:
+        """Return all runs, those named on the command line first, then the newest first."""
+        paths = [path for path in self._settings.named if (path / MANIFEST).is_file()]
+        known: dict[Path, Job] = {}
+        below: list[Path] = []
+        for runs in self._settings.runs:
+            known |= {job.run: job for job in jobs.listed(runs)}
+            if runs.is_dir():
+                below += [p for p in runs.iterdir() if p not in known and (p / MANIFEST).is_file()]
+        found: dict[str, Place] = {}
+        for path in (*paths, *sorted({*below, *known}, key=lambda p: _age(p, known), reverse=True)):
+            if all(place.path.absolute() != path.absolute() for place in found.values()):
+                name = _name(path, found)
+                found[name] = Place(name, path, known.get(path))
+        with self._lock:
+            self._found = found
+        return list(found.values())
+
+    def place(self, name: str) -> Place:
+        """Return the run called `name`; raises `ProblemError` 404 where there is none."""
+        with self._lock:
+            found = self._found.get(name)
+        if found is None or not (found.job or found.is_finished):
+            self.places()
+            found = self._found.get(name)
+        if found is None:
+            raise ProblemError(404, f"no run {name[:120]!r}; GET /v1/runs lists them")
+        return found
+
+    def open(self, name: str) -> tuple[Place, OpenRun]:
+        """Return a finished run; raises `ProblemError` 404 for none, 409 for an unfinished one."""
+        place = self.place(name)
+        if not place.is_finished:
+            raise ProblemError(409, f"the run {name} has no results yet")
+        try:
+            return place, self._open.get(place.path)
+        except JudgeError as error:
+            raise ProblemError(409, str(error)) from error
+
+    def describe(self, place: Place) -> dict[str, Any]:
+        """Return what a list of runs says of one."""
+        described: dict[str, Any] = {"id": place.id, "name": place.id, "state": jobs.FINISHED}
+        described |= dict.fromkeys((*_KNOWN, "judge", "started", "finished", "progress", "detail"))
+        if place.job is not None:
+            asked, state = place.job.asked, place.job.state()
+            described |= {
+                "name": asked.title or place.id,
+                "state": state.state,
+                "rubric": asked.rubric,
+                "judge": asked.judge,
+                "prompt": asked.prompt,
+                "started": asked.created,
+                "progress": state.progress or None,
+                "detail": state.detail or None,
+            }
+        if place.is_finished:
+            described |= {**self._finished(place), "state": jobs.FINISHED}
+        return described
+
+    def _finished(self, place: Place) -> dict[str, Any]:
+        try:
+            at = (place.path / MANIFEST).stat().st_mtime_ns
+            known = self._described.get(place.path)
+            if known is None or known[0] != at:
+                run = self._open.get(place.path)
+                summary, manifest = run.summary, run.manifest
+                known = (
+                    at,
+                    {
+                        **{name: summary.get(name) for name in _KNOWN},
+                        "judge": summary["judge"]["name"],
+                        "started": manifest.get("started"),
+                        "finished": manifest.get("finished"),
+                    },
+                )
+                self._described[place.path] = known
+        except (JudgeError, OSError) as error:
+            return {"detail": f"this run cannot be read: {error}"}
+        return known[1]
+
+
+def _age(path: Path, known: dict[Path, Job]) -> float:
+    try:
+        return (known[path].path if path in known else path / MANIFEST).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
+def _name(path: Path, taken: dict[str, Place]) -> str:
+    name = path.absolute().name
+    if not NAME.fullmatch(name):
+        name = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:100] or "run"
+    if name in taken:
+        name = f"{name}-{hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:8]}"
+    return name

@@ -1,0 +1,235 @@
+"""What every request passes: whose host it names, its token, where it comes from, its size.
+
+Reports are hostile text and a browser is a deputy that anyone may confuse, so nothing here
+rests on what a route does.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+from collections.abc import Mapping
+from contextlib import suppress
+from http.cookies import CookieError, SimpleCookie
+from urllib.parse import parse_qsl, urlencode, urlsplit
+
+from starlette.datastructures import Headers, MutableHeaders
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from judge.service import problems
+from judge.service.settings import Settings, is_loopback
+
+COOKIE = "judge_session"
+_SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
+_POLICY = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; "
+    "frame-ancestors 'none'"
+)
+_HEADERS = {
+    "Content-Security-Policy": _POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+_ASK_PAGE = """<!doctype html>
+<html lang="en"><head><meta charset="utf-8"><title>judge</title></head>
+<body><main><h1>Token needed</h1><form method="get">
+<label>The token that the service printed or was given:
+<input name="token" type="password" autocomplete="off" required></label>
+<button>Open</button></form></main></body></html>
+"""
+
+
+class _TooLargeError(Exception):
+    """The body turned out larger than allowed."""
+
+
+class Guard:
+    """The outermost layer of the service."""
+
+    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+        self._app = app
+        self._settings = settings
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Let the request through, or answer it here."""
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":  # there are no web sockets
+            return
+        headers = Headers(scope=scope)
+        refusal = self._refusal(scope, headers)
+        guarded = _with_headers(send, scope["path"])
+        if refusal is not None:
+            await refusal(scope, receive, guarded)
+            return
+        body = _Body(receive, self._limit(scope))
+        with suppress(_TooLargeError):
+            await self._app(scope, body.receive, body.unless_too_large(guarded))
+        if body.is_too_large and not body.answered:
+            await _too_large(body.limit)(scope, receive, guarded)
+
+    def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
+        """Return the answer to a request that must not be met, None for any other."""
+        if not self._settings.token and not _names_this_machine(headers.get("host", "")):
+            return problems.answer(421, "This service answers to the names of this machine only.")
+        session = _cookie(headers)
+        if self._settings.token:
+            if (given := _in_query(scope)) is not None and scope["method"] == "GET":
+                return self._begin_session(scope, given)
+            by_cookie = _same(session, self._session())
+            if not by_cookie and not _same(_bearer(headers), self._settings.token):
+                return _no_token(scope)
+        if scope["method"] not in _SAFE_METHODS and not _from_own_page(headers, session):
+            return problems.answer(403, "A request that changes something came from another site.")
+        length = headers.get("content-length", "0")
+        limit = self._limit(scope)
+        if not length.isdecimal():
+            return problems.answer(400, "Content-Length is no number.")
+        return _too_large(limit) if int(length) > limit else None
+
+    def _limit(self, scope: Scope) -> int:
+        starts_run = scope["method"] == "POST" and scope["path"] == "/v1/runs"
+        return self._settings.max_upload if starts_run else self._settings.max_body
+
+    def _session(self) -> str:
+        """What the browser's cookie holds: it proves the token and does not give it away."""
+        token = self._settings.token or ""
+        return hmac.new(token.encode(), b"judge session", hashlib.sha256).hexdigest()
+
+    def _begin_session(self, scope: Scope, given: str) -> Response:
+        """Put the session in a cookie and take the token out of the address."""
+        if not _same(given, self._settings.token or ""):
+            return _no_token(scope)
+        query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        rest = urlencode([(name, value) for name, value in query if name != "token"])
+        # One slash: two would name another host.
+        path = "/" + scope["raw_path"].decode("latin-1").lstrip("/\\")
+        response = RedirectResponse(f"{path}?{rest}" if rest else path, 303)
+        response.set_cookie(COOKIE, self._session(), httponly=True, samesite="strict", path="/")
+        return response
+
+
+def _names_this_machine(host: str) -> bool:
+    """Whether a Host header names this machine; one that does not was sent by DNS rebinding."""
+    try:
+        name = urlsplit(f"//{host}").hostname
+    except ValueError:
+        return False
+    return name is not None and is_loopback(name)
+
+
+def _from_own_page(headers: Mapping[str, str], session: str) -> bool:
+    """Whether a request that changes something comes from the service's own pages.
+
+    Programs send neither header; with a cookie, one of them must speak for the request.
+    """
+    site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    if site is not None and site not in ("same-origin", "none"):
+        return False
+    if origin is not None:
+        return _host_of(origin) == headers.get("host", "").lower()
+    return site == "same-origin" or not session
+
+
+def _host_of(origin: str) -> str | None:
+    """Return the host and port that an origin names, None where it names none (`null`)."""
+    try:
+        return urlsplit(origin).netloc.lower() or None
+    except ValueError:
+        return None
+
+
+def _cookie(headers: Mapping[str, str]) -> str:
+    try:
+        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
+    except CookieError:
+        return ""
+    return found.value if found else ""
+
+
+def _bearer(headers: Mapping[str, str]) -> str:
+    kind, _, token = headers.get("authorization", "").partition(" ")
+    # Headers come as Latin-1, whatever they were sent in.
+    sent = token.strip().encode("latin-1").decode("utf-8", "surrogateescape")
+    return sent if kind.lower() == "bearer" else ""
+
+
+def _in_query(scope: Scope) -> str | None:
+    query = scope["query_string"].decode("latin-1")
+    return (
+        dict(parse_qsl(query, keep_blank_values=True)).get("token") if "token=" in query else None
+    )
+
+
+def _same(given: str, right: str) -> bool:
+    """Whether two secrets are the same, in a time that does not tell how much of them is."""
+    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), right.encode())
+
+
+def _no_token(scope: Scope) -> Response:
+    if scope["path"].startswith(("/v1/", "/openapi")):
+        return problems.answer(
+            401,
+            "A token is needed: send the header Authorization: Bearer TOKEN.",
+            {"WWW-Authenticate": "Bearer"},
+        )
+    return HTMLResponse(_ASK_PAGE, 401, {"WWW-Authenticate": "Bearer"})
+
+
+def _too_large(limit: int) -> Response:
+    return problems.answer(
+        413, f"The request is larger than {limit:,} bytes.", {"Connection": "close"}
+    )
+
+
+class _Body:
+    """Counts a body while it comes: its length need not have been said before.
+
+    The frameworks inside turn any error while they read into one of their own; what they
+    answer to a body that is too large is thrown away.
+    """
+
+    def __init__(self, receive: Receive, limit: int) -> None:
+        self._receive = receive
+        self._n = 0
+        self.limit = limit
+        self.answered = False
+
+    @property
+    def is_too_large(self) -> bool:
+        """Whether more has come than is allowed."""
+        return self._n > self.limit
+
+    async def receive(self) -> Message:
+        message = await self._receive()
+        self._n += len(message.get("body", b""))
+        if self.is_too_large:
+            raise _TooLargeError
+        return message
+
+    def unless_too_large(self, send: Send) -> Send:
+        async def sent(message: Message) -> None:
+            if self.answered or not self.is_too_large:
+                self.answered = True
+                await send(message)
+
+        return sent
+
+
+def _with_headers(send: Send, path: str) -> Send:
+    async def sent(message: Message) -> None:
+        if message["type"] == "http.response.start":
+            headers = MutableHeaders(scope=message)
+            for name, value in _HEADERS.items():
+                headers[name] = value
+            if not path.startswith("/assets/"):
+                headers["Cache-Control"] = "no-store"
+        await send(message)
+
+    return sent

@@ -1,0 +1,191 @@
+"""What readers say of a run: a file beside it that is only ever appended to.
+
+`reviews.jsonl` holds one event a line. A line is written at once, under a lock, and is on
+disk before the reader is told so. A line that a crash has cut short is passed over, and the
+next event begins on a line of its own. The last event of a reader about the same thing is
+the one that counts.
+"""
+
+from __future__ import annotations
+
+import csv
+import fcntl
+import io
+import json
+import os
+import uuid
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from judge.stats.review import VERDICTS, Verdict, fingerprints, statistics
+from judge.types import JudgeError
+
+FILE = "reviews.jsonl"
+MISSED, COMMENT, WITHDRAWN = "missed", "comment", "none"
+WORDS = (*VERDICTS, MISSED, COMMENT, WITHDRAWN)
+_MODE = 0o666  # less what the user masks, as for the run's other files
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """One thing that a reader said.
+
+    `error` is the fingerprint of the error it is about, or the `id` of the event by which a
+    reader added a missed one; None for a comment on the study and for a missed error that
+    is being added. `categories`, `level` and `text` are those of the error at that time.
+    """
+
+    id: str
+    at: str
+    reader: str
+    study_id: str
+    error: str | None
+    verdict: str
+    comment: str = ""
+    categories: tuple[str, ...] = ()
+    level: str | None = None
+    text: str = ""
+
+    @property
+    def about(self) -> tuple[str, str, str]:
+        """Whose word about what this is: a later one about the same takes its place."""
+        if self.error is None:
+            return (self.reader, self.study_id, self.id if self.verdict == MISSED else "")
+        return (self.reader, self.study_id, self.error)
+
+
+def new_event(reader: str, study_id: str, error: str | None, verdict: str, **more: Any) -> Event:  # noqa: ANN401
+    """Return an event that happens now."""
+    now = datetime.now(UTC).isoformat(timespec="milliseconds")
+    return Event(uuid.uuid4().hex, now, reader, study_id, error, verdict, **more)
+
+
+def append(run: Path, event: Event) -> None:
+    """Write an event down beside a run; when this returns it is on disk.
+
+    Raises `JudgeError` where the disk takes no more.
+    """
+    line = json.dumps(asdict(event)).encode() + b"\n"
+    try:
+        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+        file = os.open(run / FILE, flags, _MODE)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            size = os.fstat(file).st_size
+            torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"
+            line = b"\n" + line if torn else line
+            if os.write(file, line) != len(line):
+                os.ftruncate(file, size)
+                raise JudgeError(f"the review was not kept: no room left for {run / FILE}")
+            os.fsync(file)
+        finally:
+            os.close(file)
+    except OSError as error:
+        raise JudgeError(f"the review was not kept: {error.strerror} ({FILE})") from error
+
+
+def read(run: Path) -> list[Event]:
+    """Return every event beside a run, the first first; none where there is no such file.
+
+    Lines that are no event, as a crash leaves them, are passed over.
+    """
+    try:
+        data = (run / FILE).read_bytes()
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise JudgeError(f"cannot read {run / FILE}: {error.strerror}") from error
+    return [event for line in data.split(b"\n") if (event := _event(line)) is not None]
+
+
+class Kept:
+    """The reviews of a run that count, read again when their file has changed."""
+
+    def __init__(self, run: Path) -> None:
+        self._run = run
+        self._known: tuple[tuple[int, int, int] | None, tuple[Event, ...]] = (None, ())
+
+    def latest(self) -> tuple[Event, ...]:
+        """Return the events that count as they are now."""
+        try:
+            status = (self._run / FILE).stat()
+        except FileNotFoundError:
+            return ()
+        stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
+        known = self._known
+        if known[0] != stamp:
+            # What is appended meanwhile changes the stamp, and is read the next time.
+            known = self._known = (stamp, tuple(latest(read(self._run))))
+        return known[1]
+
+
+def latest(events: Iterable[Event]) -> list[Event]:
+    """Return the events that count: the last about the same thing, those withdrawn left out."""
+    last: dict[tuple[str, str, str], Event] = {}
+    for event in events:
+        last.pop(event.about, None)
+        last[event.about] = event
+    return [event for event in last.values() if event.verdict != WITHDRAWN]
+
+
+def measured(
+    events: Iterable[Event], errors_in: Callable[[str], Collection[str]]
+) -> dict[str, Any]:
+    """Return the statistics of the events that count, ready for JSON.
+
+    `errors_in` gives the fingerprints of the errors of a study, none where the run has no
+    such study. Reviews of errors that the run no longer has, since it was scored anew, are
+    counted in `stale` and nowhere else; `missed` counts the errors that readers added,
+    `comments` what they wrote.
+    """
+    counted = latest(events)
+    verdicts, stale = [], 0
+    for event in counted:
+        if event.verdict not in VERDICTS or event.error is None:
+            continue
+        if event.error in errors_in(event.study_id):
+            about = (event.study_id, event.error)
+            verdicts.append(Verdict(event.reader, about, event.categories, event.verdict))
+        else:
+            stale += 1
+    return {
+        **statistics(verdicts),
+        "missed": sum(event.verdict == MISSED for event in counted),
+        "comments": sum(bool(event.comment) for event in counted),
+        "stale": stale,
+    }
+
+
+def errors_of(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """Return the errors of a study's record by their fingerprints, in order."""
+    annotation = record["annotation"]
+    errors = annotation["errors"] if annotation else []
+    return dict(zip(fingerprints(errors), errors, strict=True))
+
+
+def as_csv(events: Iterable[Event]) -> str:
+    """Return the events that count as CSV, one a row."""
+    text = io.StringIO()
+    names = list(Event.__dataclass_fields__)
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    for event in latest(events):
+        writer.writerow({**asdict(event), "categories": "".join(event.categories)})
+    return text.getvalue()
+
+
+def _event(line: bytes) -> Event | None:
+    try:
+        data = json.loads(line)
+    except ValueError:
+        return None
+    names = Event.__dataclass_fields__
+    if not isinstance(data, dict) or not {"id", "at", "reader", "study_id", "verdict"} <= set(data):
+        return None
+    if data["verdict"] not in WORDS:
+        return None
+    known = {name: data[name] for name in names if name in data}
+    return Event(**{"error": None, **known, "categories": tuple(data.get("categories") or ())})

@@ -1,0 +1,73 @@
+"""What the owner of a service decides, and no client can change."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from judge.backends import LEXICON
+from judge.types import JudgeError
+
+MEGABYTE = 2**20
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a service runs.
+
+    `runs` are the folders whose runs are shown; new ones are written below the first.
+    `named` are run folders anywhere. `judges` maps each judge that is allowed, besides the
+    built-in one, to the address of its server, None for the usual one. `cache` is the
+    folder of answers, None for the usual place. `token` is what a client must show, None
+    where only this machine is served. `max_upload` bounds the body of a request that starts
+    a run, `max_body` that of any other, in bytes; an upload that is compressed may unpack
+    to `max_unpacked`. `parallel_runs` go on at a time, `workers` processes answer for the
+    built-in judge, and one pair may take `pair_seconds`.
+    """
+
+    runs: tuple[Path, ...]
+    named: tuple[Path, ...] = ()
+    judges: Mapping[str, str | None] = field(default_factory=dict)
+    cache: Path | None = None
+    token: str | None = None
+    max_upload: int = 256 * MEGABYTE
+    max_body: int = 4 * MEGABYTE
+    parallel_runs: int = 2
+    workers: int = 1
+    pair_seconds: float = 60.0
+
+    @property
+    def max_unpacked(self) -> int:
+        """How many bytes a compressed upload may unpack to."""
+        return 4 * self.max_upload
+
+    def allows(self, judge: str) -> bool:
+        """Whether a client may ask `judge`."""
+        return judge == LEXICON or judge in self.judges
+
+
+def allowed_judges(options: tuple[str, ...]) -> dict[str, str | None]:
+    """Return the judges of `--allow-judge NAME` or `NAME=URL`, each with its server's address.
+
+    Raises `JudgeError` for an empty name.
+    """
+    judges: dict[str, str | None] = {}
+    for option in options:
+        name, mark, url = option.partition("=")
+        if not url.startswith(("http://", "https://")):
+            name, mark, url = option, "", ""
+        if not name.strip():
+            raise JudgeError(f"--allow-judge {option!r} names no judge; write NAME or NAME=URL")
+        judges[name] = url if mark else None
+    return judges
+
+
+def is_loopback(host: str) -> bool:
+    """Whether `host` can be reached from this machine alone."""
+    name = host.strip("[]").lower()
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return name == "localhost" or name.endswith(".localhost")

@@ -1,0 +1,124 @@
+"""How right the judge was, in its readers' eyes.
+
+A reader's last word on an error is the one that counts. An error is counted once, however
+many readers reviewed it: as right where more than half of them said so. Intervals are
+Wilson's over the reviewed errors, which are taken as independent of each other.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from itertools import combinations
+from typing import Any
+
+from judge.stats.intervals import wilson
+from judge.types import Category
+
+RIGHT, WRONG, WRONG_SEVERITY = "right", "wrong", "wrong_severity"
+VERDICTS = (RIGHT, WRONG, WRONG_SEVERITY)
+ALL = "all"
+NOTE = (
+    "Precision: reviewed errors that more than half of their readers marked right, wrong "
+    "severity not counted as right, of all reviewed errors. Finding precision counts a wrong "
+    "severity as right too. 95% Wilson interval."
+)
+_DIGITS = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """A reader's last word on one error of the judge's.
+
+    `error` identifies the error among all of the run; `verdict` is one of `VERDICTS`.
+    """
+
+    reader: str
+    error: tuple[str, str]
+    categories: tuple[str, ...]
+    verdict: str
+
+
+def fingerprints(errors: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a name for each error of a study's record, made of what the error says.
+
+    The same error keeps its name when the study's other errors change; one that says
+    something else has another name. An error that is repeated word for word gets a number.
+    """
+    seen: Counter[str] = Counter()
+    names = []
+    for error in errors:
+        says = [error["level"], [*error["categories"]], error["text"], error["edit"]]
+        digest = hashlib.sha256(json.dumps(says, sort_keys=True).encode()).hexdigest()[:_DIGITS]
+        seen[digest] += 1
+        names.append(digest if seen[digest] == 1 else f"{digest}-{seen[digest]}")
+    return names
+
+
+def statistics(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+    """Return the judge's precision and the readers' agreement, ready for JSON.
+
+    Keys: `n_reviewed_errors`, `n_studies`, `readers`, `precision` and `finding_precision`
+    (lists of a category, or `all`, with k, n, rate, low, high; an error with two categories
+    counts under both, under `all` once; rate and interval are None where n is 0), `kappa`
+    (one entry for each two readers: `n` errors that both reviewed, `agreed` of them, and
+    `kappa`, None where it is not defined) and `note`, what precision means here.
+    """
+    by_error: dict[tuple[str, str], list[Verdict]] = defaultdict(list)
+    for verdict in verdicts:
+        by_error[verdict.error].append(verdict)
+    readers = sorted({verdict.reader for verdict in verdicts})
+    return {
+        "n_reviewed_errors": len(by_error),
+        "n_studies": len({study_id for study_id, _ in by_error}),
+        "readers": readers,
+        "precision": _precision(by_error.values(), {RIGHT}),
+        "finding_precision": _precision(by_error.values(), {RIGHT, WRONG_SEVERITY}),
+        "kappa": [
+            {"readers": [one, other], **kappa(_both(by_error.values(), one, other))}
+            for one, other in combinations(readers, 2)
+        ],
+        "note": NOTE,
+    }
+
+
+def kappa(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
+    """Return Cohen's kappa of two readers' verdicts on the same errors [Cohen 1960].
+
+    (observed - expected) / (1 - expected) agreement, unweighted. It is None without an error
+    that both reviewed, and where both said the same one thing of every error: chance alone
+    would then agree as well.
+    """
+    n = len(pairs)
+    agreed = sum(one == other for one, other in pairs)
+    ones, others = Counter(one for one, _ in pairs), Counter(other for _, other in pairs)
+    by_chance = sum(ones[verdict] * others[verdict] for verdict in ones)  # of n * n
+    defined = by_chance < n * n
+    value = (agreed * n - by_chance) / (n * n - by_chance) if defined else None
+    return {"n": n, "agreed": agreed, "kappa": value}
+
+
+def _precision(errors: Iterable[Sequence[Verdict]], good: set[str]) -> list[dict[str, Any]]:
+    reviewed: Counter[str] = Counter()
+    right: Counter[str] = Counter()
+    for verdicts in errors:
+        is_right = 2 * sum(one.verdict in good for one in verdicts) > len(verdicts)
+        for category in {ALL, *verdicts[0].categories}:
+            reviewed[category] += 1
+            right[category] += is_right
+    return [
+        {"category": str(category), **asdict(wilson(right[category], reviewed[category]))}
+        for category in (ALL, *Category)
+    ]
+
+
+def _both(errors: Iterable[Sequence[Verdict]], one: str, other: str) -> list[tuple[str, str]]:
+    found = []
+    for verdicts in errors:
+        said = {verdict.reader: verdict.verdict for verdict in verdicts}
+        if one in said and other in said:
+            found.append((said[one], said[other]))
+    return found

@@ -1,0 +1,94 @@
+"""A real browser for the tests, and what a page did in it.
+
+`chromium()` gives Debian's Chromium, driven by Playwright; a test that asks for it is
+skipped with the reason where either is absent.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+WIDE = {"width": 1400, "height": 1000}
+NARROW = {"width": 390, "height": 844}
+
+
+@contextmanager
+def chromium() -> Iterator[Browser]:
+    """Start the browser; skips the test where there is none."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    binary = shutil.which("chromium") or shutil.which("chromium-browser")
+    if binary is None:
+        pytest.skip("no chromium on this machine: apt-get install chromium")
+    with api.sync_playwright() as started:
+        # Containers run as root, where Chromium's own sandbox cannot start.
+        browser = started.chromium.launch(executable_path=binary, args=["--no-sandbox"])
+        try:
+            yield browser
+        finally:
+            browser.close()
+
+
+@dataclass
+class Watch:
+    """What a page said and asked for: console messages, errors, dialogs, addresses."""
+
+    console: list[str] = field(default_factory=list)
+    errors: list[str] = field(default_factory=list)
+    dialogs: list[str] = field(default_factory=list)
+    requests: list[str] = field(default_factory=list)
+
+    def outside(self, *allowed: str) -> list[str]:
+        """The requests that begin with none of `allowed`."""
+        return [url for url in self.requests if not url.startswith(allowed)]
+
+    def assert_quiet(self) -> None:
+        assert not self.errors
+        assert not self.console
+        assert not self.dialogs
+
+
+def watch(page: Page) -> Watch:
+    """Write down from now on what `page` does; warnings and errors of the console count."""
+    seen = Watch()
+
+    def console(message: Any) -> None:
+        if message.type in ("error", "warning"):
+            seen.console.append(f"{message.type}: {message.text}")
+
+    def dialog(opened: Any) -> None:
+        seen.dialogs.append(opened.message)
+        opened.dismiss()
+
+    page.on("console", console)
+    page.on("pageerror", lambda error: seen.errors.append(str(error)))
+    page.on("dialog", dialog)
+    page.on("request", lambda request: seen.requests.append(request.url))
+    return seen
+
+
+def axe(page: Page) -> list[str]:
+    """Return what axe-core finds serious or critical on the page as it stands."""
+    module = pytest.importorskip(
+        "axe_playwright_python.sync_playwright", reason="axe-playwright-python is not installed"
+    )
+    found = module.Axe().run(page).response["violations"]
+    return [
+        f"{one['id']}: {node['target']} {node['failureSummary']}"
+        for one in found
+        if one["impact"] in ("serious", "critical")
+        for node in one["nodes"]
+    ]
+
+
+def ready(page: Page) -> None:
+    """Wait until the page has drawn itself."""
+    page.wait_for_selector("html[data-ready]", timeout=20_000)

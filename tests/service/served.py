@@ -1,0 +1,136 @@
+"""A service in a process of its own, on a real socket."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+from support import EXAMPLES
+
+PATIENCE = 60.0
+PAIR = {
+    "reference": "The lungs are clear. Small left pleural effusion.",
+    "candidate": "The lungs are clear.",
+    "rubric": "green",
+}
+
+
+class Served:
+    """`judge serve` from `with` to its end; `client` speaks to it."""
+
+    def __init__(self, folder: Path, *arguments: object, environ: dict[str, str] | None = None):
+        self.folder = folder
+        self._arguments = list(map(str, arguments))
+        self._environ = environ or {}
+        self._log = folder / "service.log"
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def start(self) -> None:
+        command = [sys.executable, "-m", "judge", "serve", "--port", "0", *self._arguments]
+        clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "JUDGE"))}
+        with self._log.open("w") as log:
+            self.process = subprocess.Popen(
+                [*command, *([] if "--cache" in self._arguments else ["--cache", "cache"])],
+                cwd=self.folder,
+                stderr=log,
+                env=clean | self._environ,
+            )
+        found = until(lambda: re.search(r"Serving at (http://\S+)/", self.said) or self._ended())
+        assert isinstance(found, re.Match), self.said
+        self.url = found[1]
+        self.client = httpx.Client(base_url=self.url, timeout=PATIENCE)
+
+    def _ended(self) -> bool:
+        return self.process.poll() is not None
+
+    @property
+    def said(self) -> str:
+        return self._log.read_text("utf-8")
+
+    def kill(self) -> None:
+        """End it as a power cut would."""
+        self.client.close()
+        self.process.kill()
+        self.process.wait()
+
+    def __exit__(self, *exc: object) -> None:
+        self.client.close()
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            self.process.wait(PATIENCE)
+
+    def annotate(self, **changes: object) -> httpx.Response:
+        return self.client.post("/v1/annotations", json=PAIR | changes)
+
+    def start_run(self, n: int | None = None, **form: object) -> httpx.Response:
+        """Upload the examples, or n studies whose reports say their ids."""
+        if n is None:
+            files = {
+                side: (f"{side}.json", (EXAMPLES / f"{side}.json").read_bytes())
+                for side in ("preds", "refs")
+            }
+        else:
+            ids = [f"study-{at:04}" for at in range(n)]
+            refs = {key: f"{key}. The lungs are clear." for key in ids}
+            preds = dict.fromkeys(ids, "The lungs are clear. Small left effusion.")
+            files = {
+                "preds": ("preds.json", json.dumps(preds).encode()),
+                "refs": ("refs.json", json.dumps(refs).encode()),
+            }
+        return self.client.post("/v1/runs", data={"rubric": "green"} | form, files=files)
+
+    def run(self, name: str) -> dict[str, Any]:
+        run: dict[str, Any] = self.client.get(f"/v1/runs/{name}").json()["run"]
+        return run
+
+    def until_state(self, name: str, *states: str) -> dict[str, Any]:
+        def there() -> dict[str, Any] | None:
+            run = self.run(name)
+            return run if run["state"] in states else None
+
+        found = until(there)
+        assert found, self.run(name)
+        return found
+
+    def events(self, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
+        with self.client.stream("GET", f"/v1/runs/{name}/events") as answer:
+            assert answer.headers["content-type"].startswith("text/event-stream")
+            kind = ""
+            for line in answer.iter_lines():
+                if line.startswith("event: "):
+                    kind = line.removeprefix("event: ")
+                elif line.startswith("data: "):
+                    yield kind, json.loads(line.removeprefix("data: "))
+
+
+def until(there: Callable[[], Any], patience: float = PATIENCE) -> Any:
+    """What `there` gives as soon as it gives something; None when patience ends."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        if found := there():
+            return found
+        time.sleep(0.05)
+    return None
+
+
+def is_problem(answer: httpx.Response, status: int) -> str:
+    """Check that an answer is problem details of that status; returns what it says."""
+    assert answer.status_code == status, answer.text
+    assert answer.headers["content-type"] == "application/problem+json"
+    problem = answer.json()
+    assert set(problem) == {"type", "title", "status", "detail"}
+    assert problem["status"] == status
+    assert "Traceback" not in problem["detail"]
+    return str(problem["detail"])
