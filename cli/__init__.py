@@ -9,7 +9,7 @@ import click
 from judge import rubrics
 from judge.types import JudgeError
 
-_COMMANDS = ("audit", "cache", "prompts", "rates", "rescore")
+_COMMANDS = ("audit", "cache", "compare", "metrics", "prompts", "rates", "rescore")
 
 _INTERRUPTED = 130
 

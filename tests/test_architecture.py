@@ -20,12 +20,15 @@ ALLOWED = {
     "rubrics": {"types", "sentences", "prompts"},
     "stats": {"types", "prompts", "rubrics"},
     "report": {"types", "sentences", "prompts", "rubrics", "stats"},
+    "metrics": {"types", "rubrics", "stats"},
+    # Draws with matplotlib and writes files: not pure.
+    "plots": {"types", "rubrics", "stats", "report"},
     "studies": {"types"},
     "cache": {"types"},
     "backends": {"types", "sentences", "prompts", "rubrics"},
     "run": {*PURE, "studies", "cache", "backends"},
-    "cli": {*PURE, "studies", "cache", "backends", "run", "service"},
-    "service": {*PURE, "studies", "cache", "backends", "run"},
+    "cli": {*PURE, "metrics", "plots", "studies", "cache", "backends", "run", "service"},
+    "service": {*PURE, "plots", "studies", "cache", "backends", "run"},
 }
 # Network, clock, environment, processes, chance, logging set-up.
 IMPURE = {
