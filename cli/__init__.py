@@ -9,7 +9,9 @@ import click
 from judge import rubrics
 from judge.types import JudgeError
 
-_COMMANDS = ("audit", "cache", "prompts", "rates", "rescore", "reviews", "serve")
+_COMMANDS = (
+    *("audit", "cache", "compare", "metrics", "prompts", "rates", "rescore", "reviews", "serve"),
+)
 
 _INTERRUPTED = 130
 

@@ -20,14 +20,19 @@ ALLOWED = {
     "rubrics": {"types", "sentences", "prompts"},
     "stats": {"types", "prompts", "rubrics"},
     "report": {"types", "sentences", "prompts", "rubrics", "stats"},
+    "metrics": {"types", "rubrics", "stats"},
+    # Draws with matplotlib and writes files: not pure.
+    "plots": {"types", "rubrics", "stats", "report"},
     "studies": {"types"},
     "cache": {"types"},
     # Fetched prompts: the network and the user's folder, which prompts/ knows nothing of.
     "official": {"types", "prompts"},
     "backends": {"types", "sentences", "prompts", "rubrics", "official"},
     "run": {*PURE, "studies", "cache", "official", "backends"},
-    "cli": {*PURE, "studies", "cache", "official", "backends", "run", "service"},
-    "service": {*PURE, "studies", "cache", "official", "backends", "run"},
+    "cli": {
+        *(*PURE, "metrics", "plots", "studies", "cache", "official", "backends", "run", "service"),
+    },
+    "service": {*PURE, "plots", "studies", "cache", "official", "backends", "run"},
 }
 # Network, clock, environment, processes, chance, logging set-up.
 IMPURE = {

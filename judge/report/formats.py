@@ -28,7 +28,7 @@ def as_markdown(summary: Mapping[str, Any], rubric: Rubric) -> str:
     """Return the whole summary as Markdown tables, the signature last."""
     parts = [Table(f"{rubric.title}", ("", ""), tuple(headline(summary, rubric)), n_left=2)]
     parts += tables(summary, rubric)
-    text = "\n\n".join(_markdown(table) for table in parts)
+    text = "\n\n".join(markdown_table(table) for table in parts)
     return f"{text}\n\nSignature: `{summary['signature']}`"
 
 
@@ -77,7 +77,8 @@ def as_rich(table: Table, width: int) -> RenderableType:
     return drawn
 
 
-def _markdown(table: Table) -> str:
+def markdown_table(table: Table) -> str:
+    """Return one table as Markdown under a heading."""
     rule = [":--" if at < table.n_left else "--:" for at in range(len(table.head))]
     lines = [_markdown_row(row) for row in (table.head, rule, *table.rows)]
     return "\n".join([f"## {table.title}", "", *lines])

@@ -1,0 +1,235 @@
+"""`judge compare RUN RUN ...`: models against each other on the same studies."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.output import note, print_facts, print_tables, split_fields
+
+if TYPE_CHECKING:
+    from judge.run.compare import Opened
+    from judge.stats.compare import Comparison
+
+_FORMATS = ("table", "md", "latex", "csv", "pairs", "json", "rexrank")
+
+
+@click.command("compare")
+@click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
+@click.option(
+    "--sort",
+    metavar="METRIC",
+    help="Rank by this metric: 1/FineRadScore, GREEN, fineradscore_sum, green_errors, ... "
+    "Default: the first column.",
+)
+@click.option(
+    "--by",
+    multiple=True,
+    callback=split_fields,
+    metavar="FIELD",
+    help="A leaderboard for each value of this field too (study_class, site, dataset, ...; repeat "
+    "it, or separate with commas, for combinations).",
+)
+@click.option("--common", is_flag=True, help="Compare on the studies that all runs have.")
+@click.option(
+    "--allow",
+    multiple=True,
+    type=click.Choice(("judge", "prompt")),
+    help="What may differ among the runs of a rubric (repeat it for both).",
+)
+@click.option(
+    "--metrics",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    help="Further metrics: CSV or Parquet with study_id, model and a column each (repeatable).",
+)
+@click.option(
+    "--higher-is-better",
+    "higher",
+    multiple=True,
+    callback=split_fields,
+    metavar="NAME",
+    help="A column of --metrics of which more is better, where its name does not tell.",
+)
+@click.option(
+    "--lower-is-better",
+    "lower",
+    multiple=True,
+    callback=split_fields,
+    metavar="NAME",
+    help="The same, where less is better.",
+)
+@click.option(
+    "--patient-field",
+    metavar="FIELD",
+    help="Resample by this field. Default: patient or patient_id where a run has it; none takes "
+    "studies as independent.",
+)
+@click.option("--tests/--no-tests", default=True, help="Test differences. Default: yes.")
+@click.option(
+    "--resamples",
+    type=click.IntRange(min=100),
+    help="Bootstrap resamples, for intervals of differences and ranks. Default: 1000.",
+)
+@click.option(
+    "--flips",
+    type=click.IntRange(min=100),
+    help="Random sign flips, for p-values of means. Default: 10000.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Of all that is random. Default: 20260101."
+)
+@click.option(
+    "--figures",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Draw the figures into this folder, PNG and SVG (needs pip install 'judge[plots]').",
+)
+@click.option(
+    "--html",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write a page: leaderboard, figures, and the studies behind them.",
+)
+@click.option(
+    "--top-sites",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    help="How many sites, by size, the heat map of ranks shows.",
+)
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(_FORMATS),
+    default="table",
+    show_default=True,
+    help="What to print on standard output; pairs is the tests as CSV, rexrank ReXrank's columns.",
+)
+def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+    """Rank models by their runs on the same studies, and test which differences are real.
+
+    Give one run for each model and rubric. The model is the run's field `model`, else the
+    name of its file of predictions (a for preds_a.json); NAME=RUN sets it. Runs of both
+    rubrics on one model become one row. No judge is asked.
+    """
+    from judge.run.compare import comparison_signature, open_runs
+    from judge.run.metric_files import read_metrics
+    from judge.stats.compare import compare
+    from judge.stats.paired import Resampling
+
+    files = [
+        read_metrics(path, higher=options["higher"], lower=options["lower"])
+        for path in options["files"]
+    ]
+    opened = open_runs(
+        runs,
+        common=options["common"],
+        allow=options["allow"],
+        by=options["by"],
+        patient_field=options["patient_field"],
+        metrics=files,
+    )
+    given = {name: options[name] for name in ("seed", "resamples", "flips")}
+    how = Resampling(**{name: value for name, value in given.items() if value is not None})
+    tested = how if options["tests"] else None
+    comparison = compare(
+        opened.panel,
+        sort=options["sort"],
+        by=options["by"],
+        how=tested,
+        signature=comparison_signature(opened, tested, options["by"]),
+        notes=opened.notes,
+    )
+    _print(comparison, opened, options["form"])
+    if options["figures"]:
+        _draw(comparison, options["figures"], options["top_sites"])
+    if options["html"]:
+        _write_page(comparison, opened, options["html"], options["top_sites"])
+
+
+def _draw(comparison: Comparison, folder: Path, top_sites: int) -> None:
+    from judge.plots import draw_figures
+
+    drawn = draw_figures(comparison, folder, top_sites=top_sites)
+    for text in drawn.left_out:
+        note(text)
+    note(f"figures  {len(drawn.files)} in {folder}")
+
+
+def _write_page(comparison: Comparison, opened: Opened, path: Path, top_sites: int) -> None:
+    from judge.plots import available, page_figures
+    from judge.report.compare_page import page, wanted
+    from judge.run.compare import records
+    from judge.types import JudgeError
+
+    text = page(
+        comparison,
+        records(opened.runs, wanted(comparison)),
+        figures=page_figures(comparison, top_sites=top_sites) if available() else (),
+        commands={
+            (run.model, run.rubric): f"judge audit {shlex.quote(str(run.path))}"
+            for run in opened.runs
+        },
+    )
+    try:
+        whole = path.with_name(f".{path.name}.writing")
+        whole.write_text(text, "utf-8")
+        whole.replace(path)
+    except OSError as error:
+        raise JudgeError(f"cannot write {path}: {error.strerror}") from error
+    note(f"page  {path}")
+
+
+def _print(comparison: Comparison, opened: Opened, form: str) -> None:
+    from judge.report import leaderboard_formats as formats
+    from judge.report.formats import as_json
+    from judge.report.leaderboard import all_tables
+
+    if form == "table":
+        print_facts(_facts(comparison, opened))
+        print_tables(all_tables(comparison))
+        click.echo(f"signature  {comparison.signature}")
+        return
+    if form == "json":
+        click.echo(as_json(formats.as_data(comparison, _runs(opened))))
+    else:
+        written = {
+            "md": formats.as_markdown,
+            "latex": formats.as_latex,
+            "csv": formats.as_csv,
+            "pairs": formats.pairs_as_csv,
+            "rexrank": formats.as_rexrank,
+        }
+        click.echo(written[form](comparison))
+    for text in comparison.notes:
+        note(text)
+
+
+def _facts(comparison: Comparison, opened: Opened) -> list[tuple[str, str]]:
+    panel = comparison.panel
+    facts = [("models", str(len(panel.models))), ("studies", f"{len(panel.study_ids):,}")]
+    for rubric in dict.fromkeys(run.rubric for run in opened.runs):
+        judges = dict.fromkeys(run.judge for run in opened.runs if run.rubric == rubric)
+        facts.append((f"judge of {rubric}", ", ".join(judges)))
+    facts.append(("section", opened.runs[0].section))
+    if comparison.how:
+        facts.append(("resampled by", panel.patient_field or "study"))
+    lost = [
+        f"{run.model} {run.n_studies - run.n_scored} of {run.n_studies} ({run.rubric})"
+        for run in opened.runs
+        if run.n_scored < run.n_studies
+    ]
+    if lost:
+        facts.append(("not scored", ", ".join(lost)))
+    return facts + [("note", text) for text in comparison.notes]
+
+
+def _runs(opened: Opened) -> list[dict[str, Any]]:
+    from dataclasses import asdict
+
+    return [{**asdict(run), "path": str(run.path)} for run in opened.runs]

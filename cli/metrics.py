@@ -1,0 +1,119 @@
+"""`judge metrics PREDS [REFS]`: other metrics, study by study."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from judge.cli.output import note, print_tables, split_fields
+
+if TYPE_CHECKING:
+    from judge.metrics import Scored
+
+_INCOMPLETE = 3
+
+
+@click.command("metrics")
+@click.argument("preds")
+@click.argument("refs", required=False)
+@click.option(
+    "--metric",
+    "names",
+    multiple=True,
+    default=("bleu2",),
+    show_default="bleu2",
+    callback=split_fields,
+    metavar="NAME",
+    help="bleu2, bertscore, semb, radgraph, radcliq, ratescore (repeat it, or separate with "
+    "commas). All but bleu2 need pip install 'judge[metrics]' and models to download.",
+)
+@click.option("--model", metavar="NAME", help="The model. Default: from the name of PREDS.")
+@click.option("--section", metavar="findings|impression|report", help="As for the rubrics.")
+@click.option("--id-field", metavar="FIELD", help="As for the rubrics.")
+@click.option("--allow-missing", is_flag=True, help="As for the rubrics.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The table, CSV or .parquet, for judge compare --metrics. Default: metrics_MODEL.csv.",
+)
+def command(
+    *,
+    preds: str,
+    refs: str | None,
+    names: list[str],
+    model: str | None,
+    section: str | None,
+    id_field: str | None,
+    allow_missing: bool,
+    out: Path | None,
+) -> None:
+    """Compute other metrics of PREDS against REFS, with ReXrank's names and directions.
+
+    Writes a table with one row a study, and prints the figures: means, and 1 / mean for
+    RadCliQ-v1.
+
+    Exit codes: 0 all is well; 2 something to mend, said in one line; 3 a metric could not be
+    had, the others are written.
+    """
+    from judge import metrics
+    from judge.run.compare_names import model_of
+    from judge.studies import read_pair
+
+    chosen = metrics.check(names)
+    studies = read_pair(
+        preds, refs, section=section, id_field=id_field, allow_missing=allow_missing
+    )
+    model = model or model_of(preds) or "model"
+    scored, missing = [], []
+    for name in chosen:
+        found = metrics.compute(name, studies.references, studies.candidates)
+        if isinstance(found, metrics.Scored):
+            scored.append(found)
+        else:
+            missing.append(found)
+    if scored:
+        path = out or Path(f"metrics_{model}.csv")
+        _write(path, model, studies.study_ids, scored)
+        _print(model, studies.study_ids, scored)
+        note(f"metrics  {path}")
+    for lost in missing:
+        note(f"{lost.metric.study_label} is missing: {lost.why}")
+    if missing:
+        sys.exit(_INCOMPLETE)
+
+
+def _write(path: Path, model: str, study_ids: tuple[str, ...], scored: list[Scored]) -> None:
+    import pandas as pd
+
+    from judge.types import JudgeError
+
+    columns = {found.metric.name: found.values for found in scored}
+    table = pd.DataFrame({"study_id": study_ids, "model": model, **columns})
+    try:
+        if path.suffix == ".parquet":
+            table.to_parquet(path, index=False)
+        else:
+            table.to_csv(path, index=False)
+    except OSError as error:
+        raise JudgeError(f"cannot write {path}: {error.strerror or error}") from error
+
+
+def _print(model: str, study_ids: tuple[str, ...], scored: list[Scored]) -> None:
+    import numpy as np
+
+    from judge.report.leaderboard import figure
+    from judge.report.tables import Table
+    from judge.stats.panel import Panel, group_cells
+
+    values = {found.metric.name: np.array(found.values)[:, None] for found in scored}
+    listed = tuple(found.metric for found in scored)
+    cells = group_cells(Panel((model,), study_ids, listed, values, {})).cells
+    rows = tuple(
+        (metric.label, str(cells[metric.name][0].n), figure(cells[metric.name][0], metric))
+        for metric in listed
+    )
+    print_tables([Table(f"Metrics of {model}", ("metric", "studies", "figure"), rows)])

@@ -1,0 +1,86 @@
+"""Box plots of a metric, a panel a data set (the first ReXrank paper's Figure 3)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
+
+from judge.plots.drawings import Box, Boxes
+from judge.plots.labels import MINUS, fitted, thinned, width_of
+from judge.plots.panels import Grid, n_words
+from judge.plots.sheet import Sheet, nothing, rows
+from judge.plots.style import BOX, GRID, INK, SERIES, Width
+
+_ROW = 0.15
+_HALF = 0.32
+_END = 0.16
+_MARGIN = 0.05
+
+
+def draw(data: Boxes, width: Width) -> Figure:
+    """Return the figure: models down, the metric across, on one scale in all panels."""
+    grid = Grid(width, n_panels=len(data.panels), n_rows=len(data.models), row=_ROW, head=0.06)
+    sheet = Sheet(width.inches, grid.height)
+    names = fitted(data.models, grid.names - 0.06, width.small)
+    low, high = _range(data)
+    for place, panel in zip(grid.places(), data.panels, strict=True):
+        axes = sheet.axes(place.left, place.top, grid.across, grid.down)
+        rows(axes, names if place.is_first else None, len(data.models), width.small)
+        _ticks(axes, low, high, grid.across, width.small)
+        _draw_boxes(axes, [(row, box) for row, box in enumerate(panel.boxes) if box])
+        for row, box in enumerate(panel.boxes):
+            if box is None:
+                nothing(axes, (low + high) / 2, row, width.small)
+        axes.set(xlim=(low, high), ylim=(len(data.models) - 0.5, -0.5))
+        grid.title(sheet, place, panel.title, n_words(panel.n))
+    grid.axis_label(sheet, data.metric)
+    return sheet.figure
+
+
+def _range(data: Boxes) -> tuple[float, float]:
+    """Return the ends of the scale, a little beyond the whiskers and means."""
+    boxes = [box for panel in data.panels for box in panel.boxes if box]
+    low = min((min(box.low, box.mean) for box in boxes), default=0.0)
+    high = max((max(box.high, box.mean) for box in boxes), default=1.0)
+    if low == high:
+        low, high = low - 0.5, high + 0.5
+    return low - _MARGIN * (high - low), high + _MARGIN * (high - low)
+
+
+def _ticks(axes: Axes, low: float, high: float, across: float, size: float) -> None:
+    """Put round numbers below the panel, as many as stand clear of each other."""
+    places = [t for t in MaxNLocator(nbins=4).tick_values(low, high) if low <= t <= high]
+    texts = [f"{round(place, 10):g}".replace("-", MINUS) for place in places]
+    inches = [(place - low) / (high - low) * across for place in places]
+    keep = thinned(inches, [width_of(text, size) for text in texts], size / 72 / 2)
+    shown = [(p, t) for p, t, kept in zip(places, texts, keep, strict=True) if kept]
+    axes.set_xticks([p for p, _ in shown], [t for _, t in shown], fontsize=size)
+    axes.grid(axis="x", color=GRID, linewidth=0.5)
+    axes.set_axisbelow(True)
+
+
+def _draw_boxes(axes: Axes, known: Sequence[tuple[int, Box]]) -> None:
+    at = np.array([row for row, _ in known], dtype=float)
+    boxes = [box for _, box in known]
+    low, high = [box.low for box in boxes], [box.high for box in boxes]
+    axes.hlines(at, low, high, color=SERIES[0], linewidth=0.7)
+    for ends in (low, high):
+        axes.vlines(ends, at - _END, at + _END, color=SERIES[0], linewidth=0.7)
+    axes.barh(
+        at,
+        [box.q3 - box.q1 for box in boxes],
+        2 * _HALF,
+        [box.q1 for box in boxes],
+        facecolor=BOX,
+        edgecolor=SERIES[0],
+        linewidth=0.7,
+        zorder=2,
+    )
+    medians = [box.median for box in boxes]
+    axes.vlines(medians, at - _HALF, at + _HALF, color=INK, linewidth=1.3, zorder=3)
+    means = [box.mean for box in boxes]
+    axes.plot(means, at, "D", color=SERIES[1], markersize=2.2, zorder=4)

@@ -1,0 +1,112 @@
+"""Panels side by side that share their rows: where each stands, and its title."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from math import ceil
+
+from judge.plots.labels import fitted, width_of
+from judge.plots.sheet import Sheet, line_height
+from judge.plots.style import MUTED, Width
+
+_GAP = 0.14
+_RIGHT = 0.1
+_LEAST_DOWN = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The upper left corner of a panel, in inches; the first of its line shows the names."""
+
+    left: float
+    top: float
+    is_first: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Lines of panels, each with the models' names on its left and titles above.
+
+    `row` is the height of a model's row and `head` the room above everything, in inches.
+    """
+
+    width: Width
+    n_panels: int
+    n_rows: int
+    row: float
+    head: float
+
+    @property
+    def names(self) -> float:
+        """The room for the models' names."""
+        return self.width.names
+
+    @property
+    def n_across(self) -> int:
+        """How many panels stand beside each other."""
+        return min(self.width.across, self.n_panels)
+
+    @property
+    def across(self) -> float:
+        """The width of a panel."""
+        room = self.width.inches - self.names - _RIGHT - _GAP * (self.n_across - 1)
+        return room / self.n_across
+
+    @property
+    def down(self) -> float:
+        """The height of a panel."""
+        return max(_LEAST_DOWN, self.row * self.n_rows)
+
+    @property
+    def _above(self) -> float:
+        return line_height(self.width.normal) + line_height(self.width.small) + 0.03
+
+    @property
+    def _below(self) -> float:
+        return line_height(self.width.small) + 0.08
+
+    @property
+    def _line(self) -> float:
+        return self._above + self.down + self._below
+
+    @property
+    def height(self) -> float:
+        """The height of the figure."""
+        lines = ceil(self.n_panels / self.n_across)
+        return self.head + lines * self._line + line_height(self.width.small) + 0.04
+
+    def places(self) -> Iterator[Place]:
+        """Yield where each panel stands, line by line."""
+        for at in range(self.n_panels):
+            line, column = divmod(at, self.n_across)
+            yield Place(
+                self.names + column * (self.across + _GAP),
+                self.head + line * self._line + self._above,
+                is_first=column == 0,
+            )
+
+    def title(self, sheet: Sheet, place: Place, title: str, below: str) -> None:
+        """Write a panel's title and, below it, how many studies it stands on."""
+        middle = place.left + self.across / 2
+        top = place.top - self._above
+        (text,) = fitted([title], self.across + _GAP / 2, self.width.normal)
+        sheet.text(text, middle, top, self.width.normal, across="center")
+        top += line_height(self.width.normal)
+        sheet.text(below, middle, top, self.width.small, across="center", colour=MUTED)
+
+    def axis_label(self, sheet: Sheet, label: str) -> None:
+        """Write what is across, below all panels."""
+        size = self.width.small
+        (text,) = fitted([label], self.width.inches - 0.1, size)
+        middle = self.names + (self.width.inches - self.names - _RIGHT) / 2
+        # A long label is centred on the sheet rather than on the panels.
+        if width_of(text, size) > self.width.inches - self.names:
+            middle = self.width.inches / 2
+        sheet.text(text, middle, self.height - line_height(size) - 0.02, size, across="center")
+
+
+def n_words(n: tuple[int, int]) -> str:
+    """Return how many studies were scored, as a range where models differ."""
+    low, high = n
+    return f"n = {high:,}" if low == high else f"n = {low:,}\N{EN DASH}{high:,}"

@@ -1,0 +1,214 @@
+"""What the page knows: the leaderboard and its tests, every value, and some of the reports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from judge import rubrics
+from judge.report.compare_page.packing import Codes, short
+from judge.report.leaderboard import group_name
+from judge.report.words import group_value
+from judge.rubrics import Level
+from judge.stats.compare import Comparison
+from judge.stats.metric import Metric
+from judge.stats.paired import PairTest
+from judge.stats.panel import Cell, Group, group_cells, groups_of
+from judge.stats.ranks import RankShares
+from judge.types import Category
+
+Records = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
+"""By model and rubric, then by study id: the records as a run keeps them."""
+
+GROUP_FIELDS = ("study_class", "dataset", "site")
+"""The fields that one can always group by, where the studies have them."""
+
+_MOST_GROUPS = 100
+"""A field with more values than this is no field to choose a group by."""
+_PACKET = 40
+"""Studies a packet: opening one unpacks its neighbours too, and more compress better."""
+
+
+def overview(c: Comparison, commands: Mapping[tuple[str, str], str], n_records: int) -> Any:  # noqa: ANN401 - JSON
+    """Return all but the single studies, as JSON's types.
+
+    `commands` says how to open a study of a model and rubric elsewhere; `n_records` is how
+    many of the studies' records the page has.
+    """
+    panel = c.panel
+    names = list(dict.fromkeys(m.rubric for m in panel.metrics if m.rubric is not None))
+    return {
+        "format": 1,
+        "models": list(panel.models),
+        "metrics": [_metric(metric) for metric in panel.metrics],
+        "sort": c.sort,
+        "groups": [*_tested_groups(c), *_other_groups(c)],
+        "rubrics": {name: _rubric(name) for name in names},
+        "categories": {str(category): category.label for category in Category},
+        "correlations": _correlations(c),
+        "resampling": None if c.how is None else {"n": c.how.resamples, "seed": c.how.seed},
+        "signature": c.signature,
+        "notes": list(c.notes),
+        "records": {
+            "here": n_records,
+            "all": len(panel.study_ids) * len(panel.models) * len(names),
+        },
+        "commands": [
+            {"model": panel.models.index(model), "rubric": rubric, "command": command}
+            for (model, rubric), command in commands.items()
+        ],
+    }
+
+
+def _metric(metric: Metric) -> dict[str, Any]:
+    return {
+        "name": metric.name,
+        "label": metric.label,
+        "kind": metric.kind,
+        "higher": metric.higher_is_better,
+        "study_label": metric.study_label,
+        "study_higher": metric.study_higher_is_better,
+        "rubric": metric.rubric,
+    }
+
+
+def _tested_groups(c: Comparison) -> Iterator[dict[str, Any]]:
+    for at, group in enumerate(c.groups):
+        tests = c.tests[at] if c.tests else {}
+        places = c.places[at] if c.places else {}
+        yield {
+            **_group(group),
+            "tests": {name: [_test(test) for test in found] for name, found in tests.items()},
+            "places": {name: [_place(p) for p in found] for name, found in places.items()},
+        }
+
+
+def _other_groups(c: Comparison) -> Iterator[dict[str, Any]]:
+    """Yield the groups of the usual fields, untested where they were not asked for."""
+    for field in GROUP_FIELDS:
+        if (field,) == c.by or field not in c.panel.fields:
+            continue
+        parts = groups_of(c.panel, [field])
+        if len(parts) <= _MOST_GROUPS:
+            for key, part in parts:
+                yield {**_group(group_cells(part, key)), "tests": {}, "places": {}}
+
+
+def _group(group: Group) -> dict[str, Any]:
+    return {
+        "name": group_name(group.key),
+        "key": {name: group_value(value) for name, value in group.key.items()},
+        "n": group.n_studies,
+        "cells": {name: [_cell(cell) for cell in cells] for name, cells in group.cells.items()},
+    }
+
+
+def _cell(cell: Cell) -> list[float | None]:
+    return [cell.n, cell.k, short(cell.value), short(cell.low), short(cell.high), cell.rank]
+
+
+def _test(test: PairTest) -> list[Any]:
+    figures = [short(test.difference), short(test.low), short(test.high)]
+    return [test.a, test.b, test.n, *figures, short(test.p), short(test.p_holm), test.method]
+
+
+def _place(place: RankShares | None) -> list[Any] | None:
+    return None if place is None else [place.low, place.high, *map(short, place.shares)]
+
+
+def _rubric(name: str) -> dict[str, Any]:
+    rubric = rubrics.load(name)
+    tones = _tones(rubric.levels)
+    return {
+        "title": rubric.title,
+        "levels": {
+            level.name: {"label": level.label, "tone": tones[level.name]} for level in rubric.levels
+        },
+    }
+
+
+def _tones(levels: Sequence[Level]) -> dict[str, str]:
+    """Return how each level is coloured: the graver of two that are both significant more so."""
+    # A scale is written from one end to the other, and its significant end is the graver.
+    graver_first = levels[0].significant and not levels[-1].significant
+    ordered = list(reversed(levels)) if graver_first else list(levels)
+    tones = {}
+    for significant, (mild, strong) in (
+        (False, ("mild", "notable")),
+        (True, ("serious", "critical")),
+    ):
+        alike = [level for level in ordered if level.significant is significant]
+        for level in alike:
+            tones[level.name] = strong if len(alike) > 1 and level is alike[-1] else mild
+    return tones
+
+
+def _correlations(c: Comparison) -> dict[str, Any] | None:
+    found = c.correlations
+    if found is None:
+        return None
+    return {
+        "labels": list(found.labels),
+        "n": [list(row) for row in found.n],
+        **{
+            name: [[short(value) for value in row] for row in getattr(found, name)]
+            for name in ("pearson", "spearman", "kendall")
+        },
+    }
+
+
+def columns(c: Comparison, codes: Mapping[str, Codes], records: Records) -> Any:  # noqa: ANN401 - JSON
+    """Return the columns of the list of studies: ids, fields, and how the values are coded.
+
+    `packets` says for each study which packet holds its reports, -1 for none.
+    """
+    packets = {row: at for at, rows in enumerate(_packets(c, records)) for row in rows}
+    return {
+        "study_id": list(c.panel.study_ids),
+        "fields": {name: _field(values) for name, values in c.panel.fields.items()},
+        "values": {
+            name: {"unique": list(code.unique), "width": code.width} for name, code in codes.items()
+        },
+        "packets": [packets.get(row, -1) for row in range(len(c.panel.study_ids))],
+    }
+
+
+def _field(values: Sequence[object]) -> dict[str, Any]:
+    """Return a field as its different values and, for each study, the number of its own."""
+    numbers: dict[str, int] = {}
+    rows = [numbers.setdefault(group_value(value), len(numbers)) for value in values]
+    return {"values": list(numbers), "rows": rows}
+
+
+def packets(c: Comparison, records: Records) -> Iterator[dict[str, Any]]:
+    """Yield the studies' reports, a packet at a time: by row, then by `model rubric`."""
+    for rows in _packets(c, records):
+        yield {str(row): _study(c, records, c.panel.study_ids[row]) for row in rows}
+
+
+def _packets(c: Comparison, records: Records) -> list[list[int]]:
+    known = {study_id for found in records.values() for study_id in found}
+    rows = [row for row, study_id in enumerate(c.panel.study_ids) if study_id in known]
+    return [rows[at : at + _PACKET] for at in range(0, len(rows), _PACKET)]
+
+
+def _study(c: Comparison, records: Records, study_id: str) -> dict[str, Any]:
+    found: dict[str, Any] = {}
+    for (model, rubric), studies in records.items():
+        if study_id in studies:
+            found[f"{c.panel.models.index(model)} {rubric}"] = _record(studies[study_id])
+    return found
+
+
+def _record(record: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the page shows of a record."""
+    kept = {
+        name: record[name] for name in ("reference", "candidate", "outcome", "reason", "detail")
+    }
+    annotation = record["annotation"]
+    if annotation:
+        kept["errors"] = annotation["errors"]
+        kept["matched"] = annotation["matched"]
+        kept["explanation"] = annotation["explanation"]
+        kept["remarks"] = annotation["remarks"]
+    return kept

@@ -1,0 +1,73 @@
+"""Numbers and texts made small for a page."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+from dataclasses import dataclass
+
+import numpy as np
+
+from judge.stats.panel import Values
+
+_DIGITS = (6, 5, 4, 3)
+_MOST = 65_535
+_SMALL = 255
+
+
+@dataclass(frozen=True, slots=True)
+class Codes:
+    """Values as numbers into `unique`, one model after the other, `width` bytes each.
+
+    The number after the last stands for "not scored". Values keep at least three and, where
+    no more than 65,535 are different, six significant digits.
+    """
+
+    unique: tuple[float, ...]
+    width: int
+    data: bytes
+
+
+def coded(values: Values) -> Codes:
+    """Return `values`, studies by models with NaN for not scored, as codes."""
+    flat = values.T.ravel()
+    scored = ~np.isnan(flat)
+    known = flat[scored]
+    for digits in _DIGITS:
+        rounded = _rounded(known, digits)
+        unique, places = np.unique(rounded, return_inverse=True)
+        if len(unique) <= _MOST:
+            break
+    else:
+        raise ValueError("too many different values")
+    codes = np.full(flat.shape, len(unique), dtype=np.int64)
+    codes[scored] = places
+    width = 1 if len(unique) <= _SMALL else 2
+    data = codes.astype("<u1" if width == 1 else "<u2").tobytes()
+    return Codes(tuple(float(value) for value in unique), width, data)
+
+
+def _rounded(values: Values, digits: int) -> Values:
+    """Round to `digits` significant digits."""
+    if not len(values):
+        return values
+    size = np.floor(np.log10(np.abs(np.where(values == 0, 1, values))))
+    scale = 10.0 ** (digits - 1 - size)
+    return np.asarray(np.round(values * scale) / scale, dtype=np.float64)
+
+
+def short(value: float | None) -> float | None:
+    """Return a number with six significant digits."""
+    return None if value is None else float(f"{value:.6g}")
+
+
+def packed(data: bytes) -> str:
+    """Return bytes as base64 of gzip; the same bytes always give the same text."""
+    return base64.b64encode(gzip.compress(data, 6, mtime=0)).decode()
+
+
+def packed_json(value: object) -> str:
+    """Return a value as JSON, packed; a number that is no number raises ValueError."""
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return packed(text.encode("utf-8", "replace"))

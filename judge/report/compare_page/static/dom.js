@@ -1,0 +1,73 @@
+// Builds the page. Text from outside goes in as text nodes only, each apart from its
+// surroundings, so that right-to-left marks in a report cannot reorder the page.
+
+const CLIP = 20000;
+
+export function el(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (name === "on") {
+      for (const [event, listener] of Object.entries(value)) element.addEventListener(event, listener);
+    } else if (name === "style") {
+      for (const [key, setting] of Object.entries(value)) element.style.setProperty(key, setting);
+    } else if (name === "value" || name === "checked" || name === "selected") {
+      element[name] = value;
+    } else {
+      element.setAttribute(name, value === true ? "" : value);
+    }
+  }
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+export function said(text) {
+  return el("bdi", {}, String(text));
+}
+
+// A long text begins with its first part; the rest is there for the asking, since a browser
+// takes seconds to lay out a megabyte on one line.
+export function clipped(text, show = (part) => [part]) {
+  if (text.length <= CLIP) return show(text);
+  const rest = el("button", {
+    type: "button",
+    class: "quiet",
+    on: { click: () => rest.replaceWith(...show(text.slice(CLIP))) },
+  }, `Show all ${text.length.toLocaleString("en")} characters`);
+  return [...show(text.slice(0, CLIP)), rest];
+}
+
+export function option(value, label, chosen) {
+  return el("option", { value, selected: value === chosen }, label);
+}
+
+export function announce(text) {
+  const region = document.getElementById("announcer");
+  if (region) region.textContent = text;
+}
+
+export function alarm(error) {
+  const region = document.getElementById("alarm");
+  if (!region) return;
+  region.replaceChildren(
+    said(error.message),
+    el("button", { type: "button", class: "quiet", on: { click: () => region.replaceChildren() } },
+      "Dismiss"),
+  );
+}
+
+export function frame(...content) {
+  document.body.replaceChildren(
+    el("a", { class: "skip", href: "#main", on: { click: skip } }, "Skip to the studies"),
+    el("div", { id: "announcer", class: "unseen", role: "status", "aria-live": "polite" }),
+    el("div", { id: "alarm", role: "alert" }),
+    ...content,
+  );
+}
+
+function skip(event) {
+  event.preventDefault();
+  const target = document.querySelector("main section:not([hidden]) h2[tabindex], main");
+  target.setAttribute("tabindex", "-1");
+  target.focus();
+}

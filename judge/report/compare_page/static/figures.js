@@ -1,0 +1,43 @@
+// The correlation of metrics as a table, and the drawn figures.
+
+import { el, said } from "./dom.js";
+import { number } from "./words.js";
+
+const NAMES = { pearson: "Pearson", spearman: "Spearman", kendall: "Kendall's tau-b" };
+
+export function correlationSection({ overview }) {
+  const found = overview.correlations;
+  if (!found) return null;
+  return el("section", { id: "correlations", "aria-labelledby": "correlations-title" },
+    el("h2", { id: "correlations-title" }, "Do the metrics agree?"),
+    el("p", { class: "small" }, "Over all pairs of a study and a model with both values; lower-is-better metrics are turned round."),
+    Object.entries(NAMES).map(([name, title], at) => el("details", { open: at === 0 },
+      el("summary", {}, title),
+      el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${title} correlation` },
+        el("table", {},
+          el("thead", {}, el("tr", {}, el("td", {}), found.labels.map((label) => el("th", { scope: "col", class: "numbers" }, said(label))))),
+          el("tbody", {}, found.labels.map((label, row) => el("tr", {},
+            el("th", { scope: "row" }, said(label)),
+            found[name][row].map((value, column) => el("td", {
+              class: "numbers", title: `n = ${found.n[row][column].toLocaleString("en")}`,
+            }, number(value, 2)))))))))));
+}
+
+export function figuresSection({ overview, store }) {
+  const section = el("section", { id: "figures", "aria-labelledby": "figures-title" },
+    el("h2", { id: "figures-title" }, "Figures"));
+  if (!overview.figures.length) {
+    section.append(el("p", { class: "small" }, "None: matplotlib, with which they are drawn, was not installed (judge[plots])."));
+  }
+  overview.figures.forEach((figure, at) => {
+    const image = el("img", { alt: `${figure.title}. ${figure.caption} The tables above hold its numbers.`, class: "drawn" });
+    // Unpacked when it is opened: a dozen figures take a second to lay out.
+    const fold = el("details", { class: "figure-fold" }, el("summary", {}, said(figure.title)),
+      el("figure", { class: "figure" }, image, el("figcaption", { class: "small" }, said(figure.caption))));
+    const draw = async () => { if (fold.open && !image.src) image.src = URL.createObjectURL(await store.figure(at)); };
+    fold.addEventListener("toggle", draw);
+    if (at === 0) fold.open = true;
+    section.append(fold);
+  });
+  return section;
+}

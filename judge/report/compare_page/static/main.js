@@ -1,0 +1,81 @@
+// Opens the comparison and draws what is asked for.
+
+import { alarm, el, frame, said } from "./dom.js";
+import { openStore } from "./store.js";
+import { boardSection, drawBoard, ranking } from "./board.js";
+import { drawPairs, pairsSection } from "./pairs.js";
+import { drawStudies, studiesSection } from "./studies.js";
+import { coverage, drawStudy } from "./study.js";
+import { correlationSection, figuresSection } from "./figures.js";
+
+async function start() {
+  const store = await openStore();
+  const { overview } = store;
+  const order = ranking(overview.groups[0], overview.sort);
+  const app = {
+    store,
+    overview,
+    drawing: null,
+    state: {
+      group: 0, metric: overview.sort, reversed: false, tested: order[0], a: order[0], b: order[1] ?? null,
+      first: "a", only: "all", offset: 0, study: null,
+    },
+    get group() { return overview.groups[app.state.group]; },
+    get metric() { return overview.metrics.find(({ name }) => name === app.state.metric); },
+    async set(change) {
+      const restart = ["group", "metric", "a", "b"].some((name) => name in change);
+      Object.assign(app.state, restart ? { offset: 0, study: null } : {}, "metric" in change ? { reversed: false } : {}, change);
+      await draw(app);
+    },
+    // The studies behind a cell: against the best other model, which leads or comes next.
+    behind(model, metric) {
+      const other = ranking(app.group, metric).find((at) => at !== model) ?? null;
+      const leads = ranking(app.group, metric)[0] === model;
+      return app.show({ a: model, b: other, metric, first: leads ? "a" : "b" });
+    },
+    async show(change) {
+      await app.set({ first: "a", ...change });
+      toTitle("studies-title");
+    },
+    async open(row) {
+      app.state.study = row;
+      await drawStudies(app);
+      await drawStudy(app);
+      toTitle("study-title");
+    },
+  };
+  const safely = (name) => {
+    const own = app[name];
+    app[name] = (...given) => own(...given).catch(alarm);
+  };
+  ["set", "behind", "show", "open"].forEach(safely);
+  const n = overview.models.length;
+  document.title = `Comparison of ${n} ${n === 1 ? "model" : "models"}`;
+  frame(
+    el("header", { class: "top" }, el("h1", {}, document.title),
+      overview.notes.map((text) => el("p", { class: "note" }, said(text)))),
+    el("main", { id: "main" },
+      boardSection(app), pairsSection(app), studiesSection(app), correlationSection(app), figuresSection(app)),
+    el("footer", {},
+      el("p", { class: "small" }, coverage(overview.records)),
+      el("p", { class: "mono" }, "Signature: ", said(overview.signature))));
+  await draw(app);
+}
+
+function toTitle(id) {
+  const title = document.getElementById(id);
+  title?.focus({ preventScroll: true });
+  title?.scrollIntoView({ block: "start" });
+}
+
+async function draw(app) {
+  drawBoard(app);
+  drawPairs(app);
+  await drawStudies(app);
+  await drawStudy(app);
+}
+
+start().catch((error) => {
+  frame(el("main", { id: "main" }, el("h1", {}, "This page cannot be shown")));
+  alarm(error);
+});

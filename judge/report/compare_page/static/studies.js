@@ -1,0 +1,127 @@
+// Where does one model beat another? The studies, by the difference.
+
+import { announce, el, option, said } from "./dom.js";
+import { count } from "./words.js";
+
+const LIMIT = 25;
+const FIELDS = 3;
+
+export function studiesSection(app) {
+  const models = app.overview.models.map((name, at) => option(String(at), name));
+  const others = [option("", "no other: this model alone"), ...app.overview.models.map((name, at) => option(String(at), name))];
+  const choose = (name, id, label, options) => el("div", { class: "control" },
+    el("label", { for: id }, label),
+    el("select", {
+      id, on: { change: ({ target }) => app.set({ [name]: target.value === "" ? null : Number(target.value), offset: 0 }) },
+    }, options));
+  return el("section", { id: "studies", "aria-labelledby": "studies-title" },
+    el("h2", { id: "studies-title", tabindex: "-1" }, "The studies behind it"),
+    el("div", { class: "filters controls" },
+      choose("a", "model-a", "Model A", models),
+      choose("b", "model-b", "Model B", others),
+      el("div", { class: "control" },
+        el("label", { for: "study-metric" }, "Metric"),
+        el("select", { id: "study-metric", on: { change: ({ target }) => app.set({ metric: target.value }) } },
+          app.overview.metrics.map(({ name, label, study_label: own }) => option(name, own === label ? label : own)))),
+      el("div", { class: "control" },
+        el("label", { for: "first" }, "First come"),
+        el("select", { id: "first", on: { change: ({ target }) => app.set({ first: target.value, offset: 0 }) } },
+          option("a", "studies where A is ahead"), option("b", "studies where A is behind"))),
+      el("div", { class: "control" },
+        el("label", { for: "only" }, "Show"),
+        el("select", { id: "only", on: { change: ({ target }) => app.set({ only: target.value, offset: 0 }) } },
+          option("all", "all that were scored"), option("here", "those with reports here"),
+          option("unscored", "those not scored")))),
+    el("div", { id: "list" }),
+    el("div", { id: "opened" }));
+}
+
+// How far A is ahead of B in each study; alone, how good A is. Null where either was not scored.
+async function ahead(app) {
+  const { state, metric } = app;
+  const value = await app.store.values(state.metric);
+  const sign = metric.study_higher ? 1 : -1;
+  return app.store.rowsOf(app.group).map((row) => {
+    const a = value(row, state.a);
+    const b = state.b === null ? null : value(row, state.b);
+    const by = a === null || (state.b !== null && b === null) ? null : sign * (a - (b ?? 0));
+    return { row, a, b, by };
+  });
+}
+
+export async function drawStudies(app) {
+  const { state } = app;
+  for (const [id, value] of [["model-a", state.a], ["model-b", state.b ?? ""], ["study-metric", state.metric],
+    ["first", state.first], ["only", state.only]]) document.getElementById(id).value = String(value);
+  const drawing = Symbol("drawing");
+  app.drawing = drawing;
+  const all = await ahead(app);
+  // A slower answer to an older question must not replace a newer one.
+  if (app.drawing !== drawing) return;
+  const scored = all.filter(({ by }) => by !== null);
+  const shown = state.only === "unscored" ? all.filter(({ by }) => by === null)
+    : scored.filter(({ row }) => state.only === "all" || app.store.hasReports(row));
+  const turn = state.first === "a" ? -1 : 1;
+  shown.sort((one, other) => turn * (one.by - other.by) || one.row - other.row);
+  const page = shown.slice(state.offset, state.offset + LIMIT);
+  const focused = document.activeElement?.dataset?.step;
+  const list = document.getElementById("list");
+  list.replaceChildren(summary(scored, all.length, app), table(page, app), pager(shown.length, app));
+  if (focused) list.querySelector(`[data-step="${focused}"]:enabled`)?.focus();
+  announce(count(shown.length, "study", "studies"));
+}
+
+function summary(scored, n, app) {
+  const { overview, state, group } = app;
+  const a = said(overview.models[state.a]);
+  const title = el("p", { class: "title" }, said(app.metric.study_label), app.metric.study_higher ? " (higher is better)" : " (lower is better)");
+  const missing = n - scored.length;
+  const left = missing ? ` ${count(missing, "study is", "studies are")} not scored${state.b === null ? "" : " for both"} and left out.` : "";
+  if (state.b === null) return el("div", {}, el("p", { class: "count" }, a, `: ${count(scored.length, "study", "studies")} of ${group.name}.${left}`), title);
+  const ahead_ = scored.filter(({ by }) => by > 0).length;
+  const behind = scored.filter(({ by }) => by < 0).length;
+  const b = said(overview.models[state.b]);
+  return el("div", {}, el("p", { class: "count" },
+    a, ` is ahead of `, b, ` in ${ahead_.toLocaleString("en")} of ${count(scored.length, "study", "studies")}, `,
+    `behind in ${behind.toLocaleString("en")}, equal in ${(scored.length - ahead_ - behind).toLocaleString("en")} `,
+    `(${group.name}).${left}`), title);
+}
+
+function table(page, app) {
+  const { overview, state, metric, store } = app;
+  if (!page.length) return el("p", { class: "empty" }, "No study to show.");
+  const fields = store.fieldNames.slice(0, FIELDS);
+  const two = state.b !== null;
+  const value = (number) => (metric.kind === "rate" && number !== null ? (number === 1 ? "no such error" : "has one") : store.valueText(metric.name, number));
+  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "List of studies" },
+    el("table", { class: "studies" },
+      el("caption", { class: "unseen" }, said(metric.study_label), " of each study"),
+      el("thead", {}, el("tr", {},
+        el("th", { scope: "col" }, "Study"),
+        fields.map((name) => el("th", { scope: "col" }, said(name))),
+        el("th", { scope: "col", class: "numbers" }, "A: ", said(overview.models[state.a])),
+        two ? el("th", { scope: "col", class: "numbers" }, "B: ", said(overview.models[state.b])) : null,
+        two ? el("th", { scope: "col", class: "numbers" }, "A ahead by") : null,
+        el("th", { scope: "col" }, "Reports"))),
+      el("tbody", {}, page.map(({ row, a, b, by }) => el("tr", { class: row === state.study ? "current" : null },
+        el("th", { scope: "row" }, el("button", {
+          type: "button", class: "quiet", "data-study": String(row), on: { click: () => app.open(row) },
+        }, said(store.studyId(row)))),
+        fields.map((name) => el("td", {}, said(store.fieldOf(name, row)))),
+        el("td", { class: "numbers" }, value(a)),
+        two ? el("td", { class: "numbers" }, value(b)) : null,
+        two ? el("td", { class: "numbers" }, metric.kind === "rate" && by !== null ? ["behind", "equal", "ahead"][by + 1] : store.valueText(metric.name, by)) : null,
+        el("td", {}, store.hasReports(row) ? "here" : "in the runs"))))));
+}
+
+function pager(n, app) {
+  const { offset } = app.state;
+  const step = (name, text, to, enabled) => el("button", {
+    type: "button", "data-step": name, disabled: !enabled, on: { click: () => app.set({ offset: to }) },
+  }, text);
+  if (n <= LIMIT) return el("div", {});
+  return el("nav", { class: "pager", "aria-label": "Pages of the list" },
+    step("back", "Previous", offset - LIMIT, offset > 0),
+    el("span", { class: "small" }, `${offset + 1}–${Math.min(n, offset + LIMIT)} of ${n.toLocaleString("en")}`),
+    step("on", "Next", offset + LIMIT, offset + LIMIT < n));
+}

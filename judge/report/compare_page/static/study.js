@@ -1,0 +1,107 @@
+// One study: the reference, both candidates, and what each judge wrote down.
+
+import { clipped, el, said } from "./dom.js";
+import { capital, percent } from "./words.js";
+
+export async function drawStudy(app) {
+  const { state, store, overview } = app;
+  const box = document.getElementById("opened");
+  if (state.study === null) {
+    box.replaceChildren();
+    return;
+  }
+  const row = state.study;
+  const models = [state.a, state.b].filter((model) => model !== null);
+  const found = await store.reports(row);
+  const values = new Map();
+  for (const metric of overview.metrics) values.set(metric.name, await store.values(metric.name));
+  if (state.study !== row) return;
+  const known = Object.values(found);
+  box.replaceChildren(el("section", { id: "study", "aria-labelledby": "study-title" },
+    el("h3", { id: "study-title", tabindex: "-1" }, "Study ", said(store.studyId(row))),
+    el("p", { class: "small" }, store.fieldNames.flatMap((name, at) => [at ? "; " : "", said(name), ": ", said(store.fieldOf(name, row))])),
+    el("div", { class: "sides" },
+      el("section", { class: "report reference", "aria-labelledby": "reference-title" },
+        el("h4", { id: "reference-title" }, "Reference"),
+        known.length ? report(known[0].reference) : elsewhere(row, models, app)),
+      models.map((model, at) => candidate(row, model, "AB"[at], found, values, app)))));
+}
+
+function report(text) {
+  return el("div", { class: "text", dir: "auto" }, ...(text ? clipped(text, (part) => [said(part)]) : [el("em", {}, "(empty)")]));
+}
+
+function candidate(row, model, letter, found, values, app) {
+  const { overview } = app;
+  const rubrics = Object.keys(overview.rubrics).filter((name) => found[`${model} ${name}`]);
+  const own = rubrics.map((name) => found[`${model} ${name}`]);
+  const id = `candidate-${letter}`;
+  return el("section", { class: "report", "aria-labelledby": id },
+    el("h4", { id }, `${letter}: `, said(overview.models[model])),
+    own.length ? report(own[0].candidate) : elsewhere(row, [model], app),
+    el("dl", { class: "facts" }, overview.metrics.map((metric) => {
+      const value = values.get(metric.name)(row, model);
+      const text = metric.kind === "rate" && value !== null ? (value === 1 ? "yes" : "no") : app.store.valueText(metric.name, value);
+      return el("div", {}, el("dt", {}, said(metric.study_label)), el("dd", {}, text));
+    })),
+    rubrics.map((name, at) => judged(own[at], overview.rubrics[name], overview)));
+}
+
+function elsewhere(row, models, app) {
+  const id = app.store.studyId(row);
+  const commands = app.overview.commands.filter(({ model }) => models.includes(model));
+  return el("div", {},
+    el("p", {}, "Its reports are not in this page, which holds those of the studies in which models differ most."),
+    commands.length ? el("p", { class: "small" }, "To read it:") : null,
+    commands.map(({ command }) => el("p", { class: "mono" }, said(`${command} ${quoted(id)}`))));
+}
+
+// An id as a shell takes it for one word, whatever it holds.
+function quoted(id) {
+  const word = /^[\w@%+=:,./-]+$/.test(id) ? id : `'${id.replaceAll("'", `'"'"'`)}'`;
+  return id.startsWith("-") ? `-- ${word}` : word;
+}
+
+function judged(record, rubric, overview) {
+  const part = el("div", { class: "part" }, el("h5", {}, said(rubric.title)));
+  if (record.outcome !== "annotated") {
+    part.append(el("p", {}, capital(record.outcome), ": ", said(record.reason ?? "")),
+      el("p", { class: "small" }, said(record.detail || "Nothing more is known.")));
+    return part;
+  }
+  if (!record.errors.length) part.append(el("p", {}, "No error."));
+  else part.append(el("ol", { class: "errors" }, record.errors.map((error) => errorCard(error, rubric, overview))));
+  if (record.errors.some(({ edit }) => edit)) part.append(el("p", { class: "small" }, "Lines are numbered from 0."));
+  if (record.matched.length) {
+    part.append(el("details", {}, el("summary", {}, `${record.matched.length} matched`),
+      el("ul", { class: "matched" }, record.matched.map((text) => el("li", {}, said(text))))));
+  }
+  if (record.explanation) {
+    part.append(el("details", {}, el("summary", {}, "The judge's explanation"),
+      el("p", { class: "text", dir: "auto" }, ...clipped(record.explanation, (text) => [said(text)]))));
+  }
+  for (const remark of record.remarks) part.append(el("p", { class: "small" }, "Remark: ", said(remark)));
+  return part;
+}
+
+function errorCard(error, rubric, overview) {
+  const level = rubric.levels[error.level];
+  const names = error.categories.map((letter) => `(${letter}) ${overview.categories[letter]}`).join(", ");
+  return el("li", { class: `error tone-${level.tone}` },
+    el("p", { class: "error-head" }, el("span", { class: "severity" }, level.label), el("span", {}, names)),
+    el("p", { dir: "auto" }, ...clipped(error.text, (text) => [said(text)])),
+    error.edit ? el("p", { class: "small" }, ...editWords(error.edit)) : null);
+}
+
+function editWords({ kind, line, corrected }) {
+  if (kind === "delete") return [`Delete line ${line}.`];
+  const where = kind === "change" ? `Change line ${line} to: `
+    : line === null ? "Insert at the end: " : `Insert before line ${line}: `;
+  return [where, el("ins", {}, said(corrected))];
+}
+
+export function coverage({ here, all }) {
+  if (here === all) return "The reports of all studies are in this page.";
+  return `This page holds ${here.toLocaleString("en")} of ${all.toLocaleString("en")} judged reports (${percent(here / all)}): `
+    + "those of the studies in which models differ most. The values of all studies are here.";
+}

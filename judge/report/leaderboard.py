@@ -1,0 +1,198 @@
+"""A comparison as plain tables."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import pairwise
+
+from judge.report.tables import Table
+from judge.report.words import NOTHING, group_value, number, percent
+from judge.stats.compare import Comparison, model_order
+from judge.stats.correlation import Matrix
+from judge.stats.metric import Metric
+from judge.stats.paired import PairTest
+from judge.stats.panel import Cell, Group
+
+_WIDEST = 6
+"""Metrics that fit beside each other on a page."""
+
+_ALL_PAIRS = 15
+"""Up to six models every pair is printed; beyond, each with the next in rank."""
+
+
+def figure(cell: Cell, metric: Metric) -> str:
+    """Return a figure with its 95% interval: `0.712 ± 0.022`, a rate `71.0% [65.5, 76.0]`.
+
+    A mean has mean ± 1.96 standard errors, as in ReXrank.
+    """
+    if metric.kind == "rate":
+        if cell.low is None or cell.high is None:
+            return percent(cell.value)
+        return f"{percent(cell.value)} [{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
+    if cell.value is None or cell.high is None:
+        return number(cell.value)
+    return f"{number(cell.value)} ± {number(cell.high - cell.value)}"
+
+
+def place(cell: Cell, cells: Sequence[Cell]) -> str:
+    """Return a rank, with an equals sign where models share it."""
+    if cell.rank is None:
+        return NOTHING
+    shared = sum(other.rank == cell.rank for other in cells) > 1
+    return f"{cell.rank}{'=' if shared else ''}"
+
+
+def group_name(key: Mapping[str, object]) -> str:
+    """Return what a group is called in a heading."""
+    if not key:
+        return "all studies"
+    return ", ".join(f"{name} {group_value(value)}" for name, value in key.items())
+
+
+def columns(comparison: Comparison) -> list[list[Metric]]:
+    """Return the metrics of each table of a leaderboard.
+
+    One table where they fit a page, else one for each rubric and one for what files gave.
+    """
+    metrics = comparison.panel.metrics
+    if len(metrics) <= _WIDEST:
+        return [list(metrics)]
+    parts: dict[str | None, list[Metric]] = {}
+    for metric in metrics:
+        parts.setdefault(metric.rubric, []).append(metric)
+    return list(parts.values())
+
+
+def board(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> Table:
+    """Return the leaderboard of one group, ranked by the metric that was chosen.
+
+    A figure whose denominator is not the group's number of studies says so.
+    """
+    by = comparison.sorted_by
+    ranked = group.cells[by.name]
+    rows = []
+    for at in model_order(group, by.name):
+        cells = [place(ranked[at], ranked), comparison.panel.models[at]]
+        for metric in metrics:
+            cell = group.cells[metric.name][at]
+            short = f" (n {cell.n})" if cell.n != group.n_studies else ""
+            cells.append(figure(cell, metric) + short)
+        rows.append(tuple(cells))
+    title = f"Leaderboard by {by.label}: {group_name(group.key)} ({group.n_studies:,})"
+    if len(metrics) < len(comparison.panel.metrics):
+        title += f", {metrics[0].rubric or 'other metrics'}"
+    head = ("rank", "model", *(metric.label for metric in metrics))
+    return Table(title, head, tuple(rows), n_left=2)
+
+
+def shown_pairs(comparison: Comparison, at: int) -> list[PairTest]:
+    """Return the tests that are printed of a group, by the metric that models are ranked by.
+
+    All of them where there are few, else each model with the next in rank.
+    """
+    tests = comparison.tests[at][comparison.sort]
+    if len(tests) <= _ALL_PAIRS:
+        return list(tests)
+    order = model_order(comparison.groups[at], comparison.sort)
+    pairs = {(test.a, test.b): test for test in tests}
+    return [pairs[min(one, other), max(one, other)] for one, other in pairwise(order)]
+
+
+def p_value(value: float | None) -> str:
+    """Return a p-value; below 0.001 it says just that."""
+    if value is None:
+        return NOTHING
+    return "< 0.001" if value < 0.001 else f"{value:.3f}"
+
+
+def tests_table(comparison: Comparison, at: int) -> Table:
+    """Return the paired tests of a group, the better model of each pair first."""
+    metric = comparison.sorted_by
+    models = comparison.panel.models
+    tests = comparison.tests[at][comparison.sort]
+    shown = shown_pairs(comparison, at)
+    ranks = {model: i for i, model in enumerate(model_order(comparison.groups[at], metric.name))}
+    rows = []
+    for test in sorted(shown, key=lambda t: sorted((ranks[t.a], ranks[t.b]))):
+        first, second, sign = (
+            (test.a, test.b, 1) if ranks[test.a] < ranks[test.b] else (test.b, test.a, -1)
+        )
+        rows.append(
+            (
+                *(models[first], models[second], str(test.n)),
+                _difference(test, metric, sign),
+                *(p_value(test.p), p_value(test.p_holm), test.method),
+            )
+        )
+    more = "" if len(shown) == len(tests) else f", {len(shown)} of {len(tests)} pairs"
+    title = f"Differences in {metric.label}: {group_name(comparison.groups[at].key)}{more}"
+    head = ("model", "other", "studies", "difference", "p", "p (Holm)", "test")
+    return Table(title, head, tuple(rows), n_left=2)
+
+
+def _difference(test: PairTest, metric: Metric, sign: int) -> str:
+    if test.difference is None:
+        return NOTHING
+    scale, digits = (100, 1) if metric.kind == "rate" else (1, 3)
+    text = f"{sign * scale * test.difference:+.{digits}f}"
+    if test.low is None or test.high is None:
+        return text
+    low, high = sorted((sign * test.low, sign * test.high))
+    return f"{text} [{scale * low:+.{digits}f}, {scale * high:+.{digits}f}]"
+
+
+def places_table(comparison: Comparison, at: int) -> Table:
+    """Return how sure each model's rank is: its 95% interval and how often it came first."""
+    group, metric = comparison.groups[at], comparison.sorted_by
+    cells, places = group.cells[metric.name], comparison.places[at][metric.name]
+    rows = []
+    for model in model_order(group, metric.name):
+        shares = places[model]
+        row = [comparison.panel.models[model], place(cells[model], cells)]
+        if shares is None:
+            row += [NOTHING] * 4
+        else:
+            row.append(f"{shares.low} to {shares.high}")
+            row += [percent(sum(shares.shares[:top])) for top in (1, 2, 3)]
+        rows.append(tuple(row))
+    title = f"Ranks by {metric.label}: {group_name(group.key)}"
+    head = ("model", "rank", "95% interval", "first", "first 2", "first 3")
+    return Table(title, head, tuple(rows))
+
+
+def correlation_tables(comparison: Comparison) -> list[Table]:
+    """Return how the metrics correlate over studies, a table a measure."""
+    found = comparison.correlations
+    if found is None:
+        return []
+    measures: list[tuple[str, Matrix]] = [
+        ("Pearson", found.pearson),
+        ("Spearman", found.spearman),
+        ("Kendall tau-b", found.kendall),
+    ]
+    return [
+        Table(
+            f"Correlation over studies: {name}",
+            ("", *found.labels),
+            tuple(
+                (label, *(number(value, 2) for value in row))
+                for label, row in zip(found.labels, matrix, strict=True)
+            ),
+        )
+        for name, matrix in measures
+    ]
+
+
+def all_tables(comparison: Comparison) -> list[Table]:
+    """Return everything that is printed of a comparison.
+
+    The tests and ranks of single groups are in the machine-readable formats only.
+    """
+    tables = [
+        board(comparison, group, metrics)
+        for group in comparison.groups
+        for metrics in columns(comparison)
+    ]
+    if comparison.tests and len(comparison.panel.models) > 1:
+        tables += [tests_table(comparison, 0), places_table(comparison, 0)]
+    return tables + correlation_tables(comparison)

@@ -1,0 +1,207 @@
+"""A comparison in each format that a machine, a page or a paper can take."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+from judge.report.formats import markdown_table
+from judge.report.leaderboard import all_tables, board, columns
+from judge.stats.compare import Comparison, model_order
+from judge.stats.metric import REXRANK_COLUMNS, Metric
+from judge.stats.panel import Group
+
+_REXRANK_HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
+_LATEX = {
+    **{char: f"\\{char}" for char in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "±": r"$\pm$",
+}
+
+
+def as_data(comparison: Comparison, runs: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
+    """Return the whole comparison as JSON's types: boards, tests, ranks, correlations.
+
+    What has no value is null, never NaN. `runs` describes what was compared.
+    """
+    panel = comparison.panel
+    return {
+        "signature": comparison.signature,
+        "models": list(panel.models),
+        "runs": [dict(run) for run in runs],
+        "sort": comparison.sort,
+        "by": list(comparison.by),
+        "patient_field": panel.patient_field,
+        "resampling": asdict(comparison.how) if comparison.how else None,
+        "notes": list(comparison.notes),
+        "metrics": [asdict(metric) for metric in panel.metrics],
+        "groups": [_group(comparison, at) for at in range(len(comparison.groups))],
+        "correlations": asdict(comparison.correlations) if comparison.correlations else None,
+    }
+
+
+def _group(comparison: Comparison, at: int) -> dict[str, Any]:
+    panel, group = comparison.panel, comparison.groups[at]
+    data: dict[str, Any] = {
+        "group": dict(group.key),
+        "n_studies": group.n_studies,
+        "cells": {
+            name: {model: asdict(cell) for model, cell in zip(panel.models, cells, strict=True)}
+            for name, cells in group.cells.items()
+        },
+    }
+    if comparison.tests:
+        data["tests"] = {
+            name: [
+                {
+                    **asdict(test),
+                    "a": panel.models[test.a],
+                    "b": panel.models[test.b],
+                    "significant": test.is_significant,
+                }
+                for test in tests
+            ]
+            for name, tests in comparison.tests[at].items()
+        }
+        data["ranks"] = {
+            name: {
+                model: asdict(shares) if shares else None
+                for model, shares in zip(panel.models, places, strict=True)
+            }
+            for name, places in comparison.places[at].items()
+        }
+    return data
+
+
+def as_csv(comparison: Comparison) -> str:
+    """Return one row a group, model and metric, numbers unrounded, the signature in each.
+
+    The rows for all studies have empty group fields; `row` tells them (`all`) from a group
+    whose fields are missing (`group`).
+    """
+    panel = comparison.panel
+    rows = []
+    for group in comparison.groups:
+        for at in model_order(group, comparison.sort):
+            for metric in panel.metrics:
+                cell = group.cells[metric.name][at]
+                rows.append(
+                    {
+                        "row": "group" if group.key else "all",
+                        **{name: group.key.get(name) for name in comparison.by},
+                        "n_studies": group.n_studies,
+                        "model": panel.models[at],
+                        "metric": metric.name,
+                        "label": metric.label,
+                        **asdict(cell),
+                        "signature": comparison.signature,
+                    }
+                )
+    return _csv(list(rows[0]), rows)
+
+
+def pairs_as_csv(comparison: Comparison) -> str:
+    """Return one row a group, metric and pair of models: the paired tests."""
+    panel = comparison.panel
+    head = [
+        *("row", *comparison.by, "metric", "model", "other", "n", "difference", "low", "high"),
+        *("p", "p_holm", "test", "significant", "signature"),
+    ]
+    rows = [
+        {
+            "row": "group" if group.key else "all",
+            **{name: group.key.get(name) for name in comparison.by},
+            "metric": name,
+            "model": panel.models[test.a],
+            "other": panel.models[test.b],
+            "n": test.n,
+            "difference": test.difference,
+            "low": test.low,
+            "high": test.high,
+            "p": test.p,
+            "p_holm": test.p_holm,
+            "test": test.method,
+            "significant": test.is_significant,
+            "signature": comparison.signature,
+        }
+        for group, tests in zip(comparison.groups, comparison.tests, strict=False)
+        for name, pairs in tests.items()
+        for test in pairs
+    ]
+    return _csv(head, rows)
+
+
+def as_rexrank(comparison: Comparison) -> str:
+    """Return the figures over all studies as ReXrank's result tables have them.
+
+    Rounded to three decimals, models in the order of their rank; what runs do not hold (dates,
+    institutions, other metrics) stays empty.
+    """
+    group = comparison.groups[0]
+    column = {metric.rexrank: metric.name for metric in comparison.panel.metrics if metric.rexrank}
+    rows = []
+    ranked = group.cells[comparison.sort]
+    for at in comparison.order:
+        row: dict[str, object] = dict.fromkeys((*_REXRANK_HEAD, *REXRANK_COLUMNS), "")
+        row["Rank"] = ranked[at].rank or ""
+        row["Model Name"] = comparison.panel.models[at]
+        for name, metric in column.items():
+            value = group.cells[metric][at].value
+            row[name] = "" if value is None else str(round(value, 3))
+        rows.append(row)
+    return _csv([*_REXRANK_HEAD, *REXRANK_COLUMNS], rows)
+
+
+def _csv(head: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
+    text = io.StringIO()
+    writer = csv.DictWriter(text, fieldnames=head, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue().rstrip("\n")
+
+
+def as_markdown(comparison: Comparison) -> str:
+    """Return all tables as Markdown, notes and signature last."""
+    parts = [markdown_table(table) for table in all_tables(comparison)]
+    parts += [f"Note: {note}." for note in comparison.notes]
+    return "\n\n".join([*parts, f"Signature: `{comparison.signature}`"])
+
+
+def as_latex(comparison: Comparison) -> str:
+    """Return the leaderboards as LaTeX tables for the package booktabs, the best in bold."""
+    parts = [
+        _latex_table(comparison, group, metrics)
+        for group in comparison.groups
+        for metrics in columns(comparison)
+    ]
+    return "\n\n".join([*parts, f"% signature {_one_line(comparison.signature)}"])
+
+
+def _latex_table(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> str:
+    table = board(comparison, group, metrics)
+    order = model_order(group, comparison.sort)
+    lines = [r"\begin{tabular}{ll" + "r" * len(metrics) + "}", r"\toprule"]
+    lines += [" & ".join(map(_latex, table.head)) + r" \\", r"\midrule"]
+    for model, row in zip(order, table.rows, strict=True):
+        cells = [_latex(cell) for cell in row]
+        for at, metric in enumerate(metrics, start=2):
+            if group.cells[metric.name][model].rank == 1:
+                cells[at] = rf"\textbf{{{cells[at]}}}"
+        lines.append(" & ".join(cells) + r" \\")
+    lines += [r"\bottomrule", r"\end{tabular}"]
+    return "\n".join([f"% {_one_line(table.title)}", *lines])
+
+
+def _latex(text: str) -> str:
+    return "".join(_LATEX.get(char, char) for char in _one_line(text))
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

@@ -1,0 +1,285 @@
+"""Opening runs to compare: what they must share, and their studies side by side."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from importlib.metadata import version
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge import rubrics
+from judge.run.compare_checks import ComparedRun, check_files, check_settings, compared
+from judge.run.compare_names import named_runs
+from judge.run.compare_table import RunTable, aligned, merged_field, read_table
+from judge.run.folder import Run
+from judge.run.metric_files import MetricFile
+from judge.stats.metric import Metric, rubric_metrics
+from judge.stats.paired import Resampling
+from judge.stats.panel import Panel, Values
+from judge.types import JudgeError
+
+PATIENT_FIELDS = ("patient", "patient_id")
+USUAL_FIELDS = ("study_class", "site", "dataset")
+ALLOWED = ("judge", "prompt")
+_FEW = 3
+
+
+@dataclass(frozen=True)
+class Opened:
+    """Runs side by side; `digest` identifies the files of metrics that were joined."""
+
+    panel: Panel
+    runs: tuple[ComparedRun, ...]
+    allowed: tuple[str, ...]
+    n_common: int | None
+    digests: tuple[str, ...]
+    notes: tuple[str, ...]
+
+    def run_of(self, model: str, rubric: str) -> ComparedRun | None:
+        """Return the run that holds a model's answers by a rubric, None where there is none."""
+        return next((r for r in self.runs if (r.model, r.rubric) == (model, rubric)), None)
+
+
+def open_runs(
+    arguments: Sequence[str],
+    *,
+    common: bool = False,
+    allow: Collection[str] = (),
+    by: Sequence[str] = (),
+    patient_field: str | None = None,
+    metrics: Sequence[MetricFile] = (),
+) -> Opened:
+    """Open runs, each given as `PATH` or `NAME=PATH`, and put their studies side by side.
+
+    Runs of several rubrics on one model become one row. `common` compares on the studies
+    that all runs have. `allow` names what may differ among the runs of a rubric: `judge`,
+    `prompt`. What else differs can't be mended by a flag: another section is another text,
+    and another version of a rubric is brought up to date by `judge rescore` at no cost.
+    `patient_field` is by default `patient` or `patient_id` where a run has it; `none`
+    takes studies as independent. Raises `JudgeError` that says what differs.
+    """
+    named = named_runs(arguments)
+    runs = [compared(run) for run in named]
+    notes = [*check_settings(runs, allow), *check_files(named)]
+    wanted = list(dict.fromkeys([*by, *USUAL_FIELDS, *_patient_names(patient_field)]))
+    tables = [read_table(run.run, rubrics.load(run.rubric), wanted) for run in named]
+    study_ids, n_common = _studies(runs, tables, common=common)
+    sides = [_Side(run, t, aligned(t, study_ids)) for run, t in zip(runs, tables, strict=True)]
+    fields, disagreements = _fields(sides, wanted, needed=(*by, patient_field))
+    patient = _patient(fields, patient_field)
+    models = tuple(dict.fromkeys(run.model for run in runs))
+    values = _rubric_values(sides, len(study_ids), models)
+    values |= _file_values(metrics, study_ids, models, taken={metric.name for metric in values})
+    notes += [*_joined(metrics, values, study_ids, models), *disagreements]
+    if any(table.n_inferred for table in tables):
+        notes.append("the study class was inferred by the lexicon")
+    if n_common is not None:
+        most = max(run.n_studies for run in runs)
+        notes.append(f"compared on the {n_common:,} studies that all runs have, of up to {most:,}")
+    panel = Panel(
+        models,
+        study_ids,
+        tuple(values),
+        {metric.name: grid for metric, grid in values.items()},
+        fields,
+        _numbers(fields[patient]) if patient else None,
+        patient,
+    )
+    allowed = tuple(what for what in ALLOWED if what in allow)
+    digests = tuple(file.sha256 for file in metrics)
+    return Opened(panel, tuple(runs), allowed, n_common, digests, tuple(notes))
+
+
+@dataclass(frozen=True)
+class _Side:
+    """A run, its table, and the row there of each study that is compared."""
+
+    run: ComparedRun
+    table: RunTable
+    rows: NDArray[np.intp]
+
+
+def _rubric_values(
+    sides: Sequence[_Side], n_studies: int, models: Sequence[str]
+) -> dict[Metric, Values]:
+    """Return the values of every rubric's metrics, studies by models; NaN: no such run."""
+    values: dict[Metric, Values] = {}
+    for name in sorted({side.run.rubric for side in sides}):
+        for metric in rubric_metrics(rubrics.load(name)):
+            grid = values[metric] = np.full((n_studies, len(models)), np.nan)
+            for side in sides:
+                if side.run.rubric == name:
+                    column = side.table.values[metric.name]
+                    grid[:, models.index(side.run.model)] = column[side.rows]
+    return values
+
+
+def _file_values(
+    files: Sequence[MetricFile],
+    study_ids: Sequence[str],
+    models: Sequence[str],
+    taken: Collection[str],
+) -> dict[Metric, Values]:
+    """Return the values of the files' metrics; files of several models fill one column.
+
+    A metric whose name is `taken` by a rubric's own stands beside that as `(file)`. Raises
+    `JudgeError` where two files give one value.
+    """
+    values: dict[Metric, Values] = {}
+    for file in files:
+        for metric, grid in file.on(study_ids, models):
+            own = _beside(metric) if metric.name in taken else metric
+            known = values.setdefault(own, np.full(grid.shape, np.nan))
+            twice = np.argwhere(~np.isnan(known) & ~np.isnan(grid))
+            if len(twice):
+                study, model = twice[0]
+                raise JudgeError(
+                    f"{metric.study_label} of {models[model]!r} on the study "
+                    f"{study_ids[study]!r} is in {file.path} and in another file; leave one out"
+                )
+            values[own] = np.where(np.isnan(grid), known, grid)
+    return values
+
+
+def _beside(metric: Metric) -> Metric:
+    """Return a file's metric under another name than the rubric's own."""
+    label, study_label = f"{metric.label} (file)", f"{metric.study_label} (file)"
+    return replace(
+        metric, name=f"file_{metric.name}", label=label, study_label=study_label, rexrank=None
+    )
+
+
+def _joined(
+    files: Sequence[MetricFile],
+    values: Mapping[Metric, Values],
+    study_ids: Sequence[str],
+    models: Sequence[str],
+) -> list[str]:
+    """Say which models lack some of a file's metric, and which rows of files had no study."""
+    notes, n = [], len(study_ids)
+    for metric, grid in values.items():
+        if metric.rubric is None:
+            counts = (~np.isnan(grid)).sum(axis=0)
+            short = [f"{m} {k:,}" for m, k in zip(models, counts, strict=True) if k < n]
+            if short:
+                notes.append(f"{metric.study_label} is there for {', '.join(short)} of {n:,}")
+    unused = [(file.n_unused(study_ids, models), file.path) for file in files]
+    notes += [f"{k:,} rows of {path} are about no study compared here" for k, path in unused if k]
+    return notes
+
+
+def _fields(
+    sides: Sequence[_Side], wanted: Sequence[str], needed: Collection[str | None]
+) -> tuple[dict[str, tuple[object, ...]], list[str]]:
+    """Return the studies' fields, and what the runs disagree about."""
+    fields, notes = {}, []
+    for name in wanted:
+        columns = [
+            (str(side.run.path), side.table, side.rows)
+            for side in sides
+            if name in side.table.fields
+        ]
+        column, note = merged_field(name, columns, is_needed=name in needed)
+        if column is not None:
+            fields[name] = column
+        notes += [note] if note else []
+    return fields, notes
+
+
+def records(
+    runs: Sequence[ComparedRun], wanted: Mapping[tuple[str, str], Collection[str]]
+) -> dict[tuple[str, str], dict[str, dict[str, Any]]]:
+    """Return what is known of some studies, by model and rubric, then by study id."""
+    found: dict[tuple[str, str], dict[str, dict[str, Any]]] = {}
+    for run in runs:
+        ids = set(wanted.get((run.model, run.rubric), ()))
+        if ids:
+            found[run.model, run.rubric] = {
+                record["study_id"]: record
+                for record in Run(run.path).records()
+                if record["study_id"] in ids
+            }
+    return found
+
+
+def comparison_signature(opened: Opened, how: Resampling | None, by: Sequence[str]) -> str:
+    """Return one line that names everything that changes a number of the comparison.
+
+    The runs stand in it as a digest over their models and signatures, whatever their order;
+    the resamples and the seed only where something was tested.
+    """
+    lines = sorted(f"{run.model}\t{run.signature}" for run in opened.runs)
+    panel = opened.panel
+    parts = [
+        "compare:1",
+        f"models:{len(panel.models)}",
+        f"runs:{len(lines)}+{_digest(lines)}",
+        f"studies:{len(panel.study_ids)}+{_digest(sorted(panel.study_ids))}",
+        *([f"metrics:{_digest(sorted(opened.digests))}"] if opened.digests else []),
+        *([f"allowed:{','.join(opened.allowed)}"] if opened.allowed else []),
+        f"by:{','.join(by) or 'none'}",
+    ]
+    if how:
+        parts += [
+            f"patient:{panel.patient_field or 'none'}",
+            f"resamples:{how.resamples}",
+            f"flips:{how.flips}",
+            f"seed:{how.seed}",
+            f"numpy:{version('numpy')}",
+        ]
+    parts.append(f"version:{version('judge')}")
+    return "|".join(part.replace("|", "/") for part in parts)
+
+
+def _digest(lines: Sequence[str]) -> str:
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
+
+
+def _studies(
+    runs: Sequence[ComparedRun], tables: Sequence[RunTable], *, common: bool
+) -> tuple[tuple[str, ...], int | None]:
+    """Return the studies to compare, and how many were common where sets differ."""
+    sets = [set(table.study_ids) for table in tables]
+    if all(ids == sets[0] for ids in sets):
+        return tables[0].study_ids, None
+    shared = set.intersection(*sets)
+    sizes = ", ".join(f"{run.path} has {len(ids):,}" for run, ids in zip(runs, sets, strict=True))
+    if not shared:
+        raise JudgeError(f"the runs have no study in common: {sizes}; compare runs on one set")
+    if not common:
+        extra = sorted(set.union(*sets) - shared)
+        first = ", ".join(extra[:_FEW])
+        raise JudgeError(
+            f"the runs are on different studies: {sizes}; all have {len(shared):,}, and "
+            f"{len(extra):,} are in some only ({first}{', ...' if len(extra) > _FEW else ''}); "
+            "--common compares on those that all have"
+        )
+    return tuple(i for i in tables[0].study_ids if i in shared), len(shared)
+
+
+def _patient_names(patient_field: str | None) -> tuple[str, ...]:
+    if patient_field == "none":
+        return ()
+    return PATIENT_FIELDS if patient_field is None else (patient_field,)
+
+
+def _patient(fields: Mapping[str, tuple[object, ...]], asked: str | None) -> str | None:
+    if asked not in (None, "none") and asked not in fields:
+        raise JudgeError(f"no run has the field {asked!r}; name the patient with --patient-field")
+    return next((name for name in _patient_names(asked) if name in fields), None)
+
+
+def _numbers(column: Sequence[object]) -> NDArray[np.int64]:
+    """Return a number for each patient; a study without one is a patient of its own."""
+    known: dict[str, int] = {}
+    return np.array(
+        [
+            known.setdefault(f"study {row}" if value is None else f"patient {value}", len(known))
+            for row, value in enumerate(column)
+        ],
+        dtype=np.int64,
+    )

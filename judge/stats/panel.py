@@ -1,0 +1,165 @@
+"""Several models on the same studies: the values, and what each group of studies says."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.stats.intervals import Mean, inverse, mean_interval, wilson
+from judge.stats.metric import Metric
+from judge.types import JudgeError
+
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """The values of models on studies.
+
+    `values` holds for each metric an array of studies by models; NaN marks a study that was
+    not scored for the model, and stays in here. `fields` has one value a study, None where
+    it is missing. `clusters` numbers the patient of each study; None where every study
+    stands for itself.
+    """
+
+    models: tuple[str, ...]
+    study_ids: tuple[str, ...]
+    metrics: tuple[Metric, ...]
+    values: Mapping[str, Values]
+    fields: Mapping[str, tuple[object, ...]]
+    clusters: NDArray[np.int64] | None = None
+    patient_field: str | None = None
+
+    def __post_init__(self) -> None:
+        shape = (len(self.study_ids), len(self.models))
+        if any(self.values[metric.name].shape != shape for metric in self.metrics):
+            raise ValueError("a metric's values are not one a study and model")
+
+    def metric(self, name: str) -> Metric:
+        """Return the metric with this name; raises KeyError where there is none."""
+        return {metric.name: metric for metric in self.metrics}[name]
+
+    def take(self, rows: NDArray[np.intp]) -> Panel:
+        """Return the panel of some studies alone, given by their row numbers."""
+        return Panel(
+            self.models,
+            tuple(self.study_ids[row] for row in rows),
+            self.metrics,
+            {name: values[rows] for name, values in self.values.items()},
+            {name: tuple(column[row] for row in rows) for name, column in self.fields.items()},
+            None if self.clusters is None else self.clusters[rows],
+            self.patient_field,
+        )
+
+    @property
+    def is_clustered(self) -> bool:
+        """Whether any patient has more than one study here."""
+        return self.clusters is not None and len(np.unique(self.clusters)) < len(self.study_ids)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One model's figure for a group of studies.
+
+    `n` is the denominator: the studies scored for the model. `k`, of a rate, counts those
+    whose value is 1. `value` is None where no study was scored (or a mean has no
+    reciprocal); `low` and `high`, the 95% interval, are None where it is not defined.
+    `rank` is 1 for the best; models with equal figures share the better place.
+    """
+
+    n: int
+    k: int | None
+    value: float | None
+    low: float | None
+    high: float | None
+    rank: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """The figures of all models for one group of studies; `key` is empty for all studies."""
+
+    key: Mapping[str, object]
+    n_studies: int
+    cells: Mapping[str, tuple[Cell, ...]]
+
+
+def groups_of(panel: Panel, by: Sequence[str]) -> list[tuple[dict[str, object], Panel]]:
+    """Return each group's fields and its part of the panel, in the order of the values.
+
+    A study without a field's value is in the group whose value is None, which comes last.
+    Without fields there is one group, of all studies. Raises `JudgeError` for a field that
+    the panel has not.
+    """
+    if not by:
+        return [({}, panel)]
+    unknown = [name for name in by if name not in panel.fields]
+    if unknown:
+        known = ", ".join(panel.fields) or "none"
+        raise JudgeError(
+            f"cannot group by {', '.join(map(repr, unknown))}: no run has the field; "
+            f"there are: {known}"
+        )
+    names = list(dict.fromkeys(by))
+    rows: dict[tuple[object, ...], list[int]] = {}
+    for row, key in enumerate(zip(*(panel.fields[name] for name in names), strict=True)):
+        rows.setdefault(key, []).append(row)
+    return [
+        (dict(zip(names, key, strict=True)), panel.take(np.array(rows[key])))
+        for key in sorted(rows, key=_order)
+    ]
+
+
+def _order(key: tuple[object, ...]) -> list[tuple[bool, bool, object, str]]:
+    """Missing last, numbers before texts, each by its own order."""
+    return [
+        (
+            *(value is None, not isinstance(value, int | float)),
+            *(value if isinstance(value, int | float) else 0, str(value)),
+        )
+        for value in key
+    ]
+
+
+def group_cells(panel: Panel, key: Mapping[str, object] | None = None) -> Group:
+    """Return the figures of every model and metric for the studies of `panel`.
+
+    A mean has mean ± 1.96 standard errors, its reciprocal the same by the delta method, a
+    rate its Wilson interval. Studies are taken as independent here, as ReXrank does.
+    """
+    cells = {}
+    for metric in panel.metrics:
+        columns = panel.values[metric.name].T
+        figures = [_figure(column[~np.isnan(column)], metric) for column in columns]
+        places = places_of([figure.value for figure in figures], higher=metric.higher_is_better)
+        cells[metric.name] = tuple(
+            Cell(figure.n, figure.k, figure.value, figure.low, figure.high, place)
+            for figure, place in zip(figures, places, strict=True)
+        )
+    return Group(dict(key or {}), len(panel.study_ids), cells)
+
+
+def _figure(values: Values, metric: Metric) -> Cell:
+    if metric.kind == "rate":
+        rate = wilson(int(values.sum()), len(values))
+        return Cell(rate.n, rate.k, rate.rate, rate.low, rate.high, None)
+    mean = mean_interval(values.tolist())
+    if metric.kind == "inverse":
+        # RadCliQ can come out at or below 0, where a reciprocal says nothing.
+        positive = mean.mean is None or mean.mean > 0
+        mean = inverse(mean) if positive else Mean(mean.n, None, None, None)
+    return Cell(mean.n, None, mean.mean, mean.low, mean.high, None)
+
+
+def places_of(values: Sequence[float | None], *, higher: bool) -> list[int | None]:
+    """Return the place of each value, 1 for the best; equal ones share the better place."""
+    known = [value for value in values if value is not None]
+    return [
+        None
+        if value is None
+        else 1 + sum(other > value if higher else other < value for other in known)
+        for value in values
+    ]

@@ -1,0 +1,128 @@
+"""`judge compare` over 24 models x 10,000 studies, through the command line.
+
+The runs are real run folders of both rubrics, made from seeded counts. Prints wall seconds,
+CPU seconds and peak memory. Targets on two cores: 30 s and 2 GB with 1,000 bootstrap
+resamples and all pairwise tests, 5 s without tests.
+
+    python tests/bench/bench_compare.py [--models 24] [--studies 10000] [--failed 0.01]
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+
+from judge import rubrics
+from judge.rubrics import Rubric
+from judge.run.folder import RunWriter
+from judge.stats.summary import summarise
+from judge.stats.table import TableBuilder
+
+SITES = 67
+
+
+def table_of(rubric: Rubric, rng: np.random.Generator, n: int, skill: float, failed: float):
+    """The table of a run whose errors a study are Poisson counts that fall with `skill`."""
+    empty = TableBuilder(rubric, ["site", "patient"]).build()
+    columns = {name: np.zeros(n, dtype=int) for name in empty.columns}
+    fates = np.random.default_rng(1)
+    columns["study_id"] = np.char.add("study", np.arange(n).astype(str))
+    columns["study_class"] = np.where(fates.random(n) < 0.45, "abnormal", "normal")
+    columns["class_inferred"] = np.zeros(n, dtype=bool)
+    columns["site"] = np.char.add("site", fates.integers(0, SITES, n).astype(str))
+    columns["patient"] = np.char.add("p", fates.integers(0, n * 3 // 4, n).astype(str))
+    hard = fates.gamma(2.0, 0.5, n)
+    per_level = {level.name: rng.poisson(hard * (1 - skill), n) for level in rubric.levels}
+    significant = sum(per_level[level.name] for level in rubric.levels if level.significant)
+    total = sum(per_level.values())
+    columns["n_significant"], columns["n_insignificant"] = significant, total - significant
+    for name, counts in per_level.items():
+        columns[f"n_{name}"] = columns[f"{name}_a"] = counts
+    if rubric.name == "green":
+        matched = rng.poisson(4 * skill, n)
+        columns["n_matched"] = matched
+        columns["green"] = np.where(matched, matched / np.maximum(matched + significant, 1), 0.0)
+    else:
+        counts = [per_level[level.name] for level in rubric.levels]
+        columns["n_actionable"] = sum(counts[1:])
+        severities = np.array([np.where(c > 0, i + 1, 1) for i, c in enumerate(counts)])
+        columns["fineradscore"] = severities.max(axis=0)
+        columns["fineradscore_sum"] = sum((i + 1) * c for i, c in enumerate(counts))
+    lost = rng.random(n) < failed
+    columns["outcome"] = np.where(lost, "failed", "annotated")
+    columns["reason"] = np.where(lost, "timeout", None)
+    columns["remarks"] = np.full(n, None)
+    free = ("site", "patient", "class_inferred")
+    dtypes = {name: dtype for name, dtype in empty.dtypes.items() if name not in free}
+    table = pd.DataFrame(columns).astype(dtypes)
+    scores = [score.name for score in (*rubric.scores, *rubric.checks)]
+    counted = [name for name in empty.columns if name.startswith("n_") or name[-2:-1] == "_"]
+    table.loc[lost, [*scores, *counted]] = pd.NA
+    return table
+
+
+def write_run(folder: Path, rubric: Rubric, table: pd.DataFrame, model: str) -> None:
+    made_by = {
+        "signature": f"{rubric.name}:{rubric.version}|judge:counts-1|prompt:none|section:findings"
+        f"|class:study_class|omitted:0|studies:{len(table)}+{model}|version:0",
+        "rubric": rubric.name,
+        "judge": {"name": "counts", "version": "counts-1", "note": None},
+        "prompt": None,
+        "section": "findings",
+        "omitted": {},
+        "notes": [],
+    }
+    file = {"path": f"preds_{model}.json", "role": "preds", "sha256": model, "n_records": 1}
+    fields = ["site", "patient"]
+    with RunWriter(folder, rubric, fields) as writer:
+        summary = {**made_by, **summarise(table, rubric)}
+        manifest = {"format": 1, **made_by, "inputs": [file], "fields": fields}
+        writer.finish(table, summary, manifest)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--models", type=int, default=24)
+    parser.add_argument("--studies", type=int, default=10_000)
+    parser.add_argument("--failed", type=float, default=0.01)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as work:
+        runs = []
+        for at in range(asked.models):
+            for name in rubrics.names():
+                rubric = rubrics.load(name)
+                rng = np.random.default_rng([2, at, len(runs)])
+                skill = 0.3 + 0.5 * at / asked.models
+                table = table_of(rubric, rng, asked.studies, skill, asked.failed)
+                folder = Path(work) / f"{name}-{at}"
+                write_run(folder, rubric, table, f"model{at}")
+                runs.append(str(folder))
+        print(f"{'what':>34} {'wall s':>8} {'cpu s':>8} {'peak MB':>8}")
+        for what, options in (
+            ("leaderboard", ["--no-tests"]),
+            ("with tests, by patient", []),
+            ("with tests, studies independent", ["--patient-field", "none"]),
+            ("with tests, by study class", ["--by", "study_class"]),
+            ("with tests, by site", ["--by", "site", "--format", "csv"]),
+        ):
+            command = [sys.executable, "-m", "judge", "compare", *runs, *options]
+            began = time.perf_counter()
+            with subprocess.Popen(command, cwd=work, stdout=subprocess.DEVNULL) as child:
+                _, status, used = os.wait4(child.pid, 0)
+            wall = time.perf_counter() - began
+            if status:
+                sys.exit(f"judge compare failed: {what}")
+            cpu, peak = used.ru_utime + used.ru_stime, used.ru_maxrss / 1024
+            print(f"{what:>34} {wall:>8.2f} {cpu:>8.2f} {peak:>8.0f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

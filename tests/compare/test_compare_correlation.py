@@ -1,0 +1,69 @@
+"""Correlations against scipy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from panels import COST, INVERSE, RATE, SCORE, panel_of
+from scipy import stats
+
+from judge.stats.correlation import correlations, kendall, pearson, spearman
+
+MEASURES = [
+    (pearson, stats.pearsonr),
+    (spearman, stats.spearmanr),
+    (kendall, stats.kendalltau),
+]
+
+
+@pytest.mark.parametrize(("ours", "theirs"), MEASURES)
+@given(st.lists(st.tuples(st.integers(-3, 3), st.integers(-3, 3)), min_size=2, max_size=60))
+def test_against_scipy_with_ties(ours, theirs, pairs: list[tuple[int, int]]) -> None:
+    x, y = np.array(pairs, dtype=float).T
+    if len(set(x)) == 1 or len(set(y)) == 1:
+        assert ours(x, y) is None
+    else:
+        assert ours(x, y) == pytest.approx(theirs(x, y).statistic, abs=1e-9)
+
+
+@pytest.mark.parametrize(("ours", "theirs"), MEASURES)
+def test_against_scipy_at_size(ours, theirs) -> None:
+    rng = np.random.default_rng(3)
+    x = rng.normal(size=5_000)
+    y = x + rng.normal(size=5_000)
+    assert ours(x, y) == pytest.approx(theirs(x, y).statistic, abs=1e-9)
+
+
+@pytest.mark.parametrize("measure", [pearson, spearman, kendall])
+def test_too_few_values_correlate_with_nothing(measure) -> None:
+    assert measure(np.array([]), np.array([])) is None
+    assert measure(np.array([1.0]), np.array([2.0])) is None
+    assert measure(np.array([1.0, 1.0]), np.array([2.0, 3.0])) is None
+
+
+def test_agreement_is_positive_whatever_the_direction() -> None:
+    rng = np.random.default_rng(3)
+    good = rng.random((100, 2))
+    found = correlations(panel_of({SCORE: good, INVERSE: 5 - good, RATE: good > 0.5}))
+    assert found.names == ("score", "inverse")
+    assert found.labels == ("score", "cost")
+    assert found.pearson[0][1] == pytest.approx(1)
+    assert found.kendall[1][0] == pytest.approx(1)
+    assert found.n == ((200, 200), (200, 200))
+
+
+def test_studies_with_one_value_only_are_left_out() -> None:
+    rng = np.random.default_rng(3)
+    one, other = rng.random((50, 2)), rng.random((50, 2))
+    one[:10], other[5:20, 0] = np.nan, np.nan
+    found = correlations(panel_of({SCORE: one, COST: other}))
+    both = ~(np.isnan(one) | np.isnan(other))
+    assert found.n[0][1] == both.sum() == 70
+    assert found.spearman[0][1] == pytest.approx(stats.spearmanr(one[both], -other[both]).statistic)
+
+
+def test_a_constant_metric_has_no_correlation() -> None:
+    found = correlations(panel_of({SCORE: np.ones((5, 2)), COST: np.arange(10).reshape(5, 2)}))
+    assert found.pearson == ((None, None), (None, pytest.approx(1)))

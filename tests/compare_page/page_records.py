@@ -1,0 +1,52 @@
+"""Records as runs keep them, made up for a comparison."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from judge.report.compare_page.choice import Wanted
+from judge.rubrics import load
+
+Say = Callable[[str], str]
+
+
+def records_of(wanted: Wanted, say: Say = str) -> Mapping[tuple[str, str], Mapping[str, Any]]:
+    """`say` writes each text that a model, a judge or a user would."""
+    return {
+        (model, rubric): {
+            study_id: record(model, rubric, study_id, say) for study_id in sorted(ids)
+        }
+        for (model, rubric), ids in wanted.items()
+    }
+
+
+def record(model: str, rubric: str, study_id: str, say: Say) -> dict[str, Any]:
+    levels = load(rubric).levels
+    edit = {"kind": "change", "line": 0, "corrected": say("a corrected line")}
+    errors = [
+        {
+            "categories": ["a", "b"] if rubric == "fineradscore" else ["a"],
+            "level": level.name,
+            "text": say(f"error of {level.name}"),
+            "edit": edit if rubric == "fineradscore" else None,
+        }
+        for level in levels
+    ]
+    failed = study_id.endswith("7")
+    return {
+        "study_id": study_id,
+        "reference": say(f"reference of {study_id}"),
+        "candidate": say(f"candidate of {model} for {study_id}"),
+        "outcome": "unparsed" if failed else "annotated",
+        "reason": say("cut short") if failed else None,
+        "detail": say("the answer ends early") if failed else None,
+        "annotation": None
+        if failed
+        else {
+            "errors": errors,
+            "matched": [say("a matched finding")] if rubric == "green" else [],
+            "explanation": say("why it is so"),
+            "remarks": [say("odd")],
+        },
+    }

@@ -1,0 +1,159 @@
+"""What goes into the page's file: which reports, how small, and nothing that could run."""
+
+from __future__ import annotations
+
+import base64
+import gzip
+import json
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from page_records import records_of
+from seeded_comparison import seeded
+
+from judge.report.compare_page import page, page_data, wanted
+from judge.report.compare_page.file import _FOLDER, SCRIPTS, STYLES, script
+from judge.report.compare_page.packing import coded, packed_json
+from judge.stats.compare import Comparison
+
+
+def text_of(c: Comparison, most: int = 10_000) -> str:
+    return page(c, records_of(wanted(c, most=most)))
+
+
+def data_of(c: Comparison, most: int = 10_000) -> dict[str, bytes]:
+    pieces = page_data(c, records_of(wanted(c, most=most)), (), {})
+    return {name: gzip.decompress(base64.b64decode(text)) for name, text in pieces}
+
+
+def test_few_studies_come_with_all_their_reports() -> None:
+    c = seeded(3, 40)
+    found = wanted(c)
+    assert set(found) == {(m, r) for m in c.panel.models for r in ("green", "fineradscore")}
+    assert all(ids == set(c.panel.study_ids) for ids in found.values())
+
+
+@pytest.mark.parametrize("most", [1, 50, 333])
+def test_of_many_studies_those_come_in_which_models_differ_most(most: int) -> None:
+    c = seeded(4, 300)
+    found = wanted(c, most=most)
+    assert sum(map(len, found.values())) == most
+    assert found == wanted(c, most=most)
+    if most < 333:
+        return
+    # The furthest of every pair by the metric that ranks, with both models' reports.
+    green = c.panel.values["green"]
+    for a in range(4):
+        for b in range(4):
+            ahead = green[:, a] - green[:, b]
+            if a != b and np.nanmax(ahead) > 0:
+                study = c.panel.study_ids[int(np.nanargmax(ahead))]
+                for model in (a, b):
+                    assert study in found[c.panel.models[model], "green"]
+
+
+def test_a_single_model_comes_where_it_is_worst() -> None:
+    c = seeded(1, 300)
+    found = wanted(c, most=20)
+    green = c.panel.values["green"][:, 0]
+    worst = c.panel.study_ids[int(np.nanargmin(green))]
+    assert worst in found[c.panel.models[0], "green"]
+
+
+def test_the_same_comparison_gives_the_same_text() -> None:
+    assert text_of(seeded(2, 30)) == text_of(seeded(2, 30))
+
+
+@given(
+    st.lists(
+        st.one_of(
+            st.just(float("nan")), st.floats(-1e6, 1e6).filter(lambda x: abs(x) > 1e-6 or x == 0)
+        ),
+        min_size=1,
+        max_size=60,
+    )
+)
+def test_values_come_back_with_six_digits(values: list[float]) -> None:
+    column = np.array(values, dtype=float).reshape(-1, 1)
+    codes = coded(column)
+    numbers = np.frombuffer(codes.data, "<u1" if codes.width == 1 else "<u2")
+    table = np.array([*codes.unique, np.nan])
+    back = table[numbers]
+    assert np.isnan(back).tolist() == np.isnan(column[:, 0]).tolist()
+    np.testing.assert_allclose(back, column[:, 0], rtol=1e-5, equal_nan=True)
+
+
+def test_more_values_than_there_are_codes_lose_digits_and_not_studies() -> None:
+    column = np.random.default_rng(1).normal(0, 1, (100_000, 1))
+    codes = coded(column)
+    assert codes.width == 2
+    numbers = np.frombuffer(codes.data, "<u2")
+    assert numbers.max() < len(codes.unique) <= 65_535
+    np.testing.assert_allclose(np.array(codes.unique)[numbers], column[:, 0], rtol=6e-3)
+
+
+def test_no_number_is_written_that_is_none() -> None:
+    with pytest.raises(ValueError, match="JSON compliant"):
+        packed_json({"value": float("nan")})
+    assert "NaN" not in data_of(seeded(3, 60, tests=True))["overview"].decode()
+
+
+def test_the_data_are_those_of_the_comparison() -> None:
+    c = seeded(3, 60, by=["study_class"], tests=True)
+    data = data_of(c)
+    overview = json.loads(data["overview"])
+    names = [group["name"] for group in overview["groups"]]
+    assert names[:3] == ["all studies", "study_class abnormal", "study_class normal"]
+    assert sum(name.startswith("site ") for name in names) > 3
+    assert sum(name.startswith("study_class ") for name in names) == 2
+    cell = c.groups[0].cells["green"][1]
+    assert overview["groups"][0]["cells"]["green"][1][0] == cell.n
+    assert overview["groups"][0]["cells"]["green"][1][2] == pytest.approx(cell.value, rel=1e-5)
+    test = c.tests[0]["green"][0]
+    shown = overview["groups"][0]["tests"]["green"][0]
+    assert shown[:3] == [test.a, test.b, test.n]
+    assert shown[7] == pytest.approx(test.p_holm, rel=1e-5)
+    assert overview["records"] == {"here": 360, "all": 360}
+
+
+def test_a_large_comparison_stays_small() -> None:
+    # 24 models x 1,000 studies, values of 10 metrics for all, 2,000 records.
+    c = seeded(24, 1000)
+    assert len(text_of(c, most=2_000)) < 2_500_000
+
+
+def test_only_the_pages_own_script_and_style_may_run() -> None:
+    text = text_of(seeded(2, 20))
+    (policy,) = re.findall(r'Content-Security-Policy" content="([^"]*)"', text)
+    assert policy.startswith("default-src 'none'; script-src 'sha256-")
+    assert "unsafe" not in policy
+    assert "http" not in policy
+    assert not re.findall(
+        r"https?://|\bsrc=|\bhref=\"|<link|<iframe|\sstyle=|\son[a-z]+=",
+        text[: text.index("<script")],
+    )
+
+
+def test_the_scripts_put_text_on_the_page_as_text_alone() -> None:
+    for name in SCRIPTS:
+        source = (_FOLDER / name).read_text("utf-8")
+        assert not re.search(
+            r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b"
+            r"|new Function|DOMParser|\bfetch\(|XMLHttpRequest|WebSocket|https?://|localStorage|\bimport\(",
+            source,
+        ), name
+        assert len(source.splitlines()) <= 400
+
+
+def test_the_scripts_share_no_name_so_that_they_can_be_joined() -> None:
+    declared = re.findall(
+        r"^(?:async )?(?:function|const|let|class) (\w+)", script(), flags=re.MULTILINE
+    )
+    assert len(declared) == len(set(declared)) > 20
+
+
+def test_every_file_of_the_page_is_used() -> None:
+    assert {path.name for path in _FOLDER.iterdir()} == {*SCRIPTS, *STYLES}

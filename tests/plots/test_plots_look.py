@@ -1,0 +1,190 @@
+"""What is drawn can be read: no text on another, none off the sheet, colours that tell apart."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import combinations, pairwise
+
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+from seeded_comparison import model_names, seeded
+
+from judge.plots.build import plan
+from judge.plots.drawings import Drawing, Ranks
+from judge.plots.labels import fitted, width_of, wrapped
+from judge.plots.output import draw, settings
+from judge.plots.style import COLUMN, PAGE, SERIES, WIDTHS, Width, ink_on, luminance, shade
+
+LEAST_TYPE = 5.0
+SIZES = (1, 2, 8, 24)
+
+# Dichromacy at full strength, on linear RGB [Machado, Oliveira and Fernandes 2009].
+DICHROMACY = {
+    "protan": (
+        (0.152286, 1.052583, -0.204868),
+        (0.114503, 0.786281, 0.099216),
+        (-0.003882, -0.048116, 1.051998),
+    ),
+    "deutan": (
+        (0.367322, 0.860646, -0.227968),
+        (0.280085, 0.672501, 0.047413),
+        (-0.011820, 0.042940, 0.968881),
+    ),
+    "tritan": (
+        (1.255528, -0.076749, -0.178779),
+        (-0.078411, 0.930809, 0.147602),
+        (0.004733, 0.691367, 0.303900),
+    ),
+}
+
+
+def texts_of(figure: Figure) -> list[tuple[str, np.ndarray, float]]:
+    """Every text that shows: itself, its box in pixels (left, bottom, right, top), its size."""
+    canvas = FigureCanvasAgg(figure)
+    canvas.draw()
+    renderer = canvas.get_renderer()
+    found = []
+    for text in figure.findobj(Text):
+        if text.get_visible() and text.get_text().strip():
+            box = text.get_window_extent(renderer)
+            found.append((text.get_text(), np.array(box.extents), text.get_fontsize()))
+    return found
+
+
+def one_of_a_kind(drawings: Sequence[Drawing]) -> list[Drawing]:
+    """Both rates, and of the kinds that come once a metric or method the first."""
+    kinds = {drawing.name.split("_")[0]: drawing for drawing in reversed(drawings)}
+    return [d for d in drawings if d.name.startswith("rates") or d in kinds.values()]
+
+
+def drawn_texts(n_models: int, width: Width) -> list[tuple[str, Figure, list]]:
+    found = []
+    with settings():
+        for drawing in one_of_a_kind(plan(seeded(n_models)).drawings):
+            figure = draw(drawing, width)
+            found.append((drawing.name, figure, texts_of(figure)))
+    return found
+
+
+@pytest.mark.parametrize("width", WIDTHS, ids=lambda width: width.name)
+@pytest.mark.parametrize("n_models", SIZES)
+def test_no_text_lies_on_another_or_off_the_sheet(n_models: int, width: Width) -> None:
+    for name, figure, texts in drawn_texts(n_models, width):
+        assert figure.get_size_inches()[0] == pytest.approx(width.inches)
+        assert_apart(name, figure, texts)
+
+
+def assert_apart(name: str, figure: Figure, texts: list) -> None:
+    right, top = figure.get_size_inches() * figure.dpi
+    boxes = np.array([box for _, box, _ in texts])
+    words = [text for text, _, _ in texts]
+    assert min(size for _, _, size in texts) >= LEAST_TYPE
+    for text, box in zip(words, boxes, strict=True):
+        assert box[0] >= -1, (name, text)
+        assert box[1] >= -1, (name, text)
+        assert box[2] <= right + 1, (name, text)
+        assert box[3] <= top + 1, (name, text)
+    left = np.maximum(boxes[:, None, 0], boxes[None, :, 0])
+    low = np.maximum(boxes[:, None, 1], boxes[None, :, 1])
+    across = np.minimum(boxes[:, None, 2], boxes[None, :, 2]) - left
+    up = np.minimum(boxes[:, None, 3], boxes[None, :, 3]) - low
+    overlap = np.triu((across > 0.5) & (up > 0.5), 1)
+    assert not overlap.any(), (
+        name,
+        [(words[a], words[b]) for a, b in np.argwhere(overlap)][:3],
+    )
+
+
+@pytest.mark.parametrize(("width", "n_blocks"), [(COLUMN, 6), (PAGE, 3)])
+def test_many_sites_are_drawn_in_blocks(width: Width, n_blocks: int) -> None:
+    sites = tuple(f"Hospital with a long name in town {at}" for at in range(67))
+    places = tuple(tuple(1 + (row + at) % 24 for at in range(67)) for row in range(24))
+    data = Ranks("GREEN", model_names(24), sites, tuple(range(10_000, 9_933, -1)), places)
+    with settings():
+        figure = draw(Drawing("ranks", "", "", data), width)
+        assert len(figure.axes) == n_blocks
+        texts = texts_of(figure)
+    assert sum("(9,9" in text or "(10,000)" in text for text, _, _ in texts) == 67
+    assert_apart("ranks", figure, texts)
+
+
+def test_long_names_are_cut_and_stay_different() -> None:
+    names = model_names(24)
+    cut = fitted(names, 1.0, COLUMN.small)
+    assert len(set(cut)) == len(names)
+    assert max(width_of(name, COLUMN.small) for name in cut) <= 1.0
+    assert cut[1] == "MedVersa"
+    assert "…" in cut[3]
+
+
+def test_a_label_goes_on_two_lines_before_it_is_cut() -> None:
+    assert wrapped(["no significant error"], 0.7, 6.0) == ["no significant\nerror"]
+    assert wrapped(["short"], 0.8, 6.0) == ["short"]
+    (cut,) = wrapped(["x" * 300], 0.8, 6.0)
+    assert width_of(cut, 6.0) <= 0.8
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["$\\frac{1}{0}$", "模型 and more", "two\nlines", "x" * 3000, "\u202eright to left", " "],
+)
+def test_any_name_is_drawn_as_text(name: str) -> None:
+    # A warning, such as one of a missing glyph, is an error here.
+    comparison = seeded(2, models=[name, "b"])
+    with settings():
+        for drawing in plan(comparison).drawings:
+            FigureCanvasAgg(draw(drawing, COLUMN)).draw()
+
+
+def lab(rgb: np.ndarray) -> np.ndarray:
+    """CIE L*a*b* of linear RGB under D65."""
+    xyz = np.array(
+        [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    ) @ np.clip(rgb, 0, 1)
+    f = np.where(
+        (t := xyz / [0.9505, 1.0, 1.089]) > (6 / 29) ** 3,
+        np.cbrt(t),
+        t / (3 * (6 / 29) ** 2) + 4 / 29,
+    )
+    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
+
+
+def linear(colour: object) -> np.ndarray:
+    rgb = np.array(to_rgb(colour))  # type: ignore[arg-type]
+    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+
+
+def test_series_tell_apart_for_every_kind_of_colour_vision_and_in_grey() -> None:
+    for one, other in combinations(SERIES, 2):
+        for matrix in (np.eye(3), *map(np.array, DICHROMACY.values())):
+            seen, also = lab(matrix @ linear(one)), lab(matrix @ linear(other))
+            assert np.linalg.norm(seen - also) > 30
+            assert abs(seen[0] - also[0]) > 15  # lightness alone: what is left in grey
+    for colour in SERIES:
+        assert 1.05 / (luminance(colour) + 0.05) >= 3  # against white, WCAG's for graphics
+
+
+def test_heat_maps_rise_in_lightness_and_their_figures_can_be_read() -> None:
+    shares = np.linspace(0, 1, 41)
+    for matrix in (np.eye(3), *map(np.array, DICHROMACY.values())):
+        lightness = [lab(matrix @ linear(shade(share)))[0] for share in shares]
+        assert all(low < high for low, high in pairwise(lightness))
+    for share in shares:
+        light = luminance(shade(share)) + 0.05
+        contrast = 1.05 / light if ink_on(shade(share)) == "white" else light / 0.05
+        assert contrast >= 4.5
+
+
+def test_what_is_missing_is_drawn_as_such_and_never_as_nan() -> None:
+    comparison = seeded(3)
+    with settings():
+        for drawing in plan(comparison).drawings:
+            shown = [text for text, _, _ in texts_of(draw(drawing, COLUMN))]
+            assert not any("nan" in text.lower().split() for text in shown)
+            assert any("n = " in text or "(" in text for text in shown), "n in each group"
+            if drawing.name == "ranks_green":
+                assert shown.count("n/a") == 1
