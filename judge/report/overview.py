@@ -104,7 +104,7 @@ def _rubric(rubric: Rubric) -> dict[str, Any]:
                 "actionable": level.actionable,
                 "tone": tone,
             }
-            for level, tone in zip(rubric.levels, _tones(rubric.levels), strict=True)
+            for level, tone in zip(rubric.levels, tones(rubric.levels), strict=True)
         ],
         "scores": [_score(score) for score in rubric.scores],
         "checks": [_score(check) for check in rubric.checks],
@@ -119,7 +119,7 @@ def _score(score: Score) -> dict[str, Any]:
     }
 
 
-def _tones(levels: Sequence[Level]) -> list[str]:
+def tones(levels: Sequence[Level]) -> list[str]:
     """Return how each level is coloured: `mild` or `notable`, `serious` or `critical`.
 
     The stronger of each two is for the gravest of several levels that are significant, or
@@ -128,13 +128,13 @@ def _tones(levels: Sequence[Level]) -> list[str]:
     """
     graver_first = levels[0].significant and not levels[-1].significant
     ordered = list(reversed(levels)) if graver_first else list(levels)
-    tones = {}
+    found = {}
     for significant, names in ((False, ("mild", "notable")), (True, ("serious", "critical"))):
         alike = [level for level in ordered if level.significant is significant]
         for level in alike:
             gravest = len(alike) > 1 and level is alike[-1]
-            tones[level.name] = names[gravest]
-    return [tones[level.name] for level in levels]
+            found[level.name] = names[gravest]
+    return [found[level.name] for level in levels]
 
 
 def _rates(summary: Mapping[str, Any]) -> list[dict[str, Any]]:

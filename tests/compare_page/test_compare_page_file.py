@@ -14,9 +14,11 @@ from hypothesis import strategies as st
 from page_records import records_of
 from seeded_comparison import seeded
 
+from judge.report import page as page_of_a_run
 from judge.report.compare_page import page, page_data, wanted
-from judge.report.compare_page.file import _FOLDER, SCRIPTS, STYLES, script
-from judge.report.compare_page.packing import coded, packed_json
+from judge.report.compare_page.file import _FOLDER, SCRIPTS, STYLES, _asset, script
+from judge.report.compare_page.packing import coded
+from judge.report.page.packing import packed_json
 from judge.stats.compare import Comparison
 
 
@@ -139,7 +141,7 @@ def test_only_the_pages_own_script_and_style_may_run() -> None:
 
 def test_the_scripts_put_text_on_the_page_as_text_alone() -> None:
     for name in SCRIPTS:
-        source = (_FOLDER / name).read_text("utf-8")
+        source = _asset(name)
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b"
             r"|new Function|DOMParser|\bfetch\(|XMLHttpRequest|WebSocket|https?://|localStorage|\bimport\(",
@@ -156,4 +158,7 @@ def test_the_scripts_share_no_name_so_that_they_can_be_joined() -> None:
 
 
 def test_every_file_of_the_page_is_used() -> None:
-    assert {path.name for path in _FOLDER.iterdir()} == {*SCRIPTS, *STYLES}
+    own = {path.name for path in _FOLDER.iterdir()}
+    shared = {*page_of_a_run.SCRIPTS, *page_of_a_run.STYLES}
+    assert own <= {*SCRIPTS, *STYLES} <= own | shared
+    assert own & shared <= {"figures.js", "main.js", "study.js"}

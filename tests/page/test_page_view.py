@@ -114,21 +114,21 @@ def test_no_study_scored(rubric: Rubric, tmp_path: Path) -> None:
 
 def test_tones_follow_the_scale() -> None:
     def tones(name: str) -> dict[str, str]:
-        from judge.report.overview import _tones
+        from judge.report.overview import tones
 
         levels = rubrics.load(name).levels
-        return {level.name: tone for level, tone in zip(levels, _tones(levels), strict=True)}
+        return {level.name: tone for level, tone in zip(levels, tones(levels), strict=True)}
 
     assert tones("green") == {"significant": "serious", "insignificant": "mild"}
     assert list(tones("fineradscore").values()) == ["mild", "notable", "serious", "critical"]
 
 
 def test_the_gravest_tone_is_at_the_significant_end() -> None:
-    from judge.report.overview import _tones
+    from judge.report.overview import tones
 
     up = [Level(name, name, significant=name > "b", actionable=None) for name in "abcd"]
-    assert _tones(up) == ["mild", "notable", "serious", "critical"]
-    assert _tones(up[::-1]) == ["critical", "serious", "notable", "mild"]
+    assert tones(up) == ["mild", "notable", "serious", "critical"]
+    assert tones(up[::-1]) == ["critical", "serious", "notable", "mild"]
 
 
 @pytest.mark.parametrize(

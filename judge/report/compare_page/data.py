@@ -8,8 +8,8 @@ from typing import Any
 from judge import rubrics
 from judge.report.compare_page.packing import Codes, short
 from judge.report.leaderboard import group_name
+from judge.report.overview import tones
 from judge.report.words import group_value
-from judge.rubrics import Level
 from judge.stats.compare import Comparison
 from judge.stats.metric import Metric
 from judge.stats.paired import PairTest
@@ -118,29 +118,13 @@ def _place(place: RankShares | None) -> list[Any] | None:
 
 def _rubric(name: str) -> dict[str, Any]:
     rubric = rubrics.load(name)
-    tones = _tones(rubric.levels)
     return {
         "title": rubric.title,
         "levels": {
-            level.name: {"label": level.label, "tone": tones[level.name]} for level in rubric.levels
+            level.name: {"label": level.label, "tone": tone}
+            for level, tone in zip(rubric.levels, tones(rubric.levels), strict=True)
         },
     }
-
-
-def _tones(levels: Sequence[Level]) -> dict[str, str]:
-    """Return how each level is coloured: the graver of two that are both significant more so."""
-    # A scale is written from one end to the other, and its significant end is the graver.
-    graver_first = levels[0].significant and not levels[-1].significant
-    ordered = list(reversed(levels)) if graver_first else list(levels)
-    tones = {}
-    for significant, (mild, strong) in (
-        (False, ("mild", "notable")),
-        (True, ("serious", "critical")),
-    ):
-        alike = [level for level in ordered if level.significant is significant]
-        for level in alike:
-            tones[level.name] = strong if len(alike) > 1 and level is alike[-1] else mild
-    return tones
 
 
 def _correlations(c: Comparison) -> dict[str, Any] | None:

@@ -7,17 +7,16 @@ as text alone.
 
 from __future__ import annotations
 
-import html
-import re
-from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from hashlib import sha256
 from pathlib import Path
 
 from judge.report.compare_page.data import Records, columns, overview, packets
 from judge.report.compare_page.figure import PageFigure
-from judge.report.compare_page.packing import coded, packed, packed_json
+from judge.report.compare_page.packing import coded
+from judge.report.page import asset
+from judge.report.page.bundle import closing, joined, opening
+from judge.report.page.packing import element, packed, packed_json
 from judge.stats.compare import Comparison
 
 MARK = "<!doctype html><!-- judge compare -->"
@@ -25,14 +24,12 @@ MARK = "<!doctype html><!-- judge compare -->"
 
 STYLES = ("base.css", "compare.css")
 SCRIPTS = (
-    *("dom.js", "words.js", "store.js", "board.js", "pairs.js", "studies.js", "study.js"),
-    *("figures.js", "main.js"),
+    *("dom.js", "words.js", "packed.js", "store.js", "board.js", "pairs.js", "studies.js"),
+    *("study.js", "figures.js", "main.js"),
 )
 """ES modules, each importing only from those before it."""
 
 _FOLDER = Path(__file__).parent / "static"
-_IMPORT = re.compile(r"^import \{[^}]*\} from \"\./[a-z]+\.js\";\n", re.M)
-_EXPORT = re.compile(r"^export (?=(?:async function|function|const|let|class) )", re.M)
 
 
 def page(
@@ -47,28 +44,10 @@ def page(
     reports, and with what `commands` says to type, the study's id after it. The same input
     gives the same text.
     """
-    title = html.escape(f"Comparison of {len(c.panel.models)} models")
-    policy = (
-        f"default-src 'none'; script-src {_hash(script())}; style-src {_hash(style())}; "
-        "img-src blob:; base-uri 'none'; form-action 'none'"
-    )
-    head = (
-        f'{MARK}\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{title}</title>\n<style>{style()}</style>\n</head>\n<body>\n"
-        "<noscript>This page shows its tables with JavaScript, which is switched off."
-        "</noscript>\n"
-    )
-    parts = [head]
-    parts += [
-        f'<script type="text/plain" id="{name}">{text}</script>\n'
-        for name, text in page_data(c, records, figures, commands or {})
-    ]
-    # Last, so that all data stand before the script that reads them.
-    parts.append(f'<script type="module">{script()}</script>\n</body>\n</html>\n')
-    return "".join(parts)
+    title = f"Comparison of {len(c.panel.models)} models"
+    parts = [opening(MARK, title, script(), style(), images="blob:")]
+    parts += [element(*piece) for piece in page_data(c, records, figures, commands or {})]
+    return "".join([*parts, closing(script())])
 
 
 def page_data(
@@ -93,15 +72,8 @@ def page_data(
 
 @cache
 def script() -> str:
-    """Return all scripts as one module.
-
-    They share no name at their top level, so that taking the words `import` and `export`
-    away joins them.
-    """
-    text = "\n".join(_EXPORT.sub("", _IMPORT.sub("", _asset(name))) for name in SCRIPTS)
-    if re.search(r"^(?:import|export)\b", text, re.M) or re.search(r"</script|<!--", text, re.I):
-        raise ValueError("a script of the page is not in the form that can be joined")
-    return text
+    """Return all scripts as one module."""
+    return joined(_asset(name) for name in SCRIPTS)
 
 
 @cache
@@ -111,9 +83,6 @@ def style() -> str:
 
 
 def _asset(name: str) -> str:
-    return (_FOLDER / name).read_text("utf-8")
-
-
-def _hash(text: str) -> str:
-    """Return `text`'s hash as a Content-Security-Policy names it."""
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
+    """Return a script or style sheet of this page, or one that it shares with a run's."""
+    own = _FOLDER / name
+    return own.read_text("utf-8") if own.is_file() else asset(name).decode("utf-8")

@@ -1,10 +1,7 @@
-"""Numbers and texts made small for a page."""
+"""Numbers made small for a page."""
 
 from __future__ import annotations
 
-import base64
-import gzip
-import json
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,14 +57,3 @@ def _rounded(values: Values, digits: int) -> Values:
 def short(value: float | None) -> float | None:
     """Return a number with six significant digits."""
     return None if value is None else float(f"{value:.6g}")
-
-
-def packed(data: bytes) -> str:
-    """Return bytes as base64 of gzip; the same bytes always give the same text."""
-    return base64.b64encode(gzip.compress(data, 6, mtime=0)).decode()
-
-
-def packed_json(value: object) -> str:
-    """Return a value as JSON, packed; a number that is no number raises ValueError."""
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return packed(text.encode("utf-8", "replace"))

@@ -13,6 +13,7 @@ SCRIPTS = (
     "dom.js",
     "words.js",
     "filtering.js",
+    "packed.js",
     "embedded.js",
     "http.js",
     "figures.js",

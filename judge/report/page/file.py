@@ -8,16 +8,13 @@ and written in base64, so that no text can end the element it stands in.
 
 from __future__ import annotations
 
-import base64
-import gzip
-import html
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from judge.report.overview import cell, field_names, overview
-from judge.report.page.bundle import script, source_hash, style
+from judge.report.page.bundle import closing, opening, script, style
+from judge.report.page.packing import element, packed_json
 from judge.report.view import study_view
 from judge.rubrics import Rubric
 from judge.stats.worst import categories, worst_order
@@ -44,20 +41,8 @@ def html_file(
     The order of `records` is that of `table`. Raises ValueError where there are more or
     fewer.
     """
-    title = html.escape(f"{rubric.title} of {summary['judge']['name']}")
-    policy = (
-        f"default-src 'none'; script-src {source_hash(script())}; "
-        f"style-src {source_hash(style())}; base-uri 'none'; form-action 'none'"
-    )
-    yield (
-        f'{MARK}\n<html lang="en" data-mode="file">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="referrer" content="no-referrer">\n'
-        f"<title>{title}</title>\n<style>{style()}</style>\n</head>\n<body>\n"
-        "<noscript>This page shows its studies with JavaScript, which is switched off."
-        "</noscript>\n"
-    )
+    title = f"{rubric.title} of {summary['judge']['name']}"
+    yield opening(MARK, title, script(), style())
     yield _data("overview", overview(summary, table, rubric))
     yield _data("columns", {"packet": _PACKET, **_columns(table, rubric)})
     n_written = 0
@@ -67,8 +52,7 @@ def html_file(
         n_written += len(packet)
     if n_written != len(table):
         raise ValueError(f"{n_written} records for a table of {len(table)} studies")
-    # Last, so that all data stand before the script that reads them.
-    yield f'<script type="module">{script()}</script>\n</body>\n</html>\n'
+    yield closing(script())
 
 
 def _columns(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
@@ -83,6 +67,4 @@ def _columns(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
 
 
 def _data(name: str, value: object) -> str:
-    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    packed = gzip.compress(text.encode("utf-8", "replace"), 6, mtime=0)
-    return f'<script type="text/plain" id="{name}">{base64.b64encode(packed).decode()}</script>\n'
+    return element(name, packed_json(value))

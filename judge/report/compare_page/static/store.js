@@ -1,26 +1,11 @@
 // The comparison inside this very file: the leaderboard at once, values and reports when asked for.
 
+import { unpacked, unpackedBytes } from "./packed.js";
 import { number } from "./words.js";
 
-// Kept by name, since drawing the page takes the elements away.
-const pieces = new Map([...document.querySelectorAll('script[type="text/plain"]')]
-  .map((element) => [element.id, element.textContent]));
-
-async function unpackedBytes(id) {
-  const text = atob(pieces.get(id));
-  const bytes = new Uint8Array(text.length);
-  for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).arrayBuffer();
-}
-
-async function unpackedJson(id) {
-  return JSON.parse(new TextDecoder().decode(await unpackedBytes(id)));
-}
-
 export async function openStore() {
-  const overview = await unpackedJson("overview");
-  const columns = await unpackedJson("columns");
+  const overview = await unpacked("overview");
+  const columns = await unpacked("columns");
   const n = columns.study_id.length;
   const valuesOf = new Map();
   let lastPacket = { at: -1, packet: null };
@@ -58,7 +43,7 @@ export async function openStore() {
   async function reports(row) {
     const at = columns.packets[row];
     if (at < 0) return {};
-    if (lastPacket.at !== at) lastPacket = { at, packet: await unpackedJson(`packet-${at}`) };
+    if (lastPacket.at !== at) lastPacket = { at, packet: await unpacked(`packet-${at}`) };
     return lastPacket.packet[row];
   }
 

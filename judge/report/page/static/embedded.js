@@ -1,14 +1,7 @@
 // The run inside this very file: columns at once, studies packet by packet.
 
 import { matching, sorted, words } from "./filtering.js";
-
-async function unpacked(id) {
-  const text = atob(document.getElementById(id).textContent);
-  const bytes = new Uint8Array(text.length);
-  for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
-  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
-  return new Response(stream).json();
-}
+import { unpacked } from "./packed.js";
 
 export async function embedded() {
   const overview = await unpacked("overview");
