@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+from browserhelp import chromium
 from page_records import records_of
 from seeded_comparison import seeded
 
 from judge.report.compare_page import PageFigure, page, wanted
 from judge.stats.compare import Comparison
 
-CHROMIUM = Path("/usr/bin/chromium")
 EVIL = '</script><img src=x onerror="window.hacked=1"><script>window.hacked=2</script>'
 SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="70" height="30"/>'
 FIGURES = (PageFigure("A figure", "What it shows.", SVG), PageFigure("Another", "More.", SVG))
@@ -23,15 +23,8 @@ FIGURES = (PageFigure("A figure", "What it shows.", SVG), PageFigure("Another", 
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    sync_api = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    if not CHROMIUM.exists():
-        pytest.skip(f"there is no {CHROMIUM}")
-    with sync_api.sync_playwright() as playwright:
-        launched = playwright.chromium.launch(
-            executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"]
-        )
-        yield launched
-        launched.close()
+    with chromium() as started:
+        yield started
 
 
 @dataclass

@@ -336,6 +336,8 @@ def test_the_text_that_radeval_ships_is_the_official_one(invoke: Invoke) -> None
     try:
         fetching.read_installed(KNOWN["green-official"])
     except JudgeError as error:
+        if os.environ.get("JUDGE_NEEDS_RADEVAL"):
+            raise
         pytest.skip(str(error))
     done = invoke("prompts", "fetch", "green-official", "--from", "radeval")
     assert done.exit_code == 0, done.output
