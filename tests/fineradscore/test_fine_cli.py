@@ -14,6 +14,7 @@ from support import EXAMPLES, Invoke, write_json
 
 from judge import annotate, backends, prompts, rubrics
 from judge.cli.output import _STYLES
+from judge.report.line import Line
 from judge.report.study import audit
 from judge.run.folder import Run
 from judge.run.signature import signature
@@ -139,7 +140,8 @@ def test_audit_shows_an_edit_that_reads_without_colour(invoke: Invoke, tmp_path:
 
 def test_audit_colours_what_goes_and_what_comes(fine_run: Path) -> None:
     record = Run(fine_run).record("ex-008")
-    styles = {line.style for line in audit(record, RUBRIC, raw=False)}
+    shown = [line for line in audit(record, RUBRIC, raw=False) if isinstance(line, Line)]
+    styles = {line.style for line in shown} | {p.style for line in shown for p in line.pieces}
     assert {"removed", "added"} <= styles
     assert len({_STYLES["removed"], _STYLES["added"], _STYLES["plain"]}) == 3
 

@@ -42,9 +42,13 @@ def guard_of(owner: int, word: str = "") -> int:
     )
 
 
+OTHERS: set[int] = set()
+"""Processes that were there before the test: those of other tests may stay."""
+
+
 def below(pid: int) -> set[int]:
-    """The living processes that come from `pid`."""
-    known = sessions()
+    """The living processes that come from `pid` and were not there before the test."""
+    known = {pid: one for pid, one in sessions().items() if pid not in OTHERS}
     found: set[int] = set()
     grown = True
     while grown:

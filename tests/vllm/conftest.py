@@ -7,8 +7,16 @@ import shlex
 import sys
 from pathlib import Path
 
+import children
 import pytest
 from serving import Taught, taught, why_not
+
+
+@pytest.fixture(autouse=True)
+def others() -> None:
+    """What other tests left running, such as a browser's driver, is none of ours."""
+    children.OTHERS.clear()
+    children.OTHERS.update(children.below(os.getpid()))
 
 
 @pytest.fixture
