@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
-import importlib.util
 import os
 import tempfile
 from collections.abc import Mapping
+from importlib.machinery import PathFinder
 from pathlib import Path, PurePosixPath
 
 import yaml
@@ -105,7 +105,8 @@ def read_installed(official: Official) -> dict[str, str]:
     if official.installed is None:
         raise JudgeError(f"no package that can be installed holds {official.name}")
     package, path = official.installed
-    spec = importlib.util.find_spec(package)
+    # On the path, whatever a module of that name in this process may be.
+    spec = PathFinder.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
         raise JudgeError(f"the package {package} is not installed; pip install {package}")
     return {official.sources[0].path: _read(Path(spec.submodule_search_locations[0]) / path)}
