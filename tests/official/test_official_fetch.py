@@ -6,6 +6,7 @@ import os
 import socket
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from authors import (
@@ -312,6 +313,7 @@ def test_the_installed_package_is_read_and_not_imported(
         (inside / "__init__.py").write_text("raise SystemExit('imported')", "utf-8")
     (folder / "utils.py").write_text(GREEN_SOURCE, "utf-8")
     monkeypatch.syspath_prepend(str(tmp_path / "site"))
+    monkeypatch.delitem(sys.modules, "radeval", raising=False)
     done = invoke("prompts", "fetch", GREEN.name, "--from", "radeval")
     assert done.exit_code == 0, done.output
     assert "radeval" not in sys.modules
@@ -320,7 +322,8 @@ def test_the_installed_package_is_read_and_not_imported(
 def test_a_package_that_is_not_installed_says_so(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(fetching.importlib.util, "find_spec", lambda _name: None)
+    nothing = SimpleNamespace(find_spec=lambda _name: None)
+    monkeypatch.setattr(fetching, "PathFinder", nothing)
     done = invoke("prompts", "fetch", GREEN.name, "--from", "radeval")
     assert done.exit_code == 2
     assert "pip install radeval" in done.stderr
