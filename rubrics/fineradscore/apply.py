@@ -24,21 +24,25 @@ def corrected(annotation: Annotation, study: Study) -> str:
         elif edit.line is not None:
             changed[edit.line] = edit
     parts: list[str] = []
-    end = 0
+    end, touched = 0, False
     for at, (start, stop) in enumerate(spans):
-        gap, line = text[end:start], text[start:stop]
+        gap = text[end:start]
         for new in inserted[at]:
-            _put(parts, new, gap)
+            parts.append(gap or _space(parts))
+            parts.append(new)
+            touched = True
         edit = changed.get(at)
+        touched = touched or edit is not None
         if edit is None or edit.kind == "change":
-            _put(parts, edit.corrected if edit else line, gap)
+            # Lines that stood without a space between them stay so where nothing is changed.
+            parts.append(gap or (_space(parts) if touched else ""))
+            parts.append(edit.corrected if edit else text[start:stop])
+            touched = edit is not None
         end = stop
     for new in inserted[len(spans)]:
-        _put(parts, new, "")
+        parts += [_space(parts), new]
     return "".join(parts) + text[end:]
 
 
-def _put(parts: list[str], line: str, gap: str) -> None:
-    """Append a line after the gap that stood before it, or a space where there was none."""
-    parts.append(gap or (" " if parts else ""))
-    parts.append(line)
+def _space(parts: list[str]) -> str:
+    return " " if parts else ""

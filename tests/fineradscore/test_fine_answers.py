@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 from fine_answers import CANDIDATE, STUDY, annotations
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judge import rubrics
@@ -55,6 +55,7 @@ def test_scores_follow_from_the_severities(annotation: Annotation) -> None:
     assert sum(counts.by_category.values()) == sum(len(e.categories) for e in annotation.errors)
 
 
+@example("Clear bilaterally.There is no effusion.")
 @given(st.text(max_size=300))
 def test_without_corrections_the_report_stays_as_it_is(text: str) -> None:
     assert RUBRIC.corrected is not None
@@ -73,6 +74,16 @@ def test_corrections_are_made_where_they_say() -> None:
     assert RUBRIC.corrected(annotation, STUDY) == (
         "Port in place. 1. Low lung volumes. Heart size is normal. No effusion. No pneumothorax."
     )
+
+
+def test_lines_without_a_space_between_them_get_one_where_something_changes() -> None:
+    study = Study("s", "x", "Clear bilaterally.There is no effusion.Normal heart.")
+    assert len(lines(study.candidate)) == 3
+    assert RUBRIC.corrected is not None
+    changed = Annotation((error(Edit("change", 1, "Large effusion.")),))
+    assert RUBRIC.corrected(changed, study) == "Clear bilaterally. Large effusion. Normal heart."
+    deleted = Annotation((error(Edit("delete", 1, "")),))
+    assert RUBRIC.corrected(deleted, study) == "Clear bilaterally. Normal heart."
 
 
 def test_200_lines() -> None:
