@@ -39,10 +39,6 @@ class Opened:
     digests: tuple[str, ...]
     notes: tuple[str, ...]
 
-    def run_of(self, model: str, rubric: str) -> ComparedRun | None:
-        """Return the run that holds a model's answers by a rubric, None where there is none."""
-        return next((r for r in self.runs if (r.model, r.rubric) == (model, rubric)), None)
-
 
 def open_runs(
     arguments: Sequence[str],

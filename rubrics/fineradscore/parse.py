@@ -46,15 +46,12 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     return annotation
 
 
-def _entries(value: object) -> list[Any]:
+def _entries(value: Object | list[Any]) -> list[Any]:
     if isinstance(value, list):
         return [_complete(plain(item)) for item in value]
-    if not isinstance(value, Object):
-        raise UnparsedError("unexpected form", "neither an object nor a list")
     keys = {key for key, _ in value.pairs}
-    if keys == {"name", "arguments"}:  # a tool call that the server let through as text
-        called = value.once()["arguments"]
-        return _entries(read_json(called) if isinstance(called, str) else called)
+    if keys == {"name", "arguments"}:
+        value, keys = _called(value), {"corrections"}
     if "corrections" not in keys:
         return list(original.corrections(value.pairs))
     if extra := keys - {"corrections"}:
@@ -63,6 +60,18 @@ def _entries(value: object) -> list[Any]:
     if not isinstance(entries, list):
         raise UnparsedError("unexpected form", "corrections is no list")
     return [_complete(plain(item)) for item in entries]
+
+
+def _called(call: Object) -> Object:
+    """Return the arguments of a tool call that the server let through as text.
+
+    Raises `UnparsedError` for a call of another tool, which has no corrections.
+    """
+    given = call.once()["arguments"]
+    called = read_json(given) if isinstance(given, str) else given
+    if not isinstance(called, Object) or [key for key, _ in called.pairs] != ["corrections"]:
+        raise UnparsedError("unexpected form", "a call of another tool")
+    return called
 
 
 def _complete(entry: object) -> object:

@@ -121,6 +121,13 @@ def test_deep_nesting_is_no_answer(depth: int, form: str) -> None:
         RUBRIC.parse(form.format("[" * depth + "1" + "]" * depth), STUDY)
 
 
+@pytest.mark.parametrize("depth", [2, 300, 900, 5000])
+def test_a_tool_call_within_a_tool_call_is_no_answer(depth: int) -> None:
+    call = '{"name": "Reply", "arguments": '
+    with pytest.raises(UnparsedError):
+        RUBRIC.parse(call * depth + '{"corrections": []}' + "}" * depth, STUDY)
+
+
 @pytest.mark.parametrize("piece", ["```json\n", "[", "{", '{"a":', "1 x) ", "<think>", "[ ]"])
 def test_a_long_answer_of_one_piece_takes_no_time(piece: str) -> None:
     with pytest.raises(UnparsedError):
