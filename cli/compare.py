@@ -118,6 +118,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     rubrics on one model become one row. No judge is asked.
     """
     from judge.run.compare import comparison_signature, open_runs
+    from judge.run.compare_names import choice
     from judge.run.metric_files import read_metrics
     from judge.stats.compare import compare
     from judge.stats.paired import Resampling
@@ -127,7 +128,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         for path in options["files"]
     ]
     opened = open_runs(
-        runs,
+        [choice(run) for run in runs],
         common=options["common"],
         allow=options["allow"],
         by=options["by"],
@@ -162,12 +163,13 @@ def _draw(comparison: Comparison, folder: Path, top_sites: int) -> None:
 
 
 def _write_page(comparison: Comparison, opened: Opened, path: Path, top_sites: int) -> None:
+    from judge.cli.page import write_html
     from judge.plots import available, page_figures
-    from judge.report.compare_page import page, wanted
+    from judge.report.compare_page.choice import wanted
+    from judge.report.compare_page.file import MARK, page
     from judge.run.compare import records
-    from judge.types import JudgeError
 
-    text = page(
+    pieces = page(
         comparison,
         records(opened.runs, wanted(comparison)),
         figures=page_figures(comparison, top_sites=top_sites) if available() else (),
@@ -176,12 +178,7 @@ def _write_page(comparison: Comparison, opened: Opened, path: Path, top_sites: i
             for run in opened.runs
         },
     )
-    try:
-        whole = path.with_name(f".{path.name}.writing")
-        whole.write_text(text, "utf-8")
-        whole.replace(path)
-    except OSError as error:
-        raise JudgeError(f"cannot write {path}: {error.strerror}") from error
+    write_html(pieces, path, MARK)
     note(f"page  {path}")
 
 
@@ -196,7 +193,7 @@ def _print(comparison: Comparison, opened: Opened, form: str) -> None:
         click.echo(f"signature  {comparison.signature}")
         return
     if form == "json":
-        click.echo(as_json(formats.as_data(comparison, _runs(opened))))
+        click.echo(as_json(formats.as_data(comparison, [run.described() for run in opened.runs])))
     else:
         written = {
             "md": formats.as_markdown,
@@ -227,9 +224,3 @@ def _facts(comparison: Comparison, opened: Opened) -> list[tuple[str, str]]:
     if lost:
         facts.append(("not scored", ", ".join(lost)))
     return facts + [("note", text) for text in comparison.notes]
-
-
-def _runs(opened: Opened) -> list[dict[str, Any]]:
-    from dataclasses import asdict
-
-    return [{**asdict(run), "path": str(run.path)} for run in opened.runs]

@@ -1,9 +1,10 @@
-"""Writes the page of a run to a file."""
+"""Writes a page to a file."""
 
 from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,8 +24,22 @@ def write_page(run: Run, rubric: Rubric, path: Path) -> None:
     """
     from judge.report.page.file import MARK, html_file
 
-    _check(path, MARK)
-    pieces = html_file(run.summary(), run.table(), run.records(), rubric)
+    try:
+        write_html(html_file(run.summary(), run.table(), run.records(), rubric), path, MARK)
+    except (KeyError, ValueError) as error:
+        raise JudgeError(
+            f"the files of {run.path} do not fit together ({error}); "
+            "make the run again, or read its answers again with judge rescore"
+        ) from error
+
+
+def write_html(pieces: Iterable[str], path: Path, mark: str) -> None:
+    """Write `pieces` to `path`, whole or not at all.
+
+    A page that begins with `mark` is replaced. Raises `JudgeError` for any other file there,
+    and where it cannot be written.
+    """
+    _check(path, mark)
     staged: Path | None = None
     try:
         with tempfile.NamedTemporaryFile(
@@ -38,11 +53,6 @@ def write_page(run: Run, rubric: Rubric, path: Path) -> None:
         staged = None
     except OSError as error:
         raise JudgeError(f"cannot write {path}: {error.strerror or error}") from error
-    except (KeyError, ValueError) as error:
-        raise JudgeError(
-            f"the files of {run.path} do not fit together ({error}); "
-            "make the run again, or read its answers again with judge rescore"
-        ) from error
     finally:
         if staged is not None:
             with suppress(OSError):

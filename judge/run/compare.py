@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from judge import rubrics
 from judge.run.compare_checks import ComparedRun, check_files, check_settings, compared
-from judge.run.compare_names import named_runs
+from judge.run.compare_names import RunChoice, named_runs
 from judge.run.compare_table import RunTable, aligned, merged_field, read_table
 from judge.run.folder import Run
 from judge.run.metric_files import MetricFile
@@ -41,7 +41,7 @@ class Opened:
 
 
 def open_runs(
-    arguments: Sequence[str],
+    choices: Sequence[RunChoice],
     *,
     common: bool = False,
     allow: Collection[str] = (),
@@ -49,7 +49,7 @@ def open_runs(
     patient_field: str | None = None,
     metrics: Sequence[MetricFile] = (),
 ) -> Opened:
-    """Open runs, each given as `PATH` or `NAME=PATH`, and put their studies side by side.
+    """Open runs and put their studies side by side.
 
     Runs of several rubrics on one model become one row. `common` compares on the studies
     that all runs have. `allow` names what may differ among the runs of a rubric: `judge`,
@@ -58,11 +58,11 @@ def open_runs(
     `patient_field` is by default `patient` or `patient_id` where a run has it; `none`
     takes studies as independent. Raises `JudgeError` that says what differs.
     """
-    named = named_runs(arguments)
+    named = named_runs(choices)
     runs = [compared(run) for run in named]
     notes = [*check_settings(runs, allow), *check_files(named)]
     wanted = list(dict.fromkeys([*by, *USUAL_FIELDS, *_patient_names(patient_field)]))
-    tables = [read_table(run.run, rubrics.load(run.rubric), wanted) for run in named]
+    tables = [read_table(run, rubrics.load(run.rubric), wanted) for run in named]
     study_ids, n_common = _studies(runs, tables, common=common)
     sides = [_Side(run, t, aligned(t, study_ids)) for run, t in zip(runs, tables, strict=True)]
     fields, disagreements = _fields(sides, wanted, needed=(*by, patient_field))
@@ -175,9 +175,7 @@ def _fields(
     fields, notes = {}, []
     for name in wanted:
         columns = [
-            (str(side.run.path), side.table, side.rows)
-            for side in sides
-            if name in side.table.fields
+            (side.run.shown, side.table, side.rows) for side in sides if name in side.table.fields
         ]
         column, note = merged_field(name, columns, is_needed=name in needed)
         if column is not None:
@@ -243,7 +241,7 @@ def _studies(
     if all(ids == sets[0] for ids in sets):
         return tables[0].study_ids, None
     shared = set.intersection(*sets)
-    sizes = ", ".join(f"{run.path} has {len(ids):,}" for run, ids in zip(runs, sets, strict=True))
+    sizes = ", ".join(f"{run.shown} has {len(ids):,}" for run, ids in zip(runs, sets, strict=True))
     if not shared:
         raise JudgeError(f"the runs have no study in common: {sizes}; compare runs on one set")
     if not common:

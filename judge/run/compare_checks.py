@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from judge.run.compare_names import NamedRun
 from judge.run.folder import Run
 from judge.types import JudgeError
 
+_WHERE = ("shown", "path")
+
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A run and what is compared of it; `model` is its row."""
+    """A run and what is compared of it: `model` is its row, `shown` what messages call it."""
 
     model: str
     rubric: str
+    shown: str
     path: Path
     signature: str
     judge: str
@@ -27,6 +31,11 @@ class ComparedRun:
     n_unparsed: int
     n_failed: int
 
+    def described(self) -> dict[str, Any]:
+        """Return all of it as JSON's types, the run as messages call it."""
+        rest = {name: value for name, value in asdict(self).items() if name not in _WHERE}
+        return {"run": self.shown, **rest}
+
 
 def compared(named: NamedRun) -> ComparedRun:
     """Return what must agree of a run, and how many of its studies were scored."""
@@ -36,6 +45,7 @@ def compared(named: NamedRun) -> ComparedRun:
     return ComparedRun(
         model=named.model,
         rubric=named.rubric,
+        shown=named.shown,
         path=named.run.path,
         signature=named.run.signature,
         judge=" ".join([manifest["judge"]["version"], *asked]),
@@ -87,7 +97,7 @@ def _by_value(
 ) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     for run in runs:
-        found.setdefault(value(run), []).append(str(run.path))
+        found.setdefault(value(run), []).append(run.shown)
     return found
 
 
@@ -108,7 +118,7 @@ def check_files(named: Sequence[NamedRun]) -> list[str]:
         other = first.setdefault(run.model, run)
         if None in (run.predictions, other.predictions) or run.predictions == other.predictions:
             continue
-        where = f"{other.run.path} and {run.run.path}"
+        where = f"{other.shown} and {run.shown}"
         if not (run.is_given and other.is_given):
             raise JudgeError(
                 f"{where} would be one model, {run.model!r}, but judged different files of "

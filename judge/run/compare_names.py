@@ -17,6 +17,15 @@ _ROLE = re.compile(r"(preds?|predictions?)[-_.]|[-_.](preds?|predictions?)\Z", r
 _ENDS = {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".txt"}
 
 
+@dataclass(frozen=True, slots=True)
+class RunChoice:
+    """A run to compare: its folder, what messages call it, and its model where that is given."""
+
+    path: Path
+    shown: str
+    model: str | None = None
+
+
 @dataclass(frozen=True)
 class NamedRun:
     """A run and its model; `is_given` where the user named it.
@@ -26,53 +35,54 @@ class NamedRun:
 
     model: str
     rubric: str
+    shown: str
     run: Run
     predictions: str | None
     is_given: bool
 
 
-def named_runs(arguments: Sequence[str]) -> list[NamedRun]:
-    """Open runs given as `PATH` or `NAME=PATH`.
+def choice(argument: str) -> RunChoice:
+    """Return the run given as `PATH` or `NAME=PATH`; an existing path may hold an equals sign."""
+    name, sign, path = argument.partition("=")
+    if not sign or Path(argument).exists():
+        return RunChoice(Path(argument), argument)
+    if not name.strip() or not path:
+        raise JudgeError(f"{argument!r} is neither a run nor NAME=RUN")
+    return RunChoice(Path(path), path, name.strip())
 
-    Without NAME the model is the field `model` where it is the same for all studies, else
-    the stem of the predictions' file without `preds_`. Raises `JudgeError` where two runs
-    of one rubric have the same model.
+
+def named_runs(choices: Sequence[RunChoice]) -> list[NamedRun]:
+    """Open the runs.
+
+    Where its name is not given the model is the field `model` where that is the same for
+    all studies, else the stem of the predictions' file without `preds_`. Raises
+    `JudgeError` where two runs of one rubric have the same model.
     """
     found: dict[tuple[str, str], NamedRun] = {}
-    for argument in arguments:
-        given, path = _split(argument)
-        run = Run(path)
-        model = given or _model_field(run) or _stem(run) or path.name
+    for chosen in choices:
+        run = Run(chosen.path)
+        model = chosen.model or _model_field(run, chosen.shown) or _stem(run) or chosen.path.name
         file = _predictions(run)
         sha = str(file["sha256"]) if file else None
-        named = NamedRun(model, run.manifest["rubric"], run, sha, given is not None)
-        other = found.setdefault((model, named.rubric), named)
+        rubric, is_given = run.manifest["rubric"], chosen.model is not None
+        named = NamedRun(model, rubric, chosen.shown, run, sha, is_given)
+        other = found.setdefault((model, rubric), named)
         if other is not named:
             raise JudgeError(
-                f"two runs of {named.rubric} are of the model {model!r}: {other.run.path} and "
-                f"{path}; name their models: NAME={path}"
+                f"two runs of {rubric} are of the model {model!r}: {other.shown} and "
+                f"{named.shown}; name their models: NAME={named.shown}"
             )
     return list(found.values())
 
 
-def _split(argument: str) -> tuple[str | None, Path]:
-    """Return the name and the path; an existing path may have an equals sign in it."""
-    name, sign, path = argument.partition("=")
-    if not sign or Path(argument).exists():
-        return None, Path(argument)
-    if not name.strip() or not path:
-        raise JudgeError(f"{argument!r} is neither a run nor NAME=RUN")
-    return name.strip(), Path(path)
-
-
-def _model_field(run: Run) -> str | None:
+def _model_field(run: Run, shown: str) -> str | None:
     if "model" not in run.manifest["fields"]:
         return None
-    path = run.path / TABLE_PARQUET
     try:
-        values = pq.read_table(path, columns=["model"]).column(0).unique().to_pylist()
+        column = pq.read_table(run.path / TABLE_PARQUET, columns=["model"]).column(0)
     except (pa.ArrowException, OSError) as error:
-        raise JudgeError(f"cannot read {path}: {error}") from error
+        raise JudgeError(f"cannot read the {TABLE_PARQUET} of {shown}: {error}") from error
+    values = column.unique().to_pylist()
     return str(values[0]) if len(values) == 1 and values[0] not in (None, "") else None
 
 

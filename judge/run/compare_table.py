@@ -12,7 +12,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from judge.rubrics import Rubric
-from judge.run.folder import TABLE_PARQUET, Run
+from judge.run.compare_names import NamedRun
+from judge.run.folder import TABLE_PARQUET
 from judge.stats.metric import rubric_metrics
 from judge.stats.panel import Values
 from judge.types import JudgeError
@@ -28,21 +29,21 @@ class RunTable:
     n_inferred: int
 
 
-def read_table(run: Run, rubric: Rubric, fields: Sequence[str]) -> RunTable:
+def read_table(named: NamedRun, rubric: Rubric, fields: Sequence[str]) -> RunTable:
     """Read the columns that a comparison needs; of `fields`, those that the run has."""
-    path = run.path / TABLE_PARQUET
+    where = f"the {TABLE_PARQUET} of {named.shown}"
     try:
-        file = pq.ParquetFile(path)
+        file = pq.ParquetFile(named.run.path / TABLE_PARQUET)
         there = [name for name in fields if name in file.schema_arrow.names]
         scores = [score.name for score in rubric.scores]
         counts = ["n_significant", "n_insignificant", "n_actionable"]
         names = ["study_id", "outcome", "class_inferred", *scores, *counts, *there]
         table = file.read(columns=list(dict.fromkeys(names)))
     except (pa.ArrowException, OSError) as error:
-        raise JudgeError(f"cannot read {path}: {error}") from error
+        raise JudgeError(f"cannot read {where}: {error}") from error
     missing = [name for name in names if name not in table.column_names]
     if missing:
-        raise JudgeError(f"{path} lacks {', '.join(missing)}; judge rescore writes it anew")
+        raise JudgeError(f"{where} lacks {', '.join(missing)}; judge rescore writes it anew")
     scored = pc.equal(table["outcome"], "annotated").to_numpy(zero_copy_only=False)
 
     def numbers(name: str) -> Values:

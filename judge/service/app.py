@@ -9,9 +9,10 @@ from typing import Any
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
-from judge.service import annotations, pages, problems, reviewing, runs, studies
+from judge.service import annotations, comparisons, pages, problems, reviewing, runs, studies
 from judge.service.annotator import Annotator
 from judge.service.catalogue import Catalogue
+from judge.service.comparer import Comparer
 from judge.service.guard import Guard
 from judge.service.keeper import Keeper
 from judge.service.service import Service
@@ -25,7 +26,9 @@ Errors are problem details (RFC 9457)."""
 
 def create(settings: Settings) -> ASGIApp:
     """Return the service; it looks after its runs for as long as it is up."""
-    service = Service(settings, Catalogue(settings), Annotator(settings), Keeper(settings))
+    service = Service(
+        settings, Catalogue(settings), Annotator(settings), Keeper(settings), Comparer(settings)
+    )
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -37,6 +40,7 @@ def create(settings: Settings) -> ASGIApp:
             warming.cancel()
             keeping.cancel()
             await asyncio.gather(warming, keeping, return_exceptions=True)
+            await service.comparer.close()
             await service.annotator.close()
 
     app = FastAPI(
@@ -51,7 +55,7 @@ def create(settings: Settings) -> ASGIApp:
         separate_input_output_schemas=False,
     )
     problems.install(app)
-    for part in (annotations, runs, studies, reviewing, pages):
+    for part in (annotations, runs, studies, reviewing, comparisons, pages):
         app.include_router(part.router(service))
     app.include_router(runs.outputs(service))
     _describe(app)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from functools import cache
 from html import escape
 
 from fastapi import APIRouter
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 
-from judge.report import page
+from judge.report import compare_page, page
+from judge.report.frontend import Frontend, content_type
 from judge.service.problems import ProblemError
 from judge.service.service import RunId, Service
 
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
+_RUNS, _COMPARISON = page.FRONTEND, compare_page.FRONTEND
 
 
 def router(service: Service) -> APIRouter:
@@ -21,11 +22,15 @@ def router(service: Service) -> APIRouter:
 
     @routes.get("/")
     def runs_page() -> Response:
-        return HTMLResponse(shell(""))
+        return HTMLResponse(shell(_RUNS))
 
     @routes.get("/runs/{run}")
     def run_page(run: RunId) -> Response:
-        return HTMLResponse(shell(service.catalogue.place(run).id))
+        return HTMLResponse(shell(_RUNS, service.catalogue.place(run).id))
+
+    @routes.get("/compare")
+    def comparison_page() -> Response:
+        return HTMLResponse(shell(_COMPARISON))
 
     @routes.get("/runs")
     def to_runs() -> Response:
@@ -33,18 +38,20 @@ def router(service: Service) -> APIRouter:
 
     @routes.get("/assets/{digest}/{name}")
     def asset(digest: str, name: str) -> Response:
-        if digest != _digest() or name not in _assets():
-            raise ProblemError(404, "no such file")
-        content, kind = _assets()[name]
-        return Response(content, headers=_FOR_EVER, media_type=kind)
+        for frontend in (_RUNS, _COMPARISON):
+            if digest == frontend.digest and name in frontend.files:
+                content = frontend.files[name]
+                return Response(content, headers=_FOR_EVER, media_type=content_type(name))
+        raise ProblemError(404, "no such file")
 
     return routes
 
 
-def shell(run: str) -> str:
-    """Return the page of a run, or of the list of runs for "". Nothing in it is inline code."""
+def shell(frontend: Frontend, run: str = "") -> str:
+    """Return a page, of `run` where one is named. Nothing in it is inline code."""
+    assets = f"/assets/{frontend.digest}"
     styles = "".join(
-        f'<link rel="stylesheet" href="/assets/{_digest()}/{name}">\n' for name in page.STYLES
+        f'<link rel="stylesheet" href="{assets}/{name}">\n' for name in frontend.styles
     )
     return f"""<!doctype html>
 <html lang="en" data-mode="service" data-run="{escape(run)}">
@@ -53,19 +60,8 @@ def shell(run: str) -> str:
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <title>judge</title>
 <link rel="icon" href="data:,">
-{styles}<script type="module" src="/assets/{_digest()}/{page.MAIN}"></script>
+{styles}<script type="module" src="{assets}/{frontend.main}"></script>
 </head>
 <body><noscript>This page needs JavaScript; <code>judge audit</code> does not.</noscript></body>
 </html>
 """
-
-
-@cache
-def _digest() -> str:
-    return page.asset_digest()
-
-
-@cache
-def _assets() -> dict[str, tuple[bytes, str]]:
-    names = (*page.STYLES, *page.SCRIPTS)
-    return {name: (page.asset(name), page.content_type(name)) for name in names}

@@ -11,6 +11,7 @@ from fastapi.responses import Response
 
 from judge.service.annotator import Annotator
 from judge.service.catalogue import Catalogue
+from judge.service.comparer import Comparer
 from judge.service.keeper import Keeper
 from judge.service.settings import Settings
 
@@ -23,6 +24,7 @@ class Service:
     catalogue: Catalogue
     annotator: Annotator
     keeper: Keeper
+    comparer: Comparer
 
 
 RunId = Annotated[str, InPath(description="A run's id, as in the list of runs.", max_length=200)]

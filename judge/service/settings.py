@@ -24,7 +24,8 @@ class Settings:
     where only this machine is served. `max_upload` bounds the body of a request that starts
     a run, `max_body` that of any other, in bytes; an upload that is compressed may unpack
     to `max_unpacked`. `parallel_runs` go on at a time, `workers` processes answer for the
-    built-in judge, and one pair may take `pair_seconds`.
+    built-in judge, one pair may take `pair_seconds`, and one
+    comparison `compare_seconds`.
     """
 
     runs: tuple[Path, ...]
@@ -37,6 +38,7 @@ class Settings:
     parallel_runs: int = 2
     workers: int = 1
     pair_seconds: float = 60.0
+    compare_seconds: float = 600.0
 
     @property
     def max_unpacked(self) -> int:

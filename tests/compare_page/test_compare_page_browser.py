@@ -13,7 +13,9 @@ from browserhelp import chromium
 from page_records import records_of
 from seeded_comparison import seeded
 
-from judge.report.compare_page import PageFigure, page, wanted
+from judge.report.compare_page.choice import wanted
+from judge.report.compare_page.figure import PageFigure
+from judge.report.compare_page.file import page
 from judge.stats.compare import Comparison
 
 EVIL = '</script><img src=x onerror="window.hacked=1"><script>window.hacked=2</script>'
@@ -55,7 +57,8 @@ def shown(browser: Any, tmp_path: Path) -> Iterator[Any]:
     ) -> Opened:
         commands = {(model, "green"): "judge audit runs/green" for model in c.panel.models}
         path = tmp_path / f"{len(tabs)}.html"
-        path.write_text(page(c, records_of(wanted(c, most=most), say), figures, commands), "utf-8")
+        records = records_of(wanted(c, most=most), say)
+        path.write_text("".join(page(c, records, figures, commands)), "utf-8")
         tab = browser.new_page(viewport={"width": width, "height": 900}, color_scheme=scheme)
         opened = Opened(tab)
         tab.on("console", lambda message: opened.said.append(message.text))
@@ -144,7 +147,7 @@ def test_from_a_cell_to_the_studies_and_both_candidates(shown: Any, comparison: 
     row = int(np.nanargmax(ahead))
     cells = tab.tab.locator("#list tbody tr").first
     assert cells.locator("button").inner_text() == panel.study_ids[row]
-    assert cells.locator("td").nth(-2).inner_text() == f"{ahead[row]:.3f}"
+    assert cells.locator("td").nth(-1).inner_text() == f"{ahead[row]:.3f}"
     cells.locator("button").click()
     tab.tab.locator("#study-title:focus").wait_for()
     study = tab.tab.inner_text("#study")

@@ -16,8 +16,8 @@ from pagemaking import HOSTILE, examples, failed, hostile, write_run
 
 from judge import rubrics
 from judge.cli import main
-from judge.report.page import SCRIPTS, STYLES, asset, asset_digest, content_type
-from judge.report.page.bundle import script, source_hash, style
+from judge.report.frontend import content_type, source_hash
+from judge.report.page import FRONTEND, STATIC
 from judge.report.page.file import MARK, html_file
 from judge.rubrics import Rubric
 from judge.run.folder import Run
@@ -41,10 +41,10 @@ def audit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Resu
 
 def test_modules_can_be_joined() -> None:
     declared: list[str] = []
-    for at, name in enumerate(SCRIPTS):
-        text = asset(name).decode("utf-8")
+    for at, name in enumerate(FRONTEND.scripts):
+        text = FRONTEND.files[name].decode("utf-8")
         imported = re.findall(r'from "\./([a-z]+\.js)";', text)
-        assert set(imported) <= set(SCRIPTS[:at]), name
+        assert set(imported) <= set(FRONTEND.scripts[:at]), name
         assert len(imported) == len(re.findall(r"^import ", text, re.M))
         declared += re.findall(
             r"^(?:export )?(?:async )?(?:function\*?|const|let|class) (\w+)", text, re.M
@@ -52,20 +52,18 @@ def test_modules_can_be_joined() -> None:
         assert len(text.splitlines()) <= 400
     assert len(declared) == len(set(declared))
     assert not re.search(
-        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", script()
+        r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b", FRONTEND.script
     )
-    assert "</style" not in style()
-    assert not re.search(r"url\(|@import|https?:", style() + script())
+    assert "</style" not in FRONTEND.style
+    assert not re.search(r"url\(|@import|https?:", FRONTEND.style + FRONTEND.script)
 
 
 def test_assets_are_those_listed() -> None:
-    folder = Path(__file__).parents[2] / "judge/report/page/static"
-    assert {path.name for path in folder.iterdir()} == {*STYLES, *SCRIPTS}
-    assert {content_type(name).split(";")[0] for name in SCRIPTS} == {"text/javascript"}
-    assert {content_type(name).split(";")[0] for name in STYLES} == {"text/css"}
-    assert re.fullmatch(r"[0-9a-f]{16}", asset_digest())
-    with pytest.raises(KeyError):
-        asset("../bundle.py")
+    assert {path.name for path in STATIC.iterdir()} == set(FRONTEND.files)
+    kinds = {".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8"}
+    for name in FRONTEND.files:
+        assert content_type(name) == kinds[Path(name).suffix]
+    assert re.fullmatch(r"[0-9a-f]{16}", FRONTEND.digest)
 
 
 def test_the_policy_lets_in_one_script_and_one_style(run: Run, green: Rubric) -> None:
@@ -75,8 +73,8 @@ def test_the_policy_lets_in_one_script_and_one_style(run: Run, green: Rubric) ->
     rules = dict(rule.strip().split(" ", 1) for rule in policy[1].split(";"))
     assert rules == {
         "default-src": "'none'",
-        "script-src": source_hash(script()),
-        "style-src": source_hash(style()),
+        "script-src": source_hash(FRONTEND.script),
+        "style-src": source_hash(FRONTEND.style),
         "base-uri": "'none'",
         "form-action": "'none'",
     }
@@ -85,7 +83,7 @@ def test_the_policy_lets_in_one_script_and_one_style(run: Run, green: Rubric) ->
 
 def test_no_text_of_the_run_stands_in_the_markup(run: Run, green: Rubric) -> None:
     text = "".join(html_file(run.summary(), run.table(), run.records(), green))
-    rest = text.replace(script(), "").replace(style(), "")
+    rest = text.replace(FRONTEND.script, "").replace(FRONTEND.style, "")
     for word in ("onerror", "javascript:", "struck", "effusion", "</textarea"):
         assert word not in rest
     assert len(re.findall(r"<script", rest)) == len(re.findall(r"</script>", rest))

@@ -1,13 +1,23 @@
 """A comparison as a page: the leaderboard, the tests, and the studies behind every cell.
 
-`wanted` says which studies' records to fetch, `page` makes the file of them; `page_data`
-gives the same data in pieces, for a server.
+`choice` says which studies' records to fetch and `file` makes one file of it all; a server
+sends what `data` gives. Some scripts and styles are those of a run's page.
 """
 
 from __future__ import annotations
 
-from judge.report.compare_page.choice import MOST_RECORDS, wanted
-from judge.report.compare_page.figure import PageFigure
-from judge.report.compare_page.file import page, page_data
+from pathlib import Path
 
-__all__ = ["MOST_RECORDS", "PageFigure", "page", "page_data", "wanted"]
+from judge.report import page
+from judge.report.frontend import Frontend
+
+STATIC = Path(__file__).parent / "static"
+
+FRONTEND = Frontend(
+    (STATIC, page.STATIC),
+    styles=("base.css", "compare.css"),
+    scripts=(
+        *("dom.js", "words.js", "packed.js", "http.js", "sources.js", "store.js", "board.js"),
+        *("pairs.js", "studies.js", "study.js", "figures.js", "form.js", "main.js"),
+    ),
+)

@@ -7,6 +7,7 @@ from itertools import permutations
 
 import numpy as np
 
+from judge.report.compare_page.data import rubric_names
 from judge.stats.compare import Comparison
 from judge.stats.metric import Metric
 
@@ -24,7 +25,7 @@ def wanted(c: Comparison, *, most: int = MOST_RECORDS) -> Wanted:
     next, until `most` are taken; the metric that the models are ranked by comes first.
     """
     panel = c.panel
-    rubrics = list(dict.fromkeys(m.rubric for m in panel.metrics if m.rubric is not None))
+    rubrics = rubric_names(c)
     found: Wanted = {(model, rubric): set() for model in panel.models for rubric in rubrics}
     if not found:
         return found

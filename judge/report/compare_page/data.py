@@ -29,35 +29,27 @@ _PACKET = 40
 """Studies a packet: opening one unpacks its neighbours too, and more compress better."""
 
 
-def overview(c: Comparison, commands: Mapping[tuple[str, str], str], n_records: int) -> Any:  # noqa: ANN401 - JSON
-    """Return all but the single studies, as JSON's types.
-
-    `commands` says how to open a study of a model and rubric elsewhere; `n_records` is how
-    many of the studies' records the page has.
-    """
+def overview(c: Comparison) -> dict[str, Any]:
+    """Return all but the single studies, as JSON's types."""
     panel = c.panel
-    names = list(dict.fromkeys(m.rubric for m in panel.metrics if m.rubric is not None))
     return {
         "format": 1,
         "models": list(panel.models),
         "metrics": [_metric(metric) for metric in panel.metrics],
         "sort": c.sort,
         "groups": [*_tested_groups(c), *_other_groups(c)],
-        "rubrics": {name: _rubric(name) for name in names},
+        "rubrics": {name: _rubric(name) for name in rubric_names(c)},
         "categories": {str(category): category.label for category in Category},
         "correlations": _correlations(c),
         "resampling": None if c.how is None else {"n": c.how.resamples, "seed": c.how.seed},
         "signature": c.signature,
         "notes": list(c.notes),
-        "records": {
-            "here": n_records,
-            "all": len(panel.study_ids) * len(panel.models) * len(names),
-        },
-        "commands": [
-            {"model": panel.models.index(model), "rubric": rubric, "command": command}
-            for (model, rubric), command in commands.items()
-        ],
     }
+
+
+def rubric_names(c: Comparison) -> tuple[str, ...]:
+    """Return the rubrics that the models were judged by."""
+    return tuple(dict.fromkeys(m.rubric for m in c.panel.metrics if m.rubric is not None))
 
 
 def _metric(metric: Metric) -> dict[str, Any]:
@@ -141,19 +133,14 @@ def _correlations(c: Comparison) -> dict[str, Any] | None:
     }
 
 
-def columns(c: Comparison, codes: Mapping[str, Codes], records: Records) -> Any:  # noqa: ANN401 - JSON
-    """Return the columns of the list of studies: ids, fields, and how the values are coded.
-
-    `packets` says for each study which packet holds its reports, -1 for none.
-    """
-    packets = {row: at for at, rows in enumerate(_packets(c, records)) for row in rows}
+def columns(c: Comparison, codes: Mapping[str, Codes]) -> dict[str, Any]:
+    """Return the columns of the list of studies: ids, fields, and how the values are coded."""
     return {
         "study_id": list(c.panel.study_ids),
         "fields": {name: _field(values) for name, values in c.panel.fields.items()},
         "values": {
             name: {"unique": list(code.unique), "width": code.width} for name, code in codes.items()
         },
-        "packets": [packets.get(row, -1) for row in range(len(c.panel.study_ids))],
     }
 
 
@@ -162,6 +149,12 @@ def _field(values: Sequence[object]) -> dict[str, Any]:
     numbers: dict[str, int] = {}
     rows = [numbers.setdefault(group_value(value), len(numbers)) for value in values]
     return {"values": list(numbers), "rows": rows}
+
+
+def packet_of_each(c: Comparison, records: Records) -> list[int]:
+    """Return for each study the number of the packet that holds its reports, -1 for none."""
+    numbers = {row: at for at, rows in enumerate(_packets(c, records)) for row in rows}
+    return [numbers.get(row, -1) for row in range(len(c.panel.study_ids))]
 
 
 def packets(c: Comparison, records: Records) -> Iterator[dict[str, Any]]:

@@ -12,3 +12,8 @@ class PageFigure:
     title: str
     caption: str
     svg: str
+
+    @property
+    def words(self) -> dict[str, str]:
+        """All but the picture, as JSON's types."""
+        return {"title": self.title, "caption": self.caption}

@@ -13,7 +13,7 @@ from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from judge.report.overview import cell, field_names, overview
-from judge.report.page.bundle import closing, opening, script, style
+from judge.report.page import FRONTEND
 from judge.report.page.packing import element, packed_json
 from judge.report.view import study_view
 from judge.rubrics import Rubric
@@ -42,7 +42,7 @@ def html_file(
     fewer.
     """
     title = f"{rubric.title} of {summary['judge']['name']}"
-    yield opening(MARK, title, script(), style())
+    yield FRONTEND.opening(MARK, title)
     yield _data("overview", overview(summary, table, rubric))
     yield _data("columns", {"packet": _PACKET, **_columns(table, rubric)})
     n_written = 0
@@ -52,7 +52,7 @@ def html_file(
         n_written += len(packet)
     if n_written != len(table):
         raise ValueError(f"{n_written} records for a table of {len(table)} studies")
-    yield closing(script())
+    yield FRONTEND.closing()
 
 
 def _columns(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:

@@ -14,8 +14,13 @@ def packed(data: bytes) -> str:
 
 def packed_json(value: object) -> str:
     """Return a value as JSON, packed; a number that is no number raises ValueError."""
+    return packed(as_json(value))
+
+
+def as_json(value: object) -> bytes:
+    """Return a value as JSON; half a surrogate pair, which no file can hold, becomes `?`."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-    return packed(text.encode("utf-8", "replace"))
+    return text.encode("utf-8", "replace")
 
 
 def element(name: str, text: str) -> str:

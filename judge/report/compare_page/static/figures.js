@@ -23,21 +23,30 @@ export function correlationSection({ overview }) {
             }, number(value, 2)))))))))));
 }
 
-export function figuresSection({ overview, store }) {
-  const section = el("section", { id: "figures", "aria-labelledby": "figures-title" },
-    el("h2", { id: "figures-title" }, "Figures"));
-  if (!overview.figures.length) {
-    section.append(el("p", { class: "small" }, "None: matplotlib, with which they are drawn, was not installed (judge[plots])."));
+export function figuresSection() {
+  return el("section", { id: "figures", "aria-labelledby": "figures-title" },
+    el("h2", { id: "figures-title" }, "Figures"), el("p", { class: "small" }, "Drawing ..."));
+}
+
+// The tables are there before the figures are.
+export async function drawFigures(store) {
+  const section = document.getElementById("figures");
+  const word = section.querySelector("p");
+  const figures = await store.figures().catch((error) => { word.textContent = error.message; return null; });
+  if (!figures) return;
+  if (!figures.length) {
+    word.textContent = "None: matplotlib, with which they are drawn, was not installed (judge[plots]).";
+    return;
   }
-  overview.figures.forEach((figure, at) => {
+  word.remove();
+  figures.forEach((figure, at) => {
     const image = el("img", { alt: `${figure.title}. ${figure.caption} The tables above hold its numbers.`, class: "drawn" });
-    // Unpacked when it is opened: a dozen figures take a second to lay out.
+    // Fetched when it is opened: a dozen figures take a second to lay out.
     const fold = el("details", { class: "figure-fold" }, el("summary", {}, said(figure.title)),
       el("figure", { class: "figure" }, image, el("figcaption", { class: "small" }, said(figure.caption))));
-    const draw = async () => { if (fold.open && !image.src) image.src = URL.createObjectURL(await store.figure(at)); };
+    const draw = async () => { if (fold.open && !image.src) image.src = await store.figure(at); };
     fold.addEventListener("toggle", draw);
     if (at === 0) fold.open = true;
     section.append(fold);
   });
-  return section;
 }

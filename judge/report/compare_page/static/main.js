@@ -1,15 +1,22 @@
 // Opens the comparison and draws what is asked for.
 
 import { alarm, el, frame, said } from "./dom.js";
+import { fileSource, serviceSource } from "./sources.js";
 import { openStore } from "./store.js";
 import { boardSection, drawBoard, ranking } from "./board.js";
 import { drawPairs, pairsSection } from "./pairs.js";
 import { drawStudies, studiesSection } from "./studies.js";
 import { coverage, drawStudy } from "./study.js";
-import { correlationSection, figuresSection } from "./figures.js";
+import { correlationSection, drawFigures, figuresSection } from "./figures.js";
+import { runsForm } from "./form.js";
 
-async function start() {
-  const store = await openStore();
+// What a service's page has around the comparison; a file has nothing of it.
+function around(query, isOpen) {
+  return [el("a", { href: "/" }, "All runs"), runsForm(query, isOpen)];
+}
+
+async function start(source, top) {
+  const store = await openStore(source);
   const { overview } = store;
   const order = ranking(overview.groups[0], overview.sort);
   const app = {
@@ -53,13 +60,14 @@ async function start() {
   document.title = `Comparison of ${n} ${n === 1 ? "model" : "models"}`;
   frame(
     el("header", { class: "top" }, el("h1", {}, document.title),
-      overview.notes.map((text) => el("p", { class: "note" }, said(text)))),
+      ...top, overview.notes.map((text) => el("p", { class: "note" }, said(text)))),
     el("main", { id: "main" },
       boardSection(app), pairsSection(app), studiesSection(app), correlationSection(app), figuresSection(app)),
     el("footer", {},
-      el("p", { class: "small" }, coverage(overview.records)),
+      overview.records ? el("p", { class: "small" }, coverage(overview.records)) : null,
       el("p", { class: "mono" }, "Signature: ", said(overview.signature))));
   await draw(app);
+  await drawFigures(store);
 }
 
 function toTitle(id) {
@@ -75,7 +83,28 @@ async function draw(app) {
   await drawStudy(app);
 }
 
-start().catch((error) => {
-  frame(el("main", { id: "main" }, el("h1", {}, "This page cannot be shown")));
+async function begin() {
+  if (document.documentElement.dataset.mode === "file") {
+    await start(fileSource(), []);
+    return;
+  }
+  const query = new URLSearchParams(location.search);
+  document.title = "Compare runs";
+  const hasRuns = query.has("run");
+  const word = el("p", { class: "count" }, hasRuns ? "Comparing ..." : "Choose the runs to compare.");
+  const title = el("h1", {}, document.title);
+  frame(el("header", { class: "top" }, title, ...around(query, !hasRuns)), el("main", { id: "main" }, word));
+  if (!hasRuns) return;
+  try {
+    await start(serviceSource(query), around(query, false));
+  } catch (error) {
+    word.textContent = "These runs could not be compared.";
+    document.getElementById("ask").open = true;
+    throw error;
+  }
+}
+
+begin().catch((error) => {
+  if (!document.getElementById("alarm")) frame(el("main", { id: "main" }, el("h1", {}, "This page cannot be shown")));
   alarm(error);
-});
+}).finally(() => { document.documentElement.dataset.ready = "yes"; });

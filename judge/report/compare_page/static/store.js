@@ -1,22 +1,18 @@
-// The comparison inside this very file: the leaderboard at once, values and reports when asked for.
+// The comparison: the leaderboard at once, values and reports when they are asked for.
 
-import { unpacked, unpackedBytes } from "./packed.js";
 import { number } from "./words.js";
 
-export async function openStore() {
-  const overview = await unpacked("overview");
-  const columns = await unpacked("columns");
+export async function openStore(source) {
+  const [overview, columns] = await Promise.all([source.overview(), source.columns()]);
   const n = columns.study_id.length;
   const valuesOf = new Map();
-  let lastPacket = { at: -1, packet: null };
 
   // One function a metric: the value of a study (by row) for a model, null for not scored.
   async function values(metric) {
     if (!valuesOf.has(metric)) {
       const at = overview.metrics.findIndex(({ name }) => name === metric);
       const { unique, width } = columns.values[metric];
-      const buffer = await unpackedBytes(`values-${at}`);
-      const bytes = new DataView(buffer);
+      const bytes = new DataView(await source.values(at));
       valuesOf.set(metric, (row, model) => {
         const place = model * n + row;
         const code = width === 1 ? bytes.getUint8(place) : bytes.getUint16(2 * place, true);
@@ -39,29 +35,24 @@ export async function openStore() {
     return rows;
   }
 
-  // What the page has of a study's reports: by "model rubric".
-  async function reports(row) {
-    const at = columns.packets[row];
-    if (at < 0) return {};
-    if (lastPacket.at !== at) lastPacket = { at, packet: await unpacked(`packet-${at}`) };
-    return lastPacket.packet[row];
-  }
-
   return {
     overview,
     values,
     rowsOf,
-    reports,
+    reports: (row, models) => source.reports(row, { columns, overview, models }),
     studyId: (row) => columns.study_id[row],
     // A study's value as it is printed; whole numbers where all of the metric's are.
     valueText(metric, value) {
       if (value === null) return number(null);
       return number(value, columns.values[metric].unique.every(Number.isInteger) ? 0 : 3);
     },
-    hasReports: (row) => columns.packets[row] >= 0,
+    // Whether the reports of some studies are elsewhere.
+    isPartial: "records" in overview && overview.records.here < overview.records.all,
+    hasReports: (row) => source.hasReports(row, columns),
     fieldNames: Object.keys(columns.fields),
     fieldOf: (name, row) => columns.fields[name].values[columns.fields[name].rows[row]],
-    figure: async (at) => new Blob([await unpackedBytes(`figure-${at}`)], { type: "image/svg+xml" }),
+    figures: source.figures,
+    figure: source.figure,
   };
 }
 

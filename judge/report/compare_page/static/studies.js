@@ -30,7 +30,8 @@ export function studiesSection(app) {
       el("div", { class: "control" },
         el("label", { for: "only" }, "Show"),
         el("select", { id: "only", on: { change: ({ target }) => app.set({ only: target.value, offset: 0 }) } },
-          option("all", "all that were scored"), option("here", "those with reports here"),
+          option("all", "all that were scored"),
+          app.store.isPartial ? option("here", "those with reports here") : null,
           option("unscored", "those not scored")))),
     el("div", { id: "list" }),
     el("div", { id: "opened" }));
@@ -102,7 +103,7 @@ function table(page, app) {
         el("th", { scope: "col", class: "numbers" }, "A: ", said(overview.models[state.a])),
         two ? el("th", { scope: "col", class: "numbers" }, "B: ", said(overview.models[state.b])) : null,
         two ? el("th", { scope: "col", class: "numbers" }, "A ahead by") : null,
-        el("th", { scope: "col" }, "Reports"))),
+        store.isPartial ? el("th", { scope: "col" }, "Reports") : null)),
       el("tbody", {}, page.map(({ row, a, b, by }) => el("tr", { class: row === state.study ? "current" : null },
         el("th", { scope: "row" }, el("button", {
           type: "button", class: "quiet", "data-study": String(row), on: { click: () => app.open(row) },
@@ -111,7 +112,7 @@ function table(page, app) {
         el("td", { class: "numbers" }, value(a)),
         two ? el("td", { class: "numbers" }, value(b)) : null,
         two ? el("td", { class: "numbers" }, metric.kind === "rate" && by !== null ? ["behind", "equal", "ahead"][by + 1] : store.valueText(metric.name, by)) : null,
-        el("td", {}, store.hasReports(row) ? "here" : "in the runs"))))));
+        store.isPartial ? el("td", {}, store.hasReports(row) ? "here" : "in the runs") : null)))));
 }
 
 function pager(n, app) {

@@ -1,6 +1,7 @@
 // One study: the reference, both candidates, and what each judge wrote down.
 
 import { clipped, el, said } from "./dom.js";
+import { studyAddress } from "./sources.js";
 import { capital, percent } from "./words.js";
 
 export async function drawStudy(app) {
@@ -12,7 +13,7 @@ export async function drawStudy(app) {
   }
   const row = state.study;
   const models = [state.a, state.b].filter((model) => model !== null);
-  const found = await store.reports(row);
+  const found = await store.reports(row, models);
   const values = new Map();
   for (const metric of overview.metrics) values.set(metric.name, await store.values(metric.name));
   if (state.study !== row) return;
@@ -44,7 +45,11 @@ function candidate(row, model, letter, found, values, app) {
       const text = metric.kind === "rate" && value !== null ? (value === 1 ? "yes" : "no") : app.store.valueText(metric.name, value);
       return el("div", {}, el("dt", {}, said(metric.study_label)), el("dd", {}, text));
     })),
-    rubrics.map((name, at) => judged(own[at], overview.rubrics[name], overview)));
+    rubrics.map((name, at) => {
+      const run = overview.runs?.find((one) => one.model === model && one.rubric === name)?.run;
+      return judged(own[at], overview.rubrics[name], overview,
+        run ? el("a", { href: studyAddress(run, app.store.studyId(row)) }, "Open in its run") : null);
+    }));
 }
 
 function elsewhere(row, models, app) {
@@ -62,8 +67,8 @@ function quoted(id) {
   return id.startsWith("-") ? `-- ${word}` : word;
 }
 
-function judged(record, rubric, overview) {
-  const part = el("div", { class: "part" }, el("h5", {}, said(rubric.title)));
+function judged(record, rubric, overview, link) {
+  const part = el("div", { class: "part" }, el("h5", {}, said(rubric.title), link ? " " : null, link));
   if (record.outcome !== "annotated") {
     part.append(el("p", {}, capital(record.outcome), ": ", said(record.reason ?? "")),
       el("p", { class: "small" }, said(record.detail || "Nothing more is known.")));

@@ -3,12 +3,12 @@
 import { alarm, el, frame, said } from "./dom.js";
 import { embedded } from "./embedded.js";
 import { filterForm } from "./filters.js";
-import { service } from "./http.js";
 import { Keys } from "./keys.js";
 import { drawList, studiesSection } from "./list.js";
 import { overviewSection, readersSection } from "./overview.js";
 import { Reader, Review } from "./review.js";
 import { runsPage } from "./runs.js";
+import { service } from "./service.js";
 import { focusError, studySection } from "./study.js";
 import { labels } from "./words.js";
 

@@ -6,7 +6,7 @@ import { count, rate } from "./words.js";
 
 export async function runsPage() {
   const list = el("div", { id: "runs" });
-  frame(el("header", { class: "top" }, el("h1", {}, "Runs")),
+  frame(el("header", { class: "top" }, el("h1", {}, "Runs"), el("a", { href: "/compare" }, "Compare runs")),
     el("main", { id: "main" }, list));
   await draw(list);
 }

@@ -1,0 +1,76 @@
+// Which runs to compare, and how: the form of a service's page.
+
+import { alarm, el, said } from "./dom.js";
+import { ask } from "./http.js";
+
+const SWITCHES = [
+  ["common", "true", "Compare on the studies that all runs have"],
+  ["allow", "judge", "Judges may differ"],
+  ["allow", "prompt", "Prompts may differ"],
+];
+
+export function runsForm(query, isOpen) {
+  const names = query.getAll("name");
+  const chosen = new Map(query.getAll("run").map((run, at) => [run, names[at] ?? ""]));
+  const rows = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs to choose from" });
+  const text = (name, label, hint) => el("div", { class: "control" },
+    el("label", { for: `ask-${name}` }, label),
+    el("input", { id: `ask-${name}`, name, value: query.get(name) ?? "", placeholder: hint, maxlength: "200" }));
+  const form = el("form", { on: { submit: (event) => { event.preventDefault(); location.search = asked(form); } } },
+    rows,
+    el("fieldset", { class: "switches" }, el("legend", {}, "What may differ"),
+      SWITCHES.map(([name, value, label]) => el("label", {},
+        el("input", { type: "checkbox", name, value, checked: query.getAll(name).includes(value) }), ` ${label}`))),
+    el("div", { class: "controls" },
+      text("by", "Test and rank within each", "site, study_class"),
+      text("patient_field", "Field of the patient", "patient"),
+      el("button", { type: "submit" }, "Compare")));
+  const fold = el("details", { id: "ask", open: isOpen }, el("summary", {}, "Runs and options"), form);
+  list(rows, chosen, form.querySelector("button")).catch(alarm);
+  return fold;
+}
+
+async function list(rows, chosen, button) {
+  const { runs } = await ask("/v1/runs");
+  const finished = runs.filter(({ state }) => state === "finished");
+  button.disabled = !finished.length;
+  if (!finished.length) {
+    rows.replaceChildren(el("p", { class: "empty" }, "There is no finished run to compare."));
+    return;
+  }
+  const head = ["run", "rubric", "judge", "studies", "model"];
+  rows.replaceChildren(el("table", { class: "studies" },
+    el("caption", { class: "unseen" }, "Runs to compare"),
+    el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col", class: name === "studies" ? "numbers" : null }, name)))),
+    el("tbody", {}, finished.map((run, at) => choice(run, at, chosen)))));
+}
+
+function choice(run, at, chosen) {
+  const box = el("input", { type: "checkbox", id: `run-${at}`, name: "run", value: run.id, checked: chosen.has(run.id) });
+  return el("tr", {},
+    el("th", { scope: "row" }, box, " ", el("label", { for: box.id }, said(run.name || run.id))),
+    el("td", {}, said(run.rubric ?? "")),
+    el("td", {}, said(run.judge ?? "")),
+    el("td", { class: "numbers" }, run.n_studies?.toLocaleString("en") ?? ""),
+    el("td", {}, el("input", {
+      "aria-label": `Model of ${run.name || run.id}`,
+      "data-model": run.id,
+      value: chosen.get(run.id) ?? "",
+      placeholder: "as the run says",
+      maxlength: "200",
+    })));
+}
+
+// The address's query: of the runs that are ticked, each with its model.
+function asked(form) {
+  const query = new URLSearchParams();
+  for (const box of form.querySelectorAll("[name=run]:checked")) {
+    query.append("run", box.value);
+    query.append("name", form.querySelector(`[data-model="${CSS.escape(box.value)}"]`).value.trim());
+  }
+  for (const box of form.querySelectorAll(".switches :checked")) query.append(box.name, box.value);
+  for (const field of form.querySelectorAll(".controls [name]")) {
+    if (field.value.trim()) query.set(field.name, field.value.trim());
+  }
+  return query.toString();
+}

@@ -1,0 +1,136 @@
+"""The processes that compare runs, seen from the service, and what they left."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import shutil
+import sys
+import tempfile
+from asyncio.subprocess import PIPE
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from judge.service.pieces import FIGURES
+from judge.service.problems import ProblemError
+from judge.service.settings import Settings
+
+_MOST = 8
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A comparison: its folder, the moment its pieces are there, and the end of its process."""
+
+    folder: Path
+    ready: asyncio.Future[None]
+    end: asyncio.Task[None]
+
+
+class Comparer:
+    """Compares one set of runs at a time and keeps the comparisons that were asked for last.
+
+    A process does it: a reader of another page never waits for the arithmetic, and its
+    memory goes with it.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._seconds = settings.compare_seconds
+        self._kept: dict[str, _Kept] = {}
+        self._turn = asyncio.Semaphore(1)
+        self._place: Path | None = None
+        self._under_way: set[asyncio.Task[None]] = set()
+
+    async def pieces(self, asked: Mapping[str, Any]) -> Path:
+        """Return the folder of a comparison's pieces; figures may follow.
+
+        What is read of it must be read before anything else is awaited. Raises
+        `ProblemError` where the runs cannot be compared.
+        """
+        kept = self._keep(asked)
+        await asyncio.shield(kept.ready)
+        return kept.folder
+
+    async def figures(self, asked: Mapping[str, Any]) -> Path:
+        """Return the same folder when the figures are there too."""
+        kept = self._keep(asked)
+        await asyncio.shield(kept.ready)
+        await asyncio.wait([kept.end])
+        if not (kept.folder / FIGURES).exists():
+            raise ProblemError(502, "the figures could not be drawn; the service's log says why")
+        return kept.folder
+
+    async def close(self) -> None:
+        """End what is under way and forget all."""
+        for task in self._under_way:
+            task.cancel()
+        await asyncio.gather(*self._under_way, return_exceptions=True)
+        if self._place is not None:
+            shutil.rmtree(self._place, ignore_errors=True)
+
+    def _keep(self, asked: Mapping[str, Any]) -> _Kept:
+        line = json.dumps(asked, sort_keys=True)
+        key = sha256(line.encode()).hexdigest()
+        found = self._kept.pop(key, None)
+        if found is None or (found.ready.done() and found.ready.exception() is not None):
+            found = self._start(line)
+        self._kept[key] = found
+        while len(self._kept) > _MOST:
+            oldest = self._kept.pop(next(iter(self._kept)))
+            oldest.end.cancel()
+            shutil.rmtree(oldest.folder, ignore_errors=True)
+        return found
+
+    def _start(self, line: str) -> _Kept:
+        self._place = self._place or Path(tempfile.mkdtemp(prefix="judge-compare-"))
+        folder = Path(tempfile.mkdtemp(dir=self._place))
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        ready.add_done_callback(asyncio.Future.exception)  # whether or not somebody waits
+        end = asyncio.create_task(self._work(line, folder, ready))
+        self._under_way.add(end)
+        end.add_done_callback(self._under_way.discard)
+        return _Kept(folder, ready, end)
+
+    async def _work(self, line: str, folder: Path, ready: asyncio.Future[None]) -> None:
+        try:
+            async with self._turn, asyncio.timeout(self._seconds):
+                await _run(line, folder, ready)
+        except TimeoutError:
+            _refuse(ready, 504, f"the comparison took longer than {self._seconds:g} seconds")
+        finally:
+            _refuse(ready, 502, "the comparison broke off; the service's log may say why")
+
+
+async def _run(line: str, folder: Path, ready: asyncio.Future[None]) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "judge.service.compared", str(folder)),
+        stdin=PIPE,
+        stdout=PIPE,
+        start_new_session=True,  # Ctrl-C at the terminal is for the service alone
+    )
+    try:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        with suppress(ConnectionError):  # then it ended, as its output says
+            process.stdin.write(line.encode() + b"\n")
+            await process.stdin.drain()
+        if said := await process.stdout.readline():
+            detail = json.loads(said).get("detail")
+            if detail is None:
+                ready.set_result(None)
+            else:
+                _refuse(ready, 422, detail)
+        await process.wait()
+    finally:
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+
+def _refuse(ready: asyncio.Future[None], status: int, detail: str) -> None:
+    if not ready.done():
+        ready.set_exception(ProblemError(status, detail))
