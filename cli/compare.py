@@ -37,8 +37,8 @@ _FORMATS = ("table", "md", "latex", "csv", "pairs", "json", "rexrank")
 @click.option(
     "--allow",
     multiple=True,
-    type=click.Choice(("judge", "prompt")),
-    help="What may differ among the runs of a rubric (repeat it for both).",
+    type=click.Choice(("judge", "prompt", "references")),
+    help="What may differ: the judge or the prompt of a rubric, the references (repeatable).",
 )
 @click.option(
     "--metrics",

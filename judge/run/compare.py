@@ -14,6 +14,8 @@ from numpy.typing import NDArray
 from judge import rubrics
 from judge.run.compare_checks import ComparedRun, check_files, check_settings, compared
 from judge.run.compare_names import RunChoice, named_runs
+from judge.run.compare_notes import judge_notes, unjudged
+from judge.run.compare_references import check_references
 from judge.run.compare_table import RunTable, aligned, merged_field, read_table
 from judge.run.folder import Run
 from judge.run.metric_files import MetricFile
@@ -24,13 +26,14 @@ from judge.types import JudgeError
 
 PATIENT_FIELDS = ("patient", "patient_id")
 USUAL_FIELDS = ("study_class", "site", "dataset")
-ALLOWED = ("judge", "prompt")
+ALLOWED = ("judge", "prompt", "references")
 _FEW = 3
+_JUDGE_BOTH = "judge both with the same references"
 
 
 @dataclass(frozen=True)
 class Opened:
-    """Runs side by side; `digest` identifies the files of metrics that were joined."""
+    """Runs side by side; `digests` identify the metrics that were joined and how they are read."""
 
     panel: Panel
     runs: tuple[ComparedRun, ...]
@@ -52,9 +55,10 @@ def open_runs(
     """Open runs and put their studies side by side.
 
     Runs of several rubrics on one model become one row. `common` compares on the studies
-    that all runs have. `allow` names what may differ among the runs of a rubric: `judge`,
-    `prompt`. What else differs can't be mended by a flag: another section is another text,
-    and another version of a rubric is brought up to date by `judge rescore` at no cost.
+    that all runs have. `allow` names what may differ: the `judge` or the `prompt` of a
+    rubric's runs, the `references` of all. What else differs can't be mended by a flag:
+    another section is another text, and another version of a rubric is brought up to date
+    by `judge rescore` at no cost.
     `patient_field` is by default `patient` or `patient_id` where a run has it; `none`
     takes studies as independent. Raises `JudgeError` that says what differs.
     """
@@ -64,17 +68,20 @@ def open_runs(
     wanted = list(dict.fromkeys([*by, *USUAL_FIELDS, *_patient_names(patient_field)]))
     tables = [read_table(run, rubrics.load(run.rubric), wanted) for run in named]
     study_ids, n_common = _studies(runs, tables, common=common)
-    sides = [_Side(run, t, aligned(t, study_ids)) for run, t in zip(runs, tables, strict=True)]
-    fields, disagreements = _fields(sides, wanted, needed=(*by, patient_field))
+    notes += check_references(named, study_ids, allow)
+    sides = [_side(run, t, aligned(t, study_ids)) for run, t in zip(runs, tables, strict=True)]
+    runs = [side.run for side in sides]
+    fields, disagreements = _fields(sides, wanted, by, _patient_names(patient_field))
     patient = _patient(fields, patient_field)
     models = tuple(dict.fromkeys(run.model for run in runs))
     values = _rubric_values(sides, len(study_ids), models)
     values |= _file_values(metrics, study_ids, models, taken={metric.name for metric in values})
     notes += [*_joined(metrics, values, study_ids, models), *disagreements]
+    notes += [*judge_notes(named), *unjudged(runs)]
     if any(table.n_inferred for table in tables):
         notes.append("the study class was inferred by the lexicon")
     if n_common is not None:
-        most = max(run.n_studies for run in runs)
+        most = max(len(table.study_ids) for table in tables)
         notes.append(f"compared on the {n_common:,} studies that all runs have, of up to {most:,}")
     panel = Panel(
         models,
@@ -86,7 +93,8 @@ def open_runs(
         patient,
     )
     allowed = tuple(what for what in ALLOWED if what in allow)
-    digests = tuple(file.sha256 for file in metrics)
+    joined = [f"{m.name} {m.kind} {m.higher_is_better}" for m in values if m.rubric is None]
+    digests = (*(file.sha256 for file in metrics), *joined)
     return Opened(panel, tuple(runs), allowed, n_common, digests, tuple(notes))
 
 
@@ -97,6 +105,20 @@ class _Side:
     run: ComparedRun
     table: RunTable
     rows: NDArray[np.intp]
+
+
+def _side(run: ComparedRun, table: RunTable, rows: NDArray[np.intp]) -> _Side:
+    """Return the run with its counts of the studies that are compared."""
+    outcomes = table.outcomes[rows]
+    counts = {name: int((outcomes == name).sum()) for name in ("annotated", "unparsed", "failed")}
+    counted = replace(
+        run,
+        n_studies=len(rows),
+        n_scored=counts["annotated"],
+        n_unparsed=counts["unparsed"],
+        n_failed=counts["failed"],
+    )
+    return _Side(counted, table, rows)
 
 
 def _rubric_values(
@@ -169,15 +191,20 @@ def _joined(
 
 
 def _fields(
-    sides: Sequence[_Side], wanted: Sequence[str], needed: Collection[str | None]
+    sides: Sequence[_Side], wanted: Sequence[str], by: Sequence[str], patient: Sequence[str]
 ) -> tuple[dict[str, tuple[object, ...]], list[str]]:
-    """Return the studies' fields, and what the runs disagree about."""
+    """Return the studies' fields, and what the runs disagree about.
+
+    Raises `JudgeError` where that is a field to group `by`, or one of the `patient`.
+    """
+    remedies = dict.fromkeys(patient, f"{_JUDGE_BOTH}, or set it aside: --patient-field none")
+    remedies |= dict.fromkeys(by, _JUDGE_BOTH)
     fields, notes = {}, []
     for name in wanted:
         columns = [
             (side.run.shown, side.table, side.rows) for side in sides if name in side.table.fields
         ]
-        column, note = merged_field(name, columns, is_needed=name in needed)
+        column, note = merged_field(name, columns, remedies.get(name))
         if column is not None:
             fields[name] = column
         notes += [note] if note else []
@@ -207,11 +234,13 @@ def comparison_signature(opened: Opened, how: Resampling | None, by: Sequence[st
     the resamples and the seed only where something was tested.
     """
     lines = sorted(f"{run.model}\t{run.signature}" for run in opened.runs)
+    judges = sorted({f"{run.rubric}={run.judge}" for run in opened.runs})
     panel = opened.panel
     parts = [
         "compare:1",
         f"models:{len(panel.models)}",
         f"runs:{len(lines)}+{_digest(lines)}",
+        f"judge:{','.join(judges)}",
         f"studies:{len(panel.study_ids)}+{_digest(sorted(panel.study_ids))}",
         *([f"metrics:{_digest(sorted(opened.digests))}"] if opened.digests else []),
         *([f"allowed:{','.join(opened.allowed)}"] if opened.allowed else []),
@@ -236,10 +265,13 @@ def _digest(lines: Sequence[str]) -> str:
 def _studies(
     runs: Sequence[ComparedRun], tables: Sequence[RunTable], *, common: bool
 ) -> tuple[tuple[str, ...], int | None]:
-    """Return the studies to compare, and how many were common where sets differ."""
+    """Return the studies to compare by their ids, and how many were common where sets differ.
+
+    In an order of their own, so that no number rests on which run is named first.
+    """
     sets = [set(table.study_ids) for table in tables]
     if all(ids == sets[0] for ids in sets):
-        return tables[0].study_ids, None
+        return tuple(sorted(tables[0].study_ids)), None
     shared = set.intersection(*sets)
     sizes = ", ".join(f"{run.shown} has {len(ids):,}" for run, ids in zip(runs, sets, strict=True))
     if not shared:
@@ -252,7 +284,7 @@ def _studies(
             f"{len(extra):,} are in some only ({first}{', ...' if len(extra) > _FEW else ''}); "
             "--common compares on those that all have"
         )
-    return tuple(i for i in tables[0].study_ids if i in shared), len(shared)
+    return tuple(sorted(shared)), len(shared)
 
 
 def _patient_names(patient_field: str | None) -> tuple[str, ...]:

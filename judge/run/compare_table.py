@@ -16,7 +16,10 @@ from judge.run.compare_names import NamedRun
 from judge.run.folder import TABLE_PARQUET
 from judge.stats.metric import rubric_metrics
 from judge.stats.panel import Values
+from judge.studies.fields import as_text
 from judge.types import JudgeError
+
+_ANEW = "judge rescore writes it anew"
 
 
 @dataclass(frozen=True)
@@ -24,13 +27,17 @@ class RunTable:
     """A run's studies in columns: ids, values by metric (NaN: not scored), further fields."""
 
     study_ids: tuple[str, ...]
+    outcomes: NDArray[np.str_]
     values: Mapping[str, Values]
     fields: Mapping[str, list[object]]
     n_inferred: int
 
 
 def read_table(named: NamedRun, rubric: Rubric, fields: Sequence[str]) -> RunTable:
-    """Read the columns that a comparison needs; of `fields`, those that the run has."""
+    """Read the columns that a comparison needs; of `fields`, those that the run has.
+
+    Raises `JudgeError` where the table cannot be read or does not fit the run's summary.
+    """
     where = f"the {TABLE_PARQUET} of {named.shown}"
     try:
         file = pq.ParquetFile(named.run.path / TABLE_PARQUET)
@@ -43,11 +50,18 @@ def read_table(named: NamedRun, rubric: Rubric, fields: Sequence[str]) -> RunTab
         raise JudgeError(f"cannot read {where}: {error}") from error
     missing = [name for name in names if name not in table.column_names]
     if missing:
-        raise JudgeError(f"{where} lacks {', '.join(missing)}; judge rescore writes it anew")
-    scored = pc.equal(table["outcome"], "annotated").to_numpy(zero_copy_only=False)
+        raise JudgeError(f"{where} lacks {', '.join(missing)}; {_ANEW}")
+    study_ids = tuple(map(str, table["study_id"].to_pylist()))
+    outcomes = np.array(table["outcome"].to_pylist(), dtype=np.str_)
+    _check_studies(named, study_ids, outcomes)
+    scored = outcomes == "annotated"
 
     def numbers(name: str) -> Values:
+        if not _is_number(table.schema.field(name).type):
+            raise JudgeError(f"{where} holds no numbers in {name}; {_ANEW}")
         column: Values = table[name].to_numpy(zero_copy_only=False).astype(float)
+        if not (np.isfinite(column[scored]) & (column[scored] >= 0)).all():
+            raise JudgeError(f"{where} lacks a number in {name} of a scored study; {_ANEW}")
         return np.where(scored, column, np.nan)
 
     significant = numbers("n_significant")
@@ -62,11 +76,26 @@ def read_table(named: NamedRun, rubric: Rubric, fields: Sequence[str]) -> RunTab
         for metric in rubric_metrics(rubric)
     }
     return RunTable(
-        tuple(map(str, table["study_id"].to_pylist())),
+        study_ids,
+        outcomes,
         values,
         {name: table[name].to_pylist() for name in there},
         int(pc.sum(table["class_inferred"]).as_py() or 0),
     )
+
+
+def _check_studies(named: NamedRun, study_ids: Sequence[str], outcomes: NDArray[np.str_]) -> None:
+    summary = named.run.summary()
+    counts = {f"n_{name}": int((outcomes == name).sum()) for name in ("unparsed", "failed")}
+    counts |= {"n_studies": len(study_ids), "n_scored": int((outcomes == "annotated").sum())}
+    differing = [name for name, count in counts.items() if summary[name] != count]
+    if differing or len(set(study_ids)) < len(study_ids):
+        what = f"has another {differing[0]} than its summary" if differing else "repeats a study"
+        raise JudgeError(f"the {TABLE_PARQUET} of {named.shown} {what}; {_ANEW}")
+
+
+def _is_number(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _none_of(counts: Values) -> Values:
@@ -82,26 +111,33 @@ def aligned(table: RunTable, study_ids: Sequence[str]) -> NDArray[np.intp]:
 
 
 def merged_field(
-    name: str, tables: Sequence[tuple[str, RunTable, NDArray[np.intp]]], *, is_needed: bool
+    name: str, tables: Sequence[tuple[str, RunTable, NDArray[np.intp]]], remedy: str | None
 ) -> tuple[tuple[object, ...] | None, str | None]:
     """Return a field's value for each study, from runs that have the field.
 
-    `tables` are their paths, tables, and the rows of the studies. None where there are no
-    runs. Where runs disagree about a study, a field that `is_needed` raises `JudgeError`;
-    another is left out, and the text returned beside it says so.
+    `tables` are what messages call the runs, their tables, and the rows of the studies. None
+    where there are no runs. Values are the same where they read the same, as 3 and "3" from
+    files of two forms do. Where runs disagree about a study, a field with a `remedy` raises
+    `JudgeError`; another is left out, and the text returned beside it says so.
     """
-    columns = [(path, [table.fields[name][row] for row in at]) for path, table, at in tables]
-    for path, column in columns[1:]:
-        first_path, first = columns[0]
+    columns = [(shown, [table.fields[name][row] for row in at]) for shown, table, at in tables]
+    for shown, column in columns[1:]:
+        first_shown, first = columns[0]
         if column == first:
             continue
-        differing = [i for i, value in enumerate(column) if value != first[i]]
+        differing = [i for i, value in enumerate(column) if _text(value) != _text(first[i])]
+        if not differing:
+            continue
         _, table, at = tables[0]
         text = (
-            f"{first_path} and {path} disagree about {name!r} of {len(differing):,} studies, "
+            f"{first_shown} and {shown} disagree about {name!r} of {len(differing):,} studies, "
             f"{table.study_ids[at[differing[0]]]!r} among them"
         )
-        if is_needed:
-            raise JudgeError(f"{text}; judge both with the same references")
+        if remedy:
+            raise JudgeError(f"{text}; {remedy}")
         return None, f"{text}: it is left out"
     return (tuple(columns[0][1]) if columns else None), None
+
+
+def _text(value: object) -> str | None:
+    return None if value is None else as_text(value)

@@ -24,10 +24,11 @@ _Place = Annotated[int, InPath(ge=0, lt=10_000)]
 
 
 class Allowed(StrEnum):
-    """What may differ among the runs of a rubric."""
+    """What may differ among the runs."""
 
     JUDGE = "judge"
     PROMPT = "prompt"
+    REFERENCES = "references"
 
 
 class Asked:
@@ -51,7 +52,7 @@ class Asked:
             bool, InQuery(description="Compare on the studies that all runs have.")
         ] = False,
         allow: Annotated[
-            list[Allowed] | None, InQuery(description="What may differ among the runs of a rubric.")
+            list[Allowed] | None, InQuery(description="What may differ among the runs.")
         ] = None,
         patient_field: Annotated[
             _Name | None,

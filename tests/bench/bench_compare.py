@@ -80,11 +80,14 @@ def write_run(folder: Path, rubric: Rubric, table: pd.DataFrame, model: str) -> 
         "omitted": {},
         "notes": [],
     }
-    file = {"path": f"preds_{model}.json", "role": "preds", "sha256": model, "n_records": 1}
+    files = [
+        {"path": f"preds_{model}.json", "role": "preds", "sha256": model, "n_records": 1},
+        {"path": "refs.json", "role": "refs", "sha256": "refs", "n_records": 1},
+    ]
     fields = ["site", "patient"]
     with RunWriter(folder, rubric, fields) as writer:
         summary = {**made_by, **summarise(table, rubric)}
-        manifest = {"format": 1, **made_by, "inputs": [file], "fields": fields}
+        manifest = {"format": 1, **made_by, "inputs": files, "fields": fields}
         writer.finish(table, summary, manifest)
 
 

@@ -296,6 +296,10 @@ def test_a_class_without_a_scored_study_is_not_a_number_but_said(invoke: Invoke,
     normal = table["study_class"] == "normal"
     table.loc[normal, "outcome"] = "failed"
     table.to_parquet(path, index=False)
+    summary = json.loads((two[0] / "summary.json").read_text("utf-8"))
+    n = int(normal.sum())
+    summary |= {"n_scored": len(IDS) - n, "n_failed": n}
+    (two[0] / "summary.json").write_text(json.dumps(summary), "utf-8")
     found = data(invoke, *two, "--by", "study_class")
     group = next(g for g in found["groups"] if g["group"] == {"study_class": "normal"})
     cell = group["cells"]["green"]["good"]
