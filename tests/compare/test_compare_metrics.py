@@ -22,7 +22,9 @@ from judge.run.compare_names import model_of
 from judge.stats.metric import metric_for_column
 from judge.types import JudgeError
 
-IDS = list(json.loads((EXAMPLES / "refs.json").read_text("utf-8")))
+REFS = json.loads((EXAMPLES / "refs.json").read_text("utf-8"))
+PREDS = json.loads((EXAMPLES / "preds.json").read_text("utf-8"))
+IDS = list(REFS)
 PAIR = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 
 
@@ -66,9 +68,15 @@ def test_bleu2_is_a_share(reference: str, candidate: str) -> None:
 
 
 def test_bleu2_is_nltks() -> None:
-    bleu = pytest.importorskip("nltk.translate.bleu_score")
+    from nltk.translate import bleu_score as bleu
+
     smooth = bleu.SmoothingFunction(epsilon=0.1).method1
     pairs = [("a b c d .", "a b d c ."), ("a b", "b a"), ("a a b", "a"), ("x y z", "x y z w v")]
+    pairs += [
+        (reference["section_findings"], prediction["model_prediction"])
+        for reference in REFS.values()
+        for prediction in PREDS.values()
+    ]
     for reference, candidate in pairs:
         theirs = bleu.sentence_bleu(
             [tokens(reference)], tokens(candidate), (0.5, 0.5), smoothing_function=smooth
