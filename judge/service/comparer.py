@@ -30,6 +30,11 @@ class _Kept:
     ready: asyncio.Future[None]
     end: asyncio.Task[None]
 
+    @property
+    def has_failed(self) -> bool:
+        """Whether its pieces will never be there."""
+        return self.ready.done() and self.ready.exception() is not None
+
 
 class Comparer:
     """Compares one set of runs at a time and keeps the comparisons that were asked for last.
@@ -76,13 +81,12 @@ class Comparer:
         line = json.dumps(asked, sort_keys=True)
         key = sha256(line.encode()).hexdigest()
         found = self._kept.pop(key, None)
-        if found is None or (found.ready.done() and found.ready.exception() is not None):
-            found = self._start(line)
-        self._kept[key] = found
+        if found is not None and found.has_failed:
+            _forget(found)
+            found = None
+        self._kept[key] = found = found or self._start(line)
         while len(self._kept) > _MOST:
-            oldest = self._kept.pop(next(iter(self._kept)))
-            oldest.end.cancel()
-            shutil.rmtree(oldest.folder, ignore_errors=True)
+            _forget(self._kept.pop(next(iter(self._kept))))
         return found
 
     def _start(self, line: str) -> _Kept:
@@ -129,6 +133,11 @@ async def _run(line: str, folder: Path, ready: asyncio.Future[None]) -> None:
         if process.returncode is None:
             process.kill()
             await process.wait()
+
+
+def _forget(kept: _Kept) -> None:
+    kept.end.cancel()
+    shutil.rmtree(kept.folder, ignore_errors=True)
 
 
 def _refuse(ready: asyncio.Future[None], status: int, detail: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import shutil
 import signal
@@ -153,6 +154,29 @@ def test_a_comparison_is_made_once_until_a_run_changes(service: Served) -> None:
     finally:
         (path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
     assert summary["n_studies"] == len(IDS)
+
+
+def test_a_comparison_that_breaks_off_says_so_and_is_made_anew(
+    tmp_path: Path, judged: Path
+) -> None:
+    query = asked(*RUNS)
+    arguments = ("--runs", shutil.copytree(judged, tmp_path / "runs"))
+    with Served(tmp_path, *arguments) as running, ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(running.client.get, "/v1/comparison", params=query)
+        worker = until(lambda: workers_of(running))
+        os.kill(worker[0], signal.SIGKILL)
+        assert "broke off" in is_problem(waiting.result(), 502)
+        assert running.client.get("/v1/comparison", params=query).status_code == 200
+
+
+def workers_of(service: Served) -> list[int]:
+    """The processes of the service that compare."""
+    children = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children")
+    return [
+        int(pid)
+        for pid in children.read_text().split()
+        if b"judge.service.compared" in Path(f"/proc/{pid}/cmdline").read_bytes()
+    ]
 
 
 def test_the_service_ends_at_once_and_leaves_nothing(tmp_path: Path, judged: Path) -> None:
