@@ -175,3 +175,14 @@ def test_worst_first_and_only_scored() -> None:
     rows = worst_rows(table(), GREEN, 10)
     assert [row["study_id"] for row in rows] == ["2", "3", "1"]
     assert rows[0]["categories"] == "abc"
+
+
+def test_whole_numbers_stay_whole_beside_a_study_without_one() -> None:
+    builder = TableBuilder(GREEN, ["site", "dose", "big"])
+    read = Annotated(Annotation(errors=()))
+    for row, fields in enumerate([(3, 0.5, 2**70), (None, None, None)]):
+        named = dict(zip(("site", "dose", "big"), fields, strict=True))
+        builder.add(Study(str(row), "x", "y", "normal", fields=named), read, counts(matched=1))
+    built = builder.build()
+    assert built["site"].tolist() == [3, pd.NA]
+    assert built.to_csv(index=False).splitlines()[1].split(",")[3:6] == ["3", "0.5", str(2**70)]

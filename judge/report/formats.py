@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.report.tables import Table, headline, tables
@@ -14,9 +15,6 @@ from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-
-# Characters between two columns.
-_GAP = 3
 
 
 def as_json(data: object) -> str:
@@ -51,51 +49,63 @@ def as_csv(summary: Mapping[str, Any], rubric: Rubric) -> str:
 def as_rich(table: Table, width: int) -> RenderableType:
     """Return a table for a terminal of `width` characters, its text never read as markup.
 
-    On a narrow terminal a cell takes more lines; its words stay whole for as long as
-    there is room for the longest of each column.
+    On a narrow terminal a cell takes more lines; no letter is lost, and no number broken.
     """
-    from rich import box
-    from rich.table import Table as RichTable
     from rich.text import Text
 
-    drawn = RichTable(
-        title=Text(table.title, style="bold"), title_justify="left", box=box.SIMPLE_HEAD
-    )
-    rows = [[harmless(cell) for cell in row] for row in table.rows]
-    columns = list(zip(table.head, *rows, strict=True))
-    longest = [max(map(len, " ".join(cells).split()), default=0) for cells in columns]
-    fits = sum(longest) + _GAP * len(longest) <= width
-    for at, (name, least) in enumerate(zip(table.head, longest, strict=True)):
-        drawn.add_column(
-            Text(name),
-            justify="left" if at < table.n_left else "right",
-            overflow="fold",
-            min_width=least if fits else None,
-        )
-    for row in rows:
-        drawn.add_row(*map(Text, row))
-    return drawn
+    from judge.report.terminal import drawn
+
+    lines = [Text(line, style="bold" if bold else "") for line, bold in drawn(table, width)]
+    return Text("\n", no_wrap=True, overflow="ignore").join(lines)
 
 
 def markdown_table(table: Table) -> str:
     """Return one table as Markdown under a heading."""
     rule = [":--" if at < table.n_left else "--:" for at in range(len(table.head))]
-    lines = [_markdown_row(row) for row in (table.head, rule, *table.rows)]
-    return "\n".join([f"## {table.title}", "", *lines])
+    rows = [[markdown_text(cell) for cell in row] for row in (table.head, *table.rows)]
+    lines = ["| " + " | ".join(row) + " |" for row in (rows[0], rule, *rows[1:])]
+    return "\n".join([f"## {markdown_text(table.title)}", "", *lines])
 
 
-def _markdown_row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in cells) + " |"
+# What would end a cell, begin HTML, an entity or a link, or vanish as emphasis or code.
+_MARKDOWN = re.compile(
+    r"[\\|*`]|(?<!\w)_|_(?!\w)|(?<=\])[(\[]|<(?=[A-Za-z/!?])|&(?=#?\w+;)", re.ASCII
+)
+_ENTITIES = {"<": "&lt;", "&": "&amp;"}
+
+
+def markdown_text(text: str) -> str:
+    """Return text for one line of Markdown: what it says is shown, and nothing is done."""
+    line = " ".join(harmless(text).split())
+    return _MARKDOWN.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), line)
+
+
+def own_columns(fields: Sequence[str], columns: Collection[str]) -> dict[str, str]:
+    """Return the column of each field in a CSV that has `columns` of its own.
+
+    A field that is called as one of those stands as `by_` and its name.
+    """
+    found: dict[str, str] = {}
+    for field in dict.fromkeys(fields):
+        name = field
+        while name in columns or (name != field and name in (*fields, *found.values())):
+            name = f"by_{name}"
+        found[field] = name
+    return found
 
 
 def _flat(kind: str, row: Mapping[str, Any], by: list[str], rubric: Rubric) -> dict[str, object]:
-    flat: dict[str, object] = {"row": kind}
-    flat |= {name: "" if kind == "all" else group_value(row[name]) for name in by}
-    flat |= {name: row[name] for name in ("n_studies", "n_scored", "n_unparsed", "n_failed")}
+    figures: dict[str, object] = {
+        name: row[name] for name in ("n_studies", "n_scored", "n_unparsed", "n_failed")
+    }
     for figure in rubric.figures:
         for key in ("mean", "low", "high"):
-            flat[f"{figure.name}_{key}"] = row["scores"][figure.name][key]
+            figures[f"{figure.name}_{key}"] = row["scores"][figure.name][key]
     for name in ("no_significant_error", "no_actionable_error"):
         for key in ("k", "n", "rate", "low", "high"):
-            flat[f"{name}_{key}"] = row[name][key] if row[name] else None
-    return flat
+            figures[f"{name}_{key}"] = row[name][key] if row[name] else None
+    columns = own_columns(by, ("row", *figures, "signature"))
+    fields = {
+        column: "" if kind == "all" else group_value(row[name]) for name, column in columns.items()
+    }
+    return {"row": kind, **fields, **figures}

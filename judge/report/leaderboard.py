@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
+from judge import rubrics
 from judge.report.tables import Table
 from judge.report.words import NOTHING, group_value, number, percent
 from judge.stats.compare import Comparison, model_order
 from judge.stats.correlation import Matrix
-from judge.stats.metric import Metric
+from judge.stats.metric import Metric, short_label
 from judge.stats.paired import PairTest
 from judge.stats.panel import Cell, Group
 
@@ -66,7 +67,8 @@ def columns(comparison: Comparison) -> list[list[Metric]]:
 def board(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> Table:
     """Return the leaderboard of one group, ranked by the metric that was chosen.
 
-    A figure whose denominator is not the group's number of studies says so.
+    A figure whose denominator is not the group's number of studies says so. Where all its
+    metrics are of one rubric, the title names that, and the headings need not.
     """
     by = comparison.sorted_by
     ranked = group.cells[by.name]
@@ -79,9 +81,16 @@ def board(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> Ta
             cells.append(figure(cell, metric) + short)
         rows.append(tuple(cells))
     title = f"Leaderboard by {by.label}: {group_name(group.key)} ({group.n_studies:,})"
-    if len(metrics) < len(comparison.panel.metrics):
-        title += f", {metrics[0].rubric or 'other metrics'}"
-    head = ("rank", "model", *(metric.label for metric in metrics))
+    kinds = {metric.rubric for metric in metrics}
+    rubric = kinds.pop() if len(kinds) == 1 else None
+    is_part = len(metrics) < len(comparison.panel.metrics)
+    if rubric is not None:
+        name = rubrics.load(rubric).title
+        title += f", {name}" if is_part or name not in by.label else ""
+    elif is_part:
+        title += ", other metrics"
+    labels = (metric.label if rubric is None else short_label(metric) for metric in metrics)
+    head = ("rank", "model", *labels)
     return Table(title, head, tuple(rows), n_left=2)
 
 
@@ -131,10 +140,11 @@ def tests_table(comparison: Comparison, at: int) -> Table:
 
 
 def _difference(test: PairTest, metric: Metric, sign: int) -> str:
+    """Return a difference with its interval; of rates in percentage points."""
     if test.difference is None:
         return NOTHING
-    scale, digits = (100, 1) if metric.kind == "rate" else (1, 3)
-    text = f"{sign * scale * test.difference:+.{digits}f}"
+    scale, digits, unit = (100, 1, " points") if metric.kind == "rate" else (1, 3, "")
+    text = f"{sign * scale * test.difference:+.{digits}f}{unit}"
     if test.low is None or test.high is None:
         return text
     low, high = sorted((sign * test.low, sign * test.high))
@@ -184,15 +194,21 @@ def correlation_tables(comparison: Comparison) -> list[Table]:
 
 
 def all_tables(comparison: Comparison) -> list[Table]:
-    """Return everything that is printed of a comparison.
-
-    The tests and ranks of single groups are in the machine-readable formats only.
-    """
-    tables = [
+    """Return everything that is printed of a comparison: its leaderboards, then the rest."""
+    boards = [
         board(comparison, group, metrics)
         for group in comparison.groups
         for metrics in columns(comparison)
     ]
+    return boards + further_tables(comparison)
+
+
+def further_tables(comparison: Comparison) -> list[Table]:
+    """Return the tests, ranks and correlations.
+
+    The tests and ranks of single groups are in the machine-readable formats only.
+    """
+    tables = []
     if comparison.tests and len(comparison.panel.models) > 1:
         tables += [tests_table(comparison, 0), places_table(comparison, 0)]
     return tables + correlation_tables(comparison)

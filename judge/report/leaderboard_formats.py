@@ -8,13 +8,23 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from judge.report.formats import markdown_table
-from judge.report.leaderboard import all_tables, board, columns
+from judge.report.formats import markdown_table, markdown_text, own_columns
+from judge.report.leaderboard import all_tables, board, columns, further_tables
+from judge.report.tables import Table
+from judge.report.words import harmless
 from judge.stats.compare import Comparison, model_order
 from judge.stats.metric import REXRANK_COLUMNS, Metric
 from judge.stats.panel import Group
 
 _REXRANK_HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
+_CSV_COLUMNS = (
+    *("row", "n_studies", "model", "metric", "label"),
+    *("n", "k", "value", "low", "high", "rank", "signature"),
+)
+_PAIRS_COLUMNS = (
+    *("row", "metric", "model", "other", "n", "difference", "low", "high"),
+    *("p", "p_holm", "test", "significant", "signature"),
+)
 _LATEX = {
     **{char: f"\\{char}" for char in "&%$#_{}"},
     "\\": r"\textbackslash{}",
@@ -22,6 +32,7 @@ _LATEX = {
     "^": r"\textasciicircum{}",
     "<": r"\textless{}",
     ">": r"\textgreater{}",
+    "|": r"\textbar{}",
     "±": r"$\pm$",
 }
 
@@ -84,9 +95,12 @@ def as_csv(comparison: Comparison) -> str:
     """Return one row a group, model and metric, numbers unrounded, the signature in each.
 
     The rows for all studies have empty group fields; `row` tells them (`all`) from a group
-    whose fields are missing (`group`).
+    whose fields are missing (`group`). A field that is called as a column stands as `by_` and
+    its name. Texts are as they are: who opens the file in a spreadsheet has to import them
+    as text.
     """
     panel = comparison.panel
+    fields = own_columns(comparison.by, _CSV_COLUMNS)
     rows = []
     for group in comparison.groups:
         for at in model_order(group, comparison.sort):
@@ -95,7 +109,7 @@ def as_csv(comparison: Comparison) -> str:
                 rows.append(
                     {
                         "row": "group" if group.key else "all",
-                        **{name: group.key.get(name) for name in comparison.by},
+                        **{column: group.key.get(name) for name, column in fields.items()},
                         "n_studies": group.n_studies,
                         "model": panel.models[at],
                         "metric": metric.name,
@@ -104,20 +118,21 @@ def as_csv(comparison: Comparison) -> str:
                         "signature": comparison.signature,
                     }
                 )
-    return _csv(list(rows[0]), rows)
+    return _csv([_CSV_COLUMNS[0], *fields.values(), *_CSV_COLUMNS[1:]], rows)
 
 
 def pairs_as_csv(comparison: Comparison) -> str:
-    """Return one row a group, metric and pair of models: the paired tests."""
+    """Return one row a group, metric and pair of models: the paired tests.
+
+    Groups are as in `as_csv`. `significant` says whether `p_holm` is below 0.05.
+    """
     panel = comparison.panel
-    head = [
-        *("row", *comparison.by, "metric", "model", "other", "n", "difference", "low", "high"),
-        *("p", "p_holm", "test", "significant", "signature"),
-    ]
+    fields = own_columns(comparison.by, _PAIRS_COLUMNS)
+    head = [_PAIRS_COLUMNS[0], *fields.values(), *_PAIRS_COLUMNS[1:]]
     rows = [
         {
             "row": "group" if group.key else "all",
-            **{name: group.key.get(name) for name in comparison.by},
+            **{column: group.key.get(name) for name, column in fields.items()},
             "metric": name,
             "model": panel.models[test.a],
             "other": panel.models[test.b],
@@ -141,7 +156,7 @@ def pairs_as_csv(comparison: Comparison) -> str:
 def as_rexrank(comparison: Comparison) -> str:
     """Return the figures over all studies as ReXrank's result tables have them.
 
-    Rounded to three decimals, models in the order of their rank; what runs do not hold (dates,
+    With three decimals, models in the order of their rank; what runs do not hold (dates,
     institutions, other metrics) stays empty.
     """
     group = comparison.groups[0]
@@ -154,7 +169,7 @@ def as_rexrank(comparison: Comparison) -> str:
         row["Model Name"] = comparison.panel.models[at]
         for name, metric in column.items():
             value = group.cells[metric][at].value
-            row[name] = "" if value is None else str(round(value, 3))
+            row[name] = "" if value is None else f"{value:.3f}"
         rows.append(row)
     return _csv([*_REXRANK_HEAD, *REXRANK_COLUMNS], rows)
 
@@ -170,33 +185,54 @@ def _csv(head: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
 def as_markdown(comparison: Comparison) -> str:
     """Return all tables as Markdown, notes and signature last."""
     parts = [markdown_table(table) for table in all_tables(comparison)]
-    parts += [f"Note: {note}." for note in comparison.notes]
-    return "\n\n".join([*parts, f"Signature: `{comparison.signature}`"])
+    parts += [f"Note: {markdown_text(note)}." for note in comparison.notes]
+    return "\n\n".join([*parts, f"Signature: `{_one_line(comparison.signature)}`"])
 
 
 def as_latex(comparison: Comparison) -> str:
-    """Return the leaderboards as LaTeX tables for the package booktabs, the best in bold."""
-    parts = [
-        _latex_table(comparison, group, metrics)
+    """Return all tables as LaTeX for the package booktabs, the best of each column in bold.
+
+    Titles, notes and the signature are comments.
+    """
+    parts = [r"% needs \usepackage{booktabs}"]
+    parts += [
+        _latex_board(comparison, group, metrics)
         for group in comparison.groups
         for metrics in columns(comparison)
     ]
+    parts += [
+        _latex_table(table, [[_latex(cell) for cell in row] for row in table.rows])
+        for table in further_tables(comparison)
+    ]
+    parts += [f"% note {_one_line(note)}" for note in comparison.notes]
     return "\n\n".join([*parts, f"% signature {_one_line(comparison.signature)}"])
 
 
-def _latex_table(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> str:
+def _latex_board(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> str:
     table = board(comparison, group, metrics)
-    order = model_order(group, comparison.sort)
-    lines = [r"\begin{tabular}{ll" + "r" * len(metrics) + "}", r"\toprule"]
-    lines += [" & ".join(map(_latex, table.head)) + r" \\", r"\midrule"]
-    for model, row in zip(order, table.rows, strict=True):
+    rows = []
+    for model, row in zip(model_order(group, comparison.sort), table.rows, strict=True):
         cells = [_latex(cell) for cell in row]
         for at, metric in enumerate(metrics, start=2):
             if group.cells[metric.name][model].rank == 1:
                 cells[at] = rf"\textbf{{{cells[at]}}}"
-        lines.append(" & ".join(cells) + r" \\")
+        rows.append(cells)
+    return _latex_table(table, rows)
+
+
+def _latex_table(table: Table, rows: Sequence[Sequence[str]]) -> str:
+    columns = "l" * table.n_left + "r" * (len(table.head) - table.n_left)
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
+    lines += [_latex_row([_latex(cell) for cell in table.head]), r"\midrule"]
+    lines += [_latex_row(row) for row in rows]
     lines += [r"\bottomrule", r"\end{tabular}"]
     return "\n".join([f"% {_one_line(table.title)}", *lines])
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    line = " & ".join(cells) + r" \\"
+    # What ends the row before would take these as an argument or a star of its own.
+    return "{}" + line if line.startswith(("[", "*")) else line
 
 
 def _latex(text: str) -> str:
@@ -204,4 +240,4 @@ def _latex(text: str) -> str:
 
 
 def _one_line(text: str) -> str:
-    return " ".join(text.split())
+    return " ".join(harmless(text).split())

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 NOTHING = "n/a"
+_NO_VALUE = "(none)"
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -38,8 +39,17 @@ def rate(value: Mapping[str, Any] | None) -> str:
 
 
 def group_value(value: object) -> str:
-    """Return the value of a group's field; a study without the field is in the group `(none)`."""
-    return "(none)" if value is None else str(value)
+    """Return the value of a group's field; a study without the field is in the group `(none)`.
+
+    A text that would be taken for a missing one is quoted.
+    """
+    if value is None:
+        return _NO_VALUE
+    if isinstance(value, float) and value.is_integer():
+        # A column of whole numbers with a gap is one of floats in older runs.
+        return str(int(value))
+    is_odd = isinstance(value, str) and (not value.strip() or value == _NO_VALUE)
+    return repr(value) if is_odd else str(value)
 
 
 def harmless(text: str) -> str:

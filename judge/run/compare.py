@@ -145,12 +145,18 @@ def _file_values(
     """Return the values of the files' metrics; files of several models fill one column.
 
     A metric whose name is `taken` by a rubric's own stands beside that as `(file)`. Raises
-    `JudgeError` where two files give one value.
+    `JudgeError` where two files give one value, and where two metrics would have one name.
     """
     values: dict[Metric, Values] = {}
+    metric_of: dict[str, Metric] = {}
     for file in files:
         for metric, grid in file.on(study_ids, models):
-            own = _beside(metric) if metric.name in taken else metric
+            own = _beside(metric) if _is_taken(metric, taken) else metric
+            if metric_of.setdefault(own.name, own) != own:
+                raise JudgeError(
+                    f"a column of {file.path} and another would both be the metric {own.name!r}; "
+                    "rename one of them"
+                )
             known = values.setdefault(own, np.full(grid.shape, np.nan))
             twice = np.argwhere(~np.isnan(known) & ~np.isnan(grid))
             if len(twice):
@@ -161,6 +167,11 @@ def _file_values(
                 )
             values[own] = np.where(np.isnan(grid), known, grid)
     return values
+
+
+def _is_taken(metric: Metric, taken: Collection[str]) -> bool:
+    # A rubric's reciprocal is called after the score that it is of.
+    return metric.name in taken or f"inverse_{metric.name}" in taken
 
 
 def _beside(metric: Metric) -> Metric:

@@ -6,8 +6,10 @@ import csv
 import hashlib
 import io
 import math
-from collections.abc import Iterator, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from pathlib import Path
 
 import numpy as np
@@ -16,21 +18,37 @@ import pyarrow.parquet as pq
 
 from judge.stats.metric import Metric, metric_for_column
 from judge.stats.panel import Values
+from judge.studies.table import id_of
 from judge.types import JudgeError
 
 _ID, _MODEL = "study_id", "model"
 _MISSING = ("", "NaN", "nan", "NA", "null", "None")
 
+# `float` would also take 1_0 and the digits of every script.
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
+
+_LEAST, _MOST = 1e-12, 1e12
+"""Beyond these a value is no measurement, and its square or reciprocal no number."""
+
+_INDEX = ("", "Unnamed: 0", "__index_level_0__")
+"""What pandas calls an index without a name: as CSV, read and written again, as Parquet."""
+
 
 @dataclass(frozen=True)
 class MetricFile:
-    """A file of metrics: for each row the model (None: the file names none) and the study."""
+    """A file of metrics: for each row the model (None: the file names none) and the study.
+
+    `columns` has each metric with one value a row, NaN where there is none; `names` are what
+    the file calls them, in the same order.
+    """
 
     path: str
     sha256: str
     models: tuple[str | None, ...]
     study_ids: tuple[str, ...]
     columns: tuple[tuple[Metric, Values], ...]
+    names: tuple[str, ...]
 
     def on(
         self, study_ids: Sequence[str], models: Sequence[str]
@@ -81,8 +99,10 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
     """Read a CSV or Parquet file with `study_id`, perhaps `model`, and a column a metric.
 
     An empty cell, null or NaN is a study without the metric. `higher` and `lower` give the
-    direction of columns whose name does not. Raises `JudgeError` for a column of text, one
-    of unknown direction, an infinite value, and a study (of a model) that is there twice.
+    direction of columns whose name does not. An index that pandas wrote without a name is
+    passed over. Raises `JudgeError` for a file that cannot be read, a row without a study, a
+    column of text or truth values, one of unknown or contradictory direction, a value that
+    is infinite or beyond 1e-12 to 1e12, and a study (of a model) that is there twice.
     """
     try:
         data = Path(path).read_bytes()
@@ -91,39 +111,94 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
     columns = _parquet(path, data) if data[:4] == b"PAR1" else _delimited(path, data)
     if _ID not in columns:
         raise JudgeError(f"{path} has no column {_ID!r}; it has: {', '.join(columns) or 'none'}")
-    study_ids = tuple(_text(value) for value in columns.pop(_ID))
+    study_ids = _ids(path, _ID, columns.pop(_ID))
     models: tuple[str | None, ...] = (None,) * len(study_ids)
     if _MODEL in columns:
-        models = tuple(_text(value) for value in columns.pop(_MODEL))
+        models = _ids(path, _MODEL, columns.pop(_MODEL))
     if not study_ids or not columns:
         raise JudgeError(f"{path} holds no {'study' if columns else 'metric'}")
     _check_once(path, models, study_ids)
-    found, unknown = [], []
-    for name, values in columns.items():
-        numbers = _numbers(path, name, values, study_ids)
+    # First: of a column of texts the direction is no question.
+    values = {name: _numbers(path, name, cells, study_ids) for name, cells in columns.items()}
+    metrics = _metrics(path, columns, higher, lower)
+    found = [(metric, values[name]) for name, metric in metrics.items()]
+    digest = hashlib.sha256(data).hexdigest()
+    return MetricFile(path, digest, models, study_ids, tuple(found), tuple(columns))
+
+
+def check_directions(
+    files: Sequence[MetricFile], higher: Sequence[str], lower: Sequence[str]
+) -> None:
+    """Raise `JudgeError` for a direction that was given twice, for no file, or for no column."""
+    given = [("--higher-is-better", name) for name in higher]
+    given += [("--lower-is-better", name) for name in lower]
+    if both := [name for name in higher if name in lower]:
+        raise JudgeError(
+            f"{both[0]!r} is given to both --higher-is-better and --lower-is-better; say one"
+        )
+    if given and not files:
+        option, name = given[0]
+        raise JudgeError(f"{option} {name} is about a column of --metrics FILE; give the file too")
+    names = list(dict.fromkeys(name for file in files for name in file.names))
+    for option, name in given:
+        if name not in names:
+            raise JudgeError(
+                f"{option} {name}: no file of metrics has that column; "
+                f"they have: {', '.join(map(repr, names))}"
+            )
+
+
+def _metrics(
+    path: str, columns: Mapping[str, object], higher: Sequence[str], lower: Sequence[str]
+) -> dict[str, Metric]:
+    """Return the metric of each column; raises `JudgeError` where two columns are one metric."""
+    found: dict[str, Metric] = {}
+    unknown = []
+    for name in columns:
         metric = metric_for_column(name, higher=higher, lower=lower)
         if metric is None:
             unknown.append(name)
         else:
-            found.append((metric, numbers))
+            found[name] = metric
     if unknown:
         raise JudgeError(
             f"whether more is better is unknown of {', '.join(map(repr, unknown))} in {path}; "
             "say --higher-is-better NAME or --lower-is-better NAME"
         )
-    names = [metric.name for metric, _ in found]
-    if twice := sorted({name for name in names if names.count(name) > 1}):
-        raise JudgeError(f"{path} has several columns for {', '.join(twice)}; keep one")
-    digest = hashlib.sha256(data).hexdigest()
-    return MetricFile(path, digest, models, study_ids, tuple(found))
+    names_of: dict[str, list[str]] = {}
+    for name, metric in found.items():
+        names_of.setdefault(metric.name, []).append(name)
+    for names in names_of.values():
+        if len(names) > 1:
+            raise JudgeError(
+                f"{path} has several columns for one metric: {', '.join(map(repr, names))}; "
+                "keep one"
+            )
+    return found
 
 
 def _parquet(path: str, data: bytes) -> dict[str, list[object]]:
     try:
         table = pq.ParquetFile(pa.BufferReader(data)).read()
-    except (pa.ArrowException, OSError) as error:
+        names = table.column_names
+    except (pa.ArrowException, OSError, ValueError) as error:
         raise JudgeError(f"{path} is a broken Parquet file: {error}") from error
-    return {name: table[name].to_pylist() for name in table.column_names}
+    _check_names(path, names)
+    columns: dict[str, list[object]] = {}
+    for name, column in zip(names, table.columns, strict=True):
+        if name in _INDEX:
+            continue
+        try:
+            columns[name] = [_decoded(value) for value in column.to_pylist()]
+        except (pa.ArrowException, ValueError) as error:
+            # A text that isn't UTF-8 shows only here.
+            raise JudgeError(f"cannot read the column {name!r} of {path}: {error}") from error
+    return columns
+
+
+def _decoded(value: object) -> object:
+    """Return bytes, as which some writers store texts, as text."""
+    return value.decode("utf-8") if isinstance(value, bytes) else value
 
 
 def _delimited(path: str, data: bytes) -> dict[str, list[object]]:
@@ -136,19 +211,39 @@ def _delimited(path: str, data: bytes) -> dict[str, list[object]]:
     if not rows:
         raise JudgeError(f"{path} is empty")
     head, body = [name.strip() for name in rows[0]], rows[1:]
-    if len(set(head)) < len(head):
-        raise JudgeError(f"{path} has columns of the same name; rename them")
-    for line, row in enumerate(body, start=2):
+    if "" in head[1:]:
+        raise JudgeError(f"column {head.index('', 1) + 1} of {path} has no name; give it one")
+    _check_names(path, head)
+    for number, row in enumerate(body, start=1):
         if len(row) != len(head):
-            raise JudgeError(f"{path}: row {line} has {len(row)} cells, the header {len(head)}")
-    return {name: [row[at] for row in body] for at, name in enumerate(head)}
+            raise JudgeError(
+                f"{path}: row {number} of {len(body)} has {len(row)} cells, the header {len(head)}"
+            )
+    return {
+        name: [row[at] for row in body] for at, name in enumerate(head) if at or name not in _INDEX
+    }
 
 
-def _text(value: object) -> str:
-    # 17.0 is 17: a column of whole numbers with a gap becomes one of floats.
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+def _check_names(path: str, names: Sequence[str]) -> None:
+    if twice := sorted({name for name in names if names.count(name) > 1}):
+        raise JudgeError(
+            f"{path} has columns of the same name: {', '.join(map(repr, twice))}; rename them"
+        )
+
+
+def _ids(path: str, column: str, values: Sequence[object]) -> tuple[str, ...]:
+    """Return ids or names as text; raises `JudgeError` for a row without one."""
+    found = []
+    for row, value in enumerate(values, start=1):
+        one = id_of(value)
+        if one is None:
+            what = "no value" if value is None or value == "" else repr(value)[:40]
+            raise JudgeError(
+                f"{path}: row {row} of {len(values)} has {what} in {column!r}; every row needs a "
+                "text or a number there"
+            )
+        found.append(one[0])
+    return tuple(found)
 
 
 def _check_once(path: str, models: Sequence[str | None], study_ids: Sequence[str]) -> None:
@@ -165,17 +260,35 @@ def _numbers(path: str, name: str, values: Sequence[object], study_ids: Sequence
     for row, value in enumerate(values):
         if value is None or (isinstance(value, str) and value.strip() in _MISSING):
             continue
-        try:
-            number = float(value)  # type: ignore[arg-type]
-        except (TypeError, ValueError):
+        number = _number(value)
+        where = f"for the study {study_ids[row]!r} (row {row + 1} of {len(values)})"
+        if number is None:
             raise JudgeError(
-                f"the column {name!r} of {path} is no metric: it holds "
-                f"{str(value)[:40]!r} for the study {study_ids[row]!r}; keep columns of "
-                "numbers only"
-            ) from None
-        if math.isinf(number):
-            raise JudgeError(
-                f"the column {name!r} of {path} is infinite for the study {study_ids[row]!r}"
+                f"the column {name!r} of {path} is no metric: it holds {str(value)[:40]!r} "
+                f"{where}; keep columns of numbers only"
             )
+        if problem := _problem(number):
+            raise JudgeError(f"the column {name!r} of {path} {problem} {where}")
         found[row] = number
     return found
+
+
+def _number(value: object) -> float | None:
+    """Return a cell as a number; None where it is none: a text, a truth value, a date."""
+    if isinstance(value, str):
+        text = value.strip()
+        return float(text) if _NUMBER.fullmatch(text) or _INFINITE.fullmatch(text) else None
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return None
+    return float(value)
+
+
+def _problem(number: float) -> str | None:
+    """Return what is wrong with a value that no mean could bear, None where nothing is."""
+    if math.isinf(number):
+        return "is infinite"
+    if abs(number) > _MOST:
+        return f"holds {number:g}, beyond {_MOST:g},"
+    if 0 < abs(number) < _LEAST:
+        return f"holds {number:g}, nearer to 0 than {_LEAST:g} (write 0 if that is meant),"
+    return None

@@ -10,13 +10,8 @@ from fastapi import FastAPI
 from starlette.types import ASGIApp
 
 from judge.service import annotations, comparisons, pages, problems, reviewing, runs, studies
-from judge.service.annotator import Annotator
-from judge.service.catalogue import Catalogue
-from judge.service.comparer import Comparer
 from judge.service.guard import Guard
-from judge.service.keeper import Keeper
 from judge.service.service import Service
-from judge.service.settings import Settings
 
 # Nothing is told to anyone, whatever the environment says; older versions know no such thing.
 _SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
@@ -24,11 +19,8 @@ _ABOUT = """Finds out what radiology report-generation models get wrong, with ev
 Errors are problem details (RFC 9457)."""
 
 
-def create(settings: Settings) -> ASGIApp:
-    """Return the service; it looks after its runs for as long as it is up."""
-    service = Service(
-        settings, Catalogue(settings), Annotator(settings), Keeper(settings), Comparer(settings)
-    )
+def create(service: Service) -> ASGIApp:
+    """Return the application; it looks after the service's runs for as long as it is up."""
 
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
@@ -40,8 +32,7 @@ def create(settings: Settings) -> ASGIApp:
             warming.cancel()
             keeping.cancel()
             await asyncio.gather(warming, keeping, return_exceptions=True)
-            await service.comparer.close()
-            await service.annotator.close()
+            await service.close()
 
     app = FastAPI(
         title="judge",
@@ -59,7 +50,7 @@ def create(settings: Settings) -> ASGIApp:
         app.include_router(part.router(service))
     app.include_router(runs.outputs(service))
     _describe(app)
-    return Guard(app, settings)
+    return Guard(app, service.settings)
 
 
 def _describe(app: FastAPI) -> None:

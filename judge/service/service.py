@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Self
 
 from fastapi import Path as InPath
 from fastapi.responses import Response
@@ -25,6 +25,17 @@ class Service:
     annotator: Annotator
     keeper: Keeper
     comparer: Comparer
+
+    @classmethod
+    def of(cls, settings: Settings) -> Self:
+        """Return a service with these settings."""
+        parts = Catalogue(settings), Annotator(settings), Keeper(settings), Comparer(settings)
+        return cls(settings, *parts)
+
+    async def close(self) -> None:
+        """End what readers wait for; each is told that it broke off."""
+        await self.comparer.close()
+        await self.annotator.close()
 
 
 RunId = Annotated[str, InPath(description="A run's id, as in the list of runs.", max_length=200)]

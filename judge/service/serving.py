@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from functools import partial
 
 import python_multipart  # noqa: F401 - missing, it would be missed only with the first upload
 import uvicorn
 
 from judge.service import app, keeper
+from judge.service.service import Service
 from judge.service.settings import Settings, is_loopback
 from judge.types import JudgeError
 
@@ -17,16 +19,21 @@ _END_SECONDS = 3
 
 
 class _Server(uvicorn.Server):
-    """Says when it is ready."""
+    """Says when it is ready, and lets nobody wait for an answer when it ends."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, service: Service, ready: Callable[[], None]) -> None:
         super().__init__(config)
+        self._service = service
         self._ready = ready
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         await super().startup(sockets)
         if self.started:
             self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._service.close()
+        await super().shutdown(sockets)
 
 
 def serve(settings: Settings, host: str, port: int, say: Callable[[str], None]) -> None:
@@ -35,9 +42,10 @@ def serve(settings: Settings, host: str, port: int, say: Callable[[str], None]) 
     Raises `JudgeError` where the address cannot be had, or runs cannot be written.
     """
     keeper.check(settings)
+    service = Service.of(settings)
     with _bound(host, port) as listening:
         config = uvicorn.Config(
-            app.create(settings),
+            app.create(service),
             access_log=False,  # it would hold study ids, and a token where one is in an address
             log_level="warning",
             server_header=False,
@@ -45,7 +53,8 @@ def serve(settings: Settings, host: str, port: int, say: Callable[[str], None]) 
             ws="none",
         )
         at = listening.getsockname()[1]
-        _Server(config, lambda: _greet(settings, host, at, say)).run(sockets=[listening])
+        ready = partial(_greet, settings, host, at, say)
+        _Server(config, service, ready).run(sockets=[listening])
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from judge.stats.correlation import Correlations, correlations
 from judge.stats.metric import Metric, find
-from judge.stats.paired import PairTest, Resampling, compare_pairs
+from judge.stats.paired import PairTest, Resampling, compare_pairs, few_flips
 from judge.stats.panel import Group, Panel, group_cells, groups_of
 from judge.stats.ranks import RankShares
 from judge.types import JudgeError
@@ -52,8 +52,8 @@ def compare(
 ) -> Comparison:
     """Compare the models of `panel`, ranked by `sort` (a name or label; default: the first).
 
-    Without `how` nothing is tested. Raises `JudgeError` for an unknown metric or field, and
-    where no study is left to compare.
+    Without `how` nothing is tested; with too few flips for so many models a note says so.
+    Raises `JudgeError` for an unknown metric or field, and where no study is left to compare.
     """
     if not panel.study_ids:
         raise JudgeError("no study to compare")
@@ -61,6 +61,7 @@ def compare(
     parts = [({}, panel), *(groups_of(panel, by) if by else [])]
     groups = tuple(group_cells(part, key) for key, part in parts)
     results = [compare_pairs(part, key, how) for key, part in parts] if how else []
+    too_few = few_flips(results, how) if how else None
     scores = [m for m in panel.metrics if m.what in ("score", "other")]
     return Comparison(
         panel=panel,
@@ -73,7 +74,7 @@ def compare(
         correlations=correlations(panel) if len(scores) > 1 else None,
         how=how,
         signature=signature,
-        notes=tuple(notes),
+        notes=(*notes, *([too_few] if too_few else [])),
     )
 
 

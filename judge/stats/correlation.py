@@ -118,9 +118,23 @@ def _spearman(x: _Column, y: _Column) -> float | None:
 
 
 def _linear(x: Values, y: Values) -> float:
-    x, y = x - x.mean(), y - y.mean()
+    x, y = _centred(x), _centred(y)
     # One metric may be a multiple of the other: rounding must not step beyond 1.
     return float(np.clip((x @ y) / np.sqrt((x @ x) * (y @ y)), -1.0, 1.0))
+
+
+def _centred(values: Values) -> Values:
+    """Return `values`, which are not all equal, less their mean, at most about 1 from it.
+
+    Squares of very small or very large values would vanish or overflow.
+    """
+    # By a power of 2, which rounds nothing.
+    scaled: Values = np.ldexp(values, -np.frexp(np.abs(values).max())[1])
+    scaled = scaled - scaled.mean()
+    scaled = scaled / np.abs(scaled).max()
+    # The first mean was rounded to the size of the values, which may be far beyond their spread.
+    centred: Values = scaled - scaled.mean()
+    return centred
 
 
 def _kendall(x: _Column, y: _Column) -> float | None:

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from judge import rubrics
 from judge.rubrics import Rubric
 from judge.types import JudgeError
 
@@ -91,20 +92,38 @@ def metric_for_column(
 ) -> Metric | None:
     """Return the metric that a file's column holds, one value a study.
 
-    `higher` and `lower` are columns whose direction the user gave; it overrides the table of
-    known names. None where nobody knows the direction. Raises `JudgeError` for a reciprocal
-    of single studies, whose mean is not what ReXrank prints.
+    `higher` and `lower` are columns whose direction the user gave; of a known metric it may
+    say again what is known, and changes nothing. None where nobody knows the direction.
+    Raises `JudgeError` for a direction that contradicts itself or what is known, and for a
+    reciprocal of single studies, whose mean is not what ReXrank prints.
     """
-    if column in higher or column in lower:
-        up = column in higher
-        return Metric(column, column, "mean", up, column, up)
-    known = KNOWN.get(_ALIASES.get(_plain(column), ""))
-    if column.strip().startswith("1/"):
+    if column in higher and column in lower:
+        raise JudgeError(
+            f"{column!r} is given to both --higher-is-better and --lower-is-better; say one"
+        )
+    up = column in higher
+    is_given = up or column in lower
+    reciprocal_of = column.strip().removeprefix("1/")
+    if reciprocal_of != column.strip() and (known_metric(reciprocal_of) or not is_given):
         raise JudgeError(
             f"the column {column!r} holds a reciprocal for each study, and the mean of those is "
-            f"not the 1 / mean that ReXrank prints; give {column.strip()[2:]!r} for each study"
+            f"not the 1 / mean that ReXrank prints; give {reciprocal_of!r} for each study"
+        )
+    known = known_metric(column)
+    if known is None:
+        return Metric(column, column, "mean", up, column, up) if is_given else None
+    if is_given and up != known.study_higher_is_better:
+        raise JudgeError(
+            f"--{'higher' if up else 'lower'}-is-better {column}: that is {known.study_label}, of "
+            f"which {'more' if known.study_higher_is_better else 'less'} is better for a study; "
+            "leave the option out, or rename the column where it is something else"
         )
     return known
+
+
+def known_metric(column: str) -> Metric | None:
+    """Return the known metric that a column is named after, in any of its spellings."""
+    return KNOWN.get(_ALIASES.get(_plain(column), ""))
 
 
 def rubric_metrics(rubric: Rubric) -> tuple[Metric, ...]:
@@ -150,23 +169,49 @@ def rubric_metrics(rubric: Rubric) -> tuple[Metric, ...]:
     return tuple(found)
 
 
-def find(metrics: Sequence[Metric], wanted: str) -> Metric:
-    """Return the metric that `wanted` names: its name, its label, or an end of its name.
+def short_label(metric: Metric) -> str:
+    """Return the label without its rubric's title, for where all metrics are that rubric's."""
+    if metric.rubric is None:
+        return metric.label
+    return metric.label.removesuffix(f" ({rubrics.load(metric.rubric).title})")
 
+
+def check_own_names(metrics: Sequence[Metric]) -> None:
+    """Raise `JudgeError` where two metrics share a name or a label: one would hide the other."""
+    for what, names in (
+        ("name", [metric.name for metric in metrics]),
+        ("label", [metric.label for metric in metrics]),
+    ):
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise JudgeError(
+                f"two metrics have the {what} {twice[0]!r}, and one would hide the other; "
+                "rename the column in the file of metrics"
+            )
+
+
+def find(metrics: Sequence[Metric], wanted: str) -> Metric:
+    """Return the metric that `wanted` names.
+
+    That is its name, its label with or without the rubric's title, or an end of its name.
     Raises `JudgeError` where none or more than one fits.
     """
     for fits in (
         [m for m in metrics if wanted in (m.name, m.label)],
+        [m for m in metrics if wanted == short_label(m)],
         [m for m in metrics if _plain(wanted) in (_plain(m.name), _plain(m.label))],
+        [m for m in metrics if _plain(wanted) == _plain(short_label(m))],
         [m for m in metrics if m.name.endswith(f"_{wanted.replace('-', '_')}")],
     ):
         if len(fits) == 1:
             return fits[0]
         if fits:
             raise JudgeError(
-                f"{wanted!r} is the name of several metrics: {', '.join(m.name for m in fits)}; "
-                "give one of them"
+                f"{wanted!r} is the name of several metrics: {_listed(fits)}; give one of them"
             )
     raise JudgeError(
-        f"no metric {wanted!r} among these runs; there are: {', '.join(m.name for m in metrics)}"
+        f"no metric {wanted!r} among these runs; give a name or its label: {_listed(metrics)}"
     )
+
+
+def _listed(metrics: Sequence[Metric]) -> str:
+    return ", ".join(f"{m.name} ({m.label!r})" for m in metrics)

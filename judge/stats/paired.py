@@ -39,8 +39,8 @@ class PairTest:
 
     `n` counts the studies that were scored for both, and `difference` is a's figure less b's
     on those. `low` and `high` are its 95% bootstrap interval. `p_holm` is `p` corrected for
-    all pairs of the metric and group. None where fewer than two studies (or patients) are
-    left to compare.
+    all pairs of the metric and group. None where the studies that were scored for both are
+    fewer than two, or all of one patient.
     """
 
     a: int
@@ -85,7 +85,14 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
     units = units_of(panel.clusters, len(panel.study_ids))
     n_units = int(units.max()) + 1
     pairs = all_pairs(len(panel.models))
-    drawn = _bootstrap(_blocks(panel, panel.metrics, units), pairs, n_units, key, how)
+    blocks = _blocks(panel, panel.metrics, units)
+    drawn = _bootstrap(blocks, pairs, n_units, key, how)
+    has_spread = {
+        metric: spread
+        for metrics, _ in blocks
+        for spread in [_has_spread(panel.values[metrics[0].name], units, pairs)]
+        for metric in metrics
+    }
     by_flips = [m for m in panel.metrics if m.kind != "rate" or panel.is_clustered]
     p_values = _randomization(_blocks(panel, by_flips, units), pairs, n_units, key, how)
     found, places = {}, {}
@@ -93,7 +100,7 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
         method: Method = "sign flips" if metric in by_flips else "mcnemar mid-p"
         if metric not in by_flips:
             p_values[metric] = mcnemar(panel.values[metric.name], pairs)
-        tests = _tests(drawn[metric], pairs, n_units, p_values[metric], method)
+        tests = _tests(drawn[metric], pairs, has_spread[metric], p_values[metric], method)
         corrected = holm([test.p for test in tests])
         found[metric.name] = tuple(
             replace(test, p_holm=p_holm) for test, p_holm in zip(tests, corrected, strict=True)
@@ -193,14 +200,31 @@ def _randomization(
     }
 
 
-def _tests(drawn: _Drawn, pairs: Pairs, n_units: int, p: Values, method: Method) -> list[PairTest]:
+def _has_spread(values: Values, units: NDArray[np.intp], pairs: Pairs) -> NDArray[np.bool_]:
+    """Whether the studies that were scored for both of a pair are of more than one unit.
+
+    `values` is studies by models; the answer is one a pair.
+    """
+    scored = ~np.isnan(values)
+    if scored.all():
+        return np.full(len(pairs.first), len(units) > 0 and bool(units.min() < units.max()))
+    found = []
+    for a, b in zip(pairs.first, pairs.second, strict=True):
+        common = units[scored[:, a] & scored[:, b]]
+        found.append(len(common) > 0 and bool(common.min() < common.max()))
+    return np.array(found, dtype=bool)
+
+
+def _tests(
+    drawn: _Drawn, pairs: Pairs, has_spread: NDArray[np.bool_], p: Values, method: Method
+) -> list[PairTest]:
     low, high = percentiles(drawn.differences, (0.025, 0.975))
     tests = []
     for at, (a, b) in enumerate(zip(pairs.first, pairs.second, strict=True)):
         n, difference = round(float(drawn.n[at])), _known(drawn.observed[at])
         # One study, or one patient, has no spread to judge a difference by.
         ends: tuple[float | None, float | None, float | None] = (None, None, None)
-        if min(n, n_units) > 1 and difference is not None:
+        if has_spread[at] and difference is not None:
             ends = _known(low[at]), _known(high[at]), float(p[at])
         tests.append(PairTest(int(a), int(b), n, difference, *ends, p_holm=None, method=method))
     return tests
@@ -272,3 +296,23 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
         largest = max(largest, min(1.0, (len(known) - done) * p))
         corrected[at] = largest
     return corrected
+
+
+def few_flips(found: Sequence[Tested], how: Resampling) -> str | None:
+    """Return a note where there are too few flips for the pairs that are tested by them.
+
+    The least p there is, 1 / (1 + flips), times the number of pairs is the least that Holm's
+    correction can give; from 0.05 on no pair can come out significant. None where all can.
+    """
+    families = [tests for tested in found for tests in tested.pairs.values()]
+    n = max(
+        (sum(t.p is not None and t.method == "sign flips" for t in tests) for tests in families),
+        default=0,
+    )
+    if n / (1 + how.flips) < ALPHA:
+        return None
+    return (
+        f"{how.flips:,} sign flips are too few for {n:,} pairs of models: the least p, "
+        f"{1 / (1 + how.flips):.1g}, times {n:,} is not below {ALPHA}, so no difference tested "
+        f"by them can be significant after Holm's correction; --flips {round(n / ALPHA)} would do"
+    )

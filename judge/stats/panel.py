@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.stats.intervals import Mean, inverse, mean_interval, wilson
-from judge.stats.metric import Metric
+from judge.stats.metric import Metric, check_own_names
 from judge.types import JudgeError
 
 Values = NDArray[np.float64]
@@ -22,7 +22,7 @@ class Panel:
     `values` holds for each metric an array of studies by models; NaN marks a study that was
     not scored for the model, and stays in here. `fields` has one value a study, None where
     it is missing. `clusters` numbers the patient of each study; None where every study
-    stands for itself.
+    stands for itself. Raises `JudgeError` where two metrics share a name or a label.
     """
 
     models: tuple[str, ...]
@@ -37,6 +37,8 @@ class Panel:
         shape = (len(self.study_ids), len(self.models))
         if any(self.values[metric.name].shape != shape for metric in self.metrics):
             raise ValueError("a metric's values are not one a study and model")
+        # Values are found by the metric's name, and read by its label.
+        check_own_names(self.metrics)
 
     def metric(self, name: str) -> Metric:
         """Return the metric with this name; raises KeyError where there is none."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from judge.rubrics import Rubric
@@ -101,8 +101,18 @@ class TableBuilder:
 
         dtypes = dict.fromkeys(self._counts, "Int64") | dict.fromkeys(self._scores, "Float64")
         dtypes |= dict.fromkeys(("study_id", "study_class", "outcome", "reason", "remarks"), "str")
+        # Left to itself pandas makes the site 1 a 1.0 where another study has no site.
+        dtypes |= {name: "Int64" for name in self._fields if _has_gaps(self._columns[name])}
         data = {
             name: pd.Series(values, dtype=dtypes[name]) if name in dtypes else values
             for name, values in self._columns.items()
         }
         return pd.DataFrame(data)
+
+
+def _has_gaps(values: Sequence[object]) -> bool:
+    """Whether a column holds whole numbers, of 64 bits, and missing values beside them."""
+    kinds = {type(value) for value in values}
+    return kinds == {int, type(None)} and all(
+        -(2**63) <= value < 2**63 for value in values if isinstance(value, int)
+    )

@@ -67,3 +67,12 @@ def test_studies_with_one_value_only_are_left_out() -> None:
 def test_a_constant_metric_has_no_correlation() -> None:
     found = correlations(panel_of({SCORE: np.ones((5, 2)), COST: np.arange(10).reshape(5, 2)}))
     assert found.pearson == ((None, None), (None, pytest.approx(1)))
+
+
+@pytest.mark.parametrize("scale", [1e-200, 1e-12, 1e12, 1e200])
+@pytest.mark.filterwarnings("error")
+def test_the_size_of_the_values_does_not_matter(scale: float) -> None:
+    x, y = np.array([1.0, 2, 4, 5]), np.array([2.0, 1, 5, 4])
+    assert pearson(scale * x, scale * y) == pytest.approx(stats.pearsonr(x, y).statistic)
+    close = 1e12 + np.array([0.0, 1, 3, 4])
+    assert pearson(close, y) == pytest.approx(stats.pearsonr(x, y).statistic)

@@ -247,7 +247,7 @@ def test_metrics_join_and_correlate(invoke: Invoke, runs, tmp_path: Path, name: 
     assert found["correlations"]["spearman"][at[0]][at[1]] == pytest.approx(-1)
     assert len(found["groups"][0]["tests"]["radcliq"]) == 1
     shown = invoke("compare", *runs, "--metrics", file, "--format", "rexrank").stdout
-    assert shown.splitlines()[1].split(",")[5] == str(round(cells["bleu2"]["a"]["value"], 3))
+    assert shown.splitlines()[1].split(",")[5] == f"{cells['bleu2']['a']['value']:.3f}"
 
 
 def test_files_of_single_models_fill_one_column(invoke: Invoke, runs, tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import re
 
 import numpy as np
 import pytest
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 from panels import COST, INVERSE, RATE, SCORE, panel_of
 from scipy import stats
 
+from judge.stats.compare import compare
 from judge.stats.paired import Resampling, compare_pairs, holm, mcnemar, percentiles
 from judge.stats.ranks import rank_shares
 from judge.stats.resample import all_pairs, bootstrap_weights, sums_of, units_of
@@ -247,6 +249,18 @@ def test_one_patient_is_no_test() -> None:
     assert (test.n, test.p) == (5, None)
 
 
+@pytest.mark.parametrize("metric", [SCORE, RATE])
+def test_a_pair_whose_studies_are_all_of_one_patient_is_no_test(metric) -> None:
+    values = RNG.integers(0, 2, (9, 3)).astype(float)
+    values[0] = 1, 0, 0
+    # Of the first two models only the first patient's three studies are scored for both.
+    values[3:6, 0], values[6:, 1] = np.nan, np.nan
+    tests = only(panel_of({metric: values}, clusters=np.repeat([0, 1, 2], 3)), metric)
+    assert (tests[0].n, tests[0].difference is None) == (3, False)
+    assert (tests[0].low, tests[0].high, tests[0].p, tests[0].p_holm) == (None,) * 4
+    assert all(test.p is not None and test.low is not None for test in tests[1:])
+
+
 def test_no_study_in_common_is_no_test() -> None:
     nan = np.nan
     tests = only(panel_of({SCORE: [[1, nan, 2], [nan, 1, 2], [1, nan, 3]]}), SCORE)
@@ -289,3 +303,24 @@ def test_a_model_without_a_figure_takes_no_place() -> None:
     assert b is None
     assert a.shares == pytest.approx((0.5, 0.5))
     assert c.shares == pytest.approx((0.5, 0.5))
+
+
+# Enough flips
+
+
+@pytest.mark.parametrize(("models", "said"), [(4, False), (5, True), (6, True)])
+def test_too_few_flips_for_so_many_pairs_are_said(models: int, said: bool) -> None:
+    # Six pairs of 1 / 200 are 0.03, ten are 0.05 and can never be below it.
+    panel = panel_of({SCORE: RNG.random((30, models)) - 5 * np.arange(models)})
+    found = compare(panel, how=Resampling(1, resamples=100, flips=199), notes=("a note",))
+    notes = [note for note in found.notes if "sign flips are too few" in note]
+    assert (bool(notes), found.notes[0]) == (said, "a note")
+    assert any(test.is_significant for test in found.tests[0]["score"]) is not said
+    if said:
+        flips = int(re.search(r"--flips (\d+)", notes[0]).group(1))
+        assert not compare(panel, how=Resampling(1, resamples=100, flips=flips)).notes
+
+
+def test_rates_of_single_patients_need_no_flips() -> None:
+    panel = panel_of({RATE: RNG.integers(0, 2, (30, 6))})
+    assert compare(panel, how=Resampling(1, resamples=100, flips=100)).notes == ()

@@ -195,7 +195,7 @@ def test_the_service_ends_at_once_and_leaves_nothing(tmp_path: Path, judged: Pat
             running.process.wait(30)
             assert time.monotonic() - began < 15
             waiting.exception()
-    assert not list(place.iterdir())
+    assert not list(place.rglob("*"))
     assert "Traceback" not in running.said
 
 
