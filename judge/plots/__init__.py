@@ -43,6 +43,7 @@ def draw_figures(c: Comparison, folder: Path, *, top_sites: int = TOP_SITES) -> 
     """
     _need_matplotlib()
     from judge.plots.build import plan
+    from judge.plots.drawings import Ranks
     from judge.plots.output import as_svg_and_png, write_all
     from judge.plots.style import WIDTHS
 
@@ -57,8 +58,15 @@ def draw_figures(c: Comparison, folder: Path, *, top_sites: int = TOP_SITES) -> 
     for drawing in planned.drawings:
         lines += [f"- `{drawing.name}`: {drawing.caption}"]
     lines += [f"- Not drawn: {reason}." for reason in planned.left_out]
+    if c.notes:
+        lines += ["", "Notes on the comparison:", ""]
+        lines += [f"- {' '.join(note.split())}" for note in c.notes]
     lines += ["", "Models, in the order of the figures:", ""]
     lines += [f"{place}. {c.panel.models[at]}" for place, at in enumerate(c.order, 1)]
+    for drawing in planned.drawings:
+        if isinstance(drawing.data, Ranks):
+            lines += ["", f"Sites, in the order of `{drawing.name}`:", ""]
+            lines += [f"{place}. {site}" for place, site in enumerate(drawing.data.sites, 1)]
     lines += ["", f"Signature: `{c.signature}`", ""]
     files[CAPTIONS] = "\n".join(lines).encode()
     return Drawn(write_all(folder, files), planned.left_out)

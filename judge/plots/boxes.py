@@ -10,10 +10,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from judge.plots.drawings import Box, Boxes
-from judge.plots.labels import MINUS, fitted, thinned, width_of
+from judge.plots.labels import thinned, width_of
 from judge.plots.panels import Grid, n_words
 from judge.plots.sheet import Sheet, nothing, rows
 from judge.plots.style import BOX, GRID, INK, SERIES, Width
+from judge.stats.metric import MINUS
 
 _ROW = 0.15
 _HALF = 0.32
@@ -23,37 +24,46 @@ _MARGIN = 0.05
 
 def draw(data: Boxes, width: Width) -> Figure:
     """Return the figure: models down, the metric across, on one scale in all panels."""
-    grid = Grid(width, n_panels=len(data.panels), n_rows=len(data.models), row=_ROW, head=0.06)
+    grid = Grid(width, models=data.models, n_panels=len(data.panels), row=_ROW, head=0.06)
     sheet = Sheet(width.inches, grid.height)
-    names = fitted(data.models, grid.names - 0.06, width.small)
+    names = grid.labels
+    titles = grid.titles([panel.title for panel in data.panels])
     low, high = _range(data)
-    for place, panel in zip(grid.places(), data.panels, strict=True):
+    for place, panel, title in zip(grid.places(), data.panels, titles, strict=True):
         axes = sheet.axes(place.left, place.top, grid.across, grid.down)
         rows(axes, names if place.is_first else None, len(data.models), width.small)
-        _ticks(axes, low, high, grid.across, width.small)
+        axes.set_xlim(low - _MARGIN * (high - low), high + _MARGIN * (high - low))
+        _ticks(axes, data, (low, high), grid.across, width.small)
         _draw_boxes(axes, [(row, box) for row, box in enumerate(panel.boxes) if box])
         for row, box in enumerate(panel.boxes):
             if box is None:
                 nothing(axes, (low + high) / 2, row, width.small)
-        axes.set(xlim=(low, high), ylim=(len(data.models) - 0.5, -0.5))
-        grid.title(sheet, place, panel.title, n_words(panel.n))
+        axes.set_ylim(len(data.models) - 0.5, -0.5)
+        grid.title(sheet, place, title, n_words(panel.n))
     grid.axis_label(sheet, data.metric)
     return sheet.figure
 
 
 def _range(data: Boxes) -> tuple[float, float]:
-    """Return the ends of the scale, a little beyond the whiskers and means."""
+    """Return the ends of the scale: the metric's own, or the outermost whiskers and means."""
+    if data.scale is not None:
+        return data.scale
     boxes = [box for panel in data.panels for box in panel.boxes if box]
     low = min((min(box.low, box.mean) for box in boxes), default=0.0)
     high = max((max(box.high, box.mean) for box in boxes), default=1.0)
     if low == high:
         low, high = low - 0.5, high + 0.5
-    return low - _MARGIN * (high - low), high + _MARGIN * (high - low)
+    return low, high
 
 
-def _ticks(axes: Axes, low: float, high: float, across: float, size: float) -> None:
+def _ticks(axes: Axes, data: Boxes, ends: tuple[float, float], across: float, size: float) -> None:
     """Put round numbers below the panel, as many as stand clear of each other."""
-    places = [t for t in MaxNLocator(nbins=4).tick_values(low, high) if low <= t <= high]
+    low, high = ends
+    # Quarters are no scale of whole numbers.
+    steps = [1, 2, 3, 5, 10] if data.is_whole else [1, 2, 2.5, 5, 10]
+    locator = MaxNLocator(nbins=4, steps=steps, integer=data.is_whole)
+    near = 1e-9 * (high - low)
+    places = [t for t in locator.tick_values(low, high) if low - near <= t <= high + near]
     texts = [f"{round(place, 10):g}".replace("-", MINUS) for place in places]
     inches = [(place - low) / (high - low) * across for place in places]
     keep = thinned(inches, [width_of(text, size) for text in texts], size / 72 / 2)

@@ -24,6 +24,7 @@ from judge.plots.drawings import (
 )
 from judge.report.words import group_value
 from judge.stats.compare import Comparison
+from judge.stats.metric import MINUS, Metric
 from judge.stats.panel import Cell, Group, group_cells, groups_of
 
 CLASS_FIELD = "study_class"
@@ -32,7 +33,22 @@ DATASET_FIELD = "dataset"
 # As in the challenge's figure: abnormal on the left, normal on the right, others after them.
 _CLASSES = ("abnormal", "normal")
 _METHODS: tuple[Method, ...] = ("pearson", "spearman", "kendall")
-_WHISKER = 1.5
+_KINDS = {
+    "no_significant_error": "clinically significant",
+    "no_actionable_error": "actionable",
+}
+_MARKS = ("circles", "squares")
+_FEW = 10
+"""A metric with no more different values has whiskers to the outermost of them."""
+_SCALES = {
+    "green": (0.0, 1.0),
+    "inverse_fineradscore": (1.0, 4.0),
+    "fineradscore": (1.0, 4.0),
+    "bleu2": (0.0, 1.0),
+    "radgraph": (0.0, 1.0),
+    "ratescore": (0.0, 1.0),
+}
+"""The bounds of a study's value, by metric, where it has bounds."""
 _NAME = 60
 
 
@@ -61,13 +77,12 @@ def plan(c: Comparison, *, top_sites: int = 10) -> Plan:
 
 
 def _rates(c: Comparison) -> Iterable[Drawing | str]:
-    shown = [
-        m for m in c.panel.metrics if m.what in ("no_significant_error", "no_actionable_error")
-    ]
+    shown = [metric for metric in c.panel.metrics if metric.what in _KINDS]
     if not shown:
         yield "error rates: no run says which errors are significant"
         return
     groups = sorted(_groups(c, CLASS_FIELD), key=_class_order)
+    is_by_class = CLASS_FIELD in c.panel.fields
     for rubric in dict.fromkeys(metric.rubric for metric in shown if metric.rubric):
         title = rubrics.load(rubric).title
         metrics = [metric for metric in shown if metric.rubric == rubric]
@@ -82,12 +97,21 @@ def _rates(c: Comparison) -> Iterable[Drawing | str]:
             )
             for name, group in groups
         )
+        kinds = [_KINDS[metric.what] for metric in metrics]
+        marks = [f"{kind} ({mark})" for kind, mark in zip(kinds, _MARKS, strict=False)]
+        marked = marks if len(kinds) > 1 else kinds
         yield Drawing(
             f"rates_{rubric}",
-            f"Studies without an error ({title})",
-            "Share of scored studies without such an error, per model and study class; bars are "
-            "95% Wilson intervals, n the scored studies.",
-            Rates(_models(c), tuple(metric.label for metric in metrics), panels),
+            f"Studies without a {' or '.join(kinds)} error ({title})",
+            f"Share of scored studies without a {' or '.join(marked)} error, as judged by {title}, "
+            f"per model{' and study class' if is_by_class else ''}; bars are 95% Wilson "
+            "intervals, n the scored studies.",
+            Rates(
+                _models(c),
+                tuple(metric.label for metric in metrics),
+                f"studies without a {' / '.join(kinds)} error",
+                panels,
+            ),
         )
 
 
@@ -105,13 +129,16 @@ def _ranks(c: Comparison, top_sites: int) -> Iterable[Drawing | str]:
         return
     metric = c.panel.metric(c.sort)
     groups = sorted(_groups(c, SITE_FIELD), key=lambda group: -group[1].n_studies)
+    n_sites = len(groups)
     groups = groups[:top_sites]
+    which = (
+        "each site" if n_sites == len(groups) else f"the {len(groups)} largest of {n_sites} sites"
+    )
     yield Drawing(
         f"ranks_{metric.name}",
-        f"Rank by {metric.label} at each site",
-        f"Rank of each model by {metric.label} at the {len(groups)} largest sites, with the "
-        "number of studies in brackets; 1 is the best, models with equal figures share the "
-        "better place.",
+        f"Rank by {metric.label} at {which}",
+        f"Rank of each model by {metric.label} at {which}, the largest first, with the number "
+        "of studies in brackets; 1 is the best, models with equal figures share the better place.",
         Ranks(
             metric.label,
             _models(c),
@@ -130,13 +157,18 @@ def _correlations(c: Comparison) -> Iterable[Drawing | str]:
         yield "correlation of metrics: there are not two metrics"
         return
     pairs = _range(int(n) for row in found.n for n in row)
+    turned = (
+        f"A metric with a minus ({MINUS}) is one of which less is better: its values are turned "
+        "round, so that agreement is positive."
+        if any(label.startswith(MINUS) for label in found.labels)
+        else ""
+    )
     for method in _METHODS:
         yield Drawing(
             f"correlation_{method}",
             f"Correlation of metrics ({method.capitalize()})",
-            f"{method.capitalize()} correlation over all pairs of a study and a model that have "
-            "both values. Metrics for which lower is better are turned round, so that agreement "
-            "is positive.",
+            f"{method.capitalize()} correlation of two metrics over the reports of all models that "
+            f"have both values; n counts them. {turned}".rstrip(),
             Matrix(method, found.labels, getattr(found, method), pairs),
         )
 
@@ -148,31 +180,50 @@ def _boxes(c: Comparison) -> Iterable[Drawing | str]:
     fields = [DATASET_FIELD] if DATASET_FIELD in c.panel.fields else []
     parts = groups_of(c.panel, fields)
     for metric in metrics:
+        known = _known(c, metric)
+        is_few = len(np.unique(known)) <= _FEW
+        ends = "the least and the largest value" if is_few else "the 5th and the 95th percentile"
         panels = []
         for key, panel in parts:
             columns = panel.values[metric.name].T
-            boxes = tuple(_box(columns[at]) for at in c.order)
+            boxes = tuple(_box(columns[at], is_few=is_few) for at in c.order)
             n = _range(box.n if box else 0 for box in boxes)
             panels.append(BoxesPanel(_title(key), n, boxes))
         yield Drawing(
             f"boxes_{metric.name}",
-            f"{metric.study_label} per data set",
-            f"{metric.study_label} over studies: median, quartiles, and the last values within "
-            "1.5 times the distance between the quartiles; values beyond are not drawn. The "
-            "diamond is the mean, n the scored studies.",
-            Boxes(metric.study_label, _models(c), tuple(panels)),
+            f"{metric.study_label} per {'data set' if fields else 'model'}",
+            f"{metric.study_label} over studies. The box holds the middle half of them, from the "
+            "first to the third quartile, the thick line is the median, the diamond the mean; the "
+            f"whiskers end at {ends}. n counts the scored studies.",
+            Boxes(
+                metric.study_label,
+                _models(c),
+                tuple(panels),
+                _scale(metric, known),
+                is_few=is_few,
+                is_whole=bool(np.all(known == np.round(known))),
+            ),
         )
 
 
-def _box(column: NDArray[np.float64]) -> Box | None:
+def _known(c: Comparison, metric: Metric) -> NDArray[np.float64]:
+    values = c.panel.values[metric.name].ravel()
+    return values[~np.isnan(values)]
+
+
+def _scale(metric: Metric, known: NDArray[np.float64]) -> tuple[float, float] | None:
+    """Return the metric's whole scale, where all values are on it."""
+    scale = _SCALES.get(metric.name)
+    return scale if scale and np.all((known >= scale[0]) & (known <= scale[1])) else None
+
+
+def _box(column: NDArray[np.float64], *, is_few: bool) -> Box | None:
     values = column[~np.isnan(column)]
     if not len(values):
         return None
-    q1, median, q3 = (float(q) for q in np.quantile(values, (0.25, 0.5, 0.75)))
-    reach = _WHISKER * (q3 - q1)
-    # A quartile lies between two values: the last one within reach can lie inside the box.
-    low = min(q1, float(values[values >= q1 - reach].min()))
-    high = max(q3, float(values[values <= q3 + reach].max()))
+    outer = (0.0, 1.0) if is_few else (0.05, 0.95)
+    shares = (outer[0], 0.25, 0.5, 0.75, outer[1])
+    low, q1, median, q3, high = (float(q) for q in np.quantile(values, shares))
     return Box(len(values), low, q1, median, q3, high, float(values.mean()))
 
 

@@ -31,10 +31,14 @@ class RatesPanel:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """No-significant- and no-actionable-error rates of models, a panel a study class."""
+    """No-significant- and no-actionable-error rates of models, a panel a study class.
+
+    `axis` says of which studies they are the share.
+    """
 
     models: tuple[str, ...]
     labels: tuple[str, ...]
+    axis: str
     panels: tuple[RatesPanel, ...]
 
 
@@ -54,7 +58,10 @@ class Ranks:
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
-    """Correlation of metrics, -1 to 1, None for n/a; `n` is the range of pairs of values."""
+    """Correlation of metrics, -1 to 1, None for n/a; `n` is the range of pairs of values.
+
+    The label of a metric whose values are turned round begins with a minus.
+    """
 
     method: Method
     labels: tuple[str, ...]
@@ -66,8 +73,8 @@ class Matrix:
 class Box:
     """A metric's values over `n` studies.
 
-    Quartiles by linear interpolation; the whiskers `low` and `high` end at the last value
-    within 1.5 times the distance between the quartiles.
+    Quartiles by linear interpolation; what the whiskers `low` and `high` are is said by the
+    `Boxes`.
     """
 
     n: int
@@ -90,11 +97,19 @@ class BoxesPanel:
 
 @dataclass(frozen=True, slots=True)
 class Boxes:
-    """A metric's values per study, a panel a data set."""
+    """A metric's values per study, a panel a data set.
+
+    The whiskers end at the 5th and the 95th percentile; of a metric that `is_few`, with
+    few different values, at the least and the largest. `scale` is the whole scale of a
+    metric that has bounds; `is_whole` where all values are whole numbers.
+    """
 
     metric: str
     models: tuple[str, ...]
     panels: tuple[BoxesPanel, ...]
+    scale: tuple[float, float] | None
+    is_few: bool
+    is_whole: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
+import re
+from collections import Counter, defaultdict
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
 from pathlib import Path
@@ -13,10 +14,10 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.ft2font import FT2Font
 from matplotlib.textpath import text_to_path
 
-MINUS = "\N{MINUS SIGN}"
 _CUT = "…"
 _UNKNOWN = "□"
 _INCH = 72.0
+_WORD_BEGUN = re.compile(r"[^\W_]+$")
 
 
 def width_of(text: str, size: float) -> float:
@@ -41,42 +42,102 @@ def _characters() -> frozenset[int]:
     return frozenset(FT2Font(str(path)).get_charmap())
 
 
+def room(names: Sequence[str], most: float, size: float) -> float:
+    """Return the inches that the longest name takes on one line, at most `most`."""
+    return min(max((width_of(plain(name), size) for name in names), default=0.0), most)
+
+
 def fitted(names: Sequence[str], inches: float, size: float) -> list[str]:
     """Return each name on one line of at most `inches`, cut in its middle where it must be.
 
-    Names that differ stay different: those that a cut makes equal get a number.
+    Names that differ stay different: those that a cut makes equal lose what they share at
+    their beginning and end instead. Where that cannot be, they get the number of their
+    place in the list, from 1.
     """
-    cut = [_cut(plain(name), inches, size) for name in names]
+    whole = [plain(name) for name in names]
+    cut = [_cut(name, inches, size) for name in whole]
+    # Whole words of what differs are easier to read than the letters alone, but longer.
+    for shared in (_shared_words, _shared_letters):
+        found = _cut_apart(whole, cut, shared, inches, size)
+        if len(set(found)) == len(set(names)):
+            return found
     seen = Counter(cut)
-    number: Counter[str] = Counter()
-    own = []
+    return [
+        _numbered(name, at, inches, size) if seen[short] > 1 else short
+        for at, (name, short) in enumerate(zip(whole, cut, strict=True), 1)
+    ]
+
+
+def _numbered(name: str, at: int, inches: float, size: float) -> str:
+    mark = f" ({at})"
+    return _cut(name, inches - width_of(mark, size), size) + mark
+
+
+def _cut_apart(
+    names: Sequence[str],
+    cut: Sequence[str],
+    shared: Callable[[Sequence[str]], int],
+    inches: float,
+    size: float,
+) -> list[str]:
+    """Return `cut`, but where it made names equal, without what these share at both ends."""
+    alike = defaultdict(set)
     for name, short in zip(names, cut, strict=True):
-        if seen[short] > 1:
-            number[short] += 1
-            mark = f" ({number[short]})"
-            own.append(_cut(plain(name), inches - width_of(mark, size), size) + mark)
-        else:
-            own.append(short)
-    return own
+        alike[short].add(name)
+    ends = {}
+    for short, group in alike.items():
+        start = shared(sorted(group))
+        ends[short] = start, shared(sorted(name[start:][::-1] for name in group))
+    found = []
+    for name, short in zip(names, cut, strict=True):
+        start, end = ends[short]
+        stop = len(name) - end
+        apart = _fit(name[:start], name[start:stop], name[stop:], inches, size)
+        is_apart = len(alike[short]) > 1 and width_of(apart, size) <= inches
+        found.append(apart if is_apart else short)
+    return found
+
+
+def _shared_letters(names: Sequence[str]) -> int:
+    """Return how many characters all names begin with."""
+    # What the first and the last by the alphabet share, those between share too.
+    first, last = min(names), max(names)
+    pairs = enumerate(zip(first, last, strict=False))
+    return next((at for at, (one, other) in pairs if one != other), min(len(first), len(last)))
+
+
+def _shared_words(names: Sequence[str]) -> int:
+    """Return the same without the beginning of a word."""
+    return len(_WORD_BEGUN.sub("", names[0][: _shared_letters(names)]))
 
 
 def _cut(name: str, inches: float, size: float) -> str:
-    if width_of(name, size) <= inches:
-        return name
-    low, high = 0, len(name) - 1
+    half = (len(name) + 1) // 2
+    return _fit(name[:half], "", name[half:], inches, size)
+
+
+def _fit(head: str, core: str, tail: str, inches: float, size: float) -> str:
+    """Return `core` with as much as fits of what stands around it."""
+    whole = f"{head}{core}{tail}"
+    if width_of(whole, size) <= inches:
+        return whole
+    low, high = 0, max(0, len(head) + len(tail) - 1)
     while low < high:
         keep = (low + high + 1) // 2
-        if width_of(_without_middle(name, keep), size) <= inches:
+        if width_of(_shortened(head, core, tail, keep), size) <= inches:
             low = keep
         else:
             high = keep - 1
-    return _without_middle(name, low)
+    return _shortened(head, core, tail, low)
 
 
-def _without_middle(name: str, keep: int) -> str:
-    """Keep `keep` characters, the larger half at the start."""
-    tail = keep // 2
-    return name[: keep - tail].rstrip() + _CUT + (name[-tail:].lstrip() if tail else "")
+def _shortened(head: str, core: str, tail: str, keep: int) -> str:
+    """Keep `keep` characters of the beginning and the end, the larger half at the beginning."""
+    before = min(len(head), max(keep - keep // 2, keep - len(tail)))
+    after = keep - before
+    start = head if before == len(head) else head[:before].rstrip() + _CUT
+    end = tail if after == len(tail) else _CUT + tail[len(tail) - after :].lstrip()
+    return f"{start}{core}{end}".replace(_CUT + _CUT, _CUT)
 
 
 def wrapped(names: Sequence[str], inches: float, size: float) -> list[str]:

@@ -5,15 +5,18 @@ from __future__ import annotations
 from matplotlib.figure import Figure
 
 from judge.plots.drawings import Matrix
-from judge.plots.labels import MINUS, width_of, wrapped
+from judge.plots.labels import fitted, width_of, wrapped
 from judge.plots.panels import n_words
 from judge.plots.sheet import Sheet, heat_map, line_height
-from judge.plots.style import Width
+from judge.plots.style import SCALE, Width
+from judge.stats.metric import MINUS
 
 _MOST_CELL = 0.5
 _MOST_NAMES = 1.04
 _LEAST_TYPE = 5.0
 _RIGHT = 0.08
+_BAR, _BAR_HIGH = 1.2, 0.09
+_SHADES = 81
 
 
 def draw(data: Matrix, width: Width) -> Figure:
@@ -28,19 +31,49 @@ def draw(data: Matrix, width: Width) -> Figure:
     if size is None:
         texts = [[""] * k for _ in texts]
     title = line_height(width.normal) + 0.09
-    foot = line_height(width.small) + 0.06
+    words = _words(data)
+    line = line_height(width.small)
+    foot = 2 * line + _BAR_HIGH + 0.04 + line * len(words)
     sheet = Sheet(width.inches, title + k * cell + names + foot)
-    heading = f"{data.method.capitalize()} correlation, {n_words(data.n)} pairs"
+    heading = f"{data.method.capitalize()} correlation, {n_words(data.n)} values"
     left = (width.inches - _RIGHT - names - k * cell) / 2
-    sheet.text(heading, left + 0.05, 0.05, width.normal)
+    room = width.inches - width_of(heading, width.normal) - 0.05
+    sheet.text(heading, min(left + 0.05, room), 0.05, width.normal)
     axes = sheet.axes(left + names, title, k * cell, k * cell)
     shares = [[None if v is None else (v + 1) / 2 for v in line] for line in data.values]
     heat_map(axes, shares, texts, size or _LEAST_TYPE)
     axes.set_yticks(range(k), labels, fontsize=width.small, linespacing=1.0)
     axes.set_xticks(range(k), labels, fontsize=width.small, rotation=90, linespacing=1.0)
-    legend = f"{MINUS}1 dark, 1 light; hatched: n/a (a metric with one value)"
-    sheet.text(legend, left + 0.05, sheet.height - foot + 0.03, width.small)
+    top = sheet.height - foot + 0.06
+    middle = left + names + k * cell / 2
+    _bar(sheet, min(middle, width.inches - _BAR / 2 - 0.15), top, width.small)
+    top += _BAR_HIGH + line + 0.04
+    for text in fitted(words, width.inches - 0.1, width.small):
+        sheet.text(text, width.inches / 2, top, width.small, across="center")
+        top += line
     return sheet.figure
+
+
+def _bar(sheet: Sheet, middle: float, top: float, size: float) -> None:
+    """Draw the scale of colours from -1 to 1."""
+    left = middle - _BAR / 2
+    axes = sheet.axes(left, top, _BAR, _BAR_HIGH)
+    axes.set_axis_off()
+    # Edges of their own colour, so that no seam shows between the shades.
+    axes.pcolormesh([range(_SHADES)], cmap=SCALE, edgecolors="face", linewidth=0.3)
+    below = top + _BAR_HIGH + 0.02
+    for text, share in ((f"{MINUS}1", 0.0), ("0", 0.5), ("1", 1.0)):
+        sheet.text(text, left + share * _BAR, below, size, across="center")
+
+
+def _words(data: Matrix) -> list[str]:
+    """Say what a reader cannot see from the scale, of what is there."""
+    found = []
+    if any(label.startswith(MINUS) for label in data.labels):
+        found.append(f"{MINUS} before a metric: less is better, so it is turned round")
+    if any(value is None for line in data.values for value in line):
+        found.append("n/a: fewer than two different values")
+    return found
 
 
 def _figure(value: float | None) -> str:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from math import ceil
 
-from judge.plots.labels import fitted, width_of
+from judge.plots.labels import fitted, room, width_of
 from judge.plots.sheet import Sheet, line_height
 from judge.plots.style import MUTED, Width
 
 _GAP = 0.14
+NAMES_GAP = 0.06
+"""Between a name and its panel, in inches."""
 _RIGHT = 0.1
 _LEAST_DOWN = 0.3
 
@@ -24,7 +27,7 @@ class Place:
     is_first: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grid:
     """Lines of panels, each with the models' names on its left and titles above.
 
@@ -32,15 +35,20 @@ class Grid:
     """
 
     width: Width
+    models: Sequence[str]
     n_panels: int
-    n_rows: int
     row: float
     head: float
 
-    @property
+    @cached_property
     def names(self) -> float:
-        """The room for the models' names."""
-        return self.width.names
+        """The room for the models' names and the gap after them."""
+        return names_room(self.models, self.width)
+
+    @property
+    def labels(self) -> list[str]:
+        """The models' names as they fit."""
+        return fitted(self.models, self.names - NAMES_GAP, self.width.small)
 
     @property
     def n_across(self) -> int:
@@ -56,7 +64,7 @@ class Grid:
     @property
     def down(self) -> float:
         """The height of a panel."""
-        return max(_LEAST_DOWN, self.row * self.n_rows)
+        return max(_LEAST_DOWN, self.row * len(self.models))
 
     @property
     def _above(self) -> float:
@@ -86,12 +94,15 @@ class Grid:
                 is_first=column == 0,
             )
 
+    def titles(self, titles: Sequence[str]) -> list[str]:
+        """Return the panels' titles as they fit."""
+        return fitted(titles, self.across + _GAP / 2, self.width.normal)
+
     def title(self, sheet: Sheet, place: Place, title: str, below: str) -> None:
         """Write a panel's title and, below it, how many studies it stands on."""
         middle = place.left + self.across / 2
         top = place.top - self._above
-        (text,) = fitted([title], self.across + _GAP / 2, self.width.normal)
-        sheet.text(text, middle, top, self.width.normal, across="center")
+        sheet.text(title, middle, top, self.width.normal, across="center")
         top += line_height(self.width.normal)
         sheet.text(below, middle, top, self.width.small, across="center", colour=MUTED)
 
@@ -104,6 +115,12 @@ class Grid:
         if width_of(text, size) > self.width.inches - self.names:
             middle = self.width.inches / 2
         sheet.text(text, middle, self.height - line_height(size) - 0.02, size, across="center")
+
+
+def names_room(models: Sequence[str], width: Width) -> float:
+    """Return the inches that models' names take: of the longest one, or what the width allows."""
+    # A little more than it needs, so that rounding cuts nothing.
+    return room(models, width.names - NAMES_GAP - 0.01, width.small) + NAMES_GAP + 0.01
 
 
 def n_words(n: tuple[int, int]) -> str:

@@ -8,6 +8,7 @@ from matplotlib.figure import Figure
 
 from judge.plots.drawings import Ranks
 from judge.plots.labels import fitted, width_of
+from judge.plots.panels import NAMES_GAP, names_room
 from judge.plots.sheet import Sheet, heat_map, line_height
 from judge.plots.style import Width
 
@@ -21,7 +22,8 @@ _N_ROOM = 0.45
 
 def draw(data: Ranks, width: Width) -> Figure:
     """Return the figure: models down, sites across, in as many blocks as the width asks for."""
-    room = width.inches - width.names - _RIGHT
+    left = names_room(data.models, width)
+    room = width.inches - left - _RIGHT
     n_blocks = ceil(len(data.sites) / int(room / _LEAST_COLUMN))
     n_columns = ceil(len(data.sites) / n_blocks)
     column = min(room / n_columns, _MOST_COLUMN)
@@ -34,12 +36,12 @@ def draw(data: Ranks, width: Width) -> Figure:
     sheet = Sheet(width.inches, title + n_blocks * block + foot)
     (text,) = fitted([f"Rank by {data.metric}"], width.inches - 0.1, width.normal)
     sheet.text(text, 0.05, 0.05, width.normal)
-    names = fitted(data.models, width.names - 0.06, width.small)
+    names = fitted(data.models, left - NAMES_GAP, width.small)
     worst = max((p for line in data.places for p in line if p is not None), default=1)
     for at in range(n_blocks):
         part = slice(at * n_columns, (at + 1) * n_columns)
         places = [line[part] for line in data.places]
-        axes = sheet.axes(width.names, title + at * block + head, column * len(sites[part]), down)
+        axes = sheet.axes(left, title + at * block + head, column * len(sites[part]), down)
         heat_map(
             axes,
             [[_share(place, worst) for place in line] for line in places],
@@ -49,7 +51,9 @@ def draw(data: Ranks, width: Width) -> Figure:
         axes.xaxis.tick_top()
         axes.set_xticks(range(len(sites[part])), sites[part], rotation=90, fontsize=width.small)
         axes.set_yticks(range(len(names)), names, fontsize=width.small)
-    legend = "1 = best; site (number of studies); n/a: no scored study"
+    legend = "1 = best; site (number of studies)"
+    if any(place is None for line in data.places for place in line):
+        legend += "; n/a: no scored study"
     sheet.text(legend, 0.05, sheet.height - foot + 0.03, width.small)
     return sheet.figure
 

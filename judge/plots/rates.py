@@ -12,7 +12,6 @@ from judge.plots.sheet import Sheet, line_height, nothing, rows
 from judge.plots.style import GRID, MARKERS, SERIES, Width
 
 _ROW = 0.17
-_AXIS = "studies without such an error (%)"
 _TICKS = (0, 50, 100)
 # Distance of the two series of a model from the middle of its row.
 _APART = 0.2
@@ -24,7 +23,7 @@ def draw(data: Rates, width: Width) -> Figure:
     grid = Grid(
         width,
         n_panels=len(data.panels),
-        n_rows=len(data.models),
+        models=data.models,
         row=_ROW,
         head=key * len(data.labels) + 0.07,
     )
@@ -38,8 +37,9 @@ def draw(data: Rates, width: Width) -> Figure:
         mark.plot([0.5], [0.5], MARKERS[at], color=SERIES[at], markersize=3.2)
         (text,) = fitted([label], width.inches - 0.35, width.small)
         sheet.text(text, 0.28, middle - line_height(width.small) / 2, width.small)
-    names = fitted(data.models, grid.names - 0.06, width.small)
-    for place, panel in zip(grid.places(), data.panels, strict=True):
+    names = grid.labels
+    titles = grid.titles([panel.title for panel in data.panels])
+    for place, panel, title in zip(grid.places(), data.panels, titles, strict=True):
         axes = sheet.axes(place.left, place.top, grid.across, grid.down)
         rows(axes, names if place.is_first else None, len(data.models), width.small)
         _points(axes, panel, width.small)
@@ -47,8 +47,8 @@ def draw(data: Rates, width: Width) -> Figure:
         axes.set_xticks(_TICKS, [str(tick) for tick in _TICKS], fontsize=width.small)
         axes.grid(axis="x", color=GRID, linewidth=0.5)
         axes.set_axisbelow(True)
-        grid.title(sheet, place, panel.title, n_words(panel.n))
-    grid.axis_label(sheet, _AXIS)
+        grid.title(sheet, place, title, n_words(panel.n))
+    grid.axis_label(sheet, f"{data.axis} (%)")
     return sheet.figure
 
 

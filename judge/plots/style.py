@@ -27,8 +27,8 @@ _DARK = 0.18
 class Width:
     """A place in a journal's page: the figure's width in inches, its type sizes in points.
 
-    `names` is the room for the names of models or metrics, in inches; `across` how many
-    panels stand beside each other.
+    `names` is the most room that models' names get, in inches; `across` how many panels
+    stand beside each other.
     """
 
     name: str
@@ -39,8 +39,8 @@ class Width:
     across: int
 
 
-COLUMN = Width("column", 3.4, 6.0, 6.5, 1.1, 2)
-PAGE = Width("page", 7.0, 7.0, 8.0, 1.8, 4)
+COLUMN = Width("column", 3.4, 6.0, 6.5, 1.3, 2)
+PAGE = Width("page", 7.0, 7.0, 8.0, 2.4, 4)
 WIDTHS = (COLUMN, PAGE)
 
 RC: dict[Any, Any] = {

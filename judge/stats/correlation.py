@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.metric import Metric
+from judge.stats.metric import Metric, turned_label
 from judge.stats.panel import Panel, Values
 
 Matrix = tuple[tuple[float | None, ...], ...]
@@ -18,8 +18,9 @@ Matrix = tuple[tuple[float | None, ...], ...]
 class Correlations:
     """The correlation of each pair of metrics, metrics by metrics.
 
-    `n` counts the pairs of a study and a model that have both values. A cell is None where
-    there are fewer than two, or one of the metrics has one value only.
+    `labels` have a minus where values were turned round. `n` counts the pairs of a study and
+    a model that have both values. A cell is None where there are fewer than two, or one of the
+    metrics has one value only.
     """
 
     names: tuple[str, ...]
@@ -49,7 +50,7 @@ def correlations(panel: Panel) -> Correlations:
                 matrix[i][j] = matrix[j][i] = measure(one, other)
     return Correlations(
         tuple(metric.name for metric in metrics),
-        tuple(metric.study_label for metric in metrics),
+        tuple(turned_label(metric) for metric in metrics),
         tuple(tuple(map(int, row)) for row in n),
         *(_frozen(matrix) for matrix in found),
     )

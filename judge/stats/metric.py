@@ -13,6 +13,14 @@ from judge.types import JudgeError
 Kind = Literal["mean", "inverse", "rate"]
 What = Literal["score", "errors", "no_significant_error", "no_actionable_error", "other"]
 
+MINUS = "\N{MINUS SIGN}"
+
+_OF_A_STUDY = {
+    "errors": "errors",
+    "no_significant_error": "significant errors",
+    "no_actionable_error": "actionable errors",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Metric:
@@ -174,6 +182,18 @@ def short_label(metric: Metric) -> str:
     if metric.rubric is None:
         return metric.label
     return metric.label.removesuffix(f" ({rubrics.load(metric.rubric).title})")
+
+
+def turned_label(metric: Metric) -> str:
+    """Return what a study's value turned round is called: a minus where less is better."""
+    return metric.study_label if metric.study_higher_is_better else f"{MINUS} {metric.study_label}"
+
+
+def label_of_a_study(metric: Metric) -> str:
+    """Return what a metric says of one study; of a rate it is whether there is such an error."""
+    if metric.rubric is None or metric.what not in _OF_A_STUDY:
+        return metric.study_label
+    return f"{_OF_A_STUDY[metric.what]} ({rubrics.load(metric.rubric).title})"
 
 
 def check_own_names(metrics: Sequence[Metric]) -> None:

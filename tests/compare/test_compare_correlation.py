@@ -48,7 +48,7 @@ def test_agreement_is_positive_whatever_the_direction() -> None:
     good = rng.random((100, 2))
     found = correlations(panel_of({SCORE: good, INVERSE: 5 - good, RATE: good > 0.5}))
     assert found.names == ("score", "inverse")
-    assert found.labels == ("score", "cost")
+    assert found.labels == ("score", "\N{MINUS SIGN} cost")
     assert found.pearson[0][1] == pytest.approx(1)
     assert found.kendall[1][0] == pytest.approx(1)
     assert found.n == ((200, 200), (200, 200))

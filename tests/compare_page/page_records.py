@@ -6,9 +6,12 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from judge.report.compare_page.choice import Wanted
+from judge.report.compare_page.figure import PageFigure
 from judge.rubrics import load
 
 Say = Callable[[str], str]
+SVG = '<svg xmlns="http://www.w3.org/2000/svg" width="70" height="30"/>'
+FIGURES = (PageFigure("A figure", "What it shows.", SVG), PageFigure("Another", "More.", SVG))
 
 
 def records_of(wanted: Wanted, say: Say = str) -> Mapping[tuple[str, str], Mapping[str, Any]]:

@@ -6,13 +6,14 @@ import base64
 import gzip
 import json
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from page_records import records_of
-from seeded_comparison import seeded
+from seeded_comparison import seeded, seeded_panel
 
 from judge.report import page as page_of_a_run
 from judge.report.compare_page import FRONTEND, STATIC
@@ -20,7 +21,7 @@ from judge.report.compare_page.choice import wanted
 from judge.report.compare_page.file import page
 from judge.report.compare_page.packing import coded
 from judge.report.page.packing import packed_json
-from judge.stats.compare import Comparison
+from judge.stats.compare import Comparison, compare
 
 
 def text_of(c: Comparison, most: int = 10_000) -> str:
@@ -166,3 +167,29 @@ def test_every_file_of_the_page_is_used() -> None:
     shared = set(page_of_a_run.FRONTEND.files)
     assert own <= set(FRONTEND.files) <= own | shared
     assert own & shared <= {"figures.js", "main.js", "study.js"}
+
+
+def test_lines_stand_with_the_corrections_that_name_them() -> None:
+    c = seeded(2, 10)
+    packet = json.loads(data_of(c)["packet-0"])
+    records = [(key, record) for found in packet.values() for key, record in found.items()]
+    for key, record in records:
+        is_corrected = key.endswith(" fineradscore") and record["outcome"] == "annotated"
+        assert ("lines" in record) == is_corrected
+        if is_corrected:
+            assert record["lines"] == [record["candidate"]]
+    assert any("lines" in record for _, record in records)
+
+
+def test_groups_come_in_the_order_of_their_numbers() -> None:
+    panel = seeded_panel(2, 60, fields=("site",))
+    values = ["Site 10", "site 2", None, "Site 1", 12, 3.5, "Site " + "9" * 5000]
+    sites = tuple(values[at % len(values)] for at in range(60))
+    c = compare(replace(panel, fields={"site": sites}), by=["site"])
+    names = [group["name"] for group in json.loads(data_of(c)["overview"])["groups"]]
+    assert [name.removeprefix("site ")[:7] for name in names] == [
+        *("all studies"[:7], "3.5", "12", "Site 1", "site 2", "Site 10", "Site 99", "(none)"),
+    ]
+    # Each keeps its own studies and tests.
+    overview = json.loads(data_of(seeded(2, 200, by=["site"], tests=True))["overview"])
+    assert all(group["tests"] for group in overview["groups"] if "site" in group["key"])

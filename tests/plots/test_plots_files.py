@@ -19,9 +19,10 @@ from seeded_comparison import SIGNATURE, seeded
 
 from judge.plots import CAPTIONS, draw_figures, page_figures
 from judge.plots.build import _box, plan
-from judge.plots.drawings import Matrix, Ranks, Rates
+from judge.plots.drawings import Boxes, Matrix, Ranks, Rates
 from judge.plots.output import as_svg_and_png, write_all
 from judge.plots.style import COLUMN
+from judge.stats.compare import Comparison, compare
 from judge.types import JudgeError
 
 
@@ -189,10 +190,10 @@ def test_the_data_are_those_of_the_comparison() -> None:
     assert matrix.values == comparison.correlations.spearman
 
 
-@given(st.lists(st.one_of(st.floats(-5, 5), st.just(float("nan"))), max_size=40))
-def test_a_box_holds_its_values(values: list[float]) -> None:
+@given(st.lists(st.one_of(st.floats(-5, 5), st.just(float("nan"))), max_size=40), st.booleans())
+def test_a_box_holds_its_values(values: list[float], is_few: bool) -> None:
     known = [value for value in values if value == value]
-    box = _box(np.array(values, dtype=float))
+    box = _box(np.array(values, dtype=float), is_few=is_few)
     if not known:
         assert box is None
         return
@@ -200,6 +201,59 @@ def test_a_box_holds_its_values(values: list[float]) -> None:
     assert box.n == len(known)
     assert min(known) <= box.low <= box.q1 <= box.median <= box.q3 <= box.high <= max(known)
     assert box.median == pytest.approx(np.median(known))
+    if is_few:
+        assert (box.low, box.high) == (min(known), max(known))
+    else:
+        ends = [np.quantile(known, share) for share in (0.05, 0.95)]
+        assert [box.low, box.high] == pytest.approx(ends)
+
+
+def boxes_of(comparison: Comparison, name: str) -> Boxes:
+    data = {drawing.name: drawing.data for drawing in plan(comparison).drawings}[f"boxes_{name}"]
+    assert isinstance(data, Boxes)
+    return data
+
+
+def test_one_gravest_error_among_many_studies_is_in_the_box_plot() -> None:
+    comparison = seeded(1, 400, fields=())
+    column = comparison.panel.values["inverse_fineradscore"]
+    column[:] = 2
+    column[7] = 4
+    data = boxes_of(comparison, "inverse_fineradscore")
+    (box,) = data.panels[0].boxes
+    assert box is not None
+    assert (box.low, box.q1, box.q3, box.high) == (2, 2, 2, 4)
+    assert (data.scale, data.is_few, data.is_whole) == ((1, 4), True, True)
+    green = boxes_of(comparison, "green")
+    assert (green.scale, green.is_few, green.is_whole) == ((0, 1), False, False)
+    assert boxes_of(comparison, "radcliq").scale is None
+
+
+def test_values_beyond_a_scale_are_drawn_all_the_same() -> None:
+    comparison = seeded(2, others=False)
+    comparison.panel.values["green"][0, 0] = 1.5
+    assert boxes_of(comparison, "green").scale is None
+
+
+def test_captions_can_be_understood_by_themselves(folder: Path) -> None:
+    captions = (folder / CAPTIONS).read_text("utf-8")
+    both = "without a clinically significant (circles) or actionable (squares) error, as judged by"
+    assert f"{both} FineRadScore" in captions
+    assert "without a clinically significant error, as judged by GREEN" in captions
+    assert "such" not in captions
+    assert "whiskers end at the 5th and the 95th percentile" in captions
+    assert "whiskers end at the least and the largest value" in captions
+    assert "- a note <b>of</b> it" in captions.splitlines()
+
+
+def test_a_metric_that_is_turned_round_says_so() -> None:
+    drawn = {drawing.name: drawing for drawing in plan(seeded(2)).drawings}
+    matrix = drawn["correlation_pearson"]
+    assert isinstance(matrix.data, Matrix)
+    minus = "\N{MINUS SIGN}"
+    assert matrix.data.labels[:3] == ("GREEN", f"{minus} highest severity", f"{minus} severity sum")
+    assert matrix.data.labels[3:] == ("BLEU-2", f"{minus} RadCliQ-v1")
+    assert f"a minus ({minus})" in matrix.caption
 
 
 def test_names_of_metrics_from_files_become_file_names_of_their_own() -> None:
@@ -208,7 +262,7 @@ def test_names_of_metrics_from_files_become_file_names_of_their_own() -> None:
     names = {"bleu2": "../../etc/Passwd", "radcliq": "..-..-etc-passwd"}
     metrics = tuple(replace(m, name=names.get(m.name, m.name)) for m in panel.metrics)
     values = {names.get(name, name): column for name, column in panel.values.items()}
-    odd = replace(comparison, panel=replace(panel, metrics=metrics, values=values))
+    odd = compare(replace(panel, metrics=metrics, values=values))
     stems = [drawing.name for drawing in plan(odd).drawings]
     assert len({stem.lower() for stem in stems}) == len(stems)
     assert not any("/" in stem or "." in stem for stem in stems)

@@ -17,7 +17,9 @@ from judge.plots.build import plan
 from judge.plots.drawings import Drawing, Ranks
 from judge.plots.labels import fitted, width_of, wrapped
 from judge.plots.output import draw, settings
+from judge.plots.panels import NAMES_GAP, names_room
 from judge.plots.style import COLUMN, PAGE, SERIES, WIDTHS, Width, ink_on, luminance, shade
+from judge.stats.compare import compare
 
 LEAST_TYPE = 5.0
 SIZES = (1, 2, 8, 24)
@@ -99,7 +101,7 @@ def assert_apart(name: str, figure: Figure, texts: list) -> None:
     )
 
 
-@pytest.mark.parametrize(("width", "n_blocks"), [(COLUMN, 6), (PAGE, 3)])
+@pytest.mark.parametrize(("width", "n_blocks"), [(COLUMN, 7), (PAGE, 3)])
 def test_many_sites_are_drawn_in_blocks(width: Width, n_blocks: int) -> None:
     sites = tuple(f"Hospital with a long name in town {at}" for at in range(67))
     places = tuple(tuple(1 + (row + at) % 24 for at in range(67)) for row in range(24))
@@ -119,6 +121,75 @@ def test_long_names_are_cut_and_stay_different() -> None:
     assert max(width_of(name, COLUMN.small) for name in cut) <= 1.0
     assert cut[1] == "MedVersa"
     assert "…" in cut[3]
+
+
+def test_a_cut_keeps_the_part_in_which_names_differ() -> None:
+    names = [f"vision-language-{at:02d}-finetuned-mimic-cxr-v2" for at in range(24)]
+    cut = fitted(names, 1.0, COLUMN.small)
+    assert all(f"…{at:02d}…" in text for at, text in enumerate(cut))
+    assert max(width_of(text, COLUMN.small) for text in cut) <= 1.0
+    letters = fitted(["x" * 40 + letter + "y" * 40 for letter in "ab"], 1.0, COLUMN.small)
+    assert ["…a…" in letters[0], "…b…" in letters[1]] == [True, True]
+
+
+def test_names_that_cannot_be_told_apart_get_their_place_in_the_list() -> None:
+    cut = fitted(["first", "\u4e00" * 90, "\u4e01" * 90], 1.0, COLUMN.small)
+    assert [text.split("(")[-1] for text in cut] == ["first", "2)", "3)"]
+    assert max(width_of(text, COLUMN.small) for text in cut) <= 1.0
+
+
+@pytest.mark.parametrize("width", WIDTHS, ids=lambda width: width.name)
+def test_names_get_the_room_that_they_need(width: Width) -> None:
+    short, long = ["a", "MedVersa"], ["x" * 200, "b"]
+    needed = width_of("MedVersa", width.small)
+    assert needed < names_room(short, width) < needed + 0.1
+    assert names_room(long, width) == pytest.approx({"page": 2.4, "column": 1.3}[width.name])
+    fit = names_room(names := [f"vision-language-{at}-tuned" for at in range(9)], width)
+    assert fitted(names, fit - NAMES_GAP, width.small) == names
+
+
+def ticks(name: str, width: Width) -> list[str]:
+    """The texts below the last panel of a box plot."""
+    with settings():
+        drawing = next(d for d in plan(seeded(3)).drawings if d.name == name)
+        figure = draw(drawing, width)
+        return [text.get_text() for text in figure.axes[-1].get_xticklabels()]
+
+
+def test_ticks_are_those_that_a_scale_has() -> None:
+    assert ticks("boxes_inverse_fineradscore", PAGE) == ["1", "2", "3", "4"]
+    assert ticks("boxes_green", PAGE) == ["0", "0.25", "0.5", "0.75", "1"]
+    assert ticks("boxes_bleu2", COLUMN)[-1] == "1"
+    assert all(float(text).is_integer() for text in ticks("boxes_green_errors", PAGE))
+
+
+def test_a_figure_has_a_key_of_what_is_in_it_alone() -> None:
+    comparison = seeded(3)
+    with settings():
+        for at, column in (("all", None), ("flat", 0.5)):
+            if column is not None:
+                comparison.panel.values["bleu2"][:] = column
+                comparison = compare(comparison.panel, sort="green")
+            found = {d.name: d for d in plan(comparison).drawings}
+            shown = [text for text, _, _ in texts_of(draw(found["correlation_pearson"], PAGE))]
+            assert {"\N{MINUS SIGN}1", "0", "1"} <= set(shown), "the scale of colours"
+            assert any("less is better" in text for text in shown)
+            assert any("fewer than two" in text for text in shown) == (at == "flat")
+            assert not any("pairs" in text for text in shown)
+
+
+@pytest.mark.parametrize(
+    ("name", "axis"),
+    [
+        ("rates_green", "studies without a clinically significant error (%)"),
+        ("rates_fineradscore", "studies without a clinically significant / actionable error (%)"),
+    ],
+)
+def test_an_axis_can_be_understood_by_itself(name: str, axis: str) -> None:
+    with settings():
+        drawing = next(d for d in plan(seeded(2)).drawings if d.name == name)
+        for width in WIDTHS:
+            assert axis in [text for text, _, _ in texts_of(draw(drawing, width))]
 
 
 def test_a_label_goes_on_two_lines_before_it_is_cut() -> None:

@@ -17,7 +17,16 @@ FRONTEND = Frontend(
     (STATIC, page.STATIC),
     styles=("base.css", "compare.css"),
     scripts=(
-        *("dom.js", "words.js", "packed.js", "http.js", "sources.js", "store.js", "board.js"),
-        *("pairs.js", "studies.js", "study.js", "figures.js", "form.js", "main.js"),
+        *("dom.js", "words.js", "packed.js", "http.js", "sources.js", "store.js"),
+        *(
+            "scroll.js",
+            "board.js",
+            "pairs.js",
+            "studies.js",
+            "study.js",
+            "figures.js",
+            "form.js",
+            "main.js",
+        ),
     ),
 )

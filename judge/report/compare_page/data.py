@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -10,8 +11,9 @@ from judge.report.compare_page.packing import Codes, short
 from judge.report.leaderboard import group_name
 from judge.report.overview import tones
 from judge.report.words import group_value
+from judge.sentences import lines
 from judge.stats.compare import Comparison
-from judge.stats.metric import Metric
+from judge.stats.metric import Metric, label_of_a_study, short_label
 from judge.stats.paired import PairTest
 from judge.stats.panel import Cell, Group, group_cells, groups_of
 from judge.stats.ranks import RankShares
@@ -25,6 +27,7 @@ GROUP_FIELDS = ("study_class", "dataset", "site")
 
 _MOST_GROUPS = 100
 """A field with more values than this is no field to choose a group by."""
+_DIGITS = re.compile(r"([0-9]+)")
 _PACKET = 40
 """Studies a packet: opening one unpacks its neighbours too, and more compress better."""
 
@@ -56,16 +59,18 @@ def _metric(metric: Metric) -> dict[str, Any]:
     return {
         "name": metric.name,
         "label": metric.label,
+        "short": short_label(metric),
         "kind": metric.kind,
         "higher": metric.higher_is_better,
-        "study_label": metric.study_label,
+        "study_label": label_of_a_study(metric),
         "study_higher": metric.study_higher_is_better,
         "rubric": metric.rubric,
     }
 
 
 def _tested_groups(c: Comparison) -> Iterator[dict[str, Any]]:
-    for at, group in enumerate(c.groups):
+    for at in _in_natural_order([group.key for group in c.groups]):
+        group = c.groups[at]
         tests = c.tests[at] if c.tests else {}
         places = c.places[at] if c.places else {}
         yield {
@@ -82,8 +87,23 @@ def _other_groups(c: Comparison) -> Iterator[dict[str, Any]]:
             continue
         parts = groups_of(c.panel, [field])
         if len(parts) <= _MOST_GROUPS:
-            for key, part in parts:
+            for at in _in_natural_order([key for key, _ in parts]):
+                key, part = parts[at]
                 yield {**_group(group_cells(part, key)), "tests": {}, "places": {}}
+
+
+def _in_natural_order(keys: Sequence[Mapping[str, object]]) -> list[int]:
+    """Return the places of groups by their values: all studies, 2 before 10, missing last."""
+    return sorted(range(len(keys)), key=lambda at: [*map(_natural, keys[at].values())])
+
+
+def _natural(value: object) -> tuple[bool, bool, float, list[tuple[int, str]]]:
+    number = value if isinstance(value, int | float) else None
+    pieces = [
+        (len(digits := piece.lstrip("0")), digits) if place % 2 else (0, piece.lower())
+        for place, piece in enumerate(_DIGITS.split(str(value)))
+    ]
+    return value is None, number is None, number or 0, pieces
 
 
 def _group(group: Group) -> dict[str, Any]:
@@ -188,4 +208,7 @@ def _record(record: Mapping[str, Any]) -> dict[str, Any]:
         kept["matched"] = annotation["matched"]
         kept["explanation"] = annotation["explanation"]
         kept["remarks"] = annotation["remarks"]
+        # Corrections name a line of the candidate by its number.
+        if any(error["edit"] for error in annotation["errors"]):
+            kept["lines"] = lines(record["candidate"])
     return kept

@@ -3,14 +3,15 @@
 import { el, option, said } from "./dom.js";
 import { count, number, percent } from "./words.js";
 import { cellOf } from "./store.js";
+import { sideways } from "./scroll.js";
 
-export function figureText(cell, metric) {
-  if (cell.value === null) return number(null);
+// A figure and, apart, its interval.
+function figureTexts(cell, metric) {
+  if (cell.value === null) return [number(null), ""];
   if (metric.kind === "rate") {
-    const ends = cell.low === null ? "" : ` [${(100 * cell.low).toFixed(1)}, ${(100 * cell.high).toFixed(1)}]`;
-    return `${percent(cell.value)}${ends}`;
+    return [percent(cell.value), cell.low === null ? "" : `[${(100 * cell.low).toFixed(1)}, ${(100 * cell.high).toFixed(1)}]`];
   }
-  return number(cell.value) + (cell.high === null ? "" : ` ± ${number(cell.high - cell.value)}`);
+  return [number(cell.value), cell.high === null ? "" : `± ${number(cell.high - cell.value)}`];
 }
 
 // Models by place, those without a figure last, equal ones in the order they were given.
@@ -34,6 +35,18 @@ export function boardSection(app) {
     el("div", { id: "board-table" }));
 }
 
+// The metrics in blocks, one a rubric, so that a heading above needs to name it once.
+function blocksOf({ metrics, rubrics }) {
+  const blocks = [];
+  for (const metric of metrics) {
+    if (blocks.at(-1)?.rubric !== metric.rubric) {
+      blocks.push({ rubric: metric.rubric, title: rubrics[metric.rubric]?.title ?? "Other metrics", metrics: [] });
+    }
+    blocks.at(-1).metrics.push(metric);
+  }
+  return blocks;
+}
+
 export function drawBoard(app) {
   const { overview, state, group } = app;
   document.getElementById("group").value = String(state.group);
@@ -41,36 +54,45 @@ export function drawBoard(app) {
   const order = ranking(group, state.metric);
   if (state.reversed) order.reverse();
   const places = group.places[state.metric];
+  const blocks = blocksOf(overview);
+  const firsts = new Set(blocks.map(({ metrics }) => metrics[0].name));
+  const stub = (label, kind) => el("th", { scope: "col", rowspan: "2", class: kind }, label);
   const table = el("table", { class: "studies board" },
-    el("caption", { class: "unseen" }, "Leaderboard; a heading sorts by its metric, a figure opens its studies"),
-    el("thead", {}, el("tr", {},
-      el("th", { scope: "col", class: "numbers" }, "Rank"),
-      places ? el("th", { scope: "col", class: "numbers" }, "95% of the rank") : null,
-      el("th", { scope: "col", class: "model" }, "Model"),
-      overview.metrics.map((metric) => heading(metric, app)))),
-    el("tbody", {}, order.map((model) => line(model, places, app))));
+    el("caption", { class: "unseen" }, "Leaderboard; a heading sorts by its metric, a number opens its studies"),
+    el("colgroup", { span: places ? "3" : "2" }),
+    blocks.map(({ metrics }) => el("colgroup", { span: String(metrics.length) })),
+    el("thead", {},
+      el("tr", {},
+        stub("Rank", "numbers"),
+        places ? stub("Rank, 95% interval", "numbers") : null,
+        stub("Model", "model"),
+        blocks.map(({ title, metrics }) => el("th", { scope: "colgroup", colspan: String(metrics.length), class: "block" }, said(title)))),
+      el("tr", {}, overview.metrics.map((metric) => heading(metric, firsts, app)))),
+    el("tbody", {}, order.map((model) => line(model, places, firsts, app))));
   const focused = document.activeElement?.dataset?.sort;
   const box = document.getElementById("board-table");
   box.replaceChildren(
-    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Leaderboard" }, table),
+    ...sideways("Leaderboard", table),
     el("p", { class: "small" },
       `${count(group.n, "study", "studies")}. A mean with its 95% interval (1.96 standard errors), a rate with its `
-      + "Wilson interval; n where fewer studies were scored. A figure opens the studies behind it."));
+      + "Wilson interval; n where fewer studies were scored. A heading ranks by its metric; a number opens the studies behind it."));
   if (focused) box.querySelector(`[data-sort="${CSS.escape(focused)}"]`)?.focus();
 }
 
-function heading(metric, app) {
+function heading(metric, firsts, app) {
   const sorted = app.state.metric === metric.name;
   // Best first: upwards where less is better.
   const ascending = metric.higher === app.state.reversed;
   const sort = () => app.set({ metric: metric.name, reversed: sorted && !app.state.reversed });
-  return el("th", { scope: "col", class: "numbers metric", "aria-sort": sorted ? (ascending ? "ascending" : "descending") : null },
-    el("button", { type: "button", class: "sort", "data-sort": metric.name, on: { click: sort } },
-      said(metric.label), el("span", { "aria-hidden": "true" }, metric.higher ? " ↑" : " ↓", sorted ? " ●" : ""),
-      el("span", { class: "unseen" }, metric.higher ? ", higher is better" : ", lower is better")));
+  return el("th", {
+    scope: "col", class: `numbers metric${firsts.has(metric.name) ? " block" : ""}`, "aria-sort": sorted ? (ascending ? "ascending" : "descending") : null,
+  },
+  el("button", { type: "button", class: "sort", "data-sort": metric.name, on: { click: sort } },
+    said(metric.short), el("span", { "aria-hidden": "true" }, metric.higher ? " ↑" : " ↓", sorted ? " ●" : ""),
+    el("span", { class: "unseen" }, metric.higher ? ", higher is better" : ", lower is better")));
 }
 
-function line(model, places, app) {
+function line(model, places, firsts, app) {
   const { overview, group, state } = app;
   const ranked = cellOf(group.cells[state.metric][model]);
   const shared = group.cells[state.metric].filter((cell) => cellOf(cell).rank === ranked.rank).length > 1;
@@ -81,15 +103,16 @@ function line(model, places, app) {
     el("th", { scope: "row", class: "model" }, said(overview.models[model])),
     overview.metrics.map((metric) => {
       const cell = cellOf(group.cells[metric.name][model]);
-      const text = figureText(cell, metric);
-      const fewer = cell.n === group.n ? null : el("span", { class: "small" }, ` n = ${cell.n.toLocaleString("en")}`);
-      if (!cell.n) return el("td", { class: "numbers" }, text);
+      const [figure, interval] = figureTexts(cell, metric);
+      const style = `numbers${firsts.has(metric.name) ? " block" : ""}`;
+      const fewer = cell.n === group.n ? null : el("span", { class: "small" }, `n = ${cell.n.toLocaleString("en")}`);
+      if (!cell.n) return el("td", { class: style }, figure);
       const open = () => app.behind(model, metric.name);
-      return el("td", { class: "numbers" },
+      return el("td", { class: style },
         el("button", { type: "button", class: "cell", "data-cell": `${model} ${metric.name}`, on: { click: open } },
           el("span", { class: "unseen" }, `${metric.label} of ${overview.models[model]}: `),
-          text,
-          el("span", { class: "unseen" }, ", open its studies")),
-        fewer);
+          figure,
+          el("span", { class: "unseen" }, ` ${interval}, open its studies`)),
+        interval ? el("span", { class: "small", "aria-hidden": "true" }, interval) : null, fewer);
     }));
 }

@@ -2,21 +2,26 @@
 
 import { el, said } from "./dom.js";
 import { number } from "./words.js";
+import { sideways } from "./scroll.js";
 
 const NAMES = { pearson: "Pearson", spearman: "Spearman", kendall: "Kendall's tau-b" };
 
 export function correlationSection({ overview }) {
   const found = overview.correlations;
   if (!found) return null;
+  // A minus stays with its metric.
+  const labels = found.labels.map((label) => label.replace(/^− /, "−\u00a0"));
   return el("section", { id: "correlations", "aria-labelledby": "correlations-title" },
     el("h2", { id: "correlations-title" }, "Do the metrics agree?"),
-    el("p", { class: "small" }, "Over all pairs of a study and a model with both values; lower-is-better metrics are turned round."),
+    el("p", { class: "small" }, "Over the reports of all models that have both values.",
+      found.labels.some((label) => label.startsWith("−"))
+        ? " − before a metric: less is better, so its values are turned round, and agreement is positive." : null),
     Object.entries(NAMES).map(([name, title], at) => el("details", { open: at === 0 },
       el("summary", {}, title),
-      el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `${title} correlation` },
+      ...sideways(`${title} correlation`,
         el("table", {},
-          el("thead", {}, el("tr", {}, el("td", {}), found.labels.map((label) => el("th", { scope: "col", class: "numbers" }, said(label))))),
-          el("tbody", {}, found.labels.map((label, row) => el("tr", {},
+          el("thead", {}, el("tr", {}, el("td", {}), labels.map((label) => el("th", { scope: "col", class: "numbers" }, said(label))))),
+          el("tbody", {}, labels.map((label, row) => el("tr", {},
             el("th", { scope: "row" }, said(label)),
             found[name][row].map((value, column) => el("td", {
               class: "numbers", title: `n = ${found.n[row][column].toLocaleString("en")}`,
@@ -43,7 +48,7 @@ export async function drawFigures(store) {
     const image = el("img", { alt: `${figure.title}. ${figure.caption} The tables above hold its numbers.`, class: "drawn" });
     // Fetched when it is opened: a dozen figures take a second to lay out.
     const fold = el("details", { class: "figure-fold" }, el("summary", {}, said(figure.title)),
-      el("figure", { class: "figure" }, image, el("figcaption", { class: "small" }, said(figure.caption))));
+      el("figure", { class: "figure" }, ...sideways(figure.title, image), el("figcaption", { class: "small" }, said(figure.caption))));
     const draw = async () => { if (fold.open && !image.src) image.src = await store.figure(at); };
     fold.addEventListener("toggle", draw);
     if (at === 0) fold.open = true;

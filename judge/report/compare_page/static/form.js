@@ -2,53 +2,64 @@
 
 import { alarm, el, said } from "./dom.js";
 import { ask } from "./http.js";
+import { sideways } from "./scroll.js";
 
 const SWITCHES = [
-  ["common", "true", "Compare on the studies that all runs have"],
-  ["allow", "judge", "Judges may differ"],
-  ["allow", "prompt", "Prompts may differ"],
+  ["common", "true", "Studies (those that all runs have are compared)"],
+  ["allow", "judge", "Judges"],
+  ["allow", "prompt", "Prompts"],
+  ["allow", "references", "References"],
 ];
 
 export function runsForm(query, isOpen) {
   const names = query.getAll("name");
   const chosen = new Map(query.getAll("run").map((run, at) => [run, names[at] ?? ""]));
-  const rows = el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs to choose from" });
+  const rows = el("div", {});
   const text = (name, label, hint) => el("div", { class: "control" },
     el("label", { for: `ask-${name}` }, label),
     el("input", { id: `ask-${name}`, name, value: query.get(name) ?? "", placeholder: hint, maxlength: "200" }));
-  const form = el("form", { on: { submit: (event) => { event.preventDefault(); location.search = asked(form); } } },
-    rows,
+  const submit = (event) => {
+    event.preventDefault();
+    if (form.querySelector("[name=run]:checked")) location.search = asked(form);
+    else alarm(new Error("Tick the runs to compare first."));
+  };
+  // Shown when there is something to choose from.
+  const options = el("div", { hidden: true },
     el("fieldset", { class: "switches" }, el("legend", {}, "What may differ"),
       SWITCHES.map(([name, value, label]) => el("label", {},
         el("input", { type: "checkbox", name, value, checked: query.getAll(name).includes(value) }), ` ${label}`))),
     el("div", { class: "controls" },
       text("by", "Test and rank within each", "site, study_class"),
-      text("patient_field", "Field of the patient", "patient"),
-      el("button", { type: "submit" }, "Compare")));
+      text("patient_field", "Field that names the patient", "patient"),
+      el("button", { type: "submit", class: "main" }, "Compare")));
+  const form = el("form", { on: { submit } }, rows, options);
   const fold = el("details", { id: "ask", open: isOpen }, el("summary", {}, "Runs and options"), form);
-  list(rows, chosen, form.querySelector("button")).catch(alarm);
+  list(rows, chosen, options).catch(alarm);
   return fold;
 }
 
-async function list(rows, chosen, button) {
+async function list(rows, chosen, options) {
   const { runs } = await ask("/v1/runs");
   const finished = runs.filter(({ state }) => state === "finished");
-  button.disabled = !finished.length;
+  options.hidden = !finished.length;
+  options.querySelector("button").disabled = options.hidden;
   if (!finished.length) {
-    rows.replaceChildren(el("p", { class: "empty" }, "There is no finished run to compare."));
+    rows.replaceChildren(el("p", { class: "empty" }, "There is no finished run to compare. ", runs.length
+      ? "Those under way stand here when they have finished."
+      : "Start one under \"All runs\", or begin with those that there are: judge serve RUN ..."));
     return;
   }
-  const head = ["run", "rubric", "judge", "studies", "model"];
-  rows.replaceChildren(el("table", { class: "studies" },
+  const head = ["Run", "Rubric", "Judge", "Studies", "Model"];
+  rows.replaceChildren(...sideways("Runs to choose from", el("table", { class: "studies runs" },
     el("caption", { class: "unseen" }, "Runs to compare"),
-    el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col", class: name === "studies" ? "numbers" : null }, name)))),
-    el("tbody", {}, finished.map((run, at) => choice(run, at, chosen)))));
+    el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col", class: name === "Studies" ? "numbers" : null }, name)))),
+    el("tbody", {}, finished.map((run, at) => choice(run, at, chosen))))));
 }
 
 function choice(run, at, chosen) {
   const box = el("input", { type: "checkbox", id: `run-${at}`, name: "run", value: run.id, checked: chosen.has(run.id) });
   return el("tr", {},
-    el("th", { scope: "row" }, box, " ", el("label", { for: box.id }, said(run.name || run.id))),
+    el("th", { scope: "row" }, el("div", { class: "choice" }, box, el("label", { for: box.id }, said(run.name || run.id)))),
     el("td", {}, said(run.rubric ?? "")),
     el("td", {}, said(run.judge ?? "")),
     el("td", { class: "numbers" }, run.n_studies?.toLocaleString("en") ?? ""),

@@ -5,7 +5,7 @@ import { fileSource, serviceSource } from "./sources.js";
 import { openStore } from "./store.js";
 import { boardSection, drawBoard, ranking } from "./board.js";
 import { drawPairs, pairsSection } from "./pairs.js";
-import { drawStudies, studiesSection } from "./studies.js";
+import { LIMIT, drawStudies, studiesSection } from "./studies.js";
 import { coverage, drawStudy } from "./study.js";
 import { correlationSection, drawFigures, figuresSection } from "./figures.js";
 import { runsForm } from "./form.js";
@@ -23,14 +23,18 @@ async function start(source, top) {
     store,
     overview,
     drawing: null,
+    // The rows of the list, in its order, beyond the page of it that shows.
+    listed: [],
+    // The leaderboard and the list have a metric each: to look into a number ranks nothing anew.
     state: {
       group: 0, metric: overview.sort, reversed: false, tested: order[0], a: order[0], b: order[1] ?? null,
-      first: "a", only: "all", offset: 0, study: null,
+      studyMetric: overview.sort, first: "a", only: "all", offset: 0, study: null,
     },
     get group() { return overview.groups[app.state.group]; },
     get metric() { return overview.metrics.find(({ name }) => name === app.state.metric); },
+    get studyMetric() { return overview.metrics.find(({ name }) => name === app.state.studyMetric); },
     async set(change) {
-      const restart = ["group", "metric", "a", "b"].some((name) => name in change);
+      const restart = ["group", "studyMetric", "a", "b"].some((name) => name in change);
       Object.assign(app.state, restart ? { offset: 0, study: null } : {}, "metric" in change ? { reversed: false } : {}, change);
       await draw(app);
     },
@@ -38,7 +42,7 @@ async function start(source, top) {
     behind(model, metric) {
       const other = ranking(app.group, metric).find((at) => at !== model) ?? null;
       const leads = ranking(app.group, metric)[0] === model;
-      return app.show({ a: model, b: other, metric, first: leads ? "a" : "b" });
+      return app.show({ a: model, b: other, studyMetric: metric, first: leads ? "a" : "b" });
     },
     async show(change) {
       await app.set({ first: "a", ...change });
@@ -46,16 +50,34 @@ async function start(source, top) {
     },
     async open(row) {
       app.state.study = row;
+      turnTo(row);
       await drawStudies(app);
       await drawStudy(app);
       toTitle("study-title");
     },
+    // To the next study of the list, or back to the one before; the focus stays on the button.
+    async step(by) {
+      await app.open(app.listed[app.listed.indexOf(app.state.study) + by]);
+      document.querySelector(`[data-next="${by}"]:enabled`)?.focus({ preventScroll: true });
+    },
+    async back() {
+      turnTo(app.state.study);
+      await drawStudies(app);
+      const line = document.querySelector(`[data-study="${app.state.study}"]`) ?? document.getElementById("studies-title");
+      line.focus({ preventScroll: true });
+      line.scrollIntoView({ block: "center" });
+    },
+  };
+  // Turns the list to the page with a study.
+  const turnTo = (row) => {
+    const at = app.listed.indexOf(row);
+    if (at >= 0) app.state.offset = at - (at % LIMIT);
   };
   const safely = (name) => {
     const own = app[name];
     app[name] = (...given) => own(...given).catch(alarm);
   };
-  ["set", "behind", "show", "open"].forEach(safely);
+  ["set", "behind", "show", "open", "step", "back"].forEach(safely);
   const n = overview.models.length;
   document.title = `Comparison of ${n} ${n === 1 ? "model" : "models"}`;
   frame(
@@ -91,7 +113,7 @@ async function begin() {
   const query = new URLSearchParams(location.search);
   document.title = "Compare runs";
   const hasRuns = query.has("run");
-  const word = el("p", { class: "count" }, hasRuns ? "Comparing ..." : "Choose the runs to compare.");
+  const word = el("p", { class: "count" }, hasRuns ? "Comparing ..." : "The comparison will stand here.");
   const title = el("h1", {}, document.title);
   frame(el("header", { class: "top" }, title, ...around(query, !hasRuns)), el("main", { id: "main" }, word));
   if (!hasRuns) return;

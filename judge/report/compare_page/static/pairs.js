@@ -2,6 +2,7 @@
 
 import { el, option, said } from "./dom.js";
 import { number } from "./words.js";
+import { sideways } from "./scroll.js";
 
 export function pairsSection(app) {
   return el("section", { id: "pairs", "aria-labelledby": "pairs-title" },
@@ -22,7 +23,7 @@ export function drawPairs(app) {
   if (!found.length) {
     box.replaceChildren(el("p", { class: "empty" }, overview.models.length < 2
       ? "There is no other model to compare with."
-      : `Nothing was tested for ${group.name}.`));
+      : untested(app)));
     return;
   }
   const metric = app.metric;
@@ -31,11 +32,11 @@ export function drawPairs(app) {
   box.replaceChildren(
     el("p", { class: "title" }, said(overview.models[state.tested]), " less the other, ", said(metric.label),
       metric.higher ? " (higher is better), " : " (lower is better), ", said(group.name)),
-    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Tests of difference" },
+    ...sideways("Tests of difference",
       el("table", { class: "studies" },
         el("caption", { class: "unseen" }, "Differences from every other model"),
         el("thead", {}, el("tr", {},
-          ["Other model", "difference", "95% interval", "p", "p (Holm)", "", "studies", "where?"].map((text, at) => el("th", {
+          ["Other model", "Difference", "95% interval", "p", "p (Holm)", "", "Studies", "Where?"].map((text, at) => el("th", {
             scope: "col", class: at ? "numbers" : null,
           }, text)))),
         el("tbody", {}, rows.map((row) => testRow(row, metric, app))))),
@@ -43,6 +44,12 @@ export function drawPairs(app) {
       `Paired on the studies scored for both. Interval: ${n.toLocaleString("en")} bootstrap resamples, seed ${seed}. `
       + "p: sign flips for means, McNemar's mid-p for rates; Holm's correction over all pairs of the metric and group. "
       + "* marks a corrected p below 0.05."));
+}
+
+function untested({ overview, group, metric, store }) {
+  if (!overview.resampling) return "Nothing was tested: this comparison was made without tests.";
+  if (Object.keys(group.tests).length) return `No difference could be tested in ${group.name} by ${metric.label}.`;
+  return `Nothing was tested for ${group.name} alone. ${store.howToTest(Object.keys(group.key).join(","))}`;
 }
 
 function turned([a, b, n, difference, low, high, p, holm, method], model) {
@@ -70,7 +77,7 @@ function testRow(row, metric, app) {
       type: "button",
       class: "quiet",
       "data-pair": `${app.state.tested} ${row.other}`,
-      on: { click: () => app.show({ a: app.state.tested, b: row.other }) },
+      on: { click: () => app.show({ a: app.state.tested, b: row.other, studyMetric: metric.name }) },
     }, "studies", el("span", { class: "unseen" }, " against ", name))));
 }
 

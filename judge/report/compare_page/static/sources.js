@@ -17,6 +17,7 @@ export function fileSource() {
       if (last.at !== at) last = { at, packet: await unpacked(`packet-${at}`) };
       return last.packet[row];
     },
+    howToTest: (fields) => `To test it, run judge compare again with --by ${fields}.`,
     figures: () => unpacked("figure-words"),
     async figure(at) {
       const picture = new Blob([await unpackedBytes(`figure-${at}`)], { type: "image/svg+xml" });
@@ -38,14 +39,21 @@ export function serviceSource(query) {
       const runs = overview.runs.filter(({ model }) => models.includes(model));
       const found = await Promise.all(runs.map(async ({ model, rubric, run }) => {
         const asked = new URLSearchParams({ id, record: "true" });
-        const { record } = await ask(`/v1/runs/${encodeURIComponent(run)}/study?${asked}`);
-        return [`${model} ${rubric}`, { ...record, ...record.annotation }];
+        const { record, view } = await ask(`/v1/runs/${encodeURIComponent(run)}/study?${asked}`);
+        return [`${model} ${rubric}`, { ...record, ...record.annotation, lines: candidateLines(view) }];
       }));
       return Object.fromEntries(found);
     },
+    howToTest: (fields) => `To test it, write ${fields} into "Test and rank within each" above and compare again.`,
     figures: () => ask(piece("figures")),
     figure: async (at) => piece(`figures/${at}`),
   };
+}
+
+// The candidate's numbered lines, where a correction names one of them.
+function candidateLines({ edits, errors }) {
+  if (!errors.some(({ edit }) => edit)) return null;
+  return edits.filter(({ line }) => line !== null).map(({ before }) => before);
 }
 
 // The page of a study in its run, which has its raw answer and takes reviews.

@@ -41,16 +41,19 @@ export async function openStore(source) {
     rowsOf,
     reports: (row, models) => source.reports(row, { columns, overview, models }),
     studyId: (row) => columns.study_id[row],
-    // A study's value as it is printed; whole numbers where all of the metric's are.
+    // A study's value as it is printed; whole numbers where all of the metric's are. Of a
+    // rate a study has but whether it has such errors.
     valueText(metric, value) {
       if (value === null) return number(null);
-      return number(value, columns.values[metric].unique.every(Number.isInteger) ? 0 : 3);
+      if (metric.kind === "rate") return value === 1 ? "none" : "some";
+      return number(value, columns.values[metric.name].unique.every(Number.isInteger) ? 0 : 3);
     },
     // Whether the reports of some studies are elsewhere.
     isPartial: "records" in overview && overview.records.here < overview.records.all,
     hasReports: (row) => source.hasReports(row, columns),
     fieldNames: Object.keys(columns.fields),
     fieldOf: (name, row) => columns.fields[name].values[columns.fields[name].rows[row]],
+    howToTest: source.howToTest,
     figures: source.figures,
     figure: source.figure,
   };

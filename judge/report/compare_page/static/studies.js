@@ -2,8 +2,9 @@
 
 import { announce, el, option, said } from "./dom.js";
 import { count } from "./words.js";
+import { sideways } from "./scroll.js";
 
-const LIMIT = 25;
+export const LIMIT = 25;
 const FIELDS = 3;
 
 export function studiesSection(app) {
@@ -20,9 +21,9 @@ export function studiesSection(app) {
       choose("a", "model-a", "Model A", models),
       choose("b", "model-b", "Model B", others),
       el("div", { class: "control" },
-        el("label", { for: "study-metric" }, "Metric"),
-        el("select", { id: "study-metric", on: { change: ({ target }) => app.set({ metric: target.value }) } },
-          app.overview.metrics.map(({ name, label, study_label: own }) => option(name, own === label ? label : own)))),
+        el("label", { for: "study-metric" }, "Compared by"),
+        el("select", { id: "study-metric", on: { change: ({ target }) => app.set({ studyMetric: target.value }) } },
+          app.overview.metrics.map(({ name, study_label: label }) => option(name, label)))),
       el("div", { class: "control" },
         el("label", { for: "first" }, "First come"),
         el("select", { id: "first", on: { change: ({ target }) => app.set({ first: target.value, offset: 0 }) } },
@@ -31,7 +32,7 @@ export function studiesSection(app) {
         el("label", { for: "only" }, "Show"),
         el("select", { id: "only", on: { change: ({ target }) => app.set({ only: target.value, offset: 0 }) } },
           option("all", "all that were scored"),
-          app.store.isPartial ? option("here", "those with reports here") : null,
+          app.store.isPartial ? option("here", "those whose reports are on this page") : null,
           option("unscored", "those not scored")))),
     el("div", { id: "list" }),
     el("div", { id: "opened" }));
@@ -39,8 +40,8 @@ export function studiesSection(app) {
 
 // How far A is ahead of B in each study; alone, how good A is. Null where either was not scored.
 async function ahead(app) {
-  const { state, metric } = app;
-  const value = await app.store.values(state.metric);
+  const { state, studyMetric: metric } = app;
+  const value = await app.store.values(metric.name);
   const sign = metric.study_higher ? 1 : -1;
   return app.store.rowsOf(app.group).map((row) => {
     const a = value(row, state.a);
@@ -52,7 +53,7 @@ async function ahead(app) {
 
 export async function drawStudies(app) {
   const { state } = app;
-  for (const [id, value] of [["model-a", state.a], ["model-b", state.b ?? ""], ["study-metric", state.metric],
+  for (const [id, value] of [["model-a", state.a], ["model-b", state.b ?? ""], ["study-metric", state.studyMetric],
     ["first", state.first], ["only", state.only]]) document.getElementById(id).value = String(value);
   const drawing = Symbol("drawing");
   app.drawing = drawing;
@@ -64,6 +65,7 @@ export async function drawStudies(app) {
     : scored.filter(({ row }) => state.only === "all" || app.store.hasReports(row));
   const turn = state.first === "a" ? -1 : 1;
   shown.sort((one, other) => turn * (one.by - other.by) || one.row - other.row);
+  app.listed = shown.map(({ row }) => row);
   const page = shown.slice(state.offset, state.offset + LIMIT);
   const focused = document.activeElement?.dataset?.step;
   const list = document.getElementById("list");
@@ -73,9 +75,9 @@ export async function drawStudies(app) {
 }
 
 function summary(scored, n, app) {
-  const { overview, state, group } = app;
+  const { overview, state, group, studyMetric: metric } = app;
   const a = said(overview.models[state.a]);
-  const title = el("p", { class: "title" }, said(app.metric.study_label), app.metric.study_higher ? " (higher is better)" : " (lower is better)");
+  const title = el("p", { class: "title" }, said(metric.study_label), metric.kind === "rate" ? " (none is better)" : metric.study_higher ? " (higher is better)" : " (lower is better)");
   const missing = n - scored.length;
   const left = missing ? ` ${count(missing, "study is", "studies are")} not scored${state.b === null ? "" : " for both"} and left out.` : "";
   if (state.b === null) return el("div", {}, el("p", { class: "count" }, a, `: ${count(scored.length, "study", "studies")} of ${group.name}.${left}`), title);
@@ -89,12 +91,13 @@ function summary(scored, n, app) {
 }
 
 function table(page, app) {
-  const { overview, state, metric, store } = app;
+  const { overview, state, studyMetric: metric, store } = app;
   if (!page.length) return el("p", { class: "empty" }, "No study to show.");
   const fields = store.fieldNames.slice(0, FIELDS);
   const two = state.b !== null;
-  const value = (number) => (metric.kind === "rate" && number !== null ? (number === 1 ? "no such error" : "has one") : store.valueText(metric.name, number));
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "List of studies" },
+  const by = (difference) => (metric.kind === "rate" && difference !== null
+    ? ["behind", "equal", "ahead"][difference + 1] : store.valueText(metric, difference));
+  return el("div", {}, ...sideways("List of studies",
     el("table", { class: "studies" },
       el("caption", { class: "unseen" }, said(metric.study_label), " of each study"),
       el("thead", {}, el("tr", {},
@@ -103,16 +106,16 @@ function table(page, app) {
         el("th", { scope: "col", class: "numbers" }, "A: ", said(overview.models[state.a])),
         two ? el("th", { scope: "col", class: "numbers" }, "B: ", said(overview.models[state.b])) : null,
         two ? el("th", { scope: "col", class: "numbers" }, "A ahead by") : null,
-        store.isPartial ? el("th", { scope: "col" }, "Reports") : null)),
-      el("tbody", {}, page.map(({ row, a, b, by }) => el("tr", { class: row === state.study ? "current" : null },
+        store.isPartial ? el("th", { scope: "col" }, "Reports on this page?") : null)),
+      el("tbody", {}, page.map(({ row, a, b, by: difference }) => el("tr", { class: row === state.study ? "current" : null },
         el("th", { scope: "row" }, el("button", {
           type: "button", class: "quiet", "data-study": String(row), on: { click: () => app.open(row) },
         }, said(store.studyId(row)))),
         fields.map((name) => el("td", {}, said(store.fieldOf(name, row)))),
-        el("td", { class: "numbers" }, value(a)),
-        two ? el("td", { class: "numbers" }, value(b)) : null,
-        two ? el("td", { class: "numbers" }, metric.kind === "rate" && by !== null ? ["behind", "equal", "ahead"][by + 1] : store.valueText(metric.name, by)) : null,
-        store.isPartial ? el("td", {}, store.hasReports(row) ? "here" : "in the runs") : null)))));
+        el("td", { class: "numbers" }, store.valueText(metric, a)),
+        two ? el("td", { class: "numbers" }, store.valueText(metric, b)) : null,
+        two ? el("td", { class: "numbers" }, by(difference)) : null,
+        store.isPartial ? el("td", {}, store.hasReports(row) ? "yes" : "no, in the runs") : null))))));
 }
 
 function pager(n, app) {

@@ -19,17 +19,38 @@ export async function drawStudy(app) {
   if (state.study !== row) return;
   const known = Object.values(found);
   box.replaceChildren(el("section", { id: "study", "aria-labelledby": "study-title" },
+    steps(app),
     el("h3", { id: "study-title", tabindex: "-1" }, "Study ", said(store.studyId(row))),
     el("p", { class: "small" }, store.fieldNames.flatMap((name, at) => [at ? "; " : "", said(name), ": ", said(store.fieldOf(name, row))])),
-    el("div", { class: "sides" },
+    el("div", { class: models.length > 1 ? "sides two" : "sides" },
       el("section", { class: "report reference", "aria-labelledby": "reference-title" },
         el("h4", { id: "reference-title" }, "Reference"),
         known.length ? report(known[0].reference) : elsewhere(row, models, app)),
       models.map((model, at) => candidate(row, model, "AB"[at], found, values, app)))));
 }
 
+function steps({ state, listed, step, back }) {
+  const at = listed.indexOf(state.study);
+  const button = (by, text, enabled) => el("button", {
+    type: "button", "data-next": String(by), disabled: at < 0 || !enabled, on: { click: () => step(by) },
+  }, text);
+  return el("nav", { class: "steps", "aria-label": "Studies of the list" },
+    button(-1, "Previous study", at > 0),
+    button(1, "Next study", at + 1 < listed.length),
+    el("button", { type: "button", class: "quiet", on: { click: back } }, "Back to the list"),
+    el("span", { class: "small" }, at < 0 ? "not in the list as it is now" : `${(at + 1).toLocaleString("en")} of ${listed.length.toLocaleString("en")}`));
+}
+
 function report(text) {
   return el("div", { class: "text", dir: "auto" }, ...(text ? clipped(text, (part) => [said(part)]) : [el("em", {}, "(empty)")]));
+}
+
+// A candidate's text; where corrections name its lines, the lines with their numbers.
+function words(records) {
+  const lines = records.find((record) => record.lines?.length)?.lines;
+  if (!lines) return report(records[0].candidate);
+  return el("ol", { class: "lines", start: "0" },
+    lines.map((line) => el("li", { class: "text", dir: "auto" }, ...clipped(line, (part) => [said(part)]))));
 }
 
 function candidate(row, model, letter, found, values, app) {
@@ -39,11 +60,10 @@ function candidate(row, model, letter, found, values, app) {
   const id = `candidate-${letter}`;
   return el("section", { class: "report", "aria-labelledby": id },
     el("h4", { id }, `${letter}: `, said(overview.models[model])),
-    own.length ? report(own[0].candidate) : elsewhere(row, [model], app),
+    own.length ? words(own) : elsewhere(row, [model], app),
     el("dl", { class: "facts" }, overview.metrics.map((metric) => {
       const value = values.get(metric.name)(row, model);
-      const text = metric.kind === "rate" && value !== null ? (value === 1 ? "yes" : "no") : app.store.valueText(metric.name, value);
-      return el("div", {}, el("dt", {}, said(metric.study_label)), el("dd", {}, text));
+      return el("div", {}, el("dt", {}, said(metric.study_label)), el("dd", {}, app.store.valueText(metric, value)));
     })),
     rubrics.map((name, at) => {
       const run = overview.runs?.find((one) => one.model === model && one.rubric === name)?.run;
@@ -76,7 +96,6 @@ function judged(record, rubric, overview, link) {
   }
   if (!record.errors.length) part.append(el("p", {}, "No error."));
   else part.append(el("ol", { class: "errors" }, record.errors.map((error) => errorCard(error, rubric, overview))));
-  if (record.errors.some(({ edit }) => edit)) part.append(el("p", { class: "small" }, "Lines are numbered from 0."));
   if (record.matched.length) {
     part.append(el("details", {}, el("summary", {}, `${record.matched.length} matched`),
       el("ul", { class: "matched" }, record.matched.map((text) => el("li", {}, said(text))))));
