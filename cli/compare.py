@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.files import NamedPath
 from judge.cli.output import note, print_facts, print_tables, split_fields
 
 if TYPE_CHECKING:
@@ -85,13 +86,13 @@ _FORMATS = ("table", "md", "latex", "csv", "pairs", "json", "rexrank")
 )
 @click.option(
     "--figures",
-    type=click.Path(path_type=Path, file_okay=False),
+    type=NamedPath(file_okay=False),
     metavar="DIR",
     help="Draw the figures into this folder, PNG and SVG (needs pip install 'judge[plots]').",
 )
 @click.option(
     "--html",
-    type=click.Path(path_type=Path, dir_okay=False),
+    type=NamedPath(dir_okay=False),
     metavar="FILE",
     help="Write a page: leaderboard, figures, and the studies behind them.",
 )
@@ -117,16 +118,21 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     name of its file of predictions (a for preds_a.json); NAME=RUN sets it. Runs of both
     rubrics on one model become one row. No judge is asked.
     """
+    from judge.cli.page import check_html
+    from judge.report.compare_page.file import MARK
     from judge.run.compare import comparison_signature, open_runs
     from judge.run.compare_names import choice
-    from judge.run.metric_files import read_metrics
+    from judge.run.metric_files import check_directions, read_metrics
     from judge.stats.compare import compare
     from judge.stats.paired import Resampling
 
+    if options["html"]:
+        check_html(options["html"], MARK)  # before the work, not after it
     files = [
         read_metrics(path, higher=options["higher"], lower=options["lower"])
         for path in options["files"]
     ]
+    check_directions(files, options["higher"], options["lower"])
     opened = open_runs(
         [choice(run) for run in runs],
         common=options["common"],
@@ -146,11 +152,12 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         signature=comparison_signature(opened, tested, options["by"]),
         notes=opened.notes,
     )
-    _print(comparison, opened, options["form"])
+    # Whoever reads the output may stop early, as head does: files come first.
     if options["figures"]:
         _draw(comparison, options["figures"], options["top_sites"])
     if options["html"]:
         _write_page(comparison, opened, options["html"], options["top_sites"])
+    _print(comparison, opened, options["form"])
 
 
 def _draw(comparison: Comparison, folder: Path, top_sites: int) -> None:
@@ -174,8 +181,7 @@ def _write_page(comparison: Comparison, opened: Opened, path: Path, top_sites: i
         records(opened.runs, wanted(comparison)),
         figures=page_figures(comparison, top_sites=top_sites) if available() else (),
         commands={
-            (run.model, run.rubric): f"judge audit {shlex.quote(str(run.path))}"
-            for run in opened.runs
+            (run.model, run.rubric): f"judge audit {shlex.quote(run.shown)}" for run in opened.runs
         },
     )
     write_html(pieces, path, MARK)

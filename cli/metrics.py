@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING
 
 import click
 
+from judge.cli.files import NamedPath, check_writable, replacing
 from judge.cli.output import note, print_tables, split_fields
 
 if TYPE_CHECKING:
-    from judge.metrics import Scored
+    from judge.metrics import Missing, Scored
 
 _INCOMPLETE = 3
 
@@ -36,7 +37,7 @@ _INCOMPLETE = 3
 @click.option("--allow-missing", is_flag=True, help="As for the rubrics.")
 @click.option(
     "--out",
-    type=click.Path(path_type=Path),
+    type=NamedPath(dir_okay=False),
     metavar="FILE",
     help="The table, CSV or .parquet, for judge compare --metrics. Default: metrics_MODEL.csv.",
 )
@@ -54,32 +55,42 @@ def command(
     """Compute other metrics of PREDS against REFS, with ReXrank's names and directions.
 
     Writes a table with one row a study, and prints the figures: means, and 1 / mean for
-    RadCliQ-v1.
+    RadCliQ-v1. After Ctrl-C the metrics that are finished are written, unless a table is
+    there already.
 
     Exit codes: 0 all is well; 2 something to mend, said in one line; 3 a metric could not be
     had, the others are written.
     """
     from judge import metrics
-    from judge.run.compare_names import model_of
+    from judge.run.compare_names import check_model, model_of
     from judge.studies import read_pair
 
     chosen = metrics.check(names)
+    model = check_model(model or model_of(preds) or "model", "with --model NAME")
+    path = out or Path(f"metrics_{model}.csv")
+    check_writable(path)  # before the work, not after it
     studies = read_pair(
         preds, refs, section=section, id_field=id_field, allow_missing=allow_missing
     )
-    model = model or model_of(preds) or "model"
-    scored, missing = [], []
-    for name in chosen:
-        found = metrics.compute(name, studies.references, studies.candidates)
-        if isinstance(found, metrics.Scored):
-            scored.append(found)
-        else:
-            missing.append(found)
+    scored: list[Scored] = []
+    missing: list[Missing] = []
+    try:
+        for name in chosen:
+            found = metrics.compute(name, studies.references, studies.candidates)
+            if isinstance(found, metrics.Scored):
+                scored.append(found)
+            else:
+                missing.append(found)
+    except KeyboardInterrupt:
+        # Some take hours: what is finished is kept, but never put in a whole table's place.
+        if scored and not path.exists():
+            _write(path, model, studies.study_ids, scored)
+            note(f"metrics  {path}, those that were finished")
+        raise
     if scored:
-        path = out or Path(f"metrics_{model}.csv")
         _write(path, model, studies.study_ids, scored)
-        _print(model, studies.study_ids, scored)
         note(f"metrics  {path}")
+        _print(model, studies.study_ids, scored)
     for lost in missing:
         note(f"{lost.metric.study_label} is missing: {lost.why}")
     if missing:
@@ -89,17 +100,13 @@ def command(
 def _write(path: Path, model: str, study_ids: tuple[str, ...], scored: list[Scored]) -> None:
     import pandas as pd
 
-    from judge.types import JudgeError
-
     columns = {found.metric.name: found.values for found in scored}
     table = pd.DataFrame({"study_id": study_ids, "model": model, **columns})
-    try:
-        if path.suffix == ".parquet":
-            table.to_parquet(path, index=False)
+    with replacing(path) as staged:
+        if path.suffix.lower() == ".parquet":
+            table.to_parquet(staged, index=False)
         else:
-            table.to_csv(path, index=False)
-    except OSError as error:
-        raise JudgeError(f"cannot write {path}: {error.strerror or error}") from error
+            table.to_csv(staged, index=False)
 
 
 def _print(model: str, study_ids: tuple[str, ...], scored: list[Scored]) -> None:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Iterable
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from judge.cli.files import cannot_write, check_writable, replacing, target
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -34,46 +32,28 @@ def write_page(run: Run, rubric: Rubric, path: Path) -> None:
 
 
 def write_html(pieces: Iterable[str], path: Path, mark: str) -> None:
-    """Write `pieces` to `path`, whole or not at all.
+    """Write `pieces` to `path`, whole or not at all; of a link, to what it points to.
 
-    A page that begins with `mark` is replaced. Raises `JudgeError` for any other file there,
+    A page that begins with `mark` is replaced. Raises `JudgeError` for anything else there,
     and where it cannot be written.
     """
-    _check(path, mark)
-    staged: Path | None = None
-    try:
-        with tempfile.NamedTemporaryFile(
-            "w", encoding="utf-8", dir=path.parent, prefix=f".{path.name}.", delete=False
-        ) as file:
-            staged = Path(file.name)
-            for piece in pieces:
-                file.write(piece)
-        staged.chmod(0o666 & ~_umask())
-        staged.replace(path)
-        staged = None
-    except OSError as error:
-        raise JudgeError(f"cannot write {path}: {error.strerror or error}") from error
-    finally:
-        if staged is not None:
-            with suppress(OSError):
-                staged.unlink()
+    check_html(path, mark)
+    # Half a surrogate pair, as the name of a folder may hold, is no text for a page.
+    with replacing(path) as staged, staged.open("w", encoding="utf-8", errors="replace") as file:
+        for piece in pieces:
+            file.write(piece)
 
 
-def _check(path: Path, mark: str) -> None:
-    if not path.exists():
-        return
+def check_html(path: Path, mark: str) -> None:
+    """Raise `JudgeError` where no page that begins with `mark` can be written to `path`."""
+    check_writable(path)
+    there = target(path)
     try:
-        with path.open("rb") as file:
+        if not there.exists() or there.stat().st_size == 0:
+            return
+        with there.open("rb") as file:
             ours = file.read(len(mark)) == mark.encode()
-            empty = path.stat().st_size == 0
     except OSError as error:
-        raise JudgeError(f"cannot write {path}: {error.strerror or error}") from error
-    if not (ours or empty):
+        raise cannot_write(path, error) from error
+    if not ours:
         raise JudgeError(f"{path} is not a page that judge wrote; name another file with --html")
-
-
-def _umask() -> int:
-    """Return which rights a new file does not get; it can be read only by setting it."""
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -21,6 +21,7 @@ from judge.run.judging import Watch, judge_set
 from judge.run.record import completion_of, outcome_of, study_of, to_record
 from judge.run.run import run
 from judge.run.signature import signature
+from judge.stats.summary import summarise
 from judge.studies import StudySet, from_columns, read_pair
 from judge.types import Annotated, Completion, Failed, Study, Unparsed
 
@@ -95,10 +96,22 @@ def test_a_record_gives_back_what_went_in(outcome: Unparsed | Failed | None) -> 
 
 
 def test_lines_and_table_come_out_in_the_order_of_the_references(tmp_path: Path) -> None:
+    made_by = {
+        "signature": "x",
+        "rubric": "green",
+        "judge": {"name": "j", "version": "j-1", "note": None},
+        "prompt": None,
+        "section": "findings",
+        "omitted": {},
+        "notes": [],
+    }
     with RunWriter(tmp_path / "run", GREEN, ["site"]) as writer:
         for at in (2, 0, 1):
             writer.add(judged_pair(CLEAR, EFFUSION, at))
-        writer.finish(writer.table(), {}, {"signature": "x"})
+        table = writer.table()
+        writer.finish(
+            table, {**made_by, **summarise(table, GREEN)}, {**made_by, "fields": ["site"]}
+        )
     opened = Run(tmp_path / "run")
     assert [record["study_id"] for record in opened.records()] == ["s0", "s1", "s2"]
     assert list(opened.table()["study_id"]) == ["s0", "s1", "s2"]

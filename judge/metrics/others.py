@@ -30,7 +30,7 @@ def ask(name: str, references: Sequence[str], candidates: Sequence[str]) -> tupl
         texts, scores = Path(folder, "texts.json"), Path(folder, "scores.json")
         texts.write_text(json.dumps([list(references), list(candidates)]), "utf-8")
         done = subprocess.run(  # noqa: S603 - our own module
-            [sys.executable, "-m", "judge.metrics.worker", name, str(texts), str(scores)],
+            [sys.executable, "-P", "-m", "judge.metrics.worker", name, str(texts), str(scores)],
             stdout=subprocess.DEVNULL,
             stderr=subprocess.PIPE,
             encoding="utf-8",

@@ -44,11 +44,32 @@ class NamedRun:
 def choice(argument: str) -> RunChoice:
     """Return the run given as `PATH` or `NAME=PATH`; an existing path may hold an equals sign."""
     name, sign, path = argument.partition("=")
-    if not sign or Path(argument).exists():
-        return RunChoice(Path(argument), argument)
+    if not argument:
+        raise JudgeError("the name of a run is empty; name its folder")
+    if not sign or _is_there(argument):
+        return RunChoice(Path(argument), _as_text(argument))
     if not name.strip() or not path:
         raise JudgeError(f"{argument!r} is neither a run nor NAME=RUN")
-    return RunChoice(Path(path), path, name.strip())
+    return RunChoice(Path(path), _as_text(path), name.strip())
+
+
+def _is_there(path: str) -> bool:
+    try:
+        return Path(path).exists()
+    except OSError:  # too long for a path, or not to be looked at: `Run` says so
+        return False
+
+
+def _as_text(path: str) -> str:
+    """Return how messages and tables call a path, whose name may hold bytes that are no text."""
+    return path.encode("utf-8", "replace").decode()
+
+
+def check_model(model: str, how: str) -> str:
+    """Return the name; raises `JudgeError` where it is no text, which `how` says how to give."""
+    if model != _as_text(model):
+        raise JudgeError(f"the model's name {model!r} is not UTF-8; name it {how}")
+    return model
 
 
 def named_runs(choices: Sequence[RunChoice]) -> list[NamedRun]:
@@ -56,12 +77,14 @@ def named_runs(choices: Sequence[RunChoice]) -> list[NamedRun]:
 
     Where its name is not given the model is the field `model` where that is the same for
     all studies, else the stem of the predictions' file without `preds_`. Raises
-    `JudgeError` where two runs of one rubric have the same model.
+    `JudgeError` where two runs of one rubric have the same model, and for a name that is
+    no text.
     """
     found: dict[tuple[str, str], NamedRun] = {}
     for chosen in choices:
         run = Run(chosen.path)
         model = chosen.model or _model_field(run, chosen.shown) or _stem(run) or chosen.path.name
+        check_model(model, f"NAME={chosen.shown}")
         file = _predictions(run)
         sha = str(file["sha256"]) if file else None
         rubric, is_given = run.manifest["rubric"], chosen.model is not None

@@ -17,13 +17,15 @@ import json
 import shutil
 from array import array
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import IO, TYPE_CHECKING, Any, Self
 
+from judge import rubrics
 from judge.rubrics import Rubric
+from judge.run import checked
 from judge.run.engine import Judged
 from judge.run.record import to_record
 from judge.stats.table import TableBuilder
@@ -44,15 +46,22 @@ _FILES = (ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
 
 
 class Run:
-    """A finished run, opened for reading. Raises `JudgeError` where the folder holds none."""
+    """A finished run, opened for reading.
+
+    Raises `JudgeError` where the folder holds none, or one whose manifest is damaged or of
+    another program's form.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        if not path.exists():
-            raise JudgeError(f"no such run: {path}")
-        if not (path / MANIFEST).is_file():
-            raise JudgeError(f"{path} is not a run: it holds no {MANIFEST}")
-        self.manifest: dict[str, Any] = _read_json(path / MANIFEST)
+        try:
+            if not path.exists():
+                raise JudgeError(f"no such run: {path}")
+            if not (path / MANIFEST).is_file():
+                raise JudgeError(f"{path} is not a run: it holds no {MANIFEST}")
+        except OSError as error:
+            raise JudgeError(f"cannot read the run {path}: {error.strerror}") from error
+        self.manifest = _read_manifest(path / MANIFEST)
 
     @property
     def signature(self) -> str:
@@ -67,26 +76,51 @@ class Run:
         try:
             return pd.read_parquet(path)
         except (OSError, ValueError) as error:
-            raise JudgeError(f"cannot read {path}: {error}") from error
+            raise JudgeError(
+                f"cannot read {path}: {error}; judge rescore writes it anew"
+            ) from error
 
     def summary(self) -> dict[str, Any]:
-        """Return what was printed at the end of the run."""
-        return _read_json(self.path / SUMMARY)
+        """Return what was printed at the end of the run; raises `JudgeError` for a damaged one."""
+        path = self.path / SUMMARY
+        return _checked(path, _read_json(path), checked.SUMMARY)
 
     def records(self) -> Iterator[dict[str, Any]]:
-        """Yield one record a study, in the order of the references."""
-        for line in self._lines():
-            yield json.loads(line)
+        """Yield one record a study, in the order of the references.
+
+        Raises `JudgeError` for a damaged one, and at the end where there were not as many
+        as the summary says.
+        """
+        rubric, n = rubrics.load(self.manifest["rubric"]), 0
+        for n, line in enumerate(self._lines(), 1):
+            yield self._record(n, line, rubric)
+        if n != (wanted := self.summary()["n_studies"]):
+            raise _damaged(
+                self.path / ANNOTATIONS,
+                f"it holds {n:,} studies, {SUMMARY} {wanted:,}: they do not fit together",
+            )
 
     def record(self, study_id: str) -> dict[str, Any]:
-        """Return one study's record; raises `JudgeError` where the run has no such study."""
+        """Return one study's record.
+
+        Raises `JudgeError` where the run has no such study, and for a damaged record.
+        """
         # A record begins with its id, so all others are passed over unread.
         start = _line({"study_id": study_id})[:-1] + b","
-        for line in self._lines():
+        for n, line in enumerate(self._lines(), 1):
             if line.startswith(start):
-                found: dict[str, Any] = json.loads(line)
-                return found
+                return self._record(n, line, rubrics.load(self.manifest["rubric"]))
         raise JudgeError(f"no study {study_id!r} in {self.path}; its ids are in {TABLE_CSV}")
+
+    def _record(self, n: int, line: bytes, rubric: Rubric) -> dict[str, Any]:
+        try:
+            found: dict[str, Any] = json.loads(line)
+            wrong = checked.record_fault(found, rubric)
+        except (ValueError, RecursionError) as error:
+            wrong = str(error)
+        if wrong:
+            raise _damaged(self.path / ANNOTATIONS, f"in line {n:,}, {wrong}")
+        return found
 
     def _lines(self) -> Iterator[bytes]:
         path = self.path / ANNOTATIONS
@@ -103,11 +137,15 @@ def claim(path: Path, signature: str) -> None:
     A folder that is new, empty, or holds the same run is free. Raises `JudgeError` for
     anything else, before any work is done.
     """
-    if path.exists() and not path.is_dir():
-        raise JudgeError(f"{path} is a file; name another folder with --out")
-    if not path.is_dir():
-        return
-    entries = {entry.name for entry in path.iterdir()} - {_STAGING}
+    try:
+        if path.exists() and not path.is_dir():
+            raise JudgeError(f"{path} is a file; name another folder with --out")
+        entries = {entry.name for entry in path.iterdir()} if path.exists() else set()
+    except OSError as error:
+        raise JudgeError(
+            f"cannot write to {path}: {error.strerror}; name another folder with --out"
+        ) from error
+    entries -= {_STAGING}
     if MANIFEST in entries:
         if Run(path).signature != signature:
             raise JudgeError(f"{path} holds another run; name another folder with --out")
@@ -131,13 +169,13 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         """How replies of a fixed form were asked for, and how many studies each way."""
 
     def __enter__(self) -> Self:
-        missing = [path for path in (self._path, *self._path.parents) if not path.exists()]
         try:
+            self._made = [p for p in (self._path, *self._path.parents) if not p.exists()]
             shutil.rmtree(self._staging, ignore_errors=True)
             self._staging.mkdir(parents=True)
-            self._made = missing
             self._file = (self._staging / ANNOTATIONS).open("w+b")
         except OSError as error:
+            self._clean_up()
             raise JudgeError(f"cannot write to {self._path}: {error.strerror}") from error
         return self
 
@@ -182,13 +220,16 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         if self._file is not None:
             with suppress(OSError):  # what it still held is thrown away, or was written before
                 self._file.close()
-        shutil.rmtree(self._staging, ignore_errors=True)
-        with suppress(OSError):  # somebody put something there meanwhile
-            for path in self._made:
-                path.rmdir()
+        self._clean_up()
         if isinstance(error, OSError):
             why = error.strerror or str(error)
             raise JudgeError(f"cannot write to {self._path}: {why}") from error
+
+    def _clean_up(self) -> None:
+        shutil.rmtree(self._staging, ignore_errors=True)
+        for path in self._made:
+            with suppress(OSError):  # never made, or somebody put something there meanwhile
+                path.rmdir()
 
     def _open_file(self) -> IO[bytes]:
         if self._file is None:
@@ -216,13 +257,44 @@ def _line(record: dict[str, Any]) -> bytes:
     return json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
 
 
-def _read_json(path: Path) -> dict[str, Any]:
-    try:
-        data: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise JudgeError(f"cannot read {path}: {error}") from error
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """Return a manifest. One without a form or inputs was made by hand, or before they were."""
+    found = _read_json(path)
+    if isinstance(found, dict):
+        found = {"format": checked.FORMAT, "inputs": [], "arguments": {}, **found}
+        if found["format"] != checked.FORMAT:
+            raise JudgeError(
+                f"{path.parent} is a run of format {found['format']!r}, and this version of judge "
+                f"reads format {checked.FORMAT}; use the version that wrote it, or a newer one"
+            )
+    return _checked(path, found, checked.MANIFEST)
+
+
+def _checked(path: Path, data: object, shape: Mapping[str, object]) -> dict[str, Any]:
+    if wrong := checked.fault(data, shape):
+        raise _damaged(path, wrong)
+    assert isinstance(data, dict)
     return data
 
 
+def _read_json(path: Path) -> object:
+    try:
+        data: object = json.loads(path.read_text("utf-8"))
+    except OSError as error:
+        raise JudgeError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, str(error)) from error
+    return data
+
+
+def _damaged(path: Path, why: str) -> JudgeError:
+    return JudgeError(
+        f"{path} is damaged: {why}; move {path.parent} away and judge its studies again "
+        "(answers in the cache are not paid for twice)"
+    )
+
+
 def _write_json(path: Path, data: dict[str, Any]) -> None:
-    path.write_text(json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n", "utf-8")
+    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    # The name of a file may hold bytes that are no text.
+    path.write_bytes(text.encode("utf-8", "replace"))

@@ -41,7 +41,7 @@ class _Child:
         async with self._starting:
             if self._running is None:
                 process = await asyncio.create_subprocess_exec(
-                    *(sys.executable, "-m", "judge.service.pairs", *self._arguments),
+                    *(sys.executable, "-P", "-m", "judge.service.pairs", *self._arguments),
                     stdin=PIPE,
                     stdout=PIPE,
                     limit=_LONGEST_LINE,

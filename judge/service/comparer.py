@@ -111,7 +111,7 @@ class Comparer:
 
 async def _run(line: str, folder: Path, ready: asyncio.Future[None]) -> None:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "judge.service.compared", str(folder)),
+        *(sys.executable, "-P", "-m", "judge.service.compared", str(folder)),
         stdin=PIPE,
         stdout=PIPE,
         start_new_session=True,  # Ctrl-C at the terminal is for the service alone

@@ -98,7 +98,7 @@ class Keeper:
             "cache": str(cache.absolute()) if cache else None,
         }
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "judge.service.work", str(job.path.absolute())),
+            *(sys.executable, "-P", "-m", "judge.service.work", str(job.path.absolute())),
             stdin=PIPE,
             stdout=DEVNULL,
             start_new_session=True,  # Ctrl-C at the terminal is for the service alone

@@ -86,7 +86,7 @@ def test_a_run_without_its_records_cannot_show_its_references(invoke: Invoke) ->
     one = judged(invoke, "a", write_json(Path("one.json"), REFS))
     other = judged(invoke, "b", as_csv(Path("other.csv"), REFS))
     lines = (other / "annotations.jsonl").read_text("utf-8").splitlines(keepends=True)
-    (other / "annotations.jsonl").write_text("".join(lines[1:]), "utf-8")
+    (other / "annotations.jsonl").write_text("".join([lines[1], *lines[1:]]), "utf-8")
     text = fails(invoke, one, other)
     assert "annotations.jsonl of b lacks 1 studies, 'ex-001' among them" in text
 

@@ -27,6 +27,8 @@ PAIR = {
 class Served:
     """`judge serve` from `with` to its end; `client` speaks to it."""
 
+    program = (sys.executable, "-m", "judge")
+
     def __init__(self, folder: Path, *arguments: object, environ: dict[str, str] | None = None):
         self.folder = folder
         self._arguments = list(map(str, arguments))
@@ -38,7 +40,7 @@ class Served:
         return self
 
     def start(self) -> None:
-        command = [sys.executable, "-m", "judge", "serve", "--port", "0", *self._arguments]
+        command = [*self.program, "serve", "--port", "0", *self._arguments]
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "JUDGE"))}
         with self._log.open("w") as log:
             self.process = subprocess.Popen(

@@ -1,0 +1,220 @@
+"""Runs that cannot be read: what is wrong, in which file, and what to do, in one message."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import EXAMPLES, Invoke
+
+from judge.run.folder import Run
+from judge.types import JudgeError
+
+PAIR = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
+NOBODY = 65534
+COMMANDS = {
+    "compare": ("compare", "--html", "page.html"),
+    "audit": ("audit", "--html", "page.html"),
+    "study": ("audit", "ex-001"),
+    "bare": ("compare",),
+    "rates": ("rates",),
+    "rescore": ("rescore",),
+}
+
+
+def says(invoke: Invoke, command: str, run: object) -> str:
+    """What a command says of a run that it cannot read."""
+    name, *rest = COMMANDS[command]
+    done = invoke(name, run, *rest)
+    assert done.exit_code == 2, done.output
+    assert isinstance(done.exception, SystemExit)
+    assert done.stdout == ""
+    if "page.html" in rest:
+        assert not Path("page.html").exists()
+    return " ".join(done.stderr.split())
+
+
+def edit(path: Path, change: Callable[[Any], Any]) -> None:
+    path.write_text(json.dumps(change(json.loads(path.read_text("utf-8")))), "utf-8")
+
+
+def without(name: str) -> Callable[[dict[str, Any]], dict[str, Any]]:
+    return lambda data: {key: value for key, value in data.items() if key != name}
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+@pytest.mark.parametrize("data", [[], None, 1, "text", {}])
+def test_a_manifest_that_is_none(
+    invoke: Invoke, example_run: Path, command: str, data: object
+) -> None:
+    edit(example_run / "manifest.json", lambda _: data)
+    text = says(invoke, command, example_run)
+    assert "manifest.json is damaged" in text
+    assert "judge its studies again" in text
+
+
+@pytest.mark.parametrize("name", ["signature", "rubric", "judge", "section", "fields", "inputs"])
+def test_a_manifest_that_lacks_something(invoke: Invoke, example_run: Path, name: str) -> None:
+    whole = (example_run / "manifest.json").read_bytes()
+    changes = [lambda data: {**data, name: None}, lambda data: {**data, name: 7}]
+    if name != "inputs":  # a run may be of no files
+        changes.append(without(name))
+    for change in changes:
+        (example_run / "manifest.json").write_bytes(whole)
+        edit(example_run / "manifest.json", change)
+        text = says(invoke, "compare", example_run)
+        assert "manifest.json is damaged" in text
+        assert repr(name) in text
+
+
+def test_parts_of_a_manifest_are_looked_at(example_run: Path) -> None:
+    whole = (example_run / "manifest.json").read_bytes()
+    for odd in (
+        {"judge": {"version": None}},
+        {"fields": [1]},
+        {"inputs": [{"role": "preds"}]},
+        {"arguments": []},
+    ):
+        (example_run / "manifest.json").write_bytes(whole)
+        edit(example_run / "manifest.json", lambda data, odd=odd: {**data, **odd})
+        with pytest.raises(JudgeError, match=r"manifest\.json is damaged"):
+            Run(example_run)
+
+
+def test_a_run_without_inputs_or_format_is_read(invoke: Invoke, example_run: Path) -> None:
+    edit(example_run / "manifest.json", without("inputs"))
+    edit(example_run / "manifest.json", without("format"))
+    done = invoke("compare", example_run, "--format", "json")
+    assert json.loads(done.stdout)["models"] == ["example-run"]
+
+
+@pytest.mark.parametrize("version", [2, 0, "1", None])
+def test_a_format_that_is_not_ours(invoke: Invoke, example_run: Path, version: object) -> None:
+    edit(example_run / "manifest.json", lambda _: {"format": version})
+    text = says(invoke, "compare", example_run)
+    assert f"format {version!r}" in text
+    assert "use the version that wrote it" in text
+
+
+@pytest.mark.parametrize("command", ["compare", "audit", "rates", "rescore"])
+@pytest.mark.parametrize(
+    "change", [lambda _: None, lambda _: [], *map(without, ("n_scored", "judge", "rates"))]
+)
+def test_a_damaged_summary(invoke: Invoke, example_run: Path, command: str, change) -> None:
+    edit(example_run / "summary.json", change)
+    assert "summary.json is damaged" in says(invoke, command, example_run)
+
+
+def nested(record: dict[str, Any], *path: str | int, value: object = None) -> dict[str, Any]:
+    at: Any = record
+    for name in path[:-1]:
+        at = at[name]
+    at[path[-1]] = value
+    return record
+
+
+LINES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "null": lambda _: None,
+    "list": lambda _: [1],
+    "no candidate": without("candidate"),
+    "no text": lambda record: nested(record, "reference"),
+    "no annotation": lambda record: nested(record, "annotation"),
+    "odd outcome": lambda record: nested(record, "outcome", value="done"),
+    "odd errors": lambda record: nested(record, "annotation", "errors", value=[None]),
+    "no error text": lambda record: nested(record, "annotation", "errors", 0, "text"),
+    "odd level": lambda record: nested(record, "annotation", "errors", 0, "level", value="x"),
+    "odd category": lambda r: nested(r, "annotation", "errors", 0, "categories", value=["z"]),
+    "no score": lambda record: nested(record, "scores", value={}),
+    "no answer": lambda record: nested(record, "answer", value="text"),
+}
+
+
+@pytest.mark.parametrize("command", ["compare", "audit", "rescore"])
+@pytest.mark.parametrize("change", LINES.values(), ids=LINES)
+def test_a_damaged_record(invoke: Invoke, example_run: Path, command: str, change) -> None:
+    path = example_run / "annotations.jsonl"
+    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    at = next(n for n, r in enumerate(records) if r["annotation"]["errors"])
+    records[at] = change(records[at])
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+    before = {file.name: file.read_bytes() for file in example_run.iterdir()}
+    text = says(invoke, command, example_run)
+    assert f"annotations.jsonl is damaged: in line {at + 1}" in text
+    assert {file.name: file.read_bytes() for file in example_run.iterdir()} == before
+
+
+@pytest.mark.parametrize("command", ["compare", "audit", "rescore"])
+def test_annotations_that_were_cut_off(invoke: Invoke, example_run: Path, command: str) -> None:
+    path = example_run / "annotations.jsonl"
+    whole = path.read_bytes()
+    path.write_bytes(whole[:-20])
+    assert "in line 15" in says(invoke, command, example_run)
+    lines = whole.splitlines(keepends=True)
+    path.write_bytes(b"".join(lines[:9]))
+    assert "holds 9 studies, summary.json 15" in says(invoke, command, example_run)
+    assert len(path.read_bytes().splitlines()) == 9
+
+
+def test_one_study_that_is_damaged(invoke: Invoke, example_run: Path) -> None:
+    path = example_run / "annotations.jsonl"
+    lines = path.read_bytes().splitlines(keepends=True)
+    path.write_bytes(lines[0][:100] + b"\n" + b"".join(lines[1:]))
+    assert "in line 1, " in says(invoke, "study", example_run)
+    assert invoke("audit", example_run, "ex-002").exit_code == 0
+
+
+# Folders that cannot be looked into
+
+
+@pytest.fixture
+def locked(invoke: Invoke, example_run: Path, tmp_path: Path) -> Iterator[Path]:
+    """A folder without rights that holds a run, for somebody who is not its owner."""
+    folder = tmp_path / "locked"
+    folder.mkdir()
+    example_run.rename(folder / "run")
+    # Commands import as they go: once before, where everything may be read.
+    for command in COMMANDS:
+        says(invoke, command, "missing")
+    invoke("compare", folder / "run", "--figures", tmp_path / "figures")
+    invoke("green", *PAIR, "--out", folder / "new")
+    folder.chmod(0)
+    is_root = os.geteuid() == 0
+    if is_root:
+        os.seteuid(NOBODY)
+    yield folder
+    if is_root:
+        os.seteuid(0)
+    folder.chmod(0o700)
+
+
+@pytest.mark.parametrize("command", ["bare", "study", "rates", "rescore"])
+def test_a_run_that_may_not_be_read(invoke: Invoke, locked: Path, command: str) -> None:
+    for run in (locked / "run", locked):
+        assert f"cannot read the run {run}: Permission denied" in says(invoke, command, run)
+
+
+def test_a_folder_that_may_not_be_written_to(invoke: Invoke, locked: Path) -> None:
+    for out in (locked / "new", locked):
+        done = invoke("green", *PAIR, "--out", out)
+        assert done.exit_code == 2
+        assert "cannot write to" in done.stderr
+        assert "Permission denied" in done.stderr
+
+
+def test_figures_that_may_not_be_written(locked: Path) -> None:
+    from judge.plots.output import write_all
+
+    for folder in (locked / "figures", locked):
+        with pytest.raises(JudgeError, match=r"cannot write figures to .*Permission denied"):
+            write_all(folder, {"a.page.svg": b""})
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_a_name_that_is_too_long(invoke: Invoke, command: str) -> None:
+    assert "File name too long" in says(invoke, command, "x" * 300)
+    if COMMANDS[command][0] == "compare":
+        assert "File name too long" in says(invoke, command, "name=" + "x" * 300)
