@@ -12,7 +12,7 @@ from judge.cli.files import NamedPath
 from judge.cli.output import note, print_facts, print_tables, split_fields
 
 if TYPE_CHECKING:
-    from judge.run.compare import Opened
+    from judge.comparing.opened import Opened
     from judge.stats.compare import Comparison
 
 _FORMATS = ("table", "md", "latex", "csv", "pairs", "json", "rexrank")
@@ -119,11 +119,10 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     rubrics on one model become one row. No judge is asked.
     """
     from judge.cli.page import check_html
+    from judge.comparing.comparison import compare_runs
+    from judge.comparing.metric_files import check_directions, read_metrics
+    from judge.comparing.names import choice
     from judge.report.compare_page.file import MARK
-    from judge.run.compare import comparison_signature, open_runs
-    from judge.run.compare_names import choice
-    from judge.run.metric_files import check_directions, read_metrics
-    from judge.stats.compare import compare
     from judge.stats.paired import Resampling
 
     if options["html"]:
@@ -133,24 +132,17 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         for path in options["files"]
     ]
     check_directions(files, options["higher"], options["lower"])
-    opened = open_runs(
-        [choice(run) for run in runs],
-        common=options["common"],
-        allow=options["allow"],
-        by=options["by"],
-        patient_field=options["patient_field"],
-        metrics=files,
-    )
     given = {name: options[name] for name in ("seed", "resamples", "flips")}
     how = Resampling(**{name: value for name, value in given.items() if value is not None})
-    tested = how if options["tests"] else None
-    comparison = compare(
-        opened.panel,
+    opened, comparison = compare_runs(
+        [choice(run) for run in runs],
+        how if options["tests"] else None,
         sort=options["sort"],
         by=options["by"],
-        how=tested,
-        signature=comparison_signature(opened, tested, options["by"]),
-        notes=opened.notes,
+        common=options["common"],
+        allow=options["allow"],
+        patient_field=options["patient_field"],
+        metrics=files,
     )
     # Whoever reads the output may stop early, as head does: files come first.
     if options["figures"]:
@@ -171,10 +163,10 @@ def _draw(comparison: Comparison, folder: Path, top_sites: int) -> None:
 
 def _write_page(comparison: Comparison, opened: Opened, path: Path, top_sites: int) -> None:
     from judge.cli.page import write_html
+    from judge.comparing.opened import records
     from judge.plots import available, page_figures
     from judge.report.compare_page.choice import wanted
     from judge.report.compare_page.file import MARK, page
-    from judge.run.compare import records
 
     pieces = page(
         comparison,

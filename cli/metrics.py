@@ -62,7 +62,7 @@ def command(
     had, the others are written.
     """
     from judge import metrics
-    from judge.run.compare_names import check_model, model_of
+    from judge.comparing.names import check_model, model_of
     from judge.studies import read_pair
 
     chosen = metrics.check(names)

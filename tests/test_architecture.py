@@ -29,10 +29,12 @@ ALLOWED = {
     "official": {"types", "prompts"},
     "backends": {"types", "sentences", "prompts", "rubrics", "official"},
     "run": {*PURE, "studies", "cache", "official", "backends"},
+    "comparing": {*PURE, "studies", "run"},
     "cli": {
-        *(*PURE, "metrics", "plots", "studies", "cache", "official", "backends", "run", "service"),
+        *(*PURE, "metrics", "plots", "studies", "cache", "official", "backends", "run"),
+        *("comparing", "service"),
     },
-    "service": {*PURE, "plots", "studies", "cache", "official", "backends", "run"},
+    "service": {*PURE, "plots", "studies", "cache", "official", "backends", "run", "comparing"},
 }
 # Network, clock, environment, processes, chance, logging set-up.
 IMPURE = {

@@ -13,15 +13,16 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
+from judge.comparing.comparison import compare_runs
+from judge.comparing.names import RunChoice
+from judge.comparing.opened import Opened
 from judge.plots import available, page_figures
 from judge.report import leaderboard_formats
 from judge.report.compare_page import data
 from judge.report.compare_page.packing import coded
 from judge.report.page.packing import as_json
-from judge.run.compare import Opened, comparison_signature, open_runs
-from judge.run.compare_names import RunChoice
 from judge.service.pieces import COLUMNS, FIGURES, OVERVIEW, WHOLE, figure_file, values_file
-from judge.stats.compare import Comparison, compare
+from judge.stats.compare import Comparison
 from judge.stats.paired import Resampling
 from judge.types import JudgeError
 
@@ -47,23 +48,15 @@ def main() -> None:
 def compared(asked: Mapping[str, Any]) -> tuple[Opened, Comparison]:
     """Compare as `judge compare` does; raises `JudgeError` where it would say why not."""
     choices = [RunChoice(Path(run["path"]), run["id"], run["model"]) for run in asked["runs"]]
-    opened = open_runs(
+    return compare_runs(
         choices,
-        common=asked["common"],
-        allow=asked["allow"],
-        by=asked["by"],
-        patient_field=asked["patient_field"],
-    )
-    how = Resampling(**asked["how"]) if asked["tests"] else None
-    comparison = compare(
-        opened.panel,
+        Resampling(**asked["how"]) if asked["tests"] else None,
         sort=asked["sort"],
         by=asked["by"],
-        how=how,
-        signature=comparison_signature(opened, how, asked["by"]),
-        notes=opened.notes,
+        common=asked["common"],
+        allow=asked["allow"],
+        patient_field=asked["patient_field"],
     )
-    return opened, comparison
 
 
 def _pieces(opened: Opened, c: Comparison) -> Iterator[tuple[str, bytes]]:

@@ -15,7 +15,7 @@ import pytest
 from panels import SCORE, panel_of
 from support import EXAMPLES, Invoke
 
-from judge.run.metric_files import check_directions, read_metrics
+from judge.comparing.metric_files import check_directions, read_metrics
 from judge.stats.metric import KNOWN, Metric
 from judge.types import JudgeError
 

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from support import EXAMPLES, Invoke
 
 from judge import metrics
+from judge.comparing.names import model_of
 from judge.metrics.bleu import bleu2, tokens
 from judge.metrics.others import NAMES
 from judge.metrics.worker import SCORERS
-from judge.run.compare_names import model_of
 from judge.stats.metric import metric_for_column
 from judge.types import JudgeError
 
@@ -346,7 +346,7 @@ def test_a_mean_that_has_no_reciprocal_is_not_available(invoke: Invoke, runs, tm
 
 
 def test_unknown_directions_are_all_named_at_once(tmp_path: Path) -> None:
-    from judge.run.metric_files import read_metrics
+    from judge.comparing.metric_files import read_metrics
 
     file = written(tmp_path / "m.csv", both(x=[1.0] * 2 * len(IDS), y=[1.0] * 2 * len(IDS)))
     with pytest.raises(JudgeError, match="'x', 'y'"):

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.run.compare_names import NamedRun
+from judge.comparing.names import NamedRun
 from judge.run.folder import Run
 from judge.types import JudgeError
 

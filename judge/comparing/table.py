@@ -11,8 +11,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from judge.comparing.names import NamedRun
 from judge.rubrics import Rubric
-from judge.run.compare_names import NamedRun
 from judge.run.folder import TABLE_PARQUET
 from judge.stats.metric import rubric_metrics
 from judge.stats.panel import Values

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Sequence
 
-from judge.run.compare_names import NamedRun
+from judge.comparing.names import NamedRun
 from judge.run.folder import ANNOTATIONS
 from judge.types import JudgeError
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from judge import rubrics
-from judge.run.compare_checks import ComparedRun
-from judge.run.compare_names import NamedRun
+from judge.comparing.checks import ComparedRun
+from judge.comparing.names import NamedRun
 
 
 def judge_notes(runs: Sequence[NamedRun]) -> list[str]:

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
-from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from judge import rubrics
-from judge.run.compare_checks import ComparedRun, check_files, check_settings, compared
-from judge.run.compare_names import RunChoice, named_runs
-from judge.run.compare_notes import judge_notes, unjudged
-from judge.run.compare_references import check_references
-from judge.run.compare_table import RunTable, aligned, merged_field, read_table
+from judge.comparing.checks import ComparedRun, check_files, check_settings, compared
+from judge.comparing.metric_files import MetricFile
+from judge.comparing.names import RunChoice, named_runs
+from judge.comparing.notes import judge_notes, unjudged
+from judge.comparing.references import check_references
+from judge.comparing.table import RunTable, aligned, merged_field, read_table
 from judge.run.folder import Run
-from judge.run.metric_files import MetricFile
 from judge.stats.metric import Metric, rubric_metrics
-from judge.stats.paired import Resampling
 from judge.stats.panel import Panel, Values
 from judge.types import JudgeError
 
@@ -236,41 +233,6 @@ def records(
                 if record["study_id"] in ids
             }
     return found
-
-
-def comparison_signature(opened: Opened, how: Resampling | None, by: Sequence[str]) -> str:
-    """Return one line that names everything that changes a number of the comparison.
-
-    The runs stand in it as a digest over their models and signatures, whatever their order;
-    the resamples and the seed only where something was tested.
-    """
-    lines = sorted(f"{run.model}\t{run.signature}" for run in opened.runs)
-    judges = sorted({f"{run.rubric}={run.judge}" for run in opened.runs})
-    panel = opened.panel
-    parts = [
-        "compare:1",
-        f"models:{len(panel.models)}",
-        f"runs:{len(lines)}+{_digest(lines)}",
-        f"judge:{','.join(judges)}",
-        f"studies:{len(panel.study_ids)}+{_digest(sorted(panel.study_ids))}",
-        *([f"metrics:{_digest(sorted(opened.digests))}"] if opened.digests else []),
-        *([f"allowed:{','.join(opened.allowed)}"] if opened.allowed else []),
-        f"by:{','.join(by) or 'none'}",
-    ]
-    if how:
-        parts += [
-            f"patient:{panel.patient_field or 'none'}",
-            f"resamples:{how.resamples}",
-            f"flips:{how.flips}",
-            f"seed:{how.seed}",
-            f"numpy:{version('numpy')}",
-        ]
-    parts.append(f"version:{version('judge')}")
-    return "|".join(part.replace("|", "/") for part in parts)
-
-
-def _digest(lines: Sequence[str]) -> str:
-    return hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
 
 
 def _studies(
