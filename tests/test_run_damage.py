@@ -126,9 +126,7 @@ LINES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "odd outcome": lambda record: nested(record, "outcome", value="done"),
     "odd errors": lambda record: nested(record, "annotation", "errors", value=[None]),
     "no error text": lambda record: nested(record, "annotation", "errors", 0, "text"),
-    "odd level": lambda record: nested(record, "annotation", "errors", 0, "level", value="x"),
     "odd category": lambda r: nested(r, "annotation", "errors", 0, "categories", value=["z"]),
-    "no score": lambda record: nested(record, "scores", value={}),
     "no answer": lambda record: nested(record, "answer", value="text"),
 }
 
@@ -145,6 +143,30 @@ def test_a_damaged_record(invoke: Invoke, example_run: Path, command: str, chang
     text = says(invoke, command, example_run)
     assert f"annotations.jsonl is damaged: in line {at + 1}" in text
     assert {file.name: file.read_bytes() for file in example_run.iterdir()} == before
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda record: nested(record, "annotation", "errors", 0, "level", value="x"),
+        lambda record: nested(record, "scores", value={}),
+    ],
+)
+def test_a_record_of_an_older_rubric_is_brought_up_to_date(
+    invoke: Invoke, example_run: Path, change
+) -> None:
+    path = example_run / "annotations.jsonl"
+    whole = path.read_bytes()
+    records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    at = next(n for n, r in enumerate(records) if r["annotation"]["errors"])
+    records[at] = change(records[at])
+    path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
+    for command in ("compare", "audit"):
+        text = says(invoke, command, example_run)
+        assert f"is not of today's GREEN: in line {at + 1}" in text
+        assert "judge rescore brings it up to date" in text
+    assert invoke("rescore", example_run).exit_code == 0
+    assert path.read_bytes() == whole
 
 
 @pytest.mark.parametrize("command", ["compare", "audit", "rescore"])

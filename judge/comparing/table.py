@@ -70,6 +70,8 @@ def read_table(named: NamedRun, rubric: Rubric, fields: Sequence[str]) -> RunTab
         "no_significant_error": lambda: _none_of(significant),
         "no_actionable_error": lambda: _none_of(numbers("n_actionable")),
     }
+    if not pa.types.is_boolean(table.schema.field("class_inferred").type):
+        raise JudgeError(f"{where} holds no truth values in class_inferred; {_ANEW}")
     columns = iter(scores)
     values = {
         metric.name: numbers(next(columns)) if metric.what == "score" else by_what[metric.what]()

@@ -89,8 +89,8 @@ def fault(value: object, shape: Any, what: str = "it") -> str | None:  # noqa: A
     return None if isinstance(value, shape) else f"{what} is no {_WORDS.get(shape, shape.__name__)}"
 
 
-def record_fault(record: object, rubric: Rubric) -> str | None:
-    """Return what is wrong with a study's record in a run of `rubric`, None for a whole one."""
+def record_fault(record: object) -> str | None:
+    """Return what is wrong with a study's record, None for a whole one, of whatever version."""
     if wrong := fault(record, _RECORD):
         return wrong
     assert isinstance(record, Mapping)
@@ -98,12 +98,21 @@ def record_fault(record: object, rubric: Rubric) -> str | None:
         return f"'outcome' is {record['outcome']!r}"
     if record["outcome"] != "annotated":
         return fault(record, _UNSCORED)
+    if wrong := fault(record, {"annotation": _ANNOTATION}):
+        return wrong
+    for error in record["annotation"]["errors"]:
+        if not _CATEGORIES.issuperset(error["categories"]):
+            return f"there are no categories {error['categories']}"
+    return None
+
+
+def outdated(record: Mapping[str, Any], rubric: Rubric) -> str | None:
+    """Return what a whole record lacks of today's rubric, None where it has all."""
+    if record["outcome"] != "annotated":
+        return None
     scores = {score.name: _NUMBER for score in (*rubric.scores, *rubric.checks)}
-    counts = {"n_matched": _NUMBER}
-    if wrong := fault(record, {"annotation": _ANNOTATION, "scores": scores, "counts": counts}):
+    if wrong := fault(record, {"scores": scores, "counts": {"n_matched": _NUMBER}}):
         return wrong
     levels = {level.name for level in rubric.levels}
-    for error in record["annotation"]["errors"]:
-        if error["level"] not in levels or not _CATEGORIES.issuperset(error["categories"]):
-            return f"{rubric.title} has no such error: {error['level']}, {error['categories']}"
-    return None
+    odd = next((e for e in record["annotation"]["errors"] if e["level"] not in levels), None)
+    return f"{rubric.title} has no level {odd['level']!r}" if odd else None

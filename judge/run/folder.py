@@ -85,13 +85,14 @@ class Run:
         path = self.path / SUMMARY
         return _checked(path, _read_json(path), checked.SUMMARY)
 
-    def records(self) -> Iterator[dict[str, Any]]:
+    def records(self, *, of_any_version: bool = False) -> Iterator[dict[str, Any]]:
         """Yield one record a study, in the order of the references.
 
-        Raises `JudgeError` for a damaged one, and at the end where there were not as many
-        as the summary says.
+        Raises `JudgeError` for a damaged one, for one that lacks what today's rubric has
+        unless it may be `of_any_version`, and at the end where there were not as many as
+        the summary says.
         """
-        rubric, n = rubrics.load(self.manifest["rubric"]), 0
+        rubric, n = None if of_any_version else rubrics.load(self.manifest["rubric"]), 0
         for n, line in enumerate(self._lines(), 1):
             yield self._record(n, line, rubric)
         if n != (wanted := self.summary()["n_studies"]):
@@ -112,14 +113,20 @@ class Run:
                 return self._record(n, line, rubrics.load(self.manifest["rubric"]))
         raise JudgeError(f"no study {study_id!r} in {self.path}; its ids are in {TABLE_CSV}")
 
-    def _record(self, n: int, line: bytes, rubric: Rubric) -> dict[str, Any]:
+    def _record(self, n: int, line: bytes, rubric: Rubric | None) -> dict[str, Any]:
+        path = self.path / ANNOTATIONS
         try:
             found: dict[str, Any] = json.loads(line)
-            wrong = checked.record_fault(found, rubric)
+            wrong = checked.record_fault(found)
         except (ValueError, RecursionError) as error:
             wrong = str(error)
         if wrong:
-            raise _damaged(self.path / ANNOTATIONS, f"in line {n:,}, {wrong}")
+            raise _damaged(path, f"in line {n:,}, {wrong}")
+        if rubric and (lacking := checked.outdated(found, rubric)):
+            raise JudgeError(
+                f"{path} is not of today's {rubric.title}: in line {n:,}, {lacking}; "
+                "judge rescore brings it up to date"
+            )
         return found
 
     def _lines(self) -> Iterator[bytes]:

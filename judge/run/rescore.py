@@ -40,7 +40,7 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
     path = out or run.path
     n_changed = 0
     with RunWriter(path, rubric, run.manifest["fields"]) as writer:
-        for at, record in enumerate(run.records()):
+        for at, record in enumerate(run.records(of_any_version=True)):
             study, completion = study_of(record), completion_of(record)
             before = outcome_of(record)
             outcome, counts = read(rubric, study, completion) if completion else (before, None)

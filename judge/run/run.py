@@ -17,6 +17,7 @@ from judge.backends import Judge
 from judge.cache import CompletionCache
 from judge.rubrics import Rubric
 from judge.run.asking import Effort
+from judge.run.checked import FORMAT
 from judge.run.classes import with_classes
 from judge.run.folder import RunWriter, claim
 from judge.run.judging import Watch, judge_set
@@ -90,7 +91,7 @@ def run(
         made_by["reply_modes"] = dict(writer.modes)
         summary = {**made_by, **summarise(table, rubric, by)}
         manifest = {
-            "format": 1,
+            "format": FORMAT,
             **made_by,
             "arguments": dict(arguments or {}),
             "inputs": [asdict(file) for file in studies.inputs],

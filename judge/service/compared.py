@@ -29,11 +29,11 @@ from judge.types import JudgeError
 
 def main() -> None:
     """Compare into the folder that the command line names."""
-    folder = Path(sys.argv[1])
+    folder, asked = Path(sys.argv[1]), json.loads(sys.stdin.readline())
     try:
-        opened, comparison = compared(json.loads(sys.stdin.readline()))
+        opened, comparison = compared(asked)
     except JudgeError as error:
-        print(json.dumps({"detail": str(error)}), flush=True)
+        print(json.dumps({"detail": _without_paths(str(error), asked)}), flush=True)
         return
     for name, content in _pieces(opened, comparison):
         (folder / name).write_bytes(content)
@@ -43,6 +43,13 @@ def main() -> None:
         (folder / figure_file(at)).write_bytes(figure.svg.encode())
     # Last, since it says that all of them are there.
     (folder / FIGURES).write_bytes(as_json([figure.words for figure in figures]))
+
+
+def _without_paths(text: str, asked: Mapping[str, Any]) -> str:
+    """Return what is said of a damaged run without where it is kept."""
+    for run in sorted(asked["runs"], key=lambda run: -len(run["path"])):
+        text = text.replace(run["path"], run["id"])
+    return text
 
 
 def compared(asked: Mapping[str, Any]) -> tuple[Opened, Comparison]:

@@ -20,6 +20,8 @@ from judge.service.problems import ProblemError
 from judge.service.settings import Settings
 
 _MOST = 8
+_LONGEST_LINE = 2**20
+_BROKE_OFF = "the comparison broke off; the service's log may say why"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,8 +34,8 @@ class _Kept:
 
     @property
     def has_failed(self) -> bool:
-        """Whether its pieces will never be there."""
-        return self.ready.done() and self.ready.exception() is not None
+        """Whether its process has ended without all that it was to leave."""
+        return self.end.done() and not (self.folder / FIGURES).exists()
 
 
 class Comparer:
@@ -49,6 +51,7 @@ class Comparer:
         self._turn = asyncio.Semaphore(1)
         self._place: Path | None = None
         self._under_way: set[asyncio.Task[None]] = set()
+        self._is_closed = False
 
     async def pieces(self, asked: Mapping[str, Any]) -> Path:
         """Return the folder of a comparison's pieces; figures may follow.
@@ -70,7 +73,8 @@ class Comparer:
         return kept.folder
 
     async def close(self) -> None:
-        """End what is under way and forget all."""
+        """End what is under way and forget all; nothing is begun from then on."""
+        self._is_closed = True
         for task in self._under_way:
             task.cancel()
         await asyncio.gather(*self._under_way, return_exceptions=True)
@@ -82,14 +86,20 @@ class Comparer:
         key = sha256(line.encode()).hexdigest()
         found = self._kept.pop(key, None)
         if found is not None and found.has_failed:
-            _forget(found)
+            shutil.rmtree(found.folder, ignore_errors=True)
             found = None
         self._kept[key] = found = found or self._start(line)
-        while len(self._kept) > _MOST:
-            _forget(self._kept.pop(next(iter(self._kept))))
+        # One that is still under way is never forgotten: somebody may wait for it.
+        ended = [known for known, kept in self._kept.items() if kept.end.done()]
+        for known in ended[: max(0, len(self._kept) - _MOST)]:
+            shutil.rmtree(self._kept.pop(known).folder, ignore_errors=True)
         return found
 
     def _start(self, line: str) -> _Kept:
+        if self._is_closed:
+            raise ProblemError(503, "the service is ending")
+        if len(self._under_way) >= _MOST:
+            raise ProblemError(503, "too many comparisons are under way; ask again in a minute")
         self._place = self._place or Path(tempfile.mkdtemp(prefix="judge-compare-"))
         folder = Path(tempfile.mkdtemp(dir=self._place))
         ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -97,6 +107,8 @@ class Comparer:
         end = asyncio.create_task(self._work(line, folder, ready))
         self._under_way.add(end)
         end.add_done_callback(self._under_way.discard)
+        # Also of one that was cancelled before its first step.
+        end.add_done_callback(lambda _: _refuse(ready, 502, _BROKE_OFF))
         return _Kept(folder, ready, end)
 
     async def _work(self, line: str, folder: Path, ready: asyncio.Future[None]) -> None:
@@ -105,8 +117,6 @@ class Comparer:
                 await _run(line, folder, ready)
         except TimeoutError:
             _refuse(ready, 504, f"the comparison took longer than {self._seconds:g} seconds")
-        finally:
-            _refuse(ready, 502, "the comparison broke off; the service's log may say why")
 
 
 async def _run(line: str, folder: Path, ready: asyncio.Future[None]) -> None:
@@ -114,6 +124,7 @@ async def _run(line: str, folder: Path, ready: asyncio.Future[None]) -> None:
         *(sys.executable, "-P", "-m", "judge.service.compared", str(folder)),
         stdin=PIPE,
         stdout=PIPE,
+        limit=_LONGEST_LINE,
         start_new_session=True,  # Ctrl-C at the terminal is for the service alone
     )
     try:
@@ -133,11 +144,6 @@ async def _run(line: str, folder: Path, ready: asyncio.Future[None]) -> None:
         if process.returncode is None:
             process.kill()
             await process.wait()
-
-
-def _forget(kept: _Kept) -> None:
-    kept.end.cancel()
-    shutil.rmtree(kept.folder, ignore_errors=True)
 
 
 def _refuse(ready: asyncio.Future[None], status: int, detail: str) -> None:

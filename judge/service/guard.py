@@ -87,6 +87,9 @@ class Guard:
                 return _no_token(scope)
         if scope["method"] not in _SAFE_METHODS and not _from_own_page(headers, session):
             return problems.answer(403, "A request that changes something came from another site.")
+        if scope["path"].startswith("/v1/comparison") and _is_from_elsewhere(headers):
+            # It changes nothing, but a picture on any page could ask for hours of it.
+            return problems.answer(403, "A comparison is for this service's own pages.")
         length = headers.get("content-length", "0")
         limit = self._limit(scope)
         if not length.isdecimal():
@@ -130,11 +133,16 @@ def _from_own_page(headers: Mapping[str, str], session: str) -> bool:
     Programs send neither header; with a cookie, one of them must speak for the request.
     """
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
-    if site is not None and site not in ("same-origin", "none"):
+    if _is_from_elsewhere(headers):
         return False
     if origin is not None:
         return _host_of(origin) == headers.get("host", "").lower()
     return site == "same-origin" or not session
+
+
+def _is_from_elsewhere(headers: Mapping[str, str]) -> bool:
+    """Whether a browser says that another site's page asks."""
+    return headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
 
 
 def _host_of(origin: str) -> str | None:

@@ -7,11 +7,11 @@ weights stands in for distilroberta-base. `.ci/radeval` runs this file.
 from __future__ import annotations
 
 import csv
-import importlib.util
 import json
 import os
 import subprocess
 import sys
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,9 @@ PREDS = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with reports and the small model."""
-    if importlib.util.find_spec("radeval") is None:
+    try:
+        version("radeval")
+    except PackageNotFoundError:
         if os.environ.get("JUDGE_NEEDS_RADEVAL"):
             pytest.fail("radeval is not installed")
         pytest.skip("radeval is not installed: .ci/radeval runs this")

@@ -10,6 +10,7 @@ import signal
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -37,7 +38,10 @@ def invoke(*args: object) -> Any:
 
 @pytest.fixture(scope="module")
 def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Runs of two models, the one judged by both rubrics; nobody writes to them."""
+    """Runs of two models, the one judged by both rubrics; nobody writes to them.
+
+    Beside them lies `other`, which judged other references.
+    """
     folder = tmp_path_factory.mktemp("judged")
     good = {key: record["section_findings"] for key, record in REFS.items()}
     (folder / "preds_good.json").write_text(json.dumps(good), "utf-8")
@@ -46,6 +50,10 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rubric, _, model = name.partition("-")
         files = (folder / f"preds_{model}.json", EXAMPLES / "refs.json")
         invoke(rubric, *files, "--out", folder / "runs" / name, "--section", "findings")
+    other = {key: {**record, "section_findings": "Another text."} for key, record in REFS.items()}
+    (folder / "refs.json").write_text(json.dumps(other), "utf-8")
+    files = (folder / "preds_bad.json", folder / "refs.json")
+    invoke("green", *files, "--out", folder / "other", "--section", "findings")
     return folder / "runs"
 
 
@@ -91,6 +99,20 @@ def test_where_runs_are_kept_is_never_told(service: Served) -> None:
     assert any("green-good and green-bad" in text for text in texts)
 
 
+@pytest.mark.parametrize("name", ["summary.json", "manifest.json", "studies.parquet"])
+def test_nor_of_a_damaged_run(tmp_path: Path, judged: Path, name: str) -> None:
+    runs = shutil.copytree(judged, tmp_path / "runs")
+    with Served(tmp_path, "--runs", runs) as running:
+        assert running.run("green-good")["state"] == "finished"
+        path = runs / "green-good" / name
+        path.write_bytes(
+            path.read_bytes().replace(b'"rates"', b'"r"').replace(b"PAR1", b"    ")[:-9]
+        )
+        answer = running.client.get("/v1/comparison", params=asked("green-good"))
+        assert answer.status_code in (409, 422)
+        assert str(tmp_path) not in answer.text
+
+
 def test_models_can_be_named(service: Served) -> None:
     query = asked("green-good", "green-bad", name=["", "mine"])
     assert service.client.get("/v1/comparison", params=query).json()["models"] == ["good", "mine"]
@@ -108,6 +130,7 @@ def test_models_can_be_named(service: Served) -> None:
         (asked("green-good", allow="all"), 422, "allow"),
         (asked("green-good", seed=-1), 422, "seed"),
         (asked(*["green-good"] * 101), 422, "100"),
+        (asked(*["green-good"] * 90, resamples=10_000), 422, "ask for fewer"),
     ],
 )
 def test_what_cannot_be_compared_is_said(
@@ -130,30 +153,28 @@ def test_an_unfinished_run_has_nothing_to_compare(tmp_path: Path) -> None:
         running.client.post(f"/v1/runs/{name}/stop")
 
 
-def test_a_comparison_is_made_once_until_a_run_changes(service: Served) -> None:
-    query = asked("green-good", "green-bad", seed=11)
+def test_a_comparison_is_made_once_until_a_run_changes(tmp_path: Path, judged: Path) -> None:
+    place = tmp_path / "temporary"
+    place.mkdir()
+    runs = shutil.copytree(judged, tmp_path / "runs")
 
-    def ask(_: int) -> str:
-        return service.client.get("/v1/comparison", params=query).text
+    def n_made() -> int:
+        return len(list(next(place.glob("judge-compare-*")).iterdir()))
 
-    with ThreadPoolExecutor(6) as pool:
-        first = set(pool.map(ask, range(6)))
-    assert len(first) == 1
-    began = time.perf_counter()
-    assert {ask(0)} == first
-    again = time.perf_counter() - began
-    path = service.folder / "runs" / "green-bad"
-    summary = json.loads((path / "summary.json").read_text("utf-8"))
-    manifest = json.loads((path / "manifest.json").read_text("utf-8"))
-    changed = manifest["signature"].replace("omitted:0", "omitted:7")
-    (path / "manifest.json").write_text(json.dumps({**manifest, "signature": changed}), "utf-8")
-    try:
-        began = time.perf_counter()
+    with Served(tmp_path, "--runs", runs, environ={"TMPDIR": str(place)}) as running:
+
+        def ask(_: int) -> str:
+            return running.client.get("/v1/comparison", params=asked("green-good")).text
+
+        with ThreadPoolExecutor(6) as pool:
+            assert len(set(pool.map(ask, range(6)))) == 1
+        assert n_made() == 1
+        path = runs / "green-good" / "manifest.json"
+        manifest = json.loads(path.read_text("utf-8"))
+        changed = manifest["signature"].replace("omitted:0", "omitted:7")
+        path.write_text(json.dumps({**manifest, "signature": changed}), "utf-8")
         assert changed in ask(0)
-        assert time.perf_counter() - began > again
-    finally:
-        (path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-    assert summary["n_studies"] == len(IDS)
+        assert n_made() == 2
 
 
 def test_a_comparison_that_breaks_off_says_so_and_is_made_anew(
@@ -175,8 +196,14 @@ def workers_of(service: Served) -> list[int]:
     return [
         int(pid)
         for pid in children.read_text().split()
-        if b"judge.service.compared" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        if b"judge.service.compared" in command_of(pid)
     ]
+
+
+def command_of(pid: str) -> bytes:
+    with suppress(OSError):  # it may have ended meanwhile
+        return Path(f"/proc/{pid}/cmdline").read_bytes()
+    return b""
 
 
 def test_the_service_ends_at_once_and_leaves_nothing(tmp_path: Path, judged: Path) -> None:
@@ -185,17 +212,17 @@ def test_the_service_ends_at_once_and_leaves_nothing(tmp_path: Path, judged: Pat
     arguments = ("--runs", shutil.copytree(judged, tmp_path / "runs"))
     with Served(tmp_path, *arguments, environ={"TMPDIR": str(place)}) as running:
         assert running.client.get("/v1/comparison", params=asked("green-good")).status_code == 200
-        assert list(place.iterdir())
+        (kept,) = place.glob("judge-compare-*")
         slow = asked(*RUNS, resamples=10_000, flips=100_000)
         with ThreadPoolExecutor(1) as pool:
             waiting = pool.submit(running.client.get, "/v1/comparison", params=slow)
-            assert until(lambda: len(list(next(place.iterdir()).iterdir())) == 2)
+            assert until(lambda: len(list(kept.iterdir())) == 2)
             began = time.monotonic()
             running.process.send_signal(signal.SIGINT)
             running.process.wait(30)
             assert time.monotonic() - began < 15
             waiting.exception()
-    assert not list(place.rglob("*"))
+    assert not list(place.glob("judge-compare-*"))
     assert "Traceback" not in running.said
 
 
@@ -249,4 +276,22 @@ def test_the_page_without_a_run(tmp_path: Path, browser: Browser) -> None:
         page.wait_for_selector("#ask .empty")
         assert "There is no finished run to compare." in page.inner_text("#ask")
         assert page.locator("#ask button[type=submit]").is_disabled()
+        page.close()
+
+
+def test_references_that_differ_are_both_shown(
+    tmp_path: Path, judged: Path, browser: Browser
+) -> None:
+    runs = shutil.copytree(judged, tmp_path / "runs")
+    shutil.copytree(judged.parent / "other", runs / "other")
+    query = "run=green-good&name=good&run=other&name=other&allow=references"
+    with Served(tmp_path, "--runs", runs) as running:
+        page = browser.new_page(viewport=WIDE)
+        page.goto(f"{running.url}/compare?{query}")
+        page.locator("#list [data-study]").first.click()
+        page.wait_for_selector("#study .reference")
+        shown = page.inner_text("#study .reference")
+        assert "References (they differ)" in shown
+        assert "Another text." in shown
+        assert page.locator("#study .reference .text").count() == 2
         page.close()

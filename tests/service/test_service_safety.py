@@ -74,6 +74,8 @@ def test_another_site_changes_nothing(shared_service: Served, headers: dict[str,
     api = shared_service.client
     is_problem(api.post("/v1/annotations", json=PAIR, headers=headers), 403)
     is_problem(api.post("/v1/runs/examples/reviews", json={}, headers=headers), 403)
+    if "Sec-Fetch-Site" in headers:  # a picture on any page could ask for it
+        is_problem(api.get("/v1/comparison?run=examples", headers=headers), 403)
     assert api.get("/v1/runs", headers=headers).status_code == 200
 
 

@@ -49,6 +49,7 @@ export async function drawFigures(store) {
     // Fetched when it is opened: a dozen figures take a second to lay out.
     const fold = el("details", { class: "figure-fold" }, el("summary", {}, said(figure.title)),
       el("figure", { class: "figure" }, ...sideways(figure.title, image), el("figcaption", { class: "small" }, said(figure.caption))));
+    image.addEventListener("error", () => image.replaceWith(el("p", {}, "The figure cannot be had; load the page anew.")));
     const draw = async () => { if (fold.open && !image.src) image.src = await store.figure(at); };
     fold.addEventListener("toggle", draw);
     if (at === 0) fold.open = true;

@@ -20,7 +20,7 @@ export function runsForm(query, isOpen) {
     el("input", { id: `ask-${name}`, name, value: query.get(name) ?? "", placeholder: hint, maxlength: "200" }));
   const submit = (event) => {
     event.preventDefault();
-    if (form.querySelector("[name=run]:checked")) location.search = asked(form);
+    if (form.querySelector("[name=run]:checked")) location.search = asked(form, query);
     else alarm(new Error("Tick the runs to compare first."));
   };
   // Shown when there is something to choose from.
@@ -46,7 +46,7 @@ async function list(rows, chosen, options) {
   if (!finished.length) {
     rows.replaceChildren(el("p", { class: "empty" }, "There is no finished run to compare. ", runs.length
       ? "Those under way stand here when they have finished."
-      : "Start one under \"All runs\", or begin with those that there are: judge serve RUN ..."));
+      : "Name some on the command line: judge serve RUN ..., or start one with POST /v1/runs."));
     return;
   }
   const head = ["Run", "Rubric", "Judge", "Studies", "Model"];
@@ -72,9 +72,12 @@ function choice(run, at, chosen) {
     })));
 }
 
-// The address's query: of the runs that are ticked, each with its model.
-function asked(form) {
+// The address's query: the runs that are ticked, each with its model, and what the form lacks.
+function asked(form, before) {
   const query = new URLSearchParams();
+  for (const name of ["sort", "tests", "resamples", "flips", "seed"]) {
+    if (before.has(name)) query.set(name, before.get(name));
+  }
   for (const box of form.querySelectorAll("[name=run]:checked")) {
     query.append("run", box.value);
     query.append("name", form.querySelector(`[data-model="${CSS.escape(box.value)}"]`).value.trim());

@@ -23,6 +23,7 @@ async function start(source, top) {
     store,
     overview,
     drawing: null,
+    drawingStudy: null,
     // The rows of the list, in its order, beyond the page of it that shows.
     listed: [],
     // The leaderboard and the list have a metric each: to look into a number ranks nothing anew.
@@ -57,7 +58,9 @@ async function start(source, top) {
     },
     // To the next study of the list, or back to the one before; the focus stays on the button.
     async step(by) {
-      await app.open(app.listed[app.listed.indexOf(app.state.study) + by]);
+      const next = app.listed[app.listed.indexOf(app.state.study) + by];
+      if (next === undefined) return;
+      await app.open(next);
       document.querySelector(`[data-next="${by}"]:enabled`)?.focus({ preventScroll: true });
     },
     async back() {
@@ -114,11 +117,11 @@ async function begin() {
   document.title = "Compare runs";
   const hasRuns = query.has("run");
   const word = el("p", { class: "count" }, hasRuns ? "Comparing ..." : "The comparison will stand here.");
-  const title = el("h1", {}, document.title);
-  frame(el("header", { class: "top" }, title, ...around(query, !hasRuns)), el("main", { id: "main" }, word));
+  const top = around(query, !hasRuns);
+  frame(el("header", { class: "top" }, el("h1", {}, document.title), ...top), el("main", { id: "main" }, word));
   if (!hasRuns) return;
   try {
-    await start(serviceSource(query), around(query, false));
+    await start(serviceSource(query), top);
   } catch (error) {
     word.textContent = "These runs could not be compared.";
     document.getElementById("ask").open = true;

@@ -8,25 +8,41 @@ export async function drawStudy(app) {
   const { state, store, overview } = app;
   const box = document.getElementById("opened");
   if (state.study === null) {
+    app.drawingStudy = null;
     box.replaceChildren();
     return;
   }
+  // A slower answer to an older question must not replace a newer one.
+  const drawing = Symbol("study");
+  app.drawingStudy = drawing;
   const row = state.study;
   const models = [state.a, state.b].filter((model) => model !== null);
-  const found = await store.reports(row, models);
-  const values = new Map();
-  for (const metric of overview.metrics) values.set(metric.name, await store.values(metric.name));
-  if (state.study !== row) return;
-  const known = Object.values(found);
+  const [found, ...all] = await Promise.all([
+    store.reports(row, models), ...overview.metrics.map(({ name }) => store.values(name))]);
+  if (app.drawingStudy !== drawing) return;
+  const values = new Map(overview.metrics.map(({ name }, at) => [name, all[at]]));
+  const references = referencesOf(models, found, overview);
   box.replaceChildren(el("section", { id: "study", "aria-labelledby": "study-title" },
     steps(app),
     el("h3", { id: "study-title", tabindex: "-1" }, "Study ", said(store.studyId(row))),
     el("p", { class: "small" }, store.fieldNames.flatMap((name, at) => [at ? "; " : "", said(name), ": ", said(store.fieldOf(name, row))])),
     el("div", { class: models.length > 1 ? "sides two" : "sides" },
       el("section", { class: "report reference", "aria-labelledby": "reference-title" },
-        el("h4", { id: "reference-title" }, "Reference"),
-        known.length ? report(known[0].reference) : elsewhere(row, models, app)),
+        el("h4", { id: "reference-title" }, references.length > 1 ? "References (they differ)" : "Reference"),
+        references.length ? references.map(report) : elsewhere(row, models, app)),
       models.map((model, at) => candidate(row, model, "AB"[at], found, values, app)))));
+}
+
+// What the models shown were judged against; one text, unless other references were allowed.
+function referencesOf(models, found, overview) {
+  const texts = new Map();
+  for (const model of models) {
+    for (const name of Object.keys(overview.rubrics)) {
+      const text = found[`${model} ${name}`]?.reference;
+      if (text !== undefined && !texts.has(text.trim().split(/\s+/).join(" "))) texts.set(text.trim().split(/\s+/).join(" "), text);
+    }
+  }
+  return [...texts.values()];
 }
 
 function steps({ state, listed, step, back }) {
