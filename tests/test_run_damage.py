@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Callable, Iterator
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -207,10 +208,15 @@ def locked(invoke: Invoke, example_run: Path, tmp_path: Path) -> Iterator[Path]:
     is_root = os.geteuid() == 0
     if is_root:
         os.seteuid(NOBODY)
-    yield folder
-    if is_root:
-        os.seteuid(0)
-    folder.chmod(0o700)
+    try:
+        version("judge")
+        yield folder
+    except PackageNotFoundError:
+        pytest.skip("the package is installed where only root can read it")
+    finally:
+        if is_root:
+            os.seteuid(0)
+        folder.chmod(0o700)
 
 
 @pytest.mark.parametrize("command", ["bare", "study", "rates", "rescore"])

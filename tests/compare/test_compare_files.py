@@ -80,7 +80,7 @@ def test_an_empty_path_is_said(invoke: Invoke, example_run: Path) -> None:
     for option in ("--html", "--figures"):
         assert "the path is empty" in fails(invoke, "compare", example_run, option, "")
     assert "the path is empty" in fails(invoke, "metrics", *PAIR, "--out", "")
-    assert "is a folder" in fails(invoke, "audit", example_run, "--html", "")
+    assert "the path is empty" in fails(invoke, "audit", example_run, "--html", "")
     assert "is empty" in fails(invoke, "compare", "")
 
 
