@@ -129,13 +129,12 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
 def check_directions(
     files: Sequence[MetricFile], higher: Sequence[str], lower: Sequence[str]
 ) -> None:
-    """Raise `JudgeError` for a direction that was given twice, for no file, or for no column."""
+    """Raise `JudgeError` for a direction that was given for no file or no column.
+
+    One that contradicts itself is refused where its column is read.
+    """
     given = [("--higher-is-better", name) for name in higher]
     given += [("--lower-is-better", name) for name in lower]
-    if both := [name for name in higher if name in lower]:
-        raise JudgeError(
-            f"{both[0]!r} is given to both --higher-is-better and --lower-is-better; say one"
-        )
     if given and not files:
         option, name = given[0]
         raise JudgeError(f"{option} {name} is about a column of --metrics FILE; give the file too")

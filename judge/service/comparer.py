@@ -32,10 +32,11 @@ class _Kept:
     ready: asyncio.Future[None]
     end: asyncio.Task[None]
 
-    @property
-    def has_failed(self) -> bool:
-        """Whether its process has ended without all that it was to leave."""
-        return self.end.done() and not (self.folder / FIGURES).exists()
+    def lacks(self, *, figures: bool) -> bool:
+        """Whether its pieces, or its figures where they are asked for, will never be there."""
+        if self.ready.done() and self.ready.exception() is not None:
+            return True
+        return figures and self.end.done() and not (self.folder / FIGURES).exists()
 
 
 class Comparer:
@@ -59,13 +60,13 @@ class Comparer:
         What is read of it must be read before anything else is awaited. Raises
         `ProblemError` where the runs cannot be compared.
         """
-        kept = self._keep(asked)
+        kept = self._keep(asked, figures=False)
         await asyncio.shield(kept.ready)
         return kept.folder
 
     async def figures(self, asked: Mapping[str, Any]) -> Path:
         """Return the same folder when the figures are there too."""
-        kept = self._keep(asked)
+        kept = self._keep(asked, figures=True)
         await asyncio.shield(kept.ready)
         await asyncio.wait([kept.end])
         if not (kept.folder / FIGURES).exists():
@@ -81,11 +82,11 @@ class Comparer:
         if self._place is not None:
             shutil.rmtree(self._place, ignore_errors=True)
 
-    def _keep(self, asked: Mapping[str, Any]) -> _Kept:
+    def _keep(self, asked: Mapping[str, Any], *, figures: bool) -> _Kept:
         line = json.dumps(asked, sort_keys=True)
         key = sha256(line.encode()).hexdigest()
         found = self._kept.pop(key, None)
-        if found is not None and found.has_failed:
+        if found is not None and found.lacks(figures=figures):
             shutil.rmtree(found.folder, ignore_errors=True)
             found = None
         self._kept[key] = found = found or self._start(line)

@@ -135,7 +135,6 @@ def test_a_panel_has_no_two_metrics_of_one_name_or_label(other: Metric) -> None:
 @pytest.mark.parametrize(
     ("higher", "lower", "said"),
     [
-        (["mine"], ["mine"], "both --higher-is-better and --lower-is-better"),
         (["mine", "mien"], [], "--higher-is-better mien: no file of metrics has that column"),
         (["mine"], ["Mine"], "--lower-is-better Mine"),
     ],

@@ -112,6 +112,8 @@ def test_figures_that_fail_are_drawn_anew_when_asked_again(made: Callable[..., C
         many = made(work)
         with pytest.raises(ProblemError, match="figures could not be drawn"):
             await many.figures({})
+        # The numbers are there all the same, and are not made again for each that asks.
+        assert await many.pieces({}) == await many.pieces({})
         fails = False
         assert (await many.figures({}) / FIGURES).exists()
         await many.close()
