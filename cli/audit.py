@@ -51,7 +51,6 @@ def command(
     rubric corrects lines: taken out (-), put in (+) -, the matched findings and the judge's
     explanation.
     """
-    from judge import rubrics
     from judge.report.study import audit
     from judge.report.tables import worst_table
     from judge.run.folder import Run
@@ -64,7 +63,7 @@ def command(
             "or write a page with --html FILE"
         )
     opened = Run(run)
-    rubric = rubrics.load(opened.manifest["rubric"])
+    rubric = opened.rubric
     if html is not None:
         from judge.cli.page import write_page
 

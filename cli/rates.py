@@ -15,11 +15,10 @@ from judge.cli.output import by_option, format_option, print_summary
 @format_option
 def command(run: Path, by: list[str], form: str) -> None:
     """Compute the rates of RUN again, grouped by any field, without asking a judge."""
-    from judge import rubrics
     from judge.run.folder import Run
     from judge.stats.summary import summarise
 
     opened = Run(run)
-    rubric = rubrics.load(opened.manifest["rubric"])
+    rubric = opened.rubric
     summary = {**opened.summary(), **summarise(opened.table(), rubric, by)}
     print_summary(summary, rubric, form)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 from collections.abc import Callable, Iterator
@@ -9,6 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from support import EXAMPLES, Invoke
 
@@ -24,6 +26,7 @@ COMMANDS = {
     "bare": ("compare",),
     "rates": ("rates",),
     "rescore": ("rescore",),
+    "worst": ("audit", "--worst", "3"),
 }
 
 
@@ -188,6 +191,63 @@ def test_one_study_that_is_damaged(invoke: Invoke, example_run: Path) -> None:
     path.write_bytes(lines[0][:100] + b"\n" + b"".join(lines[1:]))
     assert "in line 1, " in says(invoke, "study", example_run)
     assert invoke("audit", example_run, "ex-002").exit_code == 0
+
+
+def unscored(table: pd.DataFrame) -> pd.DataFrame:
+    """The table with one study that failed, but kept its numbers."""
+    return table.assign(outcome=["failed", *table["outcome"][1:]])
+
+
+@pytest.mark.parametrize("command", ["compare", "worst", "rates", "audit"])
+@pytest.mark.parametrize(
+    ("damage", "said"),
+    [
+        (lambda table: pd.concat([table, table[:3]]), "another n_studies than its summary"),
+        (lambda table: table[:1], "than its summary"),
+        (unscored, "another n_scored than its summary"),
+        (lambda table: table.assign(outcome="done"), "has the outcome 'done'"),
+        (lambda table: pd.concat([table[:-1], table[:1]]), "repeats a study"),
+        (lambda table: table.assign(green=None), "green"),
+        (lambda table: table.assign(green=float("inf")), "lacks a number in green"),
+        (lambda table: table.assign(n_significant=-1), "lacks a number in n_significant"),
+        (lambda table: table.assign(green="high"), "holds no numbers in green"),
+        (lambda table: table.assign(study_id=range(15)), "holds no text in study_id"),
+        (lambda table: table.assign(class_inferred="no"), "no truth values in class_inferred"),
+        (lambda table: table.drop(columns=["green", "outcome"]), "lacks outcome, green"),
+        (lambda table: table[["study_id"]], "lacks"),
+    ],
+)
+def test_a_damaged_table_is_not_taken_at_its_word(
+    invoke: Invoke, example_run: Path, command: str, damage, said: str
+) -> None:
+    path = example_run / "studies.parquet"
+    whole = path.read_bytes()
+    damage(pd.read_parquet(path)).to_parquet(path, index=False)
+    text = says(invoke, command, example_run)
+    assert "studies.parquet" in text
+    assert said in text
+    assert "judge rescore writes it anew" in text
+    assert invoke("rescore", example_run).exit_code == 0
+    assert pd.read_parquet(path).equals(pd.read_parquet(io.BytesIO(whole)))
+
+
+def test_a_study_that_was_not_scored_has_no_number(invoke: Invoke, example_run: Path) -> None:
+    path = example_run / "studies.parquet"
+    unscored(pd.read_parquet(path)).to_parquet(path, index=False)
+    change = {"n_scored": 14, "n_failed": 1}
+    edit(example_run / "summary.json", lambda summary: {**summary, **change})
+    assert "holds a number in green of a study that was not scored" in says(
+        invoke, "rates", example_run
+    )
+
+
+@pytest.mark.parametrize("command", ["compare", "worst", "rates", "audit"])
+@pytest.mark.parametrize("content", [b"", b"PAR1", b"study_id\n"])
+def test_a_table_that_is_no_parquet(
+    invoke: Invoke, example_run: Path, command: str, content: bytes
+) -> None:
+    (example_run / "studies.parquet").write_bytes(content)
+    assert "cannot read" in says(invoke, command, example_run)
 
 
 # Folders that cannot be looked into

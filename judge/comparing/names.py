@@ -7,10 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pyarrow as pa
-import pyarrow.parquet as pq
-
-from judge.run.folder import TABLE_PARQUET, Run
+from judge.run.folder import Run
 from judge.types import JudgeError
 
 _ROLE = re.compile(r"(preds?|predictions?)[-_.]|[-_.](preds?|predictions?)\Z", re.IGNORECASE)
@@ -83,7 +80,7 @@ def named_runs(choices: Sequence[RunChoice]) -> list[NamedRun]:
     found: dict[tuple[str, str], NamedRun] = {}
     for chosen in choices:
         run = Run(chosen.path)
-        model = chosen.model or _model_field(run, chosen.shown) or _stem(run) or chosen.path.name
+        model = chosen.model or _model_field(run) or _stem(run) or chosen.path.name
         check_model(model, f"NAME={chosen.shown}")
         file = _predictions(run)
         sha = str(file["sha256"]) if file else None
@@ -98,13 +95,10 @@ def named_runs(choices: Sequence[RunChoice]) -> list[NamedRun]:
     return list(found.values())
 
 
-def _model_field(run: Run, shown: str) -> str | None:
+def _model_field(run: Run) -> str | None:
     if "model" not in run.manifest["fields"]:
         return None
-    try:
-        column = pq.read_table(run.path / TABLE_PARQUET, columns=["model"]).column(0)
-    except (pa.ArrowException, OSError) as error:
-        raise JudgeError(f"cannot read the {TABLE_PARQUET} of {shown}: {error}") from error
+    column = run.columns(["model"])["model"]
     values = column.unique().to_pylist()
     return str(values[0]) if len(values) == 1 and values[0] not in (None, "") else None
 

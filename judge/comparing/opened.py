@@ -18,11 +18,10 @@ from judge.comparing.references import check_references
 from judge.comparing.table import RunTable, aligned, merged_field, read_table
 from judge.run.folder import Run
 from judge.stats.metric import Metric, rubric_metrics
-from judge.stats.panel import Panel, Values
+from judge.stats.panel import GROUP_FIELDS, Panel, Values
 from judge.types import JudgeError
 
 PATIENT_FIELDS = ("patient", "patient_id")
-USUAL_FIELDS = ("study_class", "site", "dataset")
 ALLOWED = ("judge", "prompt", "references")
 _FEW = 3
 _JUDGE_BOTH = "judge both with the same references"
@@ -62,8 +61,8 @@ def open_runs(
     named = named_runs(choices)
     runs = [compared(run) for run in named]
     notes = [*check_settings(runs, allow), *check_files(named)]
-    wanted = list(dict.fromkeys([*by, *USUAL_FIELDS, *_patient_names(patient_field)]))
-    tables = [read_table(run, rubrics.load(run.rubric), wanted) for run in named]
+    wanted = list(dict.fromkeys([*by, *GROUP_FIELDS, *_patient_names(patient_field)]))
+    tables = [read_table(run, wanted) for run in named]
     study_ids, n_common = _studies(runs, tables, common=common)
     notes += check_references(named, study_ids, allow)
     sides = [_side(run, t, aligned(t, study_ids)) for run, t in zip(runs, tables, strict=True)]

@@ -6,20 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from judge.comparing.names import NamedRun
-from judge.rubrics import Rubric
-from judge.run.folder import TABLE_PARQUET
 from judge.stats.metric import rubric_metrics
 from judge.stats.panel import Values
 from judge.studies.fields import as_text
 from judge.types import JudgeError
-
-_ANEW = "judge rescore writes it anew"
 
 
 @dataclass(frozen=True)
@@ -33,36 +27,20 @@ class RunTable:
     n_inferred: int
 
 
-def read_table(named: NamedRun, rubric: Rubric, fields: Sequence[str]) -> RunTable:
+def read_table(named: NamedRun, fields: Sequence[str]) -> RunTable:
     """Read the columns that a comparison needs; of `fields`, those that the run has.
 
-    Raises `JudgeError` where the table cannot be read or does not fit the run's summary.
+    Raises `JudgeError` as `Run.columns` does.
     """
-    where = f"the {TABLE_PARQUET} of {named.shown}"
-    try:
-        file = pq.ParquetFile(named.run.path / TABLE_PARQUET)
-        there = [name for name in fields if name in file.schema_arrow.names]
-        scores = [score.name for score in rubric.scores]
-        counts = ["n_significant", "n_insignificant", "n_actionable"]
-        names = ["study_id", "outcome", "class_inferred", *scores, *counts, *there]
-        table = file.read(columns=list(dict.fromkeys(names)))
-    except (pa.ArrowException, OSError) as error:
-        raise JudgeError(f"cannot read {where}: {error}") from error
-    missing = [name for name in names if name not in table.column_names]
-    if missing:
-        raise JudgeError(f"{where} lacks {', '.join(missing)}; {_ANEW}")
-    study_ids = tuple(map(str, table["study_id"].to_pylist()))
+    rubric = named.run.rubric
+    scores = [score.name for score in rubric.scores]
+    counts = ["n_significant", "n_insignificant", "n_actionable"]
+    table = named.run.columns([*scores, *counts], fields)
     outcomes = np.array(table["outcome"].to_pylist(), dtype=np.str_)
-    _check_studies(named, study_ids, outcomes)
-    scored = outcomes == "annotated"
 
     def numbers(name: str) -> Values:
-        if not _is_number(table.schema.field(name).type):
-            raise JudgeError(f"{where} holds no numbers in {name}; {_ANEW}")
         column: Values = table[name].to_numpy(zero_copy_only=False).astype(float)
-        if not (np.isfinite(column[scored]) & (column[scored] >= 0)).all():
-            raise JudgeError(f"{where} lacks a number in {name} of a scored study; {_ANEW}")
-        return np.where(scored, column, np.nan)
+        return column
 
     significant = numbers("n_significant")
     by_what = {
@@ -70,34 +48,18 @@ def read_table(named: NamedRun, rubric: Rubric, fields: Sequence[str]) -> RunTab
         "no_significant_error": lambda: _none_of(significant),
         "no_actionable_error": lambda: _none_of(numbers("n_actionable")),
     }
-    if not pa.types.is_boolean(table.schema.field("class_inferred").type):
-        raise JudgeError(f"{where} holds no truth values in class_inferred; {_ANEW}")
     columns = iter(scores)
     values = {
         metric.name: numbers(next(columns)) if metric.what == "score" else by_what[metric.what]()
         for metric in rubric_metrics(rubric)
     }
     return RunTable(
-        study_ids,
+        tuple(table["study_id"].to_pylist()),
         outcomes,
         values,
-        {name: table[name].to_pylist() for name in there},
+        {name: table[name].to_pylist() for name in fields if name in table.column_names},
         int(pc.sum(table["class_inferred"]).as_py() or 0),
     )
-
-
-def _check_studies(named: NamedRun, study_ids: Sequence[str], outcomes: NDArray[np.str_]) -> None:
-    summary = named.run.summary()
-    counts = {f"n_{name}": int((outcomes == name).sum()) for name in ("unparsed", "failed")}
-    counts |= {"n_studies": len(study_ids), "n_scored": int((outcomes == "annotated").sum())}
-    differing = [name for name, count in counts.items() if summary[name] != count]
-    if differing or len(set(study_ids)) < len(study_ids):
-        what = f"has another {differing[0]} than its summary" if differing else "repeats a study"
-        raise JudgeError(f"the {TABLE_PARQUET} of {named.shown} {what}; {_ANEW}")
-
-
-def _is_number(kind: pa.DataType) -> bool:
-    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind))
 
 
 def _none_of(counts: Values) -> Values:

@@ -17,7 +17,7 @@ import json
 import shutil
 from array import array
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from pathlib import Path
 from types import TracebackType
@@ -26,6 +26,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from judge import rubrics
 from judge.rubrics import Rubric
 from judge.run import checked
+from judge.run.columns import read_columns
 from judge.run.engine import Judged
 from judge.run.record import to_record
 from judge.stats.table import TableBuilder
@@ -33,6 +34,7 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     import pandas as pd
+    import pyarrow as pa
 
 MANIFEST = "manifest.json"
 ANNOTATIONS = "annotations.jsonl"
@@ -68,17 +70,22 @@ class Run:
         """The line that names everything that changes the run's numbers."""
         return str(self.manifest["signature"])
 
-    def table(self) -> pd.DataFrame:
-        """Return the table of studies."""
-        import pandas as pd
-
-        path = self.path / TABLE_PARQUET
+    @property
+    def rubric(self) -> Rubric:
+        """The rubric that the studies were judged by; raises `JudgeError` for one unknown here."""
         try:
-            return pd.read_parquet(path)
-        except (OSError, ValueError) as error:
-            raise JudgeError(
-                f"cannot read {path}: {error}; judge rescore writes it anew"
-            ) from error
+            return rubrics.load(self.manifest["rubric"])
+        except JudgeError as error:
+            raise JudgeError(f"{self.path / MANIFEST}: {error}") from error
+
+    def table(self) -> pd.DataFrame:
+        """Return the table of studies; raises `JudgeError` as `columns` does."""
+        table: pd.DataFrame = self.columns().to_pandas()
+        return table
+
+    def columns(self, names: Sequence[str] | None = None, optional: Sequence[str] = ()) -> pa.Table:
+        """Return the table of studies or some of its columns, as `read_columns` does."""
+        return read_columns(self.path / TABLE_PARQUET, self.rubric, self.summary(), names, optional)
 
     def summary(self) -> dict[str, Any]:
         """Return what was printed at the end of the run; raises `JudgeError` for a damaged one."""
@@ -92,9 +99,9 @@ class Run:
         unless it may be `of_any_version`, and at the end where there were not as many as
         the summary says.
         """
-        rubric, n = None if of_any_version else rubrics.load(self.manifest["rubric"]), 0
+        n = 0
         for n, line in enumerate(self._lines(), 1):
-            yield self._record(n, line, rubric)
+            yield self.parsed(n, line, of_any_version=of_any_version)
         if n != (wanted := self.summary()["n_studies"]):
             raise _damaged(
                 self.path / ANNOTATIONS,
@@ -110,10 +117,14 @@ class Run:
         start = _line({"study_id": study_id})[:-1] + b","
         for n, line in enumerate(self._lines(), 1):
             if line.startswith(start):
-                return self._record(n, line, rubrics.load(self.manifest["rubric"]))
+                return self.parsed(n, line)
         raise JudgeError(f"no study {study_id!r} in {self.path}; its ids are in {TABLE_CSV}")
 
-    def _record(self, n: int, line: bytes, rubric: Rubric | None) -> dict[str, Any]:
+    def parsed(self, n: int, line: bytes, *, of_any_version: bool = False) -> dict[str, Any]:
+        """Return the record that the `n`-th line of the annotations, from 1, holds.
+
+        Raises `JudgeError` as `records` does.
+        """
         path = self.path / ANNOTATIONS
         try:
             found: dict[str, Any] = json.loads(line)
@@ -122,9 +133,9 @@ class Run:
             wrong = str(error)
         if wrong:
             raise _damaged(path, f"in line {n:,}, {wrong}")
-        if rubric and (lacking := checked.outdated(found, rubric)):
+        if not of_any_version and (lacking := checked.outdated(found, self.rubric)):
             raise JudgeError(
-                f"{path} is not of today's {rubric.title}: in line {n:,}, {lacking}; "
+                f"{path} is not of today's {self.rubric.title}: in line {n:,}, {lacking}; "
                 "judge rescore brings it up to date"
             )
         return found

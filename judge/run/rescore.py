@@ -7,7 +7,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from judge import rubrics
 from judge.run.engine import Judged, read
 from judge.run.folder import Run, RunWriter, claim
 from judge.run.record import completion_of, outcome_of, study_of
@@ -32,7 +31,7 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
     manifest then says what it was before. A study that failed has no answer and stays so.
     Raises `JudgeError` where `out` holds another run.
     """
-    rubric = rubrics.load(run.manifest["rubric"])
+    rubric = run.rubric
     old_line, old_summary = run.signature, run.summary()
     line = read_today(old_line, rubric)
     if out is not None and out != run.path:

@@ -15,7 +15,6 @@ from judge.service.jobs import NAME, Job
 from judge.service.opened import OpenRun, OpenRuns
 from judge.service.problems import ProblemError
 from judge.service.settings import Settings
-from judge.types import JudgeError
 
 _KNOWN = (
     *("rubric", "prompt", "signature", "section", "n_studies", "n_scored", "n_unparsed"),
@@ -81,10 +80,7 @@ class Catalogue:
         place = self.place(name)
         if not place.is_finished:
             raise ProblemError(409, f"the run {name} has no results yet")
-        try:
-            return place, self._open.get(place.path)
-        except JudgeError as error:
-            raise ProblemError(409, str(error)) from error
+        return place, self._open.get(place.path)
 
     def describe(self, place: Place) -> dict[str, Any]:
         """Return what a list of runs says of one."""
@@ -123,7 +119,7 @@ class Catalogue:
                     },
                 )
                 self._described[place.path] = known
-        except (JudgeError, OSError) as error:
+        except (ProblemError, OSError) as error:
             return {"detail": f"this run cannot be read: {error}"}
         return known[1]
 

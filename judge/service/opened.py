@@ -9,14 +9,16 @@ from __future__ import annotations
 
 import json
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge import rubrics
 from judge.rubrics import Rubric
 from judge.run.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, Run
+from judge.service.problems import ProblemError
 from judge.service.reviews import Kept, errors_of
 from judge.types import JudgeError
 
@@ -39,48 +41,62 @@ def stamp(path: Path) -> Stamp:
 
 @dataclass(frozen=True)
 class OpenRun:
-    """A run's files as they were at `stamp`. Raises `JudgeError` where they cannot be read."""
+    """A run's files as they were at `stamp`. Raises `ProblemError` where they are damaged."""
 
     path: Path
     stamp: Stamp
 
     @cached_property
+    def _run(self) -> Run:
+        with self._told():
+            return Run(self.path)
+
+    @contextmanager
+    def _told(self) -> Iterator[None]:
+        """Say what is wrong with the run, and not where it is kept."""
+        try:
+            yield
+        except JudgeError as error:
+            text = str(error).replace(str(self.path), self.path.name)
+            raise ProblemError(409, text) from error
+
+    @property
     def manifest(self) -> dict[str, Any]:
         """What made the run."""
-        return _json(self.path / MANIFEST)
+        return self._run.manifest
 
     @cached_property
     def summary(self) -> dict[str, Any]:
         """What was printed at its end."""
-        return _json(self.path / SUMMARY)
+        with self._told():
+            return self._run.summary()
 
-    @cached_property
+    @property
     def rubric(self) -> Rubric:
         """The rubric it was judged by."""
-        return rubrics.load(self.manifest["rubric"])
+        with self._told():
+            return self._run.rubric
 
     @cached_property
     def table(self) -> pa.Table:
         """The table of studies with `row`, its place, and `categories`, its errors' letters."""
         import pyarrow as pa
         import pyarrow.compute as pc
-        import pyarrow.parquet as pq
 
         from judge.stats.worst import categories
 
-        path = self.path / TABLE_PARQUET
-        try:
-            table = pq.read_table(path)
-        except (OSError, ValueError, pa.ArrowException) as error:
-            raise JudgeError(f"cannot read {path.name}: {error}") from error
+        with self._told():
+            table = self._run.columns()
         if table.num_rows != len(self.offsets):
-            raise JudgeError(f"{path.name} and {ANNOTATIONS} differ: judge the studies again")
+            raise ProblemError(
+                409, f"{TABLE_PARQUET} and {ANNOTATIONS} differ: judge the studies again"
+            )
+        found = categories(table.to_pandas(), self.rubric)
         for at, column in enumerate(table.column_names):
             if pa.types.is_floating(table.schema.field(at).type):  # JSON has no NaN
                 values = table.column(at)
                 values = pc.if_else(pc.is_nan(values), None, values)
                 table = table.set_column(at, column, values)
-        found = categories(self._frame, self.rubric)
         rows = pa.array(range(table.num_rows), pa.int64())
         for name, column in (("row", rows), ("categories", pa.array(found, pa.string()))):
             if name in table.column_names:  # a field of the user's
@@ -91,7 +107,8 @@ class OpenRun:
     @property
     def _frame(self) -> pd.DataFrame:
         """The same table for the functions of the command line; too large to keep."""
-        return Run(self.path).table()
+        with self._told():
+            return self._run.table()
 
     @cached_property
     def worst(self) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -124,7 +141,7 @@ class OpenRun:
                     starts.append(ends + (at + 1))
                     at += len(chunk)
         except OSError as error:
-            raise JudgeError(f"cannot read {path.name}: {error.strerror}") from error
+            raise ProblemError(409, f"cannot read {path.name}: {error.strerror}") from error
         found = np.concatenate(starts)
         return found[:-1] if found[-1] == at else found  # the last line ends the file
 
@@ -133,11 +150,18 @@ class OpenRun:
         """What a search looks through: each study's id, reports and annotation, lower case."""
         import pyarrow as pa
 
+        with (self.path / ANNOTATIONS).open("rb") as file:
+            found = [self._searched(n, line) for n, line in enumerate(file, 1)]
+        return pa.array(found, pa.large_string())
+
+    def _searched(self, n: int, line: bytes) -> str:
         from judge.report.view import search_text
 
-        with (self.path / ANNOTATIONS).open("rb") as file:
-            found = [encodable(search_text(json.loads(line))) for line in file]
-        return pa.array(found, pa.large_string())
+        try:
+            return encodable(search_text(json.loads(line)))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            with self._told():
+                return encodable(search_text(self._run.parsed(n, line)))
 
     @cached_property
     def reviews(self) -> Kept:
@@ -170,8 +194,9 @@ class OpenRun:
             raise IndexError(row)
         with (self.path / ANNOTATIONS).open("rb") as file:
             file.seek(int(self.offsets[row]))
-            record: dict[str, Any] = json.loads(file.readline())
-        return record
+            line = file.readline()
+        with self._told():
+            return self._run.parsed(row + 1, line)
 
 
 class OpenRuns:
@@ -183,11 +208,12 @@ class OpenRuns:
         self._lock = threading.Lock()
 
     def get(self, path: Path) -> OpenRun:
-        """Return the run in `path` as it is now; raises `JudgeError` where there is none."""
+        """Return the run in `path` as it is now; raises `ProblemError` where there is none."""
         try:
             now = stamp(path)
         except OSError as error:
-            raise JudgeError(f"this run has no whole set of files: {error.strerror}") from error
+            why = f"this run has no whole set of files: {error.strerror}"
+            raise ProblemError(409, why) from error
         with self._lock:
             found = self._open.pop(path, None)
             if found is None or found.stamp != now:
@@ -201,11 +227,3 @@ class OpenRuns:
 def encodable(text: str) -> str:
     """Return `text` without half surrogate pairs, which no file can hold."""
     return text.encode("utf-8", "replace").decode()
-
-
-def _json(path: Path) -> dict[str, Any]:
-    try:
-        data: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise JudgeError(f"cannot read {path.name}: {error}") from error
-    return data

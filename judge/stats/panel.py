@@ -15,6 +15,10 @@ from judge.types import JudgeError
 Values = NDArray[np.float64]
 
 
+GROUP_FIELDS = ("study_class", "dataset", "site")
+"""The fields that one can always group by, where the studies have them."""
+
+
 @dataclass(frozen=True)
 class Panel:
     """The values of models on studies.

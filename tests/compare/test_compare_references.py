@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Callable
 from pathlib import Path
 
-import pandas as pd
 import pytest
 from support import EXAMPLES, Invoke, write_json
 
@@ -152,26 +150,3 @@ def test_a_model_without_a_run_of_a_rubric_is_named(invoke: Invoke) -> None:
     notes = found(invoke, *runs)["notes"]
     assert "no run of green is of b" in notes
     assert "no run of fineradscore is of a" in notes
-
-
-@pytest.mark.parametrize(
-    ("damage", "said"),
-    [
-        (lambda table: pd.concat([table, table[:3]]), "another n_studies than its summary"),
-        (lambda table: table[:1], "than its summary"),
-        (lambda table: pd.concat([table[:-1], table[:1]]), "repeats a study"),
-        (lambda table: table.assign(green=None), "green"),
-        (lambda table: table.assign(green=float("inf")), "lacks a number in green"),
-        (lambda table: table.assign(n_significant=-1), "lacks a number in n_significant"),
-        (lambda table: table.assign(green="high"), "holds no numbers in green"),
-    ],
-)
-def test_a_damaged_table_is_not_taken_at_its_word(
-    invoke: Invoke, damage: Callable[[pd.DataFrame], pd.DataFrame], said: str
-) -> None:
-    run = judged(invoke, "a", write_json(Path("one.json"), REFS))
-    path = run / "studies.parquet"
-    damage(pd.read_parquet(path)).to_parquet(path, index=False)
-    text = fails(invoke, run)
-    assert said in text
-    assert "judge rescore writes it anew" in text

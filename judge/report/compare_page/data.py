@@ -15,15 +15,12 @@ from judge.sentences import lines
 from judge.stats.compare import Comparison
 from judge.stats.metric import Metric, label_of_a_study, short_label
 from judge.stats.paired import PairTest
-from judge.stats.panel import Cell, Group, group_cells, groups_of
+from judge.stats.panel import GROUP_FIELDS, Cell, Group, group_cells, groups_of
 from judge.stats.ranks import RankShares
 from judge.types import Category
 
 Records = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
 """By model and rubric, then by study id: the records as a run keeps them."""
-
-GROUP_FIELDS = ("study_class", "dataset", "site")
-"""The fields that one can always group by, where the studies have them."""
 
 _MOST_GROUPS = 100
 """A field with more values than this is no field to choose a group by."""
