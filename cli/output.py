@@ -117,8 +117,11 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     grid = RichTable.grid(padding=(0, 2))
     for name, value in facts:
         grid.add_row(Text(name, style="bold"), Text(harmless(value)))
-    console().print(grid)
-    click.echo()
+    out = console()
+    with out.capture() as captured:
+        out.print(grid)
+    # A grid fills its lines up with blanks.
+    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")
 
 
 def print_tables(tables: Iterable[Table]) -> None:
