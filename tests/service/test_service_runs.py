@@ -179,15 +179,17 @@ def test_a_run_whose_process_breaks_is_not_started_for_ever(tmp_path: Path) -> N
 
 
 def test_the_clients_names_of_the_files_are_kept_as_names_only(tmp_path: Path) -> None:
-    with Served(tmp_path) as service:
+    folder = tmp_path / "of" / "the" / "service"
+    folder.mkdir(parents=True)
+    with Served(folder) as service:
         files = {
             "preds": ("../../../preds<b>.json", json.dumps({"a": "Clear."}).encode()),
             "refs": ("..\\..\\C:\\refs.json", json.dumps({"a": "Clear."}).encode()),
         }
         name = service.client.post("/v1/runs", data={"rubric": "green"}, files=files).json()["id"]
         service.until_state(name, "finished")
-        manifest = json.loads((tmp_path / "judge-runs" / name / "manifest.json").read_text())
+        manifest = json.loads((folder / "judge-runs" / name / "manifest.json").read_text())
         assert [file["path"] for file in manifest["inputs"]] == ["preds<b>.json", "refs.json"]
-    outside = {path.name for path in tmp_path.parent.iterdir()} - {tmp_path.name}
-    assert not {name for name in outside if "preds" in name or "refs" in name}
-    assert {path.name for path in tmp_path.iterdir()} <= {"judge-runs", "service.log", "cache"}
+    outside = {path for path in tmp_path.rglob("*") if folder not in (path, *path.parents)}
+    assert outside == {tmp_path / "of", tmp_path / "of" / "the"}
+    assert {path.name for path in folder.iterdir()} <= {"judge-runs", "service.log", "cache"}
