@@ -386,7 +386,11 @@ def test_a_closed_pipe_is_no_crash(tmp_path: Path) -> None:
 
 
 def test_no_line_ends_in_blanks(invoke: Invoke, example_run: Path) -> None:
-    for line in (("rates", example_run), ("compare", example_run), ("audit", example_run, "ex-001")):
+    for line in (
+        ("rates", example_run),
+        ("compare", example_run),
+        ("audit", example_run, "ex-001"),
+    ):
         printed = invoke(*line).stdout.splitlines()
         assert len(printed) > 5
         assert not [text for text in printed if text != text.rstrip()]

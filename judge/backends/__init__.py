@@ -177,7 +177,8 @@ def _is_slip(kind: str, colon: str) -> bool:
 
 
 def _served(spec: str, rubric: Rubric, settings: Settings) -> Judge:
-    from judge.backends.openai import OPENAI_URL, Connection, OpenAIJudge
+    from judge.backends.connection import OPENAI_URL, Connection
+    from judge.backends.openai import OpenAIJudge
     from judge.backends.pool import Pool
 
     urls = settings.base_urls or (OPENAI_URL,)

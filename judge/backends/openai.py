@@ -2,52 +2,20 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from judge.backends import structured
-from judge.backends.pool import CHAT, Servers
+from judge.backends.connection import CHAT
+from judge.backends.pool import Servers
 from judge.backends.structured import Mode, Structured
 from judge.prompts import Prompt
 from judge.rubrics import Rubric
-from judge.types import Completion, CompletionRequest, JudgeError, Message, Study, Unparsed
+from judge.types import Completion, CompletionRequest, Message, Study, Unparsed
 
-OPENAI_URL = "https://api.openai.com/v1"
-# What a local server that checks no key is sent.
-_NO_KEY = "none"
 # Where a model refuses a parameter, its replacement if there is one; others are left out.
 _REPLACEMENTS = {"max_tokens": "max_completion_tokens"}
-
-
-@dataclass(frozen=True, slots=True)
-class Connection:
-    """Where the server is and how long one answer may take, in seconds."""
-
-    base_url: str = OPENAI_URL
-    timeout: float = 120.0
-
-    @property
-    def is_local(self) -> bool:
-        """Whether the server is this machine."""
-        host = urlsplit(self.base_url).hostname or ""
-        try:
-            return ipaddress.ip_address(host).is_loopback
-        except ValueError:
-            return host == "localhost" or host.endswith(".localhost")
-
-    def key(self, environ: Mapping[str, str]) -> str:
-        """Return the key for this server; raises `JudgeError` where one is needed and not set."""
-        host = urlsplit(self.base_url).hostname or ""
-        name = "AZURE_OPENAI_API_KEY" if host.endswith(".azure.com") else "OPENAI_API_KEY"
-        if key := environ.get(name, "").strip():
-            return key
-        if self.is_local:
-            return _NO_KEY
-        raise JudgeError(f"{self.base_url} needs a key: set the environment variable {name}")
 
 
 class OpenAIJudge:

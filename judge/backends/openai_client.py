@@ -10,6 +10,7 @@ from typing import Any
 
 import openai
 
+from judge.backends.connection import CHAT
 from judge.backends.errors import (
     AskError,
     OverloadError,
@@ -17,7 +18,6 @@ from judge.backends.errors import (
     TransientError,
     UnavailableError,
 )
-from judge.backends.pool import CHAT
 from judge.backends.structured import Mode, called, is_asked_for, refuses
 from judge.types import Completion, JudgeError, Usage
 

@@ -8,15 +8,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from judge.backends.connection import CHAT, Connection
 from judge.backends.errors import OverloadError, TransientError, UnavailableError
 from judge.backends.structured import Mode
 from judge.types import Completion
 
 if TYPE_CHECKING:
-    from judge.backends.openai import Connection
     from judge.backends.openai_client import Client
 
-CHAT, COMPLETIONS = "/chat/completions", "/completions"
 # A server that does not answer is left alone for so many seconds, then tried with one request.
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judge import backends, rubrics
-from judge.backends.openai import OPENAI_URL, Connection
+from judge.backends.connection import OPENAI_URL, Connection
 from judge.run.prices import Prices, prompt_tokens
 from judge.types import CompletionRequest, JudgeError, Message, Usage
 

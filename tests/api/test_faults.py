@@ -9,7 +9,7 @@ import pytest
 from faultserver import Behaviour, Fault, FaultServer, Outage, always, first, spread
 from running import Runner, keys, study_set
 
-from judge.backends.openai import OPENAI_URL
+from judge.backends.connection import OPENAI_URL
 from judge.rubrics import Rubric
 from judge.run import judging
 from judge.run.judging import RunStoppedError

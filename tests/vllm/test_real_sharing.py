@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from serving import ENVIRON, FLAGS, Taught, command, environ, records
 
 from judge import backends, rubrics
-from judge.backends.openai import Connection
+from judge.backends.connection import Connection
 from judge.backends.pool import Pool
 from judge.backends.vllm.process import Process
 from judge.backends.vllm.server import executable

@@ -6,8 +6,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 
+from judge.backends.connection import COMPLETIONS
 from judge.backends.local.asking import Questions
-from judge.backends.pool import COMPLETIONS, Servers
+from judge.backends.pool import Servers
 from judge.prompts import Prompt
 from judge.types import Completion, CompletionRequest, Study, Unparsed
 

@@ -10,11 +10,12 @@ from pathlib import Path
 import platformdirs
 
 from judge.backends import Judge, Settings, prompt_for
+from judge.backends.connection import NO_KEY, Connection
 from judge.backends.local import encode
 from judge.backends.local.asking import Questions
 from judge.backends.local.files import ModelFiles, find
 from judge.backends.local.wording import prompt_name
-from judge.backends.openai import Connection, OpenAIJudge
+from judge.backends.openai import OpenAIJudge
 from judge.backends.pool import Pool, Servers
 from judge.backends.vllm import flags
 from judge.backends.vllm.judge import VLLMJudge
@@ -27,7 +28,6 @@ from judge.types import JudgeError
 KIND = "vllm"
 # What the official implementation computes in on a GPU.
 _GREEN_DTYPE = "float16"
-_NO_KEY = "none"
 
 
 def load(model: str, rubric: Rubric, settings: Settings) -> Judge:
@@ -87,7 +87,7 @@ def _with_default(given: tuple[str, ...], flag: str, value: str) -> tuple[str, .
 def _servers(model: str, files: ModelFiles, given: tuple[str, ...], settings: Settings) -> Servers:
     if settings.base_urls:
         # Not OPENAI_API_KEY: that one is not for whoever happens to listen here.
-        key = settings.environ.get("VLLM_API_KEY", "").strip() or _NO_KEY
+        key = settings.environ.get("VLLM_API_KEY", "").strip() or NO_KEY
         return Pool(
             [(Connection(url, settings.timeout), key) for url in settings.base_urls],
             model,

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judge.backends.connection import CHAT
 from judge.backends.errors import OverloadError, TransientError, UnavailableError
-from judge.backends.pool import CHAT
 from judge.backends.structured import Mode
 from judge.backends.vllm.server import Address, Server
 from judge.types import Completion

@@ -16,7 +16,7 @@ from running import Runner, keys, study_set
 from toy import DOWN, to_read
 
 from judge import backends
-from judge.backends.openai import OPENAI_URL
+from judge.backends.connection import OPENAI_URL
 from judge.backends.structured import UNREAD, Mode, Structured, again
 from judge.cache import CompletionCache
 from judge.cache.entry import decode, encode
