@@ -7,7 +7,12 @@ annotate(references, candidates)  # a DataFrame with one row a study
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+# In a checkout cli, prompts and others lie beside this folder, not in it (see pyproject.toml).
+if not Path(__file__).with_name("cli").exists():
+    __path__.append(str(Path(__file__).parents[1]))
 
 if TYPE_CHECKING:
     from judge.run.api import annotate as annotate

@@ -44,3 +44,16 @@ def test_every_source_and_data_file_is_in_the_wheel(wheel: list[str]) -> None:
 
 def test_nothing_lands_beside_the_package(wheel: list[str]) -> None:
     assert {name.split("/")[0].split("-")[0] for name in wheel} == {"judge"}
+
+
+def test_a_checkout_works_from_its_own_folder(tmp_path: Path) -> None:
+    for name in FOLDERS:
+        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
+    code = "import judge, judge.cli; print(judge.cli.__file__, judge.annotate(['a'], ['a']).shape)"
+    for line in (["-c", code], ["-m", "judge", "--version"]):
+        done = subprocess.run(
+            [sys.executable, *line], cwd=tmp_path, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        if "-c" in line:
+            assert done.stdout.startswith(str(tmp_path / "cli"))
