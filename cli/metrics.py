@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import click
 
 from judge.cli.files import NamedPath, check_writable, replacing
-from judge.cli.output import note, print_tables, split_fields
+from judge.cli.output import note, print_facts, print_tables, split_fields
 
 if TYPE_CHECKING:
     from judge.metrics import Missing, Scored
+    from judge.studies import StudySet
 
 _INCOMPLETE = 3
 
@@ -90,7 +91,9 @@ def command(
     if scored:
         _write(path, model, studies.study_ids, scored)
         note(f"metrics  {path}")
-        _print(model, studies.study_ids, scored)
+        _print(model, studies, scored)
+    for text in studies.notes:
+        note(text)
     for lost in missing:
         note(f"{lost.metric.study_label} is missing: {lost.why}")
     if missing:
@@ -109,18 +112,23 @@ def _write(path: Path, model: str, study_ids: tuple[str, ...], scored: list[Scor
             table.to_csv(staged, index=False)
 
 
-def _print(model: str, study_ids: tuple[str, ...], scored: list[Scored]) -> None:
+def _print(model: str, studies: StudySet, scored: list[Scored]) -> None:
     import numpy as np
 
     from judge.report.leaderboard import figure
     from judge.report.tables import Table
+    from judge.report.words import left_out
     from judge.stats.panel import Panel, group_cells
 
     values = {found.metric.name: np.array(found.values)[:, None] for found in scored}
     listed = tuple(found.metric for found in scored)
-    cells = group_cells(Panel((model,), study_ids, listed, values, {})).cells
+    cells = group_cells(Panel((model,), studies.study_ids, listed, values, {})).cells
     rows = tuple(
         (metric.label, str(cells[metric.name][0].n), figure(cells[metric.name][0], metric))
         for metric in listed
     )
+    facts = [("section", studies.section), ("studies", f"{len(studies):,}")]
+    if studies.omitted:
+        facts.append(("left out", left_out(studies.omitted)))
+    print_facts(facts)
     print_tables([Table(f"Metrics of {model}", ("metric", "studies", "figure"), rows)])

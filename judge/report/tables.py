@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judge.report.words import NOTHING, group_value, mean, number, rate
+from judge.report.words import NOTHING, group_value, left_out, mean, number, rate
 from judge.rubrics import Rubric
 
 
@@ -34,8 +34,7 @@ def headline(summary: Mapping[str, Any], rubric: Rubric) -> list[tuple[str, str]
         ("failed", str(summary["n_failed"])),
     ]
     if summary["omitted"]:
-        left_out = ", ".join(f"{n} {reason}" for reason, n in summary["omitted"].items())
-        facts.append(("left out", left_out))
+        facts.append(("left out", left_out(summary["omitted"])))
     if inferred := summary["n_class_inferred"]:
         total = summary["n_studies"]
         facts.append(("study class", f"inferred by the lexicon for {inferred} of {total} studies"))

@@ -58,3 +58,8 @@ def harmless(text: str) -> str:
         char if char.isprintable() or char in "\n\t" else char.encode("unicode_escape").decode()
         for char in text.replace("\r\n", "\n")
     )
+
+
+def left_out(omitted: Mapping[str, int]) -> str:
+    """Return how many studies were left out before anything was judged, and why."""
+    return ", ".join(f"{n} {reason}" for reason, n in omitted.items())

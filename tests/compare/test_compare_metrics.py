@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import math
+import re
 import sys
 from pathlib import Path
 
@@ -12,7 +13,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from support import EXAMPLES, Invoke
+from support import EXAMPLES, Invoke, write_json
 
 from judge import metrics
 from judge.comparing.names import model_of
@@ -95,6 +96,20 @@ def test_metrics_writes_a_row_a_study(invoke: Invoke, tmp_path: Path) -> None:
     values = [float(row["bleu2"]) for row in rows]
     assert f"{sum(values) / len(values):.3f}" in done.stdout
     assert "BLEU-2" in done.stdout
+
+
+def test_studies_that_were_left_out_of_metrics_are_counted(invoke: Invoke, tmp_path: Path) -> None:
+    preds = json.loads((EXAMPLES / "preds.json").read_text("utf-8"))
+    write_json(tmp_path / "some.json", dict(list(preds.items())[2:]))
+    line = ("metrics", "some.json", PAIR[1])
+    refused = invoke(*line)
+    assert refused.exit_code == 2
+    assert "--allow-missing" in refused.stderr
+    done = invoke(*line, "--allow-missing")
+    assert done.exit_code == 0, done.stderr
+    assert re.search(r"studies +13\n", done.stdout)
+    assert re.search(r"left out +2 only in REFS\n", done.stdout)
+    assert "left out" not in invoke("metrics", *PAIR).stdout
 
 
 def test_metrics_writes_parquet(invoke: Invoke, tmp_path: Path) -> None:
