@@ -250,6 +250,28 @@ def test_a_table_that_is_no_parquet(
     assert "cannot read" in says(invoke, command, example_run)
 
 
+@pytest.mark.parametrize("command", ["compare", "worst", "rates", "audit"])
+def test_a_table_that_is_not_there(invoke: Invoke, example_run: Path, command: str) -> None:
+    (example_run / "studies.parquet").unlink()
+    text = says(invoke, command, example_run)
+    assert "studies.parquet: No such file or directory; judge rescore writes it anew" in text
+
+
+def test_a_byte_that_was_turned_never_gives_another_number(example_run: Path) -> None:
+    path = example_run / "studies.parquet"
+    whole, table = path.read_bytes(), Run(example_run).table()
+    refused = 0
+    for at in range(0, len(whole), 41):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0x15]) + whole[at + 1 :])
+        try:
+            found = Run(example_run).table()
+        except JudgeError:
+            refused += 1
+        else:
+            pd.testing.assert_frame_equal(found, table, check_dtype=False)
+    assert refused > 100
+
+
 # Folders that cannot be looked into
 
 

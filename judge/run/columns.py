@@ -11,6 +11,7 @@ from judge.stats.table import OUTCOMES, count_columns
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
 if TYPE_CHECKING:
+    import pandas as pd
     import pyarrow as pa
 
 _ANEW = "judge rescore writes it anew"
@@ -38,16 +39,18 @@ def read_columns(
     scores = [score.name for score in rubric.scores]
     numbers = [*scores, *(check.name for check in rubric.checks), *count_columns(rubric)]
     whole = [*_TEXTS, "class_inferred", *numbers]
+    wanted = list(dict.fromkeys([*_ALWAYS, *(whole if names is None else names)]))
     try:
-        file = pq.ParquetFile(path)
-        there = file.schema_arrow.names
-        wanted = list(dict.fromkeys([*_ALWAYS, *(whole if names is None else names)]))
-        if missing := [name for name in wanted if name not in there]:
-            raise JudgeError(f"{path} lacks {', '.join(missing)}; {_ANEW}")
-        more = [name for name in optional if name in there and name not in wanted]
-        table = file.read(columns=None if names is None else [*wanted, *more])
+        with path.open("rb") as opened:
+            file = pq.ParquetFile(opened, page_checksum_verification=True)
+            there = file.schema_arrow.names
+            if missing := [name for name in wanted if name not in there]:
+                raise JudgeError(f"{path} lacks {', '.join(missing)}; {_ANEW}")
+            more = [name for name in optional if name in there and name not in wanted]
+            table = file.read(columns=None if names is None else [*wanted, *more])
     except (pa.ArrowException, OSError, ValueError) as error:
-        raise JudgeError(f"cannot read {path}: {error}; {_ANEW}") from error
+        why = getattr(error, "strerror", None) or error
+        raise JudgeError(f"cannot read {path}: {why}; {_ANEW}") from error
     known = [name for name in wanted if name in whole]
     required = {*scores, "n_significant", "n_insignificant"}
     required |= {"n_actionable"} if rubric.has_actionable else set()
@@ -58,6 +61,18 @@ def read_columns(
     if fault:
         raise JudgeError(f"{path} {fault}; {_ANEW}")
     return table
+
+
+def read_frame(path: Path, rubric: Rubric, summary: Mapping[str, Any]) -> pd.DataFrame:
+    """Read all of the table at `path` for pandas; raises `JudgeError` as `read_columns` does."""
+    table = read_columns(path, rubric, summary)
+    try:
+        frame: pd.DataFrame = table.to_pandas()
+    except (KeyError, TypeError, ValueError) as error:  # what pandas noted of its types
+        raise JudgeError(f"cannot read the types in {path}: {error}; {_ANEW}") from error
+    if list(frame.columns) != table.column_names:
+        raise JudgeError(f"{path} names its columns in two ways; {_ANEW}")
+    return frame
 
 
 def _wrong_type(table: pa.Table, names: Sequence[str]) -> str | None:

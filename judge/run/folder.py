@@ -26,7 +26,7 @@ from typing import IO, TYPE_CHECKING, Any, Self
 from judge import rubrics
 from judge.rubrics import Rubric
 from judge.run import checked
-from judge.run.columns import read_columns
+from judge.run.columns import read_columns, read_frame
 from judge.run.engine import Judged
 from judge.run.record import to_record
 from judge.stats.table import TableBuilder
@@ -80,8 +80,7 @@ class Run:
 
     def table(self) -> pd.DataFrame:
         """Return the table of studies; raises `JudgeError` as `columns` does."""
-        table: pd.DataFrame = self.columns().to_pandas()
-        return table
+        return read_frame(self.path / TABLE_PARQUET, self.rubric, self.summary())
 
     def columns(self, names: Sequence[str] | None = None, optional: Sequence[str] = ()) -> pa.Table:
         """Return the table of studies or some of its columns, as `read_columns` does."""
@@ -221,7 +220,8 @@ class RunWriter(AbstractContextManager["RunWriter"]):
         """Write the rest and put every file in its place."""
         self._sort()
         table.to_csv(self._staging / TABLE_CSV, index=False)
-        table.to_parquet(self._staging / TABLE_PARQUET, index=False)
+        # A byte that a disk has turned is found when it is read.
+        table.to_parquet(self._staging / TABLE_PARQUET, index=False, write_page_checksum=True)
         _write_json(self._staging / SUMMARY, summary)
         _write_json(self._staging / MANIFEST, manifest)
         log = [SERVER_LOG] if (self._staging / SERVER_LOG).exists() else []

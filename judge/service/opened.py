@@ -91,7 +91,7 @@ class OpenRun:
             raise ProblemError(
                 409, f"{TABLE_PARQUET} and {ANNOTATIONS} differ: judge the studies again"
             )
-        found = categories(table.to_pandas(), self.rubric)
+        found = categories(self._frame, self.rubric)
         for at, column in enumerate(table.column_names):
             if pa.types.is_floating(table.schema.field(at).type):  # JSON has no NaN
                 values = table.column(at)
