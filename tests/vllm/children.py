@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from pathlib import Path
 from typing import TypeVar
 
@@ -48,7 +48,12 @@ OTHERS: set[int] = set()
 
 def below(pid: int) -> set[int]:
     """The living processes that come from `pid` and were not there before the test."""
-    known = {pid: one for pid, one in sessions().items() if pid not in OTHERS}
+    return descendants(pid, OTHERS)
+
+
+def descendants(pid: int, but: Set[int] = frozenset()) -> set[int]:
+    """The living processes that come from `pid`; none of `but`, nor what comes from them alone."""
+    known = {pid: one for pid, one in sessions().items() if pid not in but}
     found: set[int] = set()
     grown = True
     while grown:
