@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ from judge.cli.output import note, print_facts, print_tables, split_fields
 
 if TYPE_CHECKING:
     from judge.comparing.opened import Opened
+    from judge.report.compare_page.data import Records
     from judge.stats.compare import Comparison
 
 _FORMATS = ("table", "md", "latex", "csv", "pairs", "json", "rexrank")
@@ -127,6 +129,10 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
 
     if options["html"]:
         check_html(options["html"], MARK)  # before the work, not after it
+    if options["figures"]:
+        from judge.plots import check_figures
+
+        check_figures(options["figures"])
     files = [
         read_metrics(path, higher=options["higher"], lower=options["lower"])
         for path in options["files"]
@@ -134,6 +140,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     check_directions(files, options["higher"], options["lower"])
     given = {name: options[name] for name in ("seed", "resamples", "flips")}
     how = Resampling(**{name: value for name, value in given.items() if value is not None})
+    _step(f"Comparing {len(runs)} run{'' if len(runs) == 1 else 's'} ...")
     opened, comparison = compare_runs(
         [choice(run) for run in runs],
         how if options["tests"] else None,
@@ -144,33 +151,51 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         patient_field=options["patient_field"],
         metrics=files,
     )
+    # Runs may turn out to be damaged: before the figures are drawn, not after it.
+    read = _records(comparison, opened) if options["html"] else {}
     # Whoever reads the output may stop early, as head does: files come first.
     if options["figures"]:
         _draw(comparison, options["figures"], options["top_sites"])
     if options["html"]:
-        _write_page(comparison, opened, options["html"], options["top_sites"])
+        _write_page(comparison, opened, read, options["html"], options["top_sites"])
     _print(comparison, opened, options["form"])
+
+
+def _step(text: str) -> None:
+    """Say what is being done, to whoever waits at a terminal."""
+    if sys.stderr.isatty():
+        note(text)
+
+
+def _records(comparison: Comparison, opened: Opened) -> Records:
+    from judge.comparing.opened import records
+    from judge.report.compare_page.choice import wanted
+
+    _step("Reading the studies for the page ...")
+    return records(opened.runs, wanted(comparison))
 
 
 def _draw(comparison: Comparison, folder: Path, top_sites: int) -> None:
     from judge.plots import draw_figures
 
+    _step("Drawing the figures ...")
     drawn = draw_figures(comparison, folder, top_sites=top_sites)
-    for text in drawn.left_out:
+    for text in drawn.notes:
         note(text)
     note(f"figures  {len(drawn.files)} in {folder}")
 
 
-def _write_page(comparison: Comparison, opened: Opened, path: Path, top_sites: int) -> None:
+def _write_page(
+    comparison: Comparison, opened: Opened, read: Records, path: Path, top_sites: int
+) -> None:
     from judge.cli.page import write_html
-    from judge.comparing.opened import records
     from judge.plots import available, page_figures
-    from judge.report.compare_page.choice import wanted
     from judge.report.compare_page.file import MARK, page
 
+    _step("Writing the page ...")
     pieces = page(
         comparison,
-        records(opened.runs, wanted(comparison)),
+        read,
         figures=page_figures(comparison, top_sites=top_sites) if available() else (),
         commands={
             (run.model, run.rubric): f"judge audit {shlex.quote(run.shown)}" for run in opened.runs

@@ -19,7 +19,10 @@ _RIGHTS = 0o666
 
 
 class NamedPath(click.Path):
-    """A path that is not empty: `Path("")` would be the folder that one is in."""
+    """A path that is not empty: `Path("")` would be the folder that one is in.
+
+    Nor is it `-`, by which other programs mean standard output: that holds the results.
+    """
 
     def __init__(self, **options: Any) -> None:  # noqa: ANN401
         super().__init__(path_type=Path, **options)
@@ -30,9 +33,12 @@ class NamedPath(click.Path):
         param: click.Parameter | None,
         ctx: click.Context | None,
     ) -> Any:  # noqa: ANN401
-        """Return the path; raises `click.BadParameter` for an empty one."""
+        """Return the path; raises `click.BadParameter` for an empty one and for `-`."""
         if value == "":
             self.fail("the path is empty", param, ctx)
+        if value == "-":
+            why = "it is not written to standard output, which has the results"
+            self.fail(f"{why}; name a path (./- for one that is called -)", param, ctx)
         return super().convert(value, param, ctx)
 
 

@@ -6,7 +6,9 @@ it at the width of a journal's column or page; `output` writes it.
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
+from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,14 +21,21 @@ if TYPE_CHECKING:
 
 TOP_SITES = 10
 CAPTIONS = "captions.md"
+_BOXED = (
+    "the figures' font lacks letters of {n} name{s}: a box stands for each letter, and "
+    f"{CAPTIONS} has the name{{s}} by number"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Drawn:
-    """The files that were written, and one line for each figure that could not be drawn."""
+    """The files that were written, and a line for each thing that a reader should know.
+
+    Those are the figures that could not be drawn, and letters that the font lacks.
+    """
 
     files: tuple[Path, ...]
-    left_out: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def available() -> bool:
@@ -34,17 +43,29 @@ def available() -> bool:
     return find_spec("matplotlib") is not None
 
 
+def check_figures(folder: Path) -> None:
+    """Raise `JudgeError` where figures cannot be drawn, or not into `folder`.
+
+    That is where matplotlib is missing, where `folder` cannot be written to, and where it
+    holds captions or figures that judge did not write, or captions changed since.
+    """
+    _need_matplotlib()
+    from judge.plots.folder import check_folder
+
+    check_folder(folder)
+
+
 def draw_figures(c: Comparison, folder: Path, *, top_sites: int = TOP_SITES) -> Drawn:
     """Write every figure of `c` to `folder`, each as SVG and PNG, at column and page width.
 
     `captions.md` says what each shows, with the models' full names and the signature.
-    Raises `JudgeError` where matplotlib is missing or the folder cannot be written to; then
-    nothing is written.
+    Raises `JudgeError` as `check_figures` does; then nothing is written.
     """
     _need_matplotlib()
     from judge.plots.build import plan
-    from judge.plots.drawings import Ranks
-    from judge.plots.output import as_svg_and_png, write_all
+    from judge.plots.captions import boxed_names, captions_text
+    from judge.plots.folder import signed, write_all
+    from judge.plots.output import as_svg_and_png
     from judge.plots.style import WIDTHS
 
     planned = plan(c, top_sites=top_sites)
@@ -54,22 +75,10 @@ def draw_figures(c: Comparison, folder: Path, *, top_sites: int = TOP_SITES) -> 
             stem = f"{drawing.name}.{width.name}"
             svg, png = as_svg_and_png(drawing, width, c.signature)
             files |= {f"{stem}.svg": svg, f"{stem}.png": png}
-    lines = ["# Figures", ""]
-    for drawing in planned.drawings:
-        lines += [f"- `{drawing.name}`: {drawing.caption}"]
-    lines += [f"- Not drawn: {reason}." for reason in planned.left_out]
-    if c.notes:
-        lines += ["", "Notes on the comparison:", ""]
-        lines += [f"- {' '.join(note.split())}" for note in c.notes]
-    lines += ["", "Models, in the order of the figures:", ""]
-    lines += [f"{place}. {c.panel.models[at]}" for place, at in enumerate(c.order, 1)]
-    for drawing in planned.drawings:
-        if isinstance(drawing.data, Ranks):
-            lines += ["", f"Sites, in the order of `{drawing.name}`:", ""]
-            lines += [f"{place}. {site}" for place, site in enumerate(drawing.data.sites, 1)]
-    lines += ["", f"Signature: `{c.signature}`", ""]
-    files[CAPTIONS] = "\n".join(lines).encode()
-    return Drawn(write_all(folder, files), planned.left_out)
+    files[CAPTIONS] = signed(captions_text(c, planned))
+    n_boxed = len(boxed_names(planned.drawings))
+    notes = [_BOXED.format(n=n_boxed, s="" if n_boxed == 1 else "s")] if n_boxed else []
+    return Drawn(write_all(folder, files), (*planned.left_out, *notes))
 
 
 def page_figures(c: Comparison, *, top_sites: int = TOP_SITES) -> tuple[PageFigure, ...]:
@@ -79,11 +88,12 @@ def page_figures(c: Comparison, *, top_sites: int = TOP_SITES) -> tuple[PageFigu
     """
     _need_matplotlib()
     from judge.plots.build import plan
+    from judge.plots.captions import caption_with_key
     from judge.plots.output import as_svg
-    from judge.plots.style import PAGE
+    from judge.plots.style import SCREEN
 
     return tuple(
-        PageFigure(d.title, d.caption, as_svg(d, PAGE, c.signature).decode())
+        PageFigure(d.title, caption_with_key(d), as_svg(d, SCREEN, c.signature).decode())
         for d in plan(c, top_sites=top_sites).drawings
     )
 
@@ -94,3 +104,19 @@ def _need_matplotlib() -> None:
             "figures are drawn with matplotlib, which is not installed; "
             'install the extra: pip install "judge[plots]"'
         )
+    _import_quietly()
+
+
+def _import_quietly() -> None:
+    """Import matplotlib without its notices about its own folder and its list of fonts.
+
+    Where a user's folder cannot be written to it takes one for the while, and removes that
+    itself: nothing that a user of judge could act on.
+    """
+    log = logging.getLogger("matplotlib")
+    level = log.level
+    log.setLevel(logging.ERROR)
+    try:
+        import_module("matplotlib.font_manager")
+    finally:
+        log.setLevel(level)

@@ -24,7 +24,11 @@ _MARGIN = 0.05
 
 def draw(data: Boxes, width: Width) -> Figure:
     """Return the figure: models down, the metric across, on one scale in all panels."""
-    grid = Grid(width, models=data.models, n_panels=len(data.panels), row=_ROW, head=0.06)
+    whiskers = "least to largest value" if data.is_few else "5th to 95th percentile"
+    below = (data.metric, f"whiskers: {whiskers}")
+    grid = Grid(
+        width, models=data.models, n_panels=len(data.panels), row=_ROW, head=0.06, below=below
+    )
     sheet = Sheet(width.inches, grid.height)
     names = grid.labels
     titles = grid.titles([panel.title for panel in data.panels])
@@ -40,7 +44,7 @@ def draw(data: Boxes, width: Width) -> Figure:
                 nothing(axes, (low + high) / 2, row, width.small)
         axes.set_ylim(len(data.models) - 0.5, -0.5)
         grid.title(sheet, place, title, n_words(panel.n))
-    grid.axis_label(sheet, data.metric)
+    grid.words_below(sheet)
     return sheet.figure
 
 

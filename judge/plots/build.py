@@ -22,10 +22,11 @@ from judge.plots.drawings import (
     Rates,
     RatesPanel,
 )
+from judge.report.natural import in_natural_order
 from judge.report.words import group_value
 from judge.stats.compare import Comparison
 from judge.stats.metric import MINUS, Metric
-from judge.stats.panel import Cell, Group, group_cells, groups_of
+from judge.stats.panel import Cell, Group, Panel, group_cells, groups_of
 
 CLASS_FIELD = "study_class"
 SITE_FIELD = "site"
@@ -127,6 +128,9 @@ def _ranks(c: Comparison, top_sites: int) -> Iterable[Drawing | str]:
     if SITE_FIELD not in c.panel.fields:
         yield f"ranks by site: the runs have no field {SITE_FIELD!r}"
         return
+    if len(c.panel.models) < 2:
+        yield "ranks by site: there is one model"
+        return
     metric = c.panel.metric(c.sort)
     groups = sorted(_groups(c, SITE_FIELD), key=lambda group: -group[1].n_studies)
     n_sites = len(groups)
@@ -177,12 +181,17 @@ def _boxes(c: Comparison) -> Iterable[Drawing | str]:
     metrics = [metric for metric in c.panel.metrics if metric.kind != "rate"]
     if not metrics:
         yield "box plots: there is no metric with more than two values"
-    fields = [DATASET_FIELD] if DATASET_FIELD in c.panel.fields else []
-    parts = groups_of(c.panel, fields)
+    parts = _parts(c, DATASET_FIELD)
+    per = "model and data set" if DATASET_FIELD in c.panel.fields else "model"
     for metric in metrics:
         known = _known(c, metric)
         is_few = len(np.unique(known)) <= _FEW
-        ends = "the least and the largest value" if is_few else "the 5th and the 95th percentile"
+        rule = (
+            f"the least and the largest value, as the metric has at most {_FEW} different ones"
+            if is_few
+            else "the 5th and the 95th percentile, as the metric has more than "
+            f"{_FEW} different values"
+        )
         panels = []
         for key, panel in parts:
             columns = panel.values[metric.name].T
@@ -191,10 +200,10 @@ def _boxes(c: Comparison) -> Iterable[Drawing | str]:
             panels.append(BoxesPanel(_title(key), n, boxes))
         yield Drawing(
             f"boxes_{metric.name}",
-            f"{metric.study_label} per {'data set' if fields else 'model'}",
-            f"{metric.study_label} over studies. The box holds the middle half of them, from the "
-            "first to the third quartile, the thick line is the median, the diamond the mean; the "
-            f"whiskers end at {ends}. n counts the scored studies.",
+            f"{metric.study_label} per {per}",
+            f"{metric.study_label} over studies, per {per}. The box holds the middle half of them, "
+            "from the first to the third quartile, the thick line is the median, the diamond the "
+            f"mean; the whiskers end at {rule}. n counts the scored studies.",
             Boxes(
                 metric.study_label,
                 _models(c),
@@ -228,9 +237,14 @@ def _box(column: NDArray[np.float64], *, is_few: bool) -> Box | None:
 
 
 def _groups(c: Comparison, field: str) -> list[tuple[str, Group]]:
-    """Return the title and the figures of each group of `field`; all studies without it."""
-    fields = [field] if field in c.panel.fields else []
-    return [(_title(key), group_cells(part, key)) for key, part in groups_of(c.panel, fields)]
+    """Return the title and the figures of each of `_parts`."""
+    return [(_title(key), group_cells(part, key)) for key, part in _parts(c, field)]
+
+
+def _parts(c: Comparison, field: str) -> list[tuple[dict[str, object], Panel]]:
+    """Return the groups of `field` in the order of the page; all studies without the field."""
+    parts = groups_of(c.panel, [field] if field in c.panel.fields else [])
+    return [parts[at] for at in in_natural_order([key for key, _ in parts])]
 
 
 def _title(key: Mapping[str, object]) -> str:

@@ -112,6 +112,9 @@ class Boxes:
     is_whole: bool
 
 
+Data = Rates | Ranks | Matrix | Boxes
+
+
 @dataclass(frozen=True, slots=True)
 class Drawing:
     """A figure to draw: the stem of its files, its title, what it shows, and its data."""
@@ -119,4 +122,15 @@ class Drawing:
     name: str
     title: str
     caption: str
-    data: Rates | Ranks | Matrix | Boxes
+    data: Data
+
+
+def name_lists(data: Data) -> dict[str, tuple[str, ...]]:
+    """Return the lists of names that a figure shows, each in its order, by what they are of."""
+    match data:
+        case Rates() | Boxes():
+            return {"models": data.models, "panels": tuple(panel.title for panel in data.panels)}
+        case Ranks():
+            return {"models": data.models, "sites": data.sites}
+        case Matrix():
+            return {"metrics": data.labels}

@@ -15,7 +15,8 @@ from matplotlib.ft2font import FT2Font
 from matplotlib.textpath import text_to_path
 
 _CUT = "…"
-_UNKNOWN = "□"
+UNKNOWN = "□"
+"""Stands for a character that the font has not."""
 _INCH = 72.0
 _WORD_BEGUN = re.compile(r"[^\W_]+$")
 
@@ -33,7 +34,20 @@ def width_of(text: str, size: float) -> float:
 def plain(text: str) -> str:
     """Return `text` on one line, with a box for each character that the font has not."""
     line = " ".join(text.split())
-    return "".join(char if ord(char) in _characters() else _UNKNOWN for char in line)
+    return "".join(char if ord(char) in _characters() else UNKNOWN for char in line)
+
+
+def numbers_of_boxed(names: Sequence[str]) -> list[int]:
+    """Return the places, from 1, of the names with a character that the font has not."""
+    return [at for at, name in enumerate(names, 1) if plain(name) != " ".join(name.split())]
+
+
+def _known_apart(names: Sequence[str]) -> list[str]:
+    """Return each name as `plain` does, one with a box after its place in the list."""
+    boxed = set(numbers_of_boxed(names))
+    return [
+        f"{at}. {plain(name)}" if at in boxed else plain(name) for at, name in enumerate(names, 1)
+    ]
 
 
 @lru_cache(maxsize=1)
@@ -44,17 +58,22 @@ def _characters() -> frozenset[int]:
 
 def room(names: Sequence[str], most: float, size: float) -> float:
     """Return the inches that the longest name takes on one line, at most `most`."""
-    return min(max((width_of(plain(name), size) for name in names), default=0.0), most)
+    return min(max((width_of(name, size) for name in _known_apart(names)), default=0.0), most)
+
+
+def one_line(text: str, inches: float, size: float) -> str:
+    """Return a text that stands alone on one line of at most `inches`, cut in its middle."""
+    return _cut(plain(text), inches, size)
 
 
 def fitted(names: Sequence[str], inches: float, size: float) -> list[str]:
     """Return each name on one line of at most `inches`, cut in its middle where it must be.
 
     Names that differ stay different: those that a cut makes equal lose what they share at
-    their beginning and end instead. Where that cannot be, they get the number of their
-    place in the list, from 1.
+    their beginning and end instead. Where that cannot be, and where a box stands for a
+    character, they get the number of their place in the list before them, from 1.
     """
-    whole = [plain(name) for name in names]
+    whole = _known_apart(names)
     cut = [_cut(name, inches, size) for name in whole]
     # Whole words of what differs are easier to read than the letters alone, but longer.
     for shared in (_shared_words, _shared_letters):
@@ -64,13 +83,13 @@ def fitted(names: Sequence[str], inches: float, size: float) -> list[str]:
     seen = Counter(cut)
     return [
         _numbered(name, at, inches, size) if seen[short] > 1 else short
-        for at, (name, short) in enumerate(zip(whole, cut, strict=True), 1)
+        for at, (name, short) in enumerate(zip(map(plain, names), cut, strict=True), 1)
     ]
 
 
 def _numbered(name: str, at: int, inches: float, size: float) -> str:
-    mark = f" ({at})"
-    return _cut(name, inches - width_of(mark, size), size) + mark
+    mark = f"{at}. "
+    return mark + _cut(name, inches - width_of(mark, size), size)
 
 
 def _cut_apart(
@@ -145,7 +164,7 @@ def wrapped(names: Sequence[str], inches: float, size: float) -> list[str]:
 
     A line that is still too long is cut in its middle.
     """
-    return [_wrap(plain(name), inches, size) for name in names]
+    return [_wrap(name, inches, size) for name in _known_apart(names)]
 
 
 def _wrap(name: str, inches: float, size: float) -> str:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from matplotlib.figure import Figure
+from matplotlib.patches import Rectangle
 
 from judge.plots.drawings import Matrix
-from judge.plots.labels import fitted, width_of, wrapped
+from judge.plots.labels import one_line, width_of, wrapped
 from judge.plots.panels import n_words
 from judge.plots.sheet import Sheet, heat_map, line_height
-from judge.plots.style import SCALE, Width
+from judge.plots.style import Width, shade
 from judge.stats.metric import MINUS
 
 _MOST_CELL = 0.5
@@ -34,10 +35,12 @@ def draw(data: Matrix, width: Width) -> Figure:
     words = _words(data)
     line = line_height(width.small)
     foot = 2 * line + _BAR_HIGH + 0.04 + line * len(words)
-    sheet = Sheet(width.inches, title + k * cell + names + foot)
+    # No wider than what is in it.
+    across = min(max(names + k * cell + _RIGHT, width.least), width.inches)
+    sheet = Sheet(across, title + k * cell + names + foot)
     heading = f"{data.method.capitalize()} correlation, {n_words(data.n)} values"
-    left = (width.inches - _RIGHT - names - k * cell) / 2
-    room = width.inches - width_of(heading, width.normal) - 0.05
+    left = (across - _RIGHT - names - k * cell) / 2
+    room = across - width_of(heading, width.normal) - 0.05
     sheet.text(heading, min(left + 0.05, room), 0.05, width.normal)
     axes = sheet.axes(left + names, title, k * cell, k * cell)
     shares = [[None if v is None else (v + 1) / 2 for v in line] for line in data.values]
@@ -46,10 +49,11 @@ def draw(data: Matrix, width: Width) -> Figure:
     axes.set_xticks(range(k), labels, fontsize=width.small, rotation=90, linespacing=1.0)
     top = sheet.height - foot + 0.06
     middle = left + names + k * cell / 2
-    _bar(sheet, min(middle, width.inches - _BAR / 2 - 0.15), top, width.small)
+    _bar(sheet, min(middle, across - _BAR / 2 - 0.15), top, width.small)
     top += _BAR_HIGH + line + 0.04
-    for text in fitted(words, width.inches - 0.1, width.small):
-        sheet.text(text, width.inches / 2, top, width.small, across="center")
+    for text in words:
+        shown = one_line(text, across - 0.1, width.small)
+        sheet.text(shown, across / 2, top, width.small, across="center")
         top += line
     return sheet.figure
 
@@ -59,8 +63,12 @@ def _bar(sheet: Sheet, middle: float, top: float, size: float) -> None:
     left = middle - _BAR / 2
     axes = sheet.axes(left, top, _BAR, _BAR_HIGH)
     axes.set_axis_off()
-    # Edges of their own colour, so that no seam shows between the shades.
-    axes.pcolormesh([range(_SHADES)], cmap=SCALE, edgecolors="face", linewidth=0.3)
+    axes.set(xlim=(0, _SHADES), ylim=(0, 1))
+    for at in range(_SHADES):
+        # Each reaches below the next, so that no seam shows between them at any size.
+        reach = min(2, _SHADES - at)
+        colour = shade(at / (_SHADES - 1))
+        axes.add_patch(Rectangle((at, 0), reach, 1, facecolor=colour, linewidth=0))
     below = top + _BAR_HIGH + 0.02
     for text, share in ((f"{MINUS}1", 0.0), ("0", 0.5), ("1", 1.0)):
         sheet.text(text, left + share * _BAR, below, size, across="center")

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from functools import cached_property
 from math import ceil
 
-from judge.plots.labels import fitted, room, width_of
+from judge.plots.labels import fitted, one_line, room, width_of
 from judge.plots.sheet import Sheet, line_height
-from judge.plots.style import MUTED, Width
+from judge.plots.style import INK, MUTED, Width
 
 _GAP = 0.14
 NAMES_GAP = 0.06
@@ -31,7 +31,8 @@ class Place:
 class Grid:
     """Lines of panels, each with the models' names on its left and titles above.
 
-    `row` is the height of a model's row and `head` the room above everything, in inches.
+    `row` is the height of a model's row and `head` the room above everything, in inches;
+    `below` is written below all panels, a text a line.
     """
 
     width: Width
@@ -39,6 +40,7 @@ class Grid:
     n_panels: int
     row: float
     head: float
+    below: Sequence[str]
 
     @cached_property
     def names(self) -> float:
@@ -75,6 +77,10 @@ class Grid:
         return line_height(self.width.small) + 0.08
 
     @property
+    def _foot(self) -> float:
+        return line_height(self.width.small) * len(self.below) + 0.04
+
+    @property
     def _line(self) -> float:
         return self._above + self.down + self._below
 
@@ -82,7 +88,7 @@ class Grid:
     def height(self) -> float:
         """The height of the figure."""
         lines = ceil(self.n_panels / self.n_across)
-        return self.head + lines * self._line + line_height(self.width.small) + 0.04
+        return self.head + lines * self._line + self._foot
 
     def places(self) -> Iterator[Place]:
         """Yield where each panel stands, line by line."""
@@ -106,15 +112,19 @@ class Grid:
         top += line_height(self.width.normal)
         sheet.text(below, middle, top, self.width.small, across="center", colour=MUTED)
 
-    def axis_label(self, sheet: Sheet, label: str) -> None:
-        """Write what is across, below all panels."""
+    def words_below(self, sheet: Sheet) -> None:
+        """Write `below`, below all panels: the first line in ink, the others muted."""
         size = self.width.small
-        (text,) = fitted([label], self.width.inches - 0.1, size)
         middle = self.names + (self.width.inches - self.names - _RIGHT) / 2
-        # A long label is centred on the sheet rather than on the panels.
-        if width_of(text, size) > self.width.inches - self.names:
-            middle = self.width.inches / 2
-        sheet.text(text, middle, self.height - line_height(size) - 0.02, size, across="center")
+        top = self.height - line_height(size) * len(self.below) - 0.02
+        for at, words in enumerate(self.below):
+            text = one_line(words, self.width.inches - 0.1, size)
+            # A long line is centred on the sheet rather than on the panels.
+            is_long = width_of(text, size) > self.width.inches - self.names
+            across = self.width.inches / 2 if is_long else middle
+            colour = INK if at == 0 else MUTED
+            sheet.text(text, across, top, size, across="center", colour=colour)
+            top += line_height(size)
 
 
 def names_room(models: Sequence[str], width: Width) -> float:

@@ -7,7 +7,7 @@ from math import ceil
 from matplotlib.figure import Figure
 
 from judge.plots.drawings import Ranks
-from judge.plots.labels import fitted, width_of
+from judge.plots.labels import fitted, one_line, width_of
 from judge.plots.panels import NAMES_GAP, names_room
 from judge.plots.sheet import Sheet, heat_map, line_height
 from judge.plots.style import Width
@@ -34,7 +34,7 @@ def draw(data: Ranks, width: Width) -> Figure:
     foot = line_height(width.small) + 0.06
     block = head + down + 0.12
     sheet = Sheet(width.inches, title + n_blocks * block + foot)
-    (text,) = fitted([f"Rank by {data.metric}"], width.inches - 0.1, width.normal)
+    text = one_line(f"Rank by {data.metric}", width.inches - 0.1, width.normal)
     sheet.text(text, 0.05, 0.05, width.normal)
     names = fitted(data.models, left - NAMES_GAP, width.small)
     worst = max((p for line in data.places for p in line if p is not None), default=1)

@@ -6,7 +6,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
 from judge.plots.drawings import Rates, RatesPanel
-from judge.plots.labels import fitted
+from judge.plots.labels import one_line
 from judge.plots.panels import Grid, n_words
 from judge.plots.sheet import Sheet, line_height, nothing, rows
 from judge.plots.style import GRID, MARKERS, SERIES, Width
@@ -26,6 +26,7 @@ def draw(data: Rates, width: Width) -> Figure:
         models=data.models,
         row=_ROW,
         head=key * len(data.labels) + 0.07,
+        below=(f"{data.axis} (%)",),
     )
     sheet = Sheet(width.inches, grid.height)
     for at, label in enumerate(data.labels):
@@ -35,7 +36,7 @@ def draw(data: Rates, width: Width) -> Figure:
         mark.set(xlim=(0, 1), ylim=(0, 1))
         mark.plot([0.15, 0.85], [0.5, 0.5], color=SERIES[at], linewidth=0.9)
         mark.plot([0.5], [0.5], MARKERS[at], color=SERIES[at], markersize=3.2)
-        (text,) = fitted([label], width.inches - 0.35, width.small)
+        text = one_line(label, width.inches - 0.35, width.small)
         sheet.text(text, 0.28, middle - line_height(width.small) / 2, width.small)
     names = grid.labels
     titles = grid.titles([panel.title for panel in data.panels])
@@ -48,7 +49,7 @@ def draw(data: Rates, width: Width) -> Figure:
         axes.grid(axis="x", color=GRID, linewidth=0.5)
         axes.set_axisbelow(True)
         grid.title(sheet, place, title, n_words(panel.n))
-    grid.axis_label(sheet, f"{data.axis} (%)")
+    grid.words_below(sheet)
     return sheet.figure
 
 

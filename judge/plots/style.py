@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from matplotlib import colormaps
@@ -28,7 +28,7 @@ class Width:
     """A place in a journal's page: the figure's width in inches, its type sizes in points.
 
     `names` is the most room that models' names get, in inches; `across` how many panels
-    stand beside each other.
+    stand beside each other; `least` the width that a figure of few things may shrink to.
     """
 
     name: str
@@ -37,10 +37,13 @@ class Width:
     normal: float
     names: float
     across: int
+    least: float
 
 
-COLUMN = Width("column", 3.4, 6.0, 6.5, 1.3, 2)
-PAGE = Width("page", 7.0, 7.0, 8.0, 2.4, 4)
+COLUMN = Width("column", 3.4, 6.0, 6.5, 1.3, 2, 3.4)
+PAGE = Width("page", 7.0, 7.0, 8.0, 2.4, 4, 3.4)
+SCREEN = replace(PAGE, name="screen", least=PAGE.inches)
+"""On a web page, which scales all figures alike: none is narrower than the others."""
 WIDTHS = (COLUMN, PAGE)
 
 RC: dict[Any, Any] = {

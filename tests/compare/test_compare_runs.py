@@ -9,42 +9,8 @@ import re
 from pathlib import Path
 
 import pytest
-from support import EXAMPLES, Invoke, write_json
-
-PREDS = json.loads((EXAMPLES / "preds.json").read_text("utf-8"))
-REFS = json.loads((EXAMPLES / "refs.json").read_text("utf-8"))
-IDS = list(REFS)
-
-
-def judged(
-    invoke: Invoke, name: str, preds: dict, rubric: str = "green", refs: dict = REFS, *more: object
-) -> Path:
-    """A run of the built-in judge, its predictions in preds_NAME.json."""
-    out = Path(f"{rubric}-{name}").resolve()
-    files = write_json(Path(f"preds_{name}.json"), preds), write_json(Path("refs.json"), refs)
-    done = invoke(rubric, *files, "--out", out, "--min-coverage", 0, *more)
-    assert done.exit_code == 0, done.stderr
-    return out
-
-
-def texts(same: str | None = None) -> dict:
-    """The example predictions, or the same text for every study."""
-    if same is None:
-        return PREDS
-    return {key: {"model_prediction": same} for key in IDS}
-
-
-@pytest.fixture
-def two(invoke: Invoke) -> tuple[Path, Path]:
-    good = {key: {"model_prediction": REFS[key]["section_findings"]} for key in IDS}
-    return judged(invoke, "good", good), judged(invoke, "bad", texts())
-
-
-def data(invoke: Invoke, *args: object) -> dict:
-    done = invoke("compare", *args, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    assert "NaN" not in done.stdout
-    return json.loads(done.stdout)
+from judged_runs import IDS, PREDS, REFS, data, fail, judged, texts
+from support import Invoke
 
 
 def fails(invoke: Invoke, *args: object) -> str:
@@ -289,20 +255,8 @@ def test_a_site_of_one_study_has_cells_but_no_test(invoke: Invoke) -> None:
 
 
 def test_a_class_without_a_scored_study_is_not_a_number_but_said(invoke: Invoke, two) -> None:
-    import pandas as pd
-
-    path = two[0] / "studies.parquet"
-    table = pd.read_parquet(path)
-    normal = table["study_class"] == "normal"
-    numbers = table.drop(columns="class_inferred").select_dtypes("number").columns
-    table = table.astype({**dict.fromkeys(numbers, "Int64"), "green": "Float64"})
-    table.loc[normal, numbers] = pd.NA
-    table.loc[normal, "outcome"] = "failed"
-    table.to_parquet(path, index=False)
-    summary = json.loads((two[0] / "summary.json").read_text("utf-8"))
-    n = int(normal.sum())
-    summary |= {"n_scored": len(IDS) - n, "n_failed": n}
-    (two[0] / "summary.json").write_text(json.dumps(summary), "utf-8")
+    normal = {key for key in IDS if REFS[key]["study_class"] == "normal"}
+    fail(two[0], normal)
     found = data(invoke, *two, "--by", "study_class")
     group = next(g for g in found["groups"] if g["group"] == {"study_class": "normal"})
     cell = group["cells"]["green"]["good"]
@@ -311,7 +265,7 @@ def test_a_class_without_a_scored_study_is_not_a_number_but_said(invoke: Invoke,
     assert group["tests"]["green"][0]["n"] == 0
     assert group["tests"]["green"][0]["p"] is None
     whole = found["groups"][0]["cells"]["green"]["good"]
-    assert whole["n"] == len(IDS) - normal.sum()
+    assert whole["n"] == len(IDS) - len(normal)
     shown = invoke("compare", *two, "--by", "study_class").stdout
     assert "n/a (n 0)" in shown
     assert f"(n {whole['n']})" in shown

@@ -9,11 +9,12 @@ from seeded_comparison import seeded
 
 from judge.plots import CAPTIONS, draw_figures
 from judge.plots.build import plan
-from judge.plots.output import as_svg_and_png, write_all
+from judge.plots.folder import check_folder, signed, write_all
+from judge.plots.output import as_svg_and_png
 from judge.plots.style import COLUMN
 from judge.types import JudgeError
 
-OTHER = b"# Figures\n\n- `new`: other.\n"
+OTHER = signed("# Figures\n\n- `new`: other.\n")
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +28,7 @@ def contents(folder: Path) -> dict[str, bytes]:
 
 
 def captions(*names: str) -> bytes:
-    return "\n".join(["# Figures", "", *(f"- `{name}`: words." for name in names)]).encode()
+    return signed("\n".join(["# Figures", "", *(f"- `{name}`: words." for name in names), ""]))
 
 
 def test_figures_of_another_comparison_go(tmp_path: Path) -> None:
@@ -67,14 +68,66 @@ def test_what_judge_did_not_draw_stays(tmp_path: Path, figure: tuple[bytes, byte
     assert len(list(tmp_path.iterdir())) == 5
 
 
-@pytest.mark.parametrize("text", [b"", b"\xff\xfe", b"# Mine\n\n- `old`: x.\n", b"- `old`: x.\n"])
-def test_captions_of_somebody_else_name_nothing(
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"\xff\xfe",
+        b"\n",
+        b"# Mine\n",
+        b"# Figures\n\n- `old`: x.\n",
+        captions("old").replace(b"words", b"our words"),
+        captions("old") + b"more\n",
+        captions("old").replace(b"<!--", b"mine <!--"),
+    ],
+)
+def test_captions_of_somebodys_own_stop_it_before_the_work(
     tmp_path: Path, figure: tuple[bytes, bytes], text: bytes
 ) -> None:
     (tmp_path / "old.page.svg").write_bytes(figure[0])
     (tmp_path / CAPTIONS).write_bytes(text)
-    write_all(tmp_path, {CAPTIONS: OTHER})
-    assert (tmp_path / "old.page.svg").exists()
+    before = contents(tmp_path)
+    for write in (check_folder, lambda folder: write_all(folder, {CAPTIONS: OTHER})):
+        with pytest.raises(JudgeError, match=r"captions\.md .*would be replaced; move it"):
+            write(tmp_path)
+    assert contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("name", ["rates_green.column.png", "boxes_x-2.page.svg"])
+def test_a_figure_of_somebodys_own_stops_it_before_the_work(tmp_path: Path, name: str) -> None:
+    (tmp_path / name).write_bytes(b"mine")
+    for write in (check_folder, lambda folder: write_all(folder, {"a.svg": b"", name: b""})):
+        with pytest.raises(JudgeError, match=f"{name} is no figure that judge drew"):
+            write(tmp_path)
+    assert contents(tmp_path) == {name: b"mine"}
+
+
+def test_a_link_in_place_of_a_figure_or_of_captions_stops_it(tmp_path: Path) -> None:
+    (tmp_path / "mine").write_bytes(OTHER)
+    for name in (CAPTIONS, "rates_green.page.svg"):
+        (tmp_path / name).symlink_to("mine")
+        with pytest.raises(JudgeError, match="would be replaced"):
+            check_folder(tmp_path)
+        (tmp_path / name).unlink()
+
+
+def test_what_judge_wrote_is_replaced_however_its_lines_end(tmp_path: Path) -> None:
+    (tmp_path / "rates.page.svg").write_bytes(b"mine, and called otherwise")
+    (tmp_path / "rates_green.page.svg").write_bytes(b"")
+    for text in (b"", OTHER, OTHER.replace(b"\n", b"\r\n"), OTHER + b"\n"):
+        (tmp_path / CAPTIONS).write_bytes(text)
+        check_folder(tmp_path)
+        write_all(tmp_path, {CAPTIONS: captions("a")})
+        assert (tmp_path / CAPTIONS).read_bytes() == captions("a")
+
+
+def test_a_folder_that_cannot_be_made_is_said_before_the_work(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(JudgeError, match="is a file"):
+        check_folder(tmp_path / "file")
+    with pytest.raises(JudgeError, match="cannot write figures"):
+        check_folder(tmp_path / "file" / "below")
+    check_folder(tmp_path / "not" / "there")
+    assert contents(tmp_path) == {"file": b""}
 
 
 def test_what_was_just_written_stays_where_capitals_are_small_letters(
@@ -105,7 +158,7 @@ def test_whatever_breaks_off_leaves_the_folder_as_it_was(
     at: int,
 ) -> None:
     folder = tmp_path / "figures"
-    write_all(folder, {"old.page.svg": figure[0], "both.svg": b"1", CAPTIONS: captions("old")})
+    write_all(folder, {"old.page.svg": figure[0], "both.svg": figure[0], CAPTIONS: captions("old")})
     before = contents(tmp_path)
     own, n = Path.replace, 0
 

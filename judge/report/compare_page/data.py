@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from judge import rubrics
 from judge.report.compare_page.packing import Codes, short
 from judge.report.leaderboard import group_name
+from judge.report.natural import in_natural_order
 from judge.report.overview import tones
 from judge.report.words import group_value
 from judge.sentences import lines
@@ -24,7 +24,6 @@ Records = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
 
 _MOST_GROUPS = 100
 """A field with more values than this is no field to choose a group by."""
-_DIGITS = re.compile(r"([0-9]+)")
 _PACKET = 40
 """Studies a packet: opening one unpacks its neighbours too, and more compress better."""
 
@@ -66,7 +65,7 @@ def _metric(metric: Metric) -> dict[str, Any]:
 
 
 def _tested_groups(c: Comparison) -> Iterator[dict[str, Any]]:
-    for at in _in_natural_order([group.key for group in c.groups]):
+    for at in in_natural_order([group.key for group in c.groups]):
         group = c.groups[at]
         tests = c.tests[at] if c.tests else {}
         places = c.places[at] if c.places else {}
@@ -84,23 +83,9 @@ def _other_groups(c: Comparison) -> Iterator[dict[str, Any]]:
             continue
         parts = groups_of(c.panel, [field])
         if len(parts) <= _MOST_GROUPS:
-            for at in _in_natural_order([key for key, _ in parts]):
+            for at in in_natural_order([key for key, _ in parts]):
                 key, part = parts[at]
                 yield {**_group(group_cells(part, key)), "tests": {}, "places": {}}
-
-
-def _in_natural_order(keys: Sequence[Mapping[str, object]]) -> list[int]:
-    """Return the places of groups by their values: all studies, 2 before 10, missing last."""
-    return sorted(range(len(keys)), key=lambda at: [*map(_natural, keys[at].values())])
-
-
-def _natural(value: object) -> tuple[bool, bool, float, list[tuple[int, str]]]:
-    number = value if isinstance(value, int | float) else None
-    pieces = [
-        (len(digits := piece.lstrip("0")), digits) if place % 2 else (0, piece.lower())
-        for place, piece in enumerate(_DIGITS.split(str(value)))
-    ]
-    return value is None, number is None, number or 0, pieces
 
 
 def _group(group: Group) -> dict[str, Any]:

@@ -1,0 +1,22 @@
+"""The order in which groups of studies are shown."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+_DIGITS = re.compile(r"([0-9]+)")
+
+
+def in_natural_order(keys: Sequence[Mapping[str, object]]) -> list[int]:
+    """Return the places of groups by their values: all studies, 2 before 10, missing last."""
+    return sorted(range(len(keys)), key=lambda at: [*map(_natural, keys[at].values())])
+
+
+def _natural(value: object) -> tuple[bool, bool, float, list[tuple[int, str]]]:
+    number = value if isinstance(value, int | float) else None
+    pieces = [
+        (len(digits := piece.lstrip("0")), digits) if place % 2 else (0, piece.lower())
+        for place, piece in enumerate(_DIGITS.split(str(value)))
+    ]
+    return value is None, number is None, number or 0, pieces
