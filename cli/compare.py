@@ -26,7 +26,7 @@ _FORMATS = ("table", "md", "latex", "csv", "pairs", "json", "rexrank")
     "--sort",
     metavar="METRIC",
     help="Rank by this metric: 1/FineRadScore, GREEN, fineradscore_sum, green_errors, ... "
-    "Default: the first column.",
+    "Default: the first column that the most models have.",
 )
 @click.option(
     "--by",
@@ -231,19 +231,16 @@ def _print(comparison: Comparison, opened: Opened, form: str) -> None:
 
 
 def _facts(comparison: Comparison, opened: Opened) -> list[tuple[str, str]]:
+    from judge.comparing.notes import not_scored
+
     panel = comparison.panel
     facts = [("models", str(len(panel.models))), ("studies", f"{len(panel.study_ids):,}")]
     for rubric in dict.fromkeys(run.rubric for run in opened.runs):
         judges = dict.fromkeys(run.judge for run in opened.runs if run.rubric == rubric)
         facts.append((f"judge of {rubric}", ", ".join(judges)))
     facts.append(("section", opened.runs[0].section))
-    if comparison.how:
+    if comparison.how and len(panel.models) > 1:
         facts.append(("resampled by", panel.patient_field or "study"))
-    lost = [
-        f"{run.model} {run.n_studies - run.n_scored} of {run.n_studies} ({run.rubric})"
-        for run in opened.runs
-        if run.n_scored < run.n_studies
-    ]
-    if lost:
-        facts.append(("not scored", ", ".join(lost)))
+    if lost := not_scored(opened.runs):
+        facts.append(("not scored", lost))
     return facts + [("note", text) for text in comparison.notes]

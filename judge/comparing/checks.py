@@ -16,7 +16,10 @@ _WHERE = ("shown", "path")
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
-    """A run and what is compared of it: `model` is its row, `shown` what messages call it."""
+    """A run and what is compared of it: `model` is its row, `shown` what messages call it.
+
+    `n_left_out` counts the studies that `--allow-missing` kept out of the run.
+    """
 
     model: str
     rubric: str
@@ -30,6 +33,7 @@ class ComparedRun:
     n_scored: int
     n_unparsed: int
     n_failed: int
+    n_left_out: int
 
     def described(self) -> dict[str, Any]:
         """Return all of it as JSON's types, the run as messages call it."""
@@ -55,6 +59,7 @@ def compared(named: NamedRun) -> ComparedRun:
         n_scored=summary["n_scored"],
         n_unparsed=summary["n_unparsed"],
         n_failed=summary["n_failed"],
+        n_left_out=sum(n for n in summary["omitted"].values() if isinstance(n, int)),
     )
 
 

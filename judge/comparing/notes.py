@@ -8,6 +8,8 @@ from judge import rubrics
 from judge.comparing.checks import ComparedRun
 from judge.comparing.names import NamedRun
 
+_MOST = 5
+
 
 def judge_notes(runs: Sequence[NamedRun]) -> list[str]:
     """Say once of each judge with a note what is to be known of its numbers."""
@@ -18,6 +20,35 @@ def judge_notes(runs: Sequence[NamedRun]) -> list[str]:
             judged = titles.setdefault((judge["name"], judge["note"]), [])
             judged += [] if title in judged else [title]
     return [f"{' and '.join(t)}: judged by {name}, {note}" for (name, note), t in titles.items()]
+
+
+def left_out(runs: Sequence[ComparedRun]) -> list[str]:
+    """Say of which models studies were left out when they were judged, and how many."""
+    several = len({run.rubric for run in runs}) > 1
+    counted = [
+        (run.n_left_out, f"{run.model} {run.n_left_out:,}" + f" ({run.rubric})" * several)
+        for run in runs
+        if run.n_left_out
+    ]
+    return [f"studies left out by --allow-missing: {most_of(counted)}"] if counted else []
+
+
+def not_scored(runs: Sequence[ComparedRun]) -> str | None:
+    """Say of which models studies were not scored, and how many; None where all were."""
+    counted = [
+        (lost, f"{run.model} {lost:,} of {run.n_studies:,} ({run.rubric})")
+        for run in runs
+        if (lost := run.n_studies - run.n_scored)
+    ]
+    return most_of(counted) if counted else None
+
+
+def most_of(counted: Sequence[tuple[int, str]]) -> str:
+    """Return the texts, `a 3, b 9`; of more than five those that count most, and how many more."""
+    if len(counted) <= _MOST:
+        return ", ".join(text for _, text in counted)
+    shown = sorted(counted, key=lambda one: -one[0])[:_MOST]
+    return ", ".join(text for _, text in shown) + f" and {len(counted) - _MOST} more"
 
 
 def unjudged(runs: Sequence[ComparedRun]) -> list[str]:

@@ -144,11 +144,17 @@ def _difference(test: PairTest, metric: Metric, sign: int) -> str:
     if test.difference is None:
         return NOTHING
     scale, digits, unit = (100, 1, " points") if metric.kind == "rate" else (1, 3, "")
-    text = f"{sign * scale * test.difference:+.{digits}f}{unit}"
+    text = f"{signed(sign * scale * test.difference, digits)}{unit}"
     if test.low is None or test.high is None:
         return text
     low, high = sorted((sign * test.low, sign * test.high))
-    return f"{text} [{scale * low:+.{digits}f}, {scale * high:+.{digits}f}]"
+    return f"{text} [{signed(scale * low, digits)}, {signed(scale * high, digits)}]"
+
+
+def signed(value: float, digits: int) -> str:
+    """Return a difference with its sign; one that is rounded to 0 has none."""
+    text = f"{value:+z.{digits}f}"
+    return text.lstrip("+") if float(text) == 0 else text
 
 
 def places_table(comparison: Comparison, at: int) -> Table:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import csv
 import io
+import re
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
@@ -13,7 +15,7 @@ from judge.report.leaderboard import all_tables, board, columns, further_tables
 from judge.report.tables import Table
 from judge.report.words import harmless
 from judge.stats.compare import Comparison, model_order
-from judge.stats.metric import REXRANK_COLUMNS, Metric
+from judge.stats.metric import MINUS, REXRANK_COLUMNS, Metric
 from judge.stats.panel import Group
 
 _REXRANK_HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
@@ -34,7 +36,17 @@ _LATEX = {
     ">": r"\textgreater{}",
     "|": r"\textbar{}",
     "±": r"$\pm$",
+    MINUS: "$-$",
+    # Straight: packages for German make a command of it.
+    '"': r"\char34{}",
 }
+_FEW = 10
+# Pairs that TeX's fonts join to another sign: dashes, quotes, Spanish marks.
+_JOINED = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=[`?!])(?=`)|(?<=,)(?=,)")
+_NEGATIVE = re.compile(r"(?<![\w-])-(?=[0-9])")
+_PLAIN = {*map(chr, range(0xA0, 0xC0)), *"ÆæØøßıŁłŒœ", *map(chr, (0xD7, 0xF7))} - {*"«»"}
+_PLAIN |= {chr(code) for code in (0x2013, 0x2014, 0x2018, 0x2019, 0x201C, 0x201D, 0x2026, 0x20AC)}
+"""Characters, besides letters with an accent, that pdfLaTeX prints with no package."""
 
 
 def as_data(comparison: Comparison, runs: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
@@ -169,7 +181,7 @@ def as_rexrank(comparison: Comparison) -> str:
         row["Model Name"] = comparison.panel.models[at]
         for name, metric in column.items():
             value = group.cells[metric][at].value
-            row[name] = "" if value is None else f"{value:.3f}"
+            row[name] = "" if value is None else f"{value:z.3f}"
         rows.append(row)
     return _csv([*_REXRANK_HEAD, *REXRANK_COLUMNS], rows)
 
@@ -192,18 +204,29 @@ def as_markdown(comparison: Comparison) -> str:
 def as_latex(comparison: Comparison) -> str:
     """Return all tables as LaTeX for the package booktabs, the best of each column in bold.
 
-    Titles, notes and the signature are comments.
+    Titles, notes and the signature are comments, and so is what pdfLaTeX has no letters for.
     """
-    parts = [r"% needs \usepackage{booktabs}"]
-    parts += [
+    tables = [
         _latex_board(comparison, group, metrics)
         for group in comparison.groups
         for metrics in columns(comparison)
     ]
-    parts += [
-        _latex_table(table, [[_latex(cell) for cell in row] for row in table.rows])
+    tables += [
+        _latex_table(table, [_latex_cells(table, row) for row in table.rows])
         for table in further_tables(comparison)
     ]
+    printed = "".join(
+        line for text in tables for line in text.splitlines() if not line.startswith("%")
+    )
+    foreign = sorted({char for char in printed if not _is_in_pdflatex(char)})
+    parts = [r"% needs \usepackage{booktabs}"]
+    if foreign:
+        parts[0] += (
+            f"\n% pdfLaTeX alone does not print {' '.join(foreign[:_FEW])}"
+            f"{' and others' if len(foreign) > _FEW else ''}: use LuaLaTeX or XeLaTeX with a font "
+            "that has these letters"
+        )
+    parts += tables
     parts += [f"% note {_one_line(note)}" for note in comparison.notes]
     return "\n\n".join([*parts, f"% signature {_one_line(comparison.signature)}"])
 
@@ -212,7 +235,7 @@ def _latex_board(comparison: Comparison, group: Group, metrics: Sequence[Metric]
     table = board(comparison, group, metrics)
     rows = []
     for model, row in zip(model_order(group, comparison.sort), table.rows, strict=True):
-        cells = [_latex(cell) for cell in row]
+        cells = _latex_cells(table, row)
         for at, metric in enumerate(metrics, start=2):
             if group.cells[metric.name][model].rank == 1:
                 cells[at] = rf"\textbf{{{cells[at]}}}"
@@ -235,8 +258,23 @@ def _latex_row(cells: Sequence[str]) -> str:
     return "{}" + line if line.startswith(("[", "*")) else line
 
 
+def _latex_cells(table: Table, row: Sequence[str]) -> list[str]:
+    """Return a row's cells; from column `n_left` on they are figures, whose minus is long."""
+    figures = (_NEGATIVE.sub(MINUS, cell) for cell in row[table.n_left :])
+    return [*map(_latex, row[: table.n_left]), *map(_latex, figures)]
+
+
 def _latex(text: str) -> str:
-    return "".join(_LATEX.get(char, char) for char in _one_line(text))
+    apart = _JOINED.split(_one_line(text))
+    return "{}".join("".join(_LATEX.get(char, char) for char in part) for part in apart)
+
+
+def _is_in_pdflatex(char: str) -> bool:
+    """Whether pdfLaTeX prints a character without a package, in the fonts of its default."""
+    letter, *accents = list(unicodedata.normalize("NFD", char))
+    # It has no ogonek in them, and of the letters with several accents none.
+    has_accent = letter.isascii() and len(accents) == 1 and accents != ["\u0328"]
+    return char.isascii() or char in _PLAIN or (has_accent and char <= "\u017f")
 
 
 def _one_line(text: str) -> str:

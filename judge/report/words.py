@@ -10,8 +10,8 @@ _NO_VALUE = "(none)"
 
 
 def number(value: float | None, digits: int = 3) -> str:
-    """Return a number with `digits` decimals; `n/a` where there is none."""
-    return NOTHING if value is None else f"{value:.{digits}f}"
+    """Return a number with `digits` decimals, 0 without a sign; `n/a` where there is none."""
+    return NOTHING if value is None else f"{value:z.{digits}f}"
 
 
 def mean(value: Mapping[str, Any]) -> str:

@@ -7,10 +7,16 @@ from dataclasses import dataclass
 
 from judge.stats.correlation import Correlations, correlations
 from judge.stats.metric import Metric, find
-from judge.stats.paired import PairTest, Resampling, compare_pairs, few_flips
+from judge.stats.paired import PairTest, Resampling, Tested, compare_pairs, few_flips
 from judge.stats.panel import Group, Panel, group_cells, groups_of
 from judge.stats.ranks import RankShares
 from judge.types import JudgeError
+
+INDEPENDENT = (
+    "the ± and intervals of single figures take studies as independent, as ReXrank's do; with "
+    "several studies a patient they are too narrow"
+)
+"""What is to be known of the figures where a patient has several studies."""
 
 
 @dataclass(frozen=True)
@@ -50,18 +56,24 @@ def compare(
     signature: str = "",
     notes: Sequence[str] = (),
 ) -> Comparison:
-    """Compare the models of `panel`, ranked by `sort` (a name or label; default: the first).
+    """Compare the models of `panel`, ranked by `sort`, a metric's name or label.
 
-    Without `how` nothing is tested; with too few flips for so many models a note says so.
-    Raises `JudgeError` for an unknown metric or field, and where no study is left to compare.
+    By default that is the first of the metrics of which the most models have a figure. Without
+    `how` nothing is tested. Notes follow `notes` where patients have several studies, where a
+    reciprocal is lacking, and where there are too few flips for so many models. Raises
+    `JudgeError` for an unknown metric or field, and where no study is left to compare.
     """
     if not panel.study_ids:
         raise JudgeError("no study to compare")
-    metric = panel.metrics[0] if sort is None else find(panel.metrics, sort)
+    asked = find(panel.metrics, sort) if sort is not None else None
     parts = [({}, panel), *(groups_of(panel, by) if by else [])]
     groups = tuple(group_cells(part, key) for key, part in parts)
     results = [compare_pairs(part, key, how) for key, part in parts] if how else []
+    metric = asked or _usual(panel, groups[0])
+    more = [INDEPENDENT] if panel.is_clustered else []
+    more += no_reciprocals(panel, groups, results)
     too_few = few_flips(results, how) if how else None
+    more += [too_few] if too_few else []
     scores = [m for m in panel.metrics if m.what in ("score", "other")]
     return Comparison(
         panel=panel,
@@ -74,8 +86,49 @@ def compare(
         correlations=correlations(panel) if len(scores) > 1 else None,
         how=how,
         signature=signature,
-        notes=(*notes, *([too_few] if too_few else [])),
+        notes=(*notes, *more),
     )
+
+
+def _usual(panel: Panel, group: Group) -> Metric:
+    """Return the first of the metrics of which the most models have a figure."""
+    return max(panel.metrics, key=lambda m: sum(c.value is not None for c in group.cells[m.name]))
+
+
+def no_reciprocals(panel: Panel, groups: Sequence[Group], results: Sequence[Tested]) -> list[str]:
+    """Return notes of the models whose mean has no reciprocal: in some group, or when drawn again.
+
+    `results` are the tests of `groups`; none where nothing was tested.
+    """
+    notes = []
+    for metric in panel.metrics:
+        if metric.kind != "inverse":
+            continue
+        cells = [group.cells[metric.name] for group in groups]
+        own = [{at for at, cell in enumerate(of) if cell.n and cell.value is None} for of in cells]
+        drawn = [set(result.no_reciprocal[metric.name]) for result in results]
+        if any(own):
+            notes.append(
+                f"the mean {metric.study_label} of {_models(panel, own)} is 0 or less, which has "
+                f"no reciprocal: {metric.label} is n/a there"
+            )
+        if any(drawn):
+            notes.append(
+                f"the mean {metric.study_label} of {_models(panel, drawn)} is 0 or less in some "
+                f"resamples: their differences in {metric.label} have no interval there, and the "
+                "ranks by it neither intervals nor shares"
+            )
+    return notes
+
+
+def _models(panel: Panel, found: Sequence[set[int]]) -> str:
+    """Return the models' names, with the number of groups where there are several.
+
+    `found` has the models of each group, that of all studies first.
+    """
+    names = ", ".join(panel.models[at] for at in sorted(set().union(*found)))
+    n = sum(map(bool, found))
+    return names if len(found) == 1 else f"{names} (in {n} of {len(found)} groups)"
 
 
 def model_order(group: Group, metric: str) -> tuple[int, ...]:

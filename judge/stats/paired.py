@@ -15,19 +15,12 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from judge.stats.bootstrap import Block, Drawn, blocks_of, bootstrap, percentiles
 from judge.stats.metric import Metric
 from judge.stats.panel import Panel, Values
+from judge.stats.places import ROUNDING, without_rounding
 from judge.stats.ranks import RankShares, rank_shares
-from judge.stats.resample import (
-    Pairs,
-    Sums,
-    all_pairs,
-    bootstrap_weights,
-    generator,
-    sign_flips,
-    sums_of,
-    units_of,
-)
+from judge.stats.resample import Pairs, all_pairs, generator, sign_flips, units_of
 
 Method = Literal["sign flips", "mcnemar mid-p"]
 ALPHA = 0.05
@@ -40,7 +33,8 @@ class PairTest:
     `n` counts the studies that were scored for both, and `difference` is a's figure less b's
     on those. `low` and `high` are its 95% bootstrap interval. `p_holm` is `p` corrected for
     all pairs of the metric and group. None where the studies that were scored for both are
-    fewer than two, or all of one patient.
+    fewer than two, or all of one patient; the interval also where the figure is a reciprocal
+    that some resample has not.
     """
 
     a: int
@@ -70,10 +64,16 @@ class Resampling:
 
 @dataclass(frozen=True)
 class Tested:
-    """All tests of one group of studies: for each metric the pairs, and the models' places."""
+    """All tests of one group of studies: for each metric the pairs, and the models' places.
+
+    The places are None where the scored studies are fewer than two, or all of one patient, and
+    where a reciprocal is lacking: `no_reciprocal` has the models, by number, of whom the mean
+    of the studies or of a resample is 0 or less.
+    """
 
     pairs: Mapping[str, tuple[PairTest, ...]]
     places: Mapping[str, tuple[RankShares | None, ...]]
+    no_reciprocal: Mapping[str, tuple[int, ...]]
 
 
 def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> Tested:
@@ -85,8 +85,9 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
     units = units_of(panel.clusters, len(panel.study_ids))
     n_units = int(units.max()) + 1
     pairs = all_pairs(len(panel.models))
-    blocks = _blocks(panel, panel.metrics, units)
-    drawn = _bootstrap(blocks, pairs, n_units, key, how)
+    blocks = blocks_of(panel, panel.metrics, units)
+    rng = generator(how.seed, "bootstrap", key)
+    drawn = bootstrap(panel, blocks, pairs, rng, how.resamples)
     has_spread = {
         metric: spread
         for metrics, _ in blocks
@@ -94,83 +95,26 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
         for metric in metrics
     }
     by_flips = [m for m in panel.metrics if m.kind != "rate" or panel.is_clustered]
-    p_values = _randomization(_blocks(panel, by_flips, units), pairs, n_units, key, how)
-    found, places = {}, {}
+    p_values = _randomization(blocks_of(panel, by_flips, units), pairs, n_units, key, how)
+    found, places, no_reciprocal = {}, {}, {}
     for metric in panel.metrics:
+        of_metric = drawn[metric]
         method: Method = "sign flips" if metric in by_flips else "mcnemar mid-p"
         if metric not in by_flips:
             p_values[metric] = mcnemar(panel.values[metric.name], pairs)
-        tests = _tests(drawn[metric], pairs, has_spread[metric], p_values[metric], method)
+        tests = _tests(of_metric, pairs, has_spread[metric], p_values[metric], method)
         corrected = holm([test.p for test in tests])
         found[metric.name] = tuple(
             replace(test, p_holm=p_holm) for test, p_holm in zip(tests, corrected, strict=True)
         )
-        places[metric.name] = rank_shares(drawn[metric].figures, higher=metric.higher_is_better)
-    return Tested(found, places)
-
-
-Block = tuple[list[Metric], Sums]
-"""Metrics that were scored for the same studies, as those of one rubric are."""
-
-
-def _blocks(panel: Panel, metrics: Sequence[Metric], units: NDArray[np.intp]) -> list[Block]:
-    together: dict[bytes, list[Metric]] = {}
-    for metric in metrics:
-        mask = np.packbits(np.isnan(panel.values[metric.name])).tobytes()
-        together.setdefault(mask, []).append(metric)
-    return [
-        (block, sums_of(np.stack([panel.values[m.name] for m in block], axis=1), units))
-        for block in together.values()
-    ]
-
-
-@dataclass(frozen=True)
-class _Drawn:
-    """What the bootstrap says of one metric.
-
-    `differences` is resamples by pairs, `figures` resamples by models; `observed` and `n`,
-    one a pair, are the difference and the number of studies as they are.
-    """
-
-    differences: Values
-    figures: Values
-    observed: Values
-    n: Values
-
-
-def _figures(metric: Metric, totals: Values, counts: Values) -> Values:
-    """Return the printed figures; NaN where there is no study, or no reciprocal."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        means = np.where(counts > 0, totals / counts, np.nan)
-        if metric.kind == "inverse":
-            return np.where(means > 0, 1 / means, np.nan)
-    return means
-
-
-def _bootstrap(
-    blocks: Sequence[Block], pairs: Pairs, n_units: int, key: Mapping[str, object], how: Resampling
-) -> dict[Metric, _Drawn]:
-    rng = generator(how.seed, "bootstrap", key)
-    differences: dict[Metric, list[Values]] = {m: [] for metrics, _ in blocks for m in metrics}
-    figures: dict[Metric, list[Values]] = {m: [] for metrics, _ in blocks for m in metrics}
-    counts: dict[Metric, Values] = {}
-    # The first row is the studies as they are.
-    once = np.ones((1, n_units))
-    for weights in (once, *bootstrap_weights(rng, n_units, how.resamples)):
-        for metrics, sums in blocks:
-            one, other, n = sums.common(weights, pairs)
-            own, own_n = sums.own(weights)
-            for at, metric in enumerate(metrics):
-                pair = _figures(metric, one[:, at], n) - _figures(metric, other[:, at], n)
-                differences[metric].append(pair)
-                figures[metric].append(_figures(metric, own[:, at], own_n))
-                counts.setdefault(metric, n[0])
-    found = {}
-    for metric, drawn in differences.items():
-        observed, resampled = drawn[0][0], np.concatenate(drawn[1:])
-        own_figures = np.concatenate(figures[metric][1:])
-        found[metric] = _Drawn(resampled, own_figures, observed, counts[metric])
-    return found
+        no_reciprocal[metric.name] = lacking = of_metric.lacking(pairs)
+        is_ranked = _is_spread(panel.values[metric.name], units) and not lacking
+        places[metric.name] = (
+            rank_shares(of_metric.figures, of_metric.rounding, higher=metric.higher_is_better)
+            if is_ranked
+            else (None,) * len(panel.models)
+        )
+    return Tested(found, places, no_reciprocal)
 
 
 def _randomization(
@@ -185,9 +129,10 @@ def _randomization(
     once = np.ones((1, n_units))
     observed, reached = [], []
     for _, sums in blocks:
-        # Sums in another order must count as equal.
-        scale = 1e-12 * np.abs(sums.totals).sum(axis=(0, 2))[:, None]
-        observed.append(np.abs(sums.difference(once, pairs)[0]) - scale)
+        # Sums in another order must count as equal, whatever the other models' values are.
+        size = ROUNDING * np.abs(sums.totals).sum(axis=0)
+        near = size[:, pairs.first] + size[:, pairs.second]
+        observed.append(np.abs(sums.difference(once, pairs)[0]) - near)
         reached.append(np.zeros(observed[-1].shape))
     rng = generator(how.seed, "flips", key)
     for signs in sign_flips(rng, n_units, how.flips if blocks else 0):
@@ -215,42 +160,33 @@ def _has_spread(values: Values, units: NDArray[np.intp], pairs: Pairs) -> NDArra
     return np.array(found, dtype=bool)
 
 
+def _is_spread(values: Values, units: NDArray[np.intp]) -> bool:
+    """Whether the studies that were scored for any model are of more than one unit."""
+    scored = units[~np.isnan(values).all(axis=1)]
+    return len(scored) > 0 and bool(scored.min() < scored.max())
+
+
 def _tests(
-    drawn: _Drawn, pairs: Pairs, has_spread: NDArray[np.bool_], p: Values, method: Method
+    drawn: Drawn, pairs: Pairs, has_spread: NDArray[np.bool_], p: Values, method: Method
 ) -> list[PairTest]:
     low, high = percentiles(drawn.differences, (0.025, 0.975))
     tests = []
     for at, (a, b) in enumerate(zip(pairs.first, pairs.second, strict=True)):
-        n, difference = round(float(drawn.n[at])), _known(drawn.observed[at])
+        n, near = round(float(drawn.n[at])), float(max(drawn.rounding[a], drawn.rounding[b]))
+        difference = _known(drawn.observed[at], near)
         # One study, or one patient, has no spread to judge a difference by.
         ends: tuple[float | None, float | None, float | None] = (None, None, None)
         if has_spread[at] and difference is not None:
-            ends = _known(low[at]), _known(high[at]), float(p[at])
+            # Without the resamples that have no reciprocal the others would look surer.
+            lacks = drawn.first_lacks[at] or drawn.second_lacks[at]
+            interval = (None, None) if lacks else (_known(low[at], near), _known(high[at], near))
+            ends = *interval, float(p[at])
         tests.append(PairTest(int(a), int(b), n, difference, *ends, p_holm=None, method=method))
     return tests
 
 
-def percentiles(values: Values, shares: Sequence[float]) -> Values:
-    """Return the quantiles of each column, linear between two values.
-
-    NaN is passed over, so each column has its own number of values; NaN where it has none.
-    numpy's own `nanpercentile` does this column by column, a hundred times slower.
-    """
-    ordered = np.sort(values, axis=0)  # NaN last
-    last = (~np.isnan(values)).sum(axis=0) - 1
-    found = []
-    for share in shares:
-        place = share * np.maximum(last, 0)
-        below = np.floor(place).astype(np.intp)
-        above = np.minimum(below + 1, np.maximum(last, 0))
-        low = np.take_along_axis(ordered, below[None], axis=0)[0]
-        high = np.take_along_axis(ordered, above[None], axis=0)[0]
-        found.append(low + (high - low) * (place - below))
-    return np.array(found)
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+def _known(value: float, rounding: float) -> float | None:
+    return None if np.isnan(value) else without_rounding(float(value), rounding)
 
 
 def mcnemar(values: Values, pairs: Pairs) -> Values:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from judge.stats.intervals import Mean, inverse, mean_interval, wilson
 from judge.stats.metric import Metric, check_own_names
+from judge.stats.places import places_of, rounding_of, without_rounding
 from judge.types import JudgeError
 
 Values = NDArray[np.float64]
@@ -73,7 +74,8 @@ class Cell:
     `n` is the denominator: the studies scored for the model. `k`, of a rate, counts those
     whose value is 1. `value` is None where no study was scored (or a mean has no
     reciprocal); `low` and `high`, the 95% interval, are None where it is not defined.
-    `rank` is 1 for the best; models with equal figures share the better place.
+    `rank` is 1 for the best; models whose figures are equal but for rounding share the better
+    place.
     """
 
     n: int
@@ -138,9 +140,14 @@ def group_cells(panel: Panel, key: Mapping[str, object] | None = None) -> Group:
     """
     cells = {}
     for metric in panel.metrics:
-        columns = panel.values[metric.name].T
-        figures = [_figure(column[~np.isnan(column)], metric) for column in columns]
-        places = places_of([figure.value for figure in figures], higher=metric.higher_is_better)
+        values = panel.values[metric.name]
+        rounding = rounding_of(values, is_inverse=metric.kind == "inverse")
+        figures = [
+            _figure(column[~np.isnan(column)], metric, float(near))
+            for column, near in zip(values.T, rounding, strict=True)
+        ]
+        shown = [figure.value for figure in figures]
+        places = places_of(shown, rounding, higher=metric.higher_is_better)
         cells[metric.name] = tuple(
             Cell(figure.n, figure.k, figure.value, figure.low, figure.high, place)
             for figure, place in zip(figures, places, strict=True)
@@ -148,24 +155,14 @@ def group_cells(panel: Panel, key: Mapping[str, object] | None = None) -> Group:
     return Group(dict(key or {}), len(panel.study_ids), cells)
 
 
-def _figure(values: Values, metric: Metric) -> Cell:
+def _figure(values: Values, metric: Metric, rounding: float) -> Cell:
     if metric.kind == "rate":
         rate = wilson(int(values.sum()), len(values))
         return Cell(rate.n, rate.k, rate.rate, rate.low, rate.high, None)
     mean = mean_interval(values.tolist())
     if metric.kind == "inverse":
         # RadCliQ can come out at or below 0, where a reciprocal says nothing.
-        positive = mean.mean is None or mean.mean > 0
-        mean = inverse(mean) if positive else Mean(mean.n, None, None, None)
-    return Cell(mean.n, None, mean.mean, mean.low, mean.high, None)
-
-
-def places_of(values: Sequence[float | None], *, higher: bool) -> list[int | None]:
-    """Return the place of each value, 1 for the best; equal ones share the better place."""
-    known = [value for value in values if value is not None]
-    return [
-        None
-        if value is None
-        else 1 + sum(other > value if higher else other < value for other in known)
-        for value in values
-    ]
+        is_positive = mean.mean is None or (mean.mean > 0 and 1 / mean.mean > rounding)
+        mean = inverse(mean) if is_positive else Mean(mean.n, None, None, None)
+    value = None if mean.mean is None else without_rounding(mean.mean, rounding)
+    return Cell(mean.n, None, value, mean.low, mean.high, None)

@@ -19,6 +19,7 @@ from judge.stats.resample import all_pairs, bootstrap_weights, sums_of, units_of
 
 HOW = Resampling(seed=7)
 RNG = np.random.default_rng(11)
+EXACT = np.zeros(5)
 
 
 def only(panel, metric, how=HOW):
@@ -280,26 +281,26 @@ def test_one_model_has_no_pair() -> None:
 
 def test_shares_of_places_by_hand() -> None:
     figures = np.array([[3.0, 2.0, 1.0], [3.0, 3.0, 1.0], [1.0, 2.0, 3.0], [4.0, 2.0, 3.0]])
-    a, b, c = rank_shares(figures, higher=True)
+    a, b, c = rank_shares(figures, EXACT[:3], higher=True)
     assert a.shares == pytest.approx((2.5 / 4, 0.5 / 4, 1 / 4))
     assert b.shares == pytest.approx((0.5 / 4, 2.5 / 4, 1 / 4))
     assert c.shares == pytest.approx((1 / 4, 1 / 4, 2 / 4))
     assert (a.low, a.high) == (1, 3)
-    low_first = rank_shares(figures, higher=False)
+    low_first = rank_shares(figures, EXACT[:3], higher=False)
     assert low_first[2].shares == pytest.approx((2 / 4, 1 / 4, 1 / 4))
 
 
 @given(st.integers(0, 10_000))
 def test_every_place_is_taken_once(seed: int) -> None:
     figures = np.random.default_rng(seed).integers(0, 3, (30, 5)).astype(float)
-    shares = np.array([found.shares for found in rank_shares(figures, higher=True)])
+    shares = np.array([found.shares for found in rank_shares(figures, EXACT, higher=True)])
     assert shares.sum(axis=0) == pytest.approx(1)
     assert shares.sum(axis=1) == pytest.approx(1)
 
 
 def test_a_model_without_a_figure_takes_no_place() -> None:
     figures = np.array([[1.0, np.nan, 2.0], [1.0, np.nan, np.nan]])
-    a, b, c = rank_shares(figures, higher=True)
+    a, b, c = rank_shares(figures, EXACT[:3], higher=True)
     assert b is None
     assert a.shares == pytest.approx((0.5, 0.5))
     assert c.shares == pytest.approx((0.5, 0.5))
