@@ -80,7 +80,7 @@ def named_runs(choices: Sequence[RunChoice]) -> list[NamedRun]:
     found: dict[tuple[str, str], NamedRun] = {}
     for chosen in choices:
         run = Run(chosen.path)
-        model = chosen.model or _model_field(run) or _stem(run) or chosen.path.name
+        model = chosen.model or own_model(run)
         check_model(model, f"NAME={chosen.shown}")
         file = _predictions(run)
         sha = str(file["sha256"]) if file else None
@@ -93,6 +93,14 @@ def named_runs(choices: Sequence[RunChoice]) -> list[NamedRun]:
                 f"{named.shown}; name their models: NAME={named.shown}"
             )
     return list(found.values())
+
+
+def own_model(run: Run) -> str:
+    """Return the model that a run is about where nobody names it; see `named_runs`.
+
+    Raises `JudgeError` where its table cannot be read.
+    """
+    return _model_field(run) or _stem(run) or run.path.name
 
 
 def _model_field(run: Run) -> str | None:

@@ -26,13 +26,18 @@ def figure(cell: Cell, metric: Metric) -> str:
 
     A mean has mean ± 1.96 standard errors, as in ReXrank.
     """
+    return " ".join(filter(None, figure_and_interval(cell, metric)))
+
+
+def figure_and_interval(cell: Cell, metric: Metric) -> tuple[str, str]:
+    """Return the two texts of `figure`; the second is empty where there is no interval."""
     if metric.kind == "rate":
         if cell.low is None or cell.high is None:
-            return percent(cell.value)
-        return f"{percent(cell.value)} [{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
+            return percent(cell.value), ""
+        return percent(cell.value), f"[{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
     if cell.value is None or cell.high is None:
-        return number(cell.value)
-    return f"{number(cell.value)} ± {number(cell.high - cell.value)}"
+        return number(cell.value), ""
+    return number(cell.value), f"± {number(cell.high - cell.value)}"
 
 
 def place(cell: Cell, cells: Sequence[Cell]) -> str:
@@ -129,7 +134,7 @@ def tests_table(comparison: Comparison, at: int) -> Table:
         rows.append(
             (
                 *(models[first], models[second], str(test.n)),
-                _difference(test, metric, sign),
+                " ".join(filter(None, difference_and_interval(test, metric, sign))),
                 *(p_value(test.p), p_value(test.p_holm), test.method),
             )
         )
@@ -139,16 +144,20 @@ def tests_table(comparison: Comparison, at: int) -> Table:
     return Table(title, head, tuple(rows), n_left=2)
 
 
-def _difference(test: PairTest, metric: Metric, sign: int) -> str:
-    """Return a difference with its interval; of rates in percentage points."""
+def difference_and_interval(test: PairTest, metric: Metric, sign: int = 1) -> tuple[str, str]:
+    """Return a difference, of rates in percentage points, and its 95% interval.
+
+    With `sign` -1 it is b's figure less a's. The second text is empty where there is no
+    interval.
+    """
     if test.difference is None:
-        return NOTHING
+        return NOTHING, ""
     scale, digits, unit = (100, 1, " points") if metric.kind == "rate" else (1, 3, "")
     text = f"{signed(sign * scale * test.difference, digits)}{unit}"
     if test.low is None or test.high is None:
-        return text
+        return text, ""
     low, high = sorted((sign * test.low, sign * test.high))
-    return f"{text} [{signed(scale * low, digits)}, {signed(scale * high, digits)}]"
+    return text, f"[{signed(scale * low, digits)}, {signed(scale * high, digits)}]"
 
 
 def signed(value: float, digits: int) -> str:

@@ -85,7 +85,9 @@ class Catalogue:
     def describe(self, place: Place) -> dict[str, Any]:
         """Return what a list of runs says of one."""
         described: dict[str, Any] = {"id": place.id, "name": place.id, "state": jobs.FINISHED}
-        described |= dict.fromkeys((*_KNOWN, "judge", "started", "finished", "progress", "detail"))
+        described |= dict.fromkeys(
+            (*_KNOWN, "judge", "model", "started", "finished", "progress", "detail")
+        )
         if place.job is not None:
             asked, state = place.job.asked, place.job.state()
             described |= {
@@ -114,6 +116,7 @@ class Catalogue:
                     {
                         **{name: summary.get(name) for name in _KNOWN},
                         "judge": summary["judge"]["name"],
+                        "model": run.model,
                         "started": manifest.get("started"),
                         "finished": manifest.get("finished"),
                     },

@@ -16,6 +16,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from judge.comparing.names import own_model
 from judge.rubrics import Rubric
 from judge.run.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, Run
 from judge.service.problems import ProblemError
@@ -76,6 +77,12 @@ class OpenRun:
         """The rubric it was judged by."""
         with self._told():
             return self._run.rubric
+
+    @cached_property
+    def model(self) -> str:
+        """The model that it is compared as where nobody names it."""
+        with self._told():
+            return own_model(self._run)
 
     @cached_property
     def table(self) -> pa.Table:

@@ -49,6 +49,7 @@ def shown(browser: Any, tmp_path: Path) -> Iterator[Any]:
         width: int = 1400,
         scheme: str = "light",
         figures: tuple[PageFigure, ...] = FIGURES,
+        hash_: str = "",
     ) -> Opened:
         commands = {(model, "green"): "judge audit runs/green" for model in c.panel.models}
         path = tmp_path / f"{len(tabs)}.html"
@@ -59,7 +60,7 @@ def shown(browser: Any, tmp_path: Path) -> Iterator[Any]:
         tab.on("console", lambda message: opened.said.append(message.text))
         tab.on("pageerror", lambda error: opened.said.append(str(error)))
         tab.on("request", lambda request: opened.asked.append(request.url))
-        tab.goto(path.as_uri())
+        tab.goto(path.as_uri() + hash_)
         tab.wait_for_selector("#list p")
         tabs.append(opened)
         return opened

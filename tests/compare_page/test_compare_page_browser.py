@@ -78,7 +78,9 @@ def test_from_a_cell_to_the_studies_and_both_candidates(shown: Any, comparison: 
     row = int(np.nanargmax(ahead))
     cells = tab.tab.locator("#list tbody tr").first
     assert cells.locator("button").inner_text() == panel.study_ids[row]
-    assert cells.locator("td").nth(-1).inner_text() == f"{ahead[row]:.3f}"
+    assert cells.locator("td").nth(-1).inner_text() == f"{ahead[row]:.3f}".replace(
+        "-", "\N{MINUS SIGN}"
+    )
     cells.locator("button").click()
     tab.tab.locator("#study-title:focus").wait_for()
     study = tab.tab.inner_text("#study")

@@ -6,11 +6,16 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from judge import rubrics
-from judge.report.compare_page.packing import Codes, short
-from judge.report.leaderboard import group_name
+from judge.report.compare_page.packing import Codes
+from judge.report.leaderboard import (
+    difference_and_interval,
+    figure_and_interval,
+    group_name,
+    p_value,
+)
 from judge.report.natural import in_natural_order
 from judge.report.overview import tones
-from judge.report.words import group_value
+from judge.report.words import group_value, number
 from judge.sentences import lines
 from judge.stats.compare import Comparison
 from judge.stats.metric import Metric, label_of_a_study, short_label
@@ -40,7 +45,7 @@ def overview(c: Comparison) -> dict[str, Any]:
         "rubrics": {name: _rubric(name) for name in rubric_names(c)},
         "categories": {str(category): category.label for category in Category},
         "correlations": _correlations(c),
-        "resampling": None if c.how is None else {"n": c.how.resamples, "seed": c.how.seed},
+        "resampling": _resampling(c),
         "signature": c.signature,
         "notes": list(c.notes),
     }
@@ -64,14 +69,28 @@ def _metric(metric: Metric) -> dict[str, Any]:
     }
 
 
+def _resampling(c: Comparison) -> dict[str, Any] | None:
+    """Return how differences were tested; `patient` is the field whose values were resampled.
+
+    None where nothing was tested. Which test gave a p, each pair says.
+    """
+    if c.how is None:
+        return None
+    patient = None if c.panel.clusters is None else c.panel.patient_field
+    return {"n": c.how.resamples, "flips": c.how.flips, "seed": c.how.seed, "patient": patient}
+
+
 def _tested_groups(c: Comparison) -> Iterator[dict[str, Any]]:
     for at in in_natural_order([group.key for group in c.groups]):
         group = c.groups[at]
         tests = c.tests[at] if c.tests else {}
         places = c.places[at] if c.places else {}
         yield {
-            **_group(group),
-            "tests": {name: [_test(test) for test in found] for name, found in tests.items()},
+            **_group(group, c.panel.metrics),
+            "tests": {
+                name: [_test(test, c.panel.metric(name)) for test in found]
+                for name, found in tests.items()
+            },
             "places": {name: [_place(p) for p in found] for name, found in places.items()},
         }
 
@@ -85,29 +104,39 @@ def _other_groups(c: Comparison) -> Iterator[dict[str, Any]]:
         if len(parts) <= _MOST_GROUPS:
             for at in in_natural_order([key for key, _ in parts]):
                 key, part = parts[at]
-                yield {**_group(group_cells(part, key)), "tests": {}, "places": {}}
+                group = _group(group_cells(part, key), c.panel.metrics)
+                yield {**group, "tests": {}, "places": {}}
 
 
-def _group(group: Group) -> dict[str, Any]:
+def _group(group: Group, metrics: Sequence[Metric]) -> dict[str, Any]:
     return {
         "name": group_name(group.key),
         "key": {name: group_value(value) for name, value in group.key.items()},
         "n": group.n_studies,
-        "cells": {name: [_cell(cell) for cell in cells] for name, cells in group.cells.items()},
+        "cells": {
+            metric.name: [_cell(cell, metric) for cell in group.cells[metric.name]]
+            for metric in metrics
+        },
     }
 
 
-def _cell(cell: Cell) -> list[float | None]:
-    return [cell.n, cell.k, short(cell.value), short(cell.low), short(cell.high), cell.rank]
+# What is printed is rounded once, by the functions that make the tables of the terminal, so
+# that page and table never differ in a digit.
 
 
-def _test(test: PairTest) -> list[Any]:
-    figures = [short(test.difference), short(test.low), short(test.high)]
-    return [test.a, test.b, test.n, *figures, short(test.p), short(test.p_holm), test.method]
+def _cell(cell: Cell, metric: Metric) -> list[Any]:
+    """Return denominator and rank, and as text the figure and its interval."""
+    return [cell.n, cell.rank, *figure_and_interval(cell, metric)]
 
 
-def _place(place: RankShares | None) -> list[Any] | None:
-    return None if place is None else [place.low, place.high, *map(short, place.shares)]
+def _test(test: PairTest, metric: Metric) -> list[Any]:
+    """Return the models, their studies, what is printed, whether it is significant, the test."""
+    texts = (*difference_and_interval(test, metric), p_value(test.p), p_value(test.p_holm))
+    return [test.a, test.b, test.n, *texts, test.is_significant, test.method]
+
+
+def _place(place: RankShares | None) -> list[int] | None:
+    return None if place is None else [place.low, place.high]
 
 
 def _rubric(name: str) -> dict[str, Any]:
@@ -129,7 +158,7 @@ def _correlations(c: Comparison) -> dict[str, Any] | None:
         "labels": list(found.labels),
         "n": [list(row) for row in found.n],
         **{
-            name: [[short(value) for value in row] for row in getattr(found, name)]
+            name: [[number(value, 2) for value in row] for row in getattr(found, name)]
             for name in ("pearson", "spearman", "kendall")
         },
     }

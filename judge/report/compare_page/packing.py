@@ -17,8 +17,9 @@ _SMALL = 255
 class Codes:
     """Values as numbers into `unique`, one model after the other, `width` bytes each.
 
-    The number after the last stands for "not scored". Values keep at least three and, where
-    no more than 65,535 are different, six significant digits.
+    The number after the last stands for "not scored". Where no more than 65,535 values are
+    different they are exact, so that a page rounds what was measured; of more they keep six
+    to three significant digits, as many as leave no more than that.
     """
 
     unique: tuple[float, ...]
@@ -31,9 +32,9 @@ def coded(values: Values) -> Codes:
     flat = values.T.ravel()
     scored = ~np.isnan(flat)
     known = flat[scored]
-    for digits in _DIGITS:
-        rounded = _rounded(known, digits)
-        unique, places = np.unique(rounded, return_inverse=True)
+    for digits in (None, *_DIGITS):
+        shown = known if digits is None else _rounded(known, digits)
+        unique, places = np.unique(shown, return_inverse=True)
         if len(unique) <= _MOST:
             break
     else:
@@ -52,8 +53,3 @@ def _rounded(values: Values, digits: int) -> Values:
     size = np.floor(np.log10(np.abs(np.where(values == 0, 1, values))))
     scale = 10.0 ** (digits - 1 - size)
     return np.asarray(np.round(values * scale) / scale, dtype=np.float64)
-
-
-def short(value: float | None) -> float | None:
-    """Return a number with six significant digits."""
-    return None if value is None else float(f"{value:.6g}")

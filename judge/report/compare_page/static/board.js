@@ -1,18 +1,10 @@
 // The leaderboard of one group, ranked by one metric.
 
-import { el, option, said } from "./dom.js";
-import { count, number, percent } from "./words.js";
+import { el, said } from "./dom.js";
+import { options } from "./choices.js";
+import { count } from "./words.js";
 import { cellOf } from "./store.js";
 import { sideways } from "./scroll.js";
-
-// A figure and, apart, its interval.
-function figureTexts(cell, metric) {
-  if (cell.value === null) return [number(null), ""];
-  if (metric.kind === "rate") {
-    return [percent(cell.value), cell.low === null ? "" : `[${(100 * cell.low).toFixed(1)}, ${(100 * cell.high).toFixed(1)}]`];
-  }
-  return [number(cell.value), cell.high === null ? "" : `± ${number(cell.high - cell.value)}`];
-}
 
 // Models by place, those without a figure last, equal ones in the order they were given.
 export function ranking(group, metric) {
@@ -27,11 +19,11 @@ export function boardSection(app) {
       el("div", { class: "control" },
         el("label", { for: "group" }, "Studies"),
         el("select", { id: "group", on: { change: ({ target }) => app.set({ group: Number(target.value) }) } },
-          app.overview.groups.map((group, at) => option(String(at), `${group.name} (${group.n.toLocaleString("en")})`)))),
+          options(app.overview.groups.map(({ name }) => name), (at) => String(at), (at) => ` (${app.overview.groups[at].n.toLocaleString("en")})`))),
       el("div", { class: "control" },
         el("label", { for: "metric" }, "Ranked by"),
         el("select", { id: "metric", on: { change: ({ target }) => app.set({ metric: target.value }) } },
-          app.overview.metrics.map(({ name, label }) => option(name, label, app.state.metric))))),
+          options(app.overview.metrics.map(({ label }) => label), (at) => app.overview.metrics[at].name)))),
     el("div", { id: "board-table" }));
 }
 
@@ -66,16 +58,20 @@ export function drawBoard(app) {
         stub("Rank", "numbers"),
         places ? stub("Rank, 95% interval", "numbers") : null,
         stub("Model", "model"),
-        blocks.map(({ title, metrics }) => el("th", { scope: "colgroup", colspan: String(metrics.length), class: "block" }, said(title)))),
+        blocks.map(({ title, metrics }) => el("th", { scope: "colgroup", colspan: String(metrics.length), class: "block" }, el("span", {}, said(title))))),
       el("tr", {}, overview.metrics.map((metric) => heading(metric, firsts, app)))),
     el("tbody", {}, order.map((model) => line(model, places, firsts, app))));
   const focused = document.activeElement?.dataset?.sort;
   const box = document.getElementById("board-table");
   box.replaceChildren(
-    ...sideways("Leaderboard", table),
+    ...sideways("Leaderboard, table", table),
     el("p", { class: "small" },
       `${count(group.n, "study", "studies")}. A mean with its 95% interval (1.96 standard errors), a rate with its `
-      + "Wilson interval; n where fewer studies were scored. A heading ranks by its metric; a number opens the studies behind it."));
+      + "Wilson interval, both as if studies were independent; n where fewer studies were scored. "
+      + "A heading ranks by its metric; a number opens the studies behind it."));
+  // The rubrics' names stay beside the models' when the figures are scrolled.
+  const names = table.querySelector("thead .model");
+  new ResizeObserver(() => table.style.setProperty("--names", `${names.offsetWidth}px`)).observe(names);
   if (focused) box.querySelector(`[data-sort="${CSS.escape(focused)}"]`)?.focus();
 }
 
@@ -103,7 +99,7 @@ function line(model, places, firsts, app) {
     el("th", { scope: "row", class: "model" }, said(overview.models[model])),
     overview.metrics.map((metric) => {
       const cell = cellOf(group.cells[metric.name][model]);
-      const [figure, interval] = figureTexts(cell, metric);
+      const { figure, interval } = cell;
       const style = `numbers${firsts.has(metric.name) ? " block" : ""}`;
       const fewer = cell.n === group.n ? null : el("span", { class: "small" }, `n = ${cell.n.toLocaleString("en")}`);
       if (!cell.n) return el("td", { class: style }, figure);

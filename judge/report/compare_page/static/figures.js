@@ -1,7 +1,7 @@
 // The correlation of metrics as a table, and the drawn figures.
 
 import { el, said } from "./dom.js";
-import { number } from "./words.js";
+import { printed } from "./words.js";
 import { sideways } from "./scroll.js";
 
 const NAMES = { pearson: "Pearson", spearman: "Spearman", kendall: "Kendall's tau-b" };
@@ -25,7 +25,7 @@ export function correlationSection({ overview }) {
             el("th", { scope: "row" }, said(label)),
             found[name][row].map((value, column) => el("td", {
               class: "numbers", title: `n = ${found.n[row][column].toLocaleString("en")}`,
-            }, number(value, 2)))))))))));
+            }, printed(value)))))))))));
 }
 
 export function figuresSection() {
@@ -45,7 +45,7 @@ export async function drawFigures(store) {
   }
   word.remove();
   figures.forEach((figure, at) => {
-    const image = el("img", { alt: `${figure.title}. ${figure.caption} The tables above hold its numbers.`, class: "drawn" });
+    const image = el("img", { alt: `${figure.title}. ${figure.caption}`, class: "drawn" });
     // Fetched when it is opened: a dozen figures take a second to lay out.
     const fold = el("details", { class: "figure-fold" }, el("summary", {}, said(figure.title)),
       el("figure", { class: "figure" }, ...sideways(figure.title, image), el("figcaption", { class: "small" }, said(figure.caption))));

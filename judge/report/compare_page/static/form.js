@@ -20,7 +20,8 @@ export function runsForm(query, isOpen) {
     el("input", { id: `ask-${name}`, name, value: query.get(name) ?? "", placeholder: hint, maxlength: "200" }));
   const submit = (event) => {
     event.preventDefault();
-    if (form.querySelector("[name=run]:checked")) location.search = asked(form, query);
+    // What stands after the # is of the comparison before.
+    if (form.querySelector("[name=run]:checked")) location.assign(`?${asked(form, query)}`);
     else alarm(new Error("Tick the runs to compare first."));
   };
   // Shown when there is something to choose from.
@@ -49,11 +50,22 @@ async function list(rows, chosen, options) {
       : "Name some on the command line: judge serve RUN ..., or start one with POST /v1/runs."));
     return;
   }
-  const head = ["Run", "Rubric", "Judge", "Studies", "Model"];
+  const all = el("input", { type: "checkbox", id: "run-all", title: "Tick all" });
+  const head = [el("div", { class: "choice" }, all, el("label", { for: all.id }, "Run", el("span", { class: "unseen" }, ": tick all"))),
+    "Rubric", "Judge", "Studies", "Model"];
   rows.replaceChildren(...sideways("Runs to choose from", el("table", { class: "studies runs" },
     el("caption", { class: "unseen" }, "Runs to compare"),
     el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col", class: name === "Studies" ? "numbers" : null }, name)))),
     el("tbody", {}, finished.map((run, at) => choice(run, at, chosen))))));
+  const boxes = [...rows.querySelectorAll("[name=run]")];
+  // Half ticked where some are.
+  const follow = () => {
+    all.checked = boxes.every((box) => box.checked);
+    all.indeterminate = !all.checked && boxes.some((box) => box.checked);
+  };
+  all.addEventListener("change", () => boxes.forEach((box) => { box.checked = all.checked; }));
+  boxes.forEach((box) => box.addEventListener("change", follow));
+  follow();
 }
 
 function choice(run, at, chosen) {
@@ -67,7 +79,8 @@ function choice(run, at, chosen) {
       "aria-label": `Model of ${run.name || run.id}`,
       "data-model": run.id,
       value: chosen.get(run.id) ?? "",
-      placeholder: "as the run says",
+      placeholder: run.model ?? "as the run says",
+      title: run.model,
       maxlength: "200",
     })));
 }

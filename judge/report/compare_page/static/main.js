@@ -9,6 +9,7 @@ import { LIMIT, drawStudies, studiesSection } from "./studies.js";
 import { coverage, drawStudy } from "./study.js";
 import { correlationSection, drawFigures, figuresSection } from "./figures.js";
 import { runsForm } from "./form.js";
+import { keepAddress, stateOfAddress } from "./address.js";
 
 // What a service's page has around the comparison; a file has nothing of it.
 function around(query, isOpen) {
@@ -26,8 +27,10 @@ async function start(source, top) {
     drawingStudy: null,
     // The rows of the list, in its order, beyond the page of it that shows.
     listed: [],
+    // What the page shows; `start` is what it shows of itself, and `follow` fills in the rest.
     // The leaderboard and the list have a metric each: to look into a number ranks nothing anew.
-    state: {
+    state: null,
+    start: {
       group: 0, metric: overview.sort, reversed: false, tested: order[0], a: order[0], b: order[1] ?? null,
       studyMetric: overview.sort, first: "a", only: "all", offset: 0, study: null,
     },
@@ -37,6 +40,7 @@ async function start(source, top) {
     async set(change) {
       const restart = ["group", "studyMetric", "a", "b"].some((name) => name in change);
       Object.assign(app.state, restart ? { offset: 0, study: null } : {}, "metric" in change ? { reversed: false } : {}, change);
+      keepAddress(app);
       await draw(app);
     },
     // The studies behind a cell: against the best other model, which leads or comes next.
@@ -50,11 +54,21 @@ async function start(source, top) {
       toTitle("studies-title");
     },
     async open(row) {
+      const isStep = app.state.study === null;
       app.state.study = row;
+      keepAddress(app, isStep);
       turnTo(row);
       await drawStudies(app);
       await drawStudy(app);
       toTitle("study-title");
+    },
+    // What the address asks for, at the start and where Back or Forward has changed it.
+    async follow() {
+      const { study } = app.state ?? app.start;
+      app.state = stateOfAddress(app);
+      await draw(app);
+      if (app.state.study !== null) await app.open(app.state.study);
+      else if (study !== null) await toLine(study);
     },
     // To the next study of the list, or back to the one before; the focus stays on the button.
     async step(by) {
@@ -63,24 +77,26 @@ async function start(source, top) {
       await app.open(next);
       document.querySelector(`[data-next="${by}"]:enabled`)?.focus({ preventScroll: true });
     },
-    async back() {
-      turnTo(app.state.study);
-      await drawStudies(app);
-      const line = document.querySelector(`[data-study="${app.state.study}"]`) ?? document.getElementById("studies-title");
-      line.focus({ preventScroll: true });
-      line.scrollIntoView({ block: "center" });
-    },
+    back: () => toLine(app.state.study),
   };
   // Turns the list to the page with a study.
   const turnTo = (row) => {
     const at = app.listed.indexOf(row);
     if (at >= 0) app.state.offset = at - (at % LIMIT);
   };
+  // To a study's line in the list.
+  const toLine = async (row) => {
+    turnTo(row);
+    await drawStudies(app);
+    const line = document.querySelector(`[data-study="${row}"]`) ?? document.getElementById("studies-title");
+    line.focus({ preventScroll: true });
+    line.scrollIntoView({ block: "center" });
+  };
   const safely = (name) => {
     const own = app[name];
     app[name] = (...given) => own(...given).catch(alarm);
   };
-  ["set", "behind", "show", "open", "step", "back"].forEach(safely);
+  ["set", "behind", "show", "open", "follow", "step", "back"].forEach(safely);
   const n = overview.models.length;
   document.title = `Comparison of ${n} ${n === 1 ? "model" : "models"}`;
   frame(
@@ -91,7 +107,8 @@ async function start(source, top) {
     el("footer", {},
       overview.records ? el("p", { class: "small" }, coverage(overview.records)) : null,
       el("p", { class: "mono" }, "Signature: ", said(overview.signature))));
-  await draw(app);
+  await app.follow();
+  window.addEventListener("popstate", app.follow);
   await drawFigures(store);
 }
 

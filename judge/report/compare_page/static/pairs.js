@@ -1,8 +1,16 @@
 // The tests of one model against each other one.
 
-import { el, option, said } from "./dom.js";
-import { number } from "./words.js";
+import { el, said } from "./dom.js";
+import { options } from "./choices.js";
+import { count, NOTHING } from "./words.js";
+import { ranking } from "./board.js";
+import { testOf } from "./store.js";
 import { sideways } from "./scroll.js";
+
+const BY = {
+  "sign flips": ({ flips, patient }) => `${flips.toLocaleString("en")} random sign flips, ${patient === null ? "study by study" : "patient by patient"}`,
+  "mcnemar mid-p": ({ patient }) => `McNemar's test, mid-p${patient === null ? "" : " (no patient has two studies here)"}`,
+};
 
 export function pairsSection(app) {
   return el("section", { id: "pairs", "aria-labelledby": "pairs-title" },
@@ -11,7 +19,7 @@ export function pairsSection(app) {
       el("div", { class: "control" },
         el("label", { for: "pairs-model" }, "Model"),
         el("select", { id: "pairs-model", on: { change: ({ target }) => app.set({ tested: Number(target.value) }) } },
-          app.overview.models.map((name, at) => option(String(at), name))))),
+          options(app.overview.models, String)))),
     el("div", { id: "pairs-table" }));
 }
 
@@ -27,8 +35,9 @@ export function drawPairs(app) {
     return;
   }
   const metric = app.metric;
-  const rows = found.map((test) => turned(test, state.tested));
-  const { n, seed } = overview.resampling;
+  const order = ranking(group, state.metric);
+  const rows = found.map((test) => testOf(test, state.tested))
+    .sort((one, other) => order.indexOf(one.other) - order.indexOf(other.other));
   box.replaceChildren(
     el("p", { class: "title" }, said(overview.models[state.tested]), " less the other, ", said(metric.label),
       metric.higher ? " (higher is better), " : " (lower is better), ", said(group.name)),
@@ -38,12 +47,18 @@ export function drawPairs(app) {
         el("thead", {}, el("tr", {},
           ["Other model", "Difference", "95% interval", "p", "p (Holm)", "", "Studies", "Where?"].map((text, at) => el("th", {
             scope: "col", class: at ? "numbers" : null,
-          }, text)))),
+          }, text || el("span", { class: "unseen" }, "Significant?"))))),
         el("tbody", {}, rows.map((row) => testRow(row, metric, app))))),
-    el("p", { class: "small" },
-      `Paired on the studies scored for both. Interval: ${n.toLocaleString("en")} bootstrap resamples, seed ${seed}. `
-      + "p: sign flips for means, McNemar's mid-p for rates; Holm's correction over all pairs of the metric and group. "
-      + "* marks a corrected p below 0.05."));
+    el("p", { class: "small" }, "Paired on the studies scored for both. ", ...howTested(rows, overview.resampling),
+      " Holm's correction over all pairs of the metric and group. * marks a corrected p below 0.05."));
+}
+
+// What was resampled, and which test gave the values of p that are shown.
+function howTested(rows, how) {
+  const methods = [...new Set(rows.map(({ method }) => method))];
+  const units = how.patient === null ? ["studies"] : ["whole patients (field ", said(how.patient), ")"];
+  return [`Interval: ${count(how.n, "bootstrap resample")} of `, ...units, `, seed ${how.seed}. `,
+    `p: ${methods.map((method) => BY[method]?.(how) ?? method).join(" or ")}.`];
 }
 
 function untested({ overview, group, metric, store }) {
@@ -52,25 +67,15 @@ function untested({ overview, group, metric, store }) {
   return `Nothing was tested for ${group.name} alone. ${store.howToTest(Object.keys(group.key).join(","))}`;
 }
 
-function turned([a, b, n, difference, low, high, p, holm, method], model) {
-  if (a === model) return { other: b, n, difference, low, high, p, holm, method };
-  const minus = (value) => (value === null ? null : 0 - value);
-  return { other: a, n, difference: minus(difference), low: minus(high), high: minus(low), p, holm, method };
-}
-
 function testRow(row, metric, app) {
-  const figure = (value) => (value === null ? number(null)
-    : metric.kind === "rate" ? `${signed(100 * value, 1)} points` : signed(value, 3));
-  const interval = row.low === null ? number(null) : metric.kind === "rate"
-    ? `[${signed(100 * row.low, 1)}, ${signed(100 * row.high, 1)}]` : `[${signed(row.low, 3)}, ${signed(row.high, 3)}]`;
   const name = app.overview.models[row.other];
   return el("tr", {},
     el("th", { scope: "row" }, said(name)),
-    el("td", { class: "numbers" }, figure(row.difference)),
-    el("td", { class: "numbers" }, interval),
-    el("td", { class: "numbers", title: row.method }, pText(row.p)),
-    el("td", { class: "numbers" }, pText(row.holm)),
-    el("td", {}, row.holm !== null && row.holm < 0.05
+    el("td", { class: "numbers" }, row.difference),
+    el("td", { class: "numbers" }, row.interval || NOTHING),
+    el("td", { class: "numbers", title: row.method }, row.p),
+    el("td", { class: "numbers" }, row.holm),
+    el("td", {}, row.isSignificant
       ? [el("span", { "aria-hidden": "true" }, "*"), el("span", { class: "unseen" }, "significant")] : null),
     el("td", { class: "numbers" }, row.n.toLocaleString("en")),
     el("td", { class: "numbers" }, el("button", {
@@ -79,14 +84,4 @@ function testRow(row, metric, app) {
       "data-pair": `${app.state.tested} ${row.other}`,
       on: { click: () => app.show({ a: app.state.tested, b: row.other, studyMetric: metric.name }) },
     }, "studies", el("span", { class: "unseen" }, " against ", name))));
-}
-
-function signed(value, digits) {
-  const text = Math.abs(value).toFixed(digits);
-  return (Number(text) === 0 ? "" : value < 0 ? "−" : "+") + text;
-}
-
-function pText(p) {
-  if (p === null) return number(null);
-  return p < 0.001 ? "< 0.001" : p.toFixed(3);
 }

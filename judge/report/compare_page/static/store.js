@@ -1,6 +1,6 @@
 // The comparison: the leaderboard at once, values and reports when they are asked for.
 
-import { number } from "./words.js";
+import { number, printed } from "./words.js";
 
 export async function openStore(source) {
   const [overview, columns] = await Promise.all([source.overview(), source.columns()]);
@@ -41,12 +41,13 @@ export async function openStore(source) {
     rowsOf,
     reports: (row, models) => source.reports(row, { columns, overview, models }),
     studyId: (row) => columns.study_id[row],
+    rowOf: (id) => columns.study_id.indexOf(id),
     // A study's value as it is printed; whole numbers where all of the metric's are. Of a
     // rate a study has but whether it has such errors.
     valueText(metric, value) {
       if (value === null) return number(null);
       if (metric.kind === "rate") return value === 1 ? "none" : "some";
-      return number(value, columns.values[metric.name].unique.every(Number.isInteger) ? 0 : 3);
+      return printed(number(value, columns.values[metric.name].unique.every(Number.isInteger) ? 0 : 3));
     },
     // Whether the reports of some studies are elsewhere.
     isPartial: "records" in overview && overview.records.here < overview.records.all,
@@ -59,7 +60,20 @@ export async function openStore(source) {
   };
 }
 
-// A cell as the file writes it: denominator, numerator of a rate, figure, interval, place.
-export function cellOf([n, k, value, low, high, rank]) {
-  return { n, k, value, low, high, rank };
+// A cell as the file writes it: denominator, place, and as printed the figure and its interval.
+export function cellOf([n, rank, figure, interval]) {
+  return { n, rank, figure: printed(figure), interval: printed(interval) };
+}
+
+// A test as the file writes it, as the difference of `model` from the other one.
+export function testOf([a, b, n, difference, interval, p, holm, isSignificant, method], model) {
+  const own = a === model
+    ? { other: b, difference, interval }
+    : { other: a, difference: turned(difference), interval: turned(interval).replace(/\[(.*), (.*)\]/, "[$2, $1]") };
+  return { ...own, difference: printed(own.difference), interval: printed(own.interval), n, p, holm, isSignificant, method };
+}
+
+// The same numbers with the other sign; what rounds to nothing has a plus either way.
+function turned(text) {
+  return text.replace(/[+-](?=[0-9.]*[1-9])/g, (sign) => (sign === "+" ? "-" : "+"));
 }

@@ -2,28 +2,28 @@
 
 import { announce, el, option, said } from "./dom.js";
 import { count } from "./words.js";
+import { options } from "./choices.js";
 import { sideways } from "./scroll.js";
 
 export const LIMIT = 25;
 const FIELDS = 3;
 
 export function studiesSection(app) {
-  const models = app.overview.models.map((name, at) => option(String(at), name));
-  const others = [option("", "no other: this model alone"), ...app.overview.models.map((name, at) => option(String(at), name))];
-  const choose = (name, id, label, options) => el("div", { class: "control" },
+  const { models, metrics } = app.overview;
+  const choose = (name, id, label, content) => el("div", { class: "control" },
     el("label", { for: id }, label),
     el("select", {
       id, on: { change: ({ target }) => app.set({ [name]: target.value === "" ? null : Number(target.value), offset: 0 }) },
-    }, options));
+    }, content));
   return el("section", { id: "studies", "aria-labelledby": "studies-title" },
     el("h2", { id: "studies-title", tabindex: "-1" }, "The studies behind it"),
     el("div", { class: "filters controls" },
-      choose("a", "model-a", "Model A", models),
-      choose("b", "model-b", "Model B", others),
+      choose("a", "model-a", "Model A", options(models, String)),
+      choose("b", "model-b", "Model B", [option("", "no other: this model alone"), ...options(models, String)]),
       el("div", { class: "control" },
         el("label", { for: "study-metric" }, "Compared by"),
         el("select", { id: "study-metric", on: { change: ({ target }) => app.set({ studyMetric: target.value }) } },
-          app.overview.metrics.map(({ name, study_label: label }) => option(name, label)))),
+          options(metrics.map(({ study_label: label }) => label), (at) => metrics[at].name))),
       el("div", { class: "control" },
         el("label", { for: "first" }, "First come"),
         el("select", { id: "first", on: { change: ({ target }) => app.set({ first: target.value, offset: 0 }) } },

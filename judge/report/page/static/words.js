@@ -3,17 +3,31 @@
 export const NOTHING = "n/a";
 
 export function number(value, digits = 3) {
-  return value === null || value === undefined ? NOTHING : value.toFixed(digits);
+  return value === null || value === undefined ? NOTHING : fixed(value, digits);
 }
 
 export function percent(value) {
-  return value === null || value === undefined ? NOTHING : `${(100 * value).toFixed(1)}%`;
+  return value === null || value === undefined ? NOTHING : `${fixed(100 * value, 1)}%`;
+}
+
+// As the terminal rounds: of two neighbours that are equally near, the even one. `toFixed`
+// takes the larger. A number is half way only where so many halvings of 1 make it up.
+function fixed(value, digits) {
+  const text = value.toFixed(digits);
+  const isHalfWay = Math.abs(value * 2 ** (digits + 1)) % 2 === 1;
+  const last = Number(text.at(-1));
+  return isHalfWay && last % 2 ? text.slice(0, -1) + String(last - 1) : text;
+}
+
+// Numbers that Python or JavaScript wrote, with a true minus.
+export function printed(text) {
+  return text.replaceAll("-", "−");
 }
 
 export function rate(value) {
   if (!value) return NOTHING;
   if (value.rate === null) return `${value.k}/${value.n} ${NOTHING}`;
-  const [low, high] = [value.low, value.high].map((end) => (100 * end).toFixed(1));
+  const [low, high] = [value.low, value.high].map((end) => fixed(100 * end, 1));
   return `${value.k}/${value.n} ${percent(value.rate)} [${low}, ${high}]`;
 }
 
