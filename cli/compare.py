@@ -231,8 +231,6 @@ def _print(comparison: Comparison, opened: Opened, form: str) -> None:
 
 
 def _facts(comparison: Comparison, opened: Opened) -> list[tuple[str, str]]:
-    from judge.comparing.notes import not_scored
-
     panel = comparison.panel
     facts = [("models", str(len(panel.models))), ("studies", f"{len(panel.study_ids):,}")]
     for rubric in dict.fromkeys(run.rubric for run in opened.runs):
@@ -241,6 +239,4 @@ def _facts(comparison: Comparison, opened: Opened) -> list[tuple[str, str]]:
     facts.append(("section", opened.runs[0].section))
     if comparison.how and len(panel.models) > 1:
         facts.append(("resampled by", panel.patient_field or "study"))
-    if lost := not_scored(opened.runs):
-        facts.append(("not scored", lost))
     return facts + [("note", text) for text in comparison.notes]

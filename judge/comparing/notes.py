@@ -33,14 +33,14 @@ def left_out(runs: Sequence[ComparedRun]) -> list[str]:
     return [f"studies left out by --allow-missing: {most_of(counted)}"] if counted else []
 
 
-def not_scored(runs: Sequence[ComparedRun]) -> str | None:
-    """Say of which models studies were not scored, and how many; None where all were."""
+def not_scored(runs: Sequence[ComparedRun]) -> list[str]:
+    """Say of which models studies were not scored, and how many."""
     counted = [
         (lost, f"{run.model} {lost:,} of {run.n_studies:,} ({run.rubric})")
         for run in runs
         if (lost := run.n_studies - run.n_scored)
     ]
-    return most_of(counted) if counted else None
+    return [f"studies not scored: {most_of(counted)}"] if counted else []
 
 
 def most_of(counted: Sequence[tuple[int, str]]) -> str:

@@ -13,7 +13,7 @@ from judge import rubrics
 from judge.comparing.checks import ComparedRun, check_files, check_settings, compared
 from judge.comparing.metric_files import MetricFile
 from judge.comparing.names import RunChoice, named_runs
-from judge.comparing.notes import judge_notes, left_out, unjudged
+from judge.comparing.notes import judge_notes, left_out, not_scored, unjudged
 from judge.comparing.references import check_references
 from judge.comparing.table import RunTable, aligned, merged_field, read_table
 from judge.run.folder import Run
@@ -73,7 +73,7 @@ def open_runs(
     values = _rubric_values(sides, len(study_ids), models)
     values |= _file_values(metrics, study_ids, models, taken={metric.name for metric in values})
     notes += [*_joined(metrics, values, study_ids, models), *disagreements]
-    notes += [*judge_notes(named), *unjudged(runs), *left_out(runs)]
+    notes += [*judge_notes(named), *unjudged(runs), *left_out(runs), *not_scored(runs)]
     if any(table.n_inferred for table in tables):
         notes.append("the study class was inferred by the lexicon")
     if n_common is not None:

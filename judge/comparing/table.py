@@ -28,14 +28,16 @@ class RunTable:
 
 
 def read_table(named: NamedRun, fields: Sequence[str]) -> RunTable:
-    """Read the columns that a comparison needs; of `fields`, those that the run has.
+    """Read the columns that a comparison needs; of `fields`, those that the studies have.
 
     Raises `JudgeError` as `Run.columns` does.
     """
     rubric = named.run.rubric
     scores = [score.name for score in rubric.scores]
     counts = ["n_significant", "n_insignificant", "n_actionable"]
-    table = named.run.columns([*scores, *counts], fields)
+    own = {"study_class", *named.run.manifest["fields"]}
+    there = [name for name in fields if name in own]
+    table = named.run.columns([*scores, *counts], there)
     outcomes = np.array(table["outcome"].to_pylist(), dtype=np.str_)
 
     def numbers(name: str) -> Values:
@@ -57,7 +59,7 @@ def read_table(named: NamedRun, fields: Sequence[str]) -> RunTable:
         tuple(table["study_id"].to_pylist()),
         outcomes,
         values,
-        {name: table[name].to_pylist() for name in fields if name in table.column_names},
+        {name: table[name].to_pylist() for name in there if name in table.column_names},
         int(pc.sum(table["class_inferred"]).as_py() or 0),
     )
 

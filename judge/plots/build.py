@@ -132,7 +132,10 @@ def _ranks(c: Comparison, top_sites: int) -> Iterable[Drawing | str]:
         yield "ranks by site: there is one model"
         return
     metric = c.panel.metric(c.sort)
-    groups = sorted(_groups(c, SITE_FIELD), key=lambda group: -group[1].n_studies)
+    found = _groups(c, SITE_FIELD)
+    nowhere = sum(group.n_studies for _, group in found if group.key[SITE_FIELD] is None)
+    groups = [(title, group) for title, group in found if group.key[SITE_FIELD] is not None]
+    groups.sort(key=lambda group: -group[1].n_studies)
     n_sites = len(groups)
     groups = groups[:top_sites]
     which = (
@@ -142,7 +145,8 @@ def _ranks(c: Comparison, top_sites: int) -> Iterable[Drawing | str]:
         f"ranks_{metric.name}",
         f"Rank by {metric.label} at {which}",
         f"Rank of each model by {metric.label} at {which}, the largest first, with the number "
-        "of studies in brackets; 1 is the best, models with equal figures share the better place.",
+        "of studies in brackets; 1 is the best, models with equal figures share the better place."
+        + (f" {nowhere:,} studies without a site are in none." if nowhere else ""),
         Ranks(
             metric.label,
             _models(c),

@@ -190,6 +190,8 @@ def correlation_tables(comparison: Comparison) -> list[Table]:
     found = comparison.correlations
     if found is None:
         return []
+    least, most = min(map(min, found.n)), max(map(max, found.n))
+    counts = f"{least:,}" if least == most else f"{least:,} to {most:,}"
     measures: list[tuple[str, Matrix]] = [
         ("Pearson", found.pearson),
         ("Spearman", found.spearman),
@@ -197,7 +199,7 @@ def correlation_tables(comparison: Comparison) -> list[Table]:
     ]
     return [
         Table(
-            f"Correlation over studies: {name}",
+            f"Correlation over studies and models, n {counts}: {name}",
             ("", *found.labels),
             tuple(
                 (label, *(number(value, 2) for value in row))

@@ -21,7 +21,7 @@ from judge.stats.panel import Group
 _REXRANK_HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
 _CSV_COLUMNS = (
     *("row", "n_studies", "model", "metric", "label"),
-    *("n", "k", "value", "low", "high", "rank", "signature"),
+    *("n", "k", "value", "low", "high", "rank", "rank_low", "rank_high", "first", "signature"),
 )
 _PAIRS_COLUMNS = (
     *("row", "metric", "model", "other", "n", "difference", "low", "high"),
@@ -108,16 +108,18 @@ def as_csv(comparison: Comparison) -> str:
 
     The rows for all studies have empty group fields; `row` tells them (`all`) from a group
     whose fields are missing (`group`). A field that is called as a column stands as `by_` and
-    its name. Texts are as they are: who opens the file in a spreadsheet has to import them
-    as text.
+    its name. `rank_low` to `rank_high` is the rank's 95% interval and `first` the share of
+    resamples in which the model was first, empty where nothing was tested. Texts are as they
+    are: who opens the file in a spreadsheet has to import them as text.
     """
     panel = comparison.panel
     fields = own_columns(comparison.by, _CSV_COLUMNS)
     rows = []
-    for group in comparison.groups:
+    for n, group in enumerate(comparison.groups):
         for at in model_order(group, comparison.sort):
             for metric in panel.metrics:
                 cell = group.cells[metric.name][at]
+                shares = comparison.places[n][metric.name][at] if comparison.places else None
                 rows.append(
                     {
                         "row": "group" if group.key else "all",
@@ -127,6 +129,9 @@ def as_csv(comparison: Comparison) -> str:
                         "metric": metric.name,
                         "label": metric.label,
                         **asdict(cell),
+                        "rank_low": shares and shares.low,
+                        "rank_high": shares and shares.high,
+                        "first": shares and shares.shares[0],
                         "signature": comparison.signature,
                     }
                 )

@@ -28,7 +28,7 @@ from judge.types import JudgeError
 
 CSV_COLUMNS = (
     *("row", "n_studies", "model", "metric", "label"),
-    *("n", "k", "value", "low", "high", "rank", "signature"),
+    *("n", "k", "value", "low", "high", "rank", "rank_low", "rank_high", "first", "signature"),
 )
 PAIRS_COLUMNS = (
     *("row", "metric", "model", "other", "n", "difference", "low", "high"),

@@ -118,7 +118,13 @@ def test_many_unscored_models_are_one_short_line(invoke: Invoke) -> None:
     first["answer"]["text"] = "I cannot say."
     (run / "annotations.jsonl").write_text("\n".join([json.dumps(first), *lines[1:]]) + "\n")
     assert invoke("rescore", run).exit_code in (0, 3)
-    said = facts(invoke, *(f"m{at}={run}" for at in range(7)))["not scored"]
+    runs = [f"m{at}={run}" for at in range(7)]
+    said = next(
+        text for text in data(invoke, *runs)["notes"] if text.startswith("studies not scored: ")
+    )
+    for form in ("csv", "rexrank", "latex", "md", "pairs"):
+        assert said in invoke("compare", *runs, "--format", form).stderr.splitlines()
+    assert "studies not scored: m0 1 of 15" in invoke("compare", *runs).stdout
     assert said.count(f"1 of {len(IDS)} (green)") == 5
     assert said.endswith(" and 2 more")
 

@@ -132,6 +132,16 @@ def test_each_table_of_correlations_is_of_its_measure() -> None:
     assert len(set(shown)) == 3
 
 
+def test_tables_of_correlations_say_over_how_many_pairs() -> None:
+    values = np.random.default_rng(2).random((50, 2))
+    some = np.where(np.arange(50)[:, None] < 20, values, np.nan)
+    for other, n in ((values, "100"), (some, "40 to 100")):
+        tables = correlation_tables(compare(panel_of({SCORE: values, INVERSE: 1 - other})))
+        assert {table.title.split(": ")[0] for table in tables} == {
+            f"Correlation over studies and models, n {n}"
+        }
+
+
 # For machines and papers
 
 
@@ -143,6 +153,18 @@ def test_models_stand_in_csv_by_rank_with_their_own_figures(known: Comparison) -
     assert [float(row["value"]) for row in rows] == pytest.approx([0.8, 0.6, 0.6, 0.3])
     rows = [row for row in rows_of(as_csv(known)) if row["metric"] == "radcliq"]
     assert [row["rank"] for row in rows] == ["4", "2", "2", "1"]
+
+
+def test_ranks_stand_in_csv_with_their_interval_and_the_share_of_firsts(
+    known: Comparison,
+) -> None:
+    for row in rows_of(as_csv(known)):
+        shares = known.places[0][row["metric"]][known.panel.models.index(row["model"])]
+        assert shares is not None
+        assert (row["rank_low"], row["rank_high"]) == (str(shares.low), str(shares.high))
+        assert float(row["first"]) == shares.shares[0]
+    untested = rows_of(as_csv(compare(known.panel)))
+    assert {(row["rank_low"], row["rank_high"], row["first"]) for row in untested} == {("", "", "")}
 
 
 def test_models_with_equal_figures_share_their_rank_in_rexranks_table(known: Comparison) -> None:

@@ -222,6 +222,11 @@ def test_fields_that_disagree_cannot_be_grouped_by(invoke: Invoke) -> None:
     assert "cannot group by 'nowhere'" in fails(invoke, one, other, "--by", "nowhere")
 
 
+@pytest.mark.parametrize("column", ["green", "outcome", "n_significant", "remarks", "study_id"])
+def test_what_a_judge_said_is_no_field_to_group_by(invoke: Invoke, two, column: str) -> None:
+    assert f"cannot group by {column!r}" in fails(invoke, *two, "--by", column)
+
+
 # Cells without a value
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -108,6 +109,20 @@ def test_a_rank_is_its_models_at_its_site(
             for mean in means
         ]
     assert any(None in line for line in data.places)
+
+
+def test_studies_without_a_site_are_no_site(comparison: Comparison) -> None:
+    panel = comparison.panel
+    sites = tuple(None if at % 2 else site for at, site in enumerate(panel.fields["site"]))
+    some = compare(replace(panel, fields={**panel.fields, "site": sites}), sort="green")
+    drawing = next(d for d in plan(some, top_sites=3).drawings if d.name == "ranks_green")
+    assert isinstance(drawing.data, Ranks)
+    largest = Counter(site for site in sites if site is not None).most_common(3)
+    assert sorted(drawing.data.n) == sorted(n for _, n in largest)
+    assert set(drawing.data.sites) <= {site for site in sites if site is not None}
+    assert f"{sites.count(None):,} studies without a site are in none." in drawing.caption
+    known = next(d for d in plan(comparison, top_sites=3).drawings if d.name == "ranks_green")
+    assert "without a site" not in known.caption
 
 
 # The marks
