@@ -182,7 +182,7 @@ def _draw(comparison: Comparison, folder: Path, top_sites: int) -> None:
     drawn = draw_figures(comparison, folder, top_sites=top_sites)
     for text in drawn.notes:
         note(text)
-    note(f"figures  {len(drawn.files)} in {folder}")
+    note(f"figures  {len(drawn.files)} files in {folder}")
 
 
 def _write_page(

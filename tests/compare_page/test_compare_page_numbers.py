@@ -199,4 +199,4 @@ def test_a_difference_that_rounds_to_nothing_has_no_minus() -> None:
     test = replace(c.tests[0]["green"][0], difference=-0.0001, low=-0.0004, high=0.0)
     for sign in (1, -1):
         found = leaderboard.difference_and_interval(test, c.panel.metric("green"), sign)
-        assert found == ("+0.000", "[+0.000, +0.000]")
+        assert found == ("0.000", "[0.000, 0.000]")
