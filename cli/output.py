@@ -121,7 +121,7 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     with out.capture() as captured:
         out.print(grid)
     # A grid fills its lines up with blanks.
-    click.echo("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")
+    click.echo("\n".join(line.rstrip() for line in captured.get().split("\n")))
 
 
 def print_tables(tables: Iterable[Table]) -> None:
