@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import settings
 from support import EXAMPLES, SHARED, Invoke
 
 from judge.cli import main
+
+# No test is timed: how long an example takes is the machine's affair.
+settings.register_profile("untimed", deadline=None)
+settings.load_profile("untimed")
 
 
 @pytest.fixture

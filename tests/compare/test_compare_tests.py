@@ -168,7 +168,7 @@ def test_studies_that_one_of_a_pair_lacks_are_left_out_of_the_pair_alone() -> No
     assert tests[1, 2].n == 60
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000), st.booleans())
 def test_sums_of_common_studies_are_those_of_a_loop(seed: int, is_clustered: bool) -> None:
     rng = np.random.default_rng(seed)

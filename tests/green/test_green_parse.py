@@ -305,7 +305,7 @@ def test_every_case_cut_anywhere_shows_no_other_count() -> None:
     assert n_cut >= 20
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(
     st.integers(0, 10_000), st.lists(st.tuples(st.floats(0, 1), st.text(max_size=6)), max_size=4)
 )
@@ -320,7 +320,7 @@ def test_a_damaged_answer_is_read_or_refused(seed: int, damage: list[tuple[float
             assert RUBRIC.parse(RUBRIC.render(found), STUDY) == found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.text(), st.booleans())
 def test_any_text_is_read_or_refused(text: str, complete: bool) -> None:
     assert outcome(text, complete=complete) in set(Reason)

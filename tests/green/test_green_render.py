@@ -92,7 +92,7 @@ def annotations(draw: st.DrawFn) -> Annotation:
     )
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=400)
 @given(annotations())
 def test_parse_reads_back_what_render_writes(annotation: Annotation) -> None:
     text = RUBRIC.render(annotation)
@@ -123,7 +123,7 @@ comparisons = st.builds(
 )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(comparisons)
 def test_whatever_rules_find_can_be_rendered(comparison: Comparison) -> None:
     annotation = RUBRIC.from_comparison(comparison, STUDY)

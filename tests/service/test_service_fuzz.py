@@ -43,7 +43,6 @@ def test_every_route_is_described(fuzzed: Served) -> None:
 def test_no_request_breaks_the_service(fuzzed: Served, operation: Any) -> None:
     @settings(
         max_examples=EXAMPLES,
-        deadline=None,
         derandomize=True,
         database=None,
         suppress_health_check=list(HealthCheck),

@@ -185,9 +185,7 @@ RECORDS = [
 ]
 
 
-@settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(data=st.data())
 def test_damage_gives_studies_or_a_message(put, form, data):
     """Cut, overwritten and doubled bytes: never another exception."""
@@ -220,9 +218,7 @@ json_values = st.recursive(
 )
 
 
-@settings(
-    max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(json_values, json_values | st.none())
 def test_any_json_gives_studies_or_a_message(put, preds, refs):
     paths = (

@@ -253,9 +253,7 @@ record = st.fixed_dictionaries(
 )
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.dictionaries(solid, record, min_size=1, max_size=5))
 def test_the_same_studies_in_every_form_are_the_same_set(put, forms, studies):
     refs = [

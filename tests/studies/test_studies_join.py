@@ -127,9 +127,7 @@ def test_all_left_out(put):
     assert "can be judged" in message
 
 
-@settings(
-    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from(["", "x", None])),
     st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from(["", "x", None])),

@@ -4,7 +4,7 @@ import json
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from judge.studies import read_pair
@@ -53,14 +53,12 @@ def test_headings_inside_findings_that_are_not_sections_stay():
 prose = st.text("abc .,\n", max_size=30).map(lambda s: " ".join(s.split()))
 
 
-@settings(deadline=None)
 @given(prose, prose)
 def test_split_undoes_joining(findings, impression):
     sections = split_report(f"Findings: {findings} Impression: {impression}")
     assert (sections.findings, sections.impression) == (findings, impression)
 
 
-@settings(deadline=None)
 @given(st.text(st.sampled_from("Fimpg:*#_ \n.") | st.sampled_from("ab"), max_size=60))
 def test_a_split_invents_nothing(report):
     sections = split_report(report)
