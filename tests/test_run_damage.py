@@ -106,7 +106,12 @@ def test_a_format_that_is_not_ours(invoke: Invoke, example_run: Path, version: o
 
 @pytest.mark.parametrize("command", ["compare", "audit", "rates", "rescore"])
 @pytest.mark.parametrize(
-    "change", [lambda _: None, lambda _: [], *map(without, ("n_scored", "judge", "rates"))]
+    "change",
+    [
+        *(lambda _: None, lambda _: []),
+        *map(without, ("n_scored", "judge", "rates")),
+        *(lambda data, n=n: {**data, "omitted": {"only in REFS": n}} for n in ("2", None, [1])),
+    ],
 )
 def test_a_damaged_summary(invoke: Invoke, example_run: Path, command: str, change) -> None:
     edit(example_run / "summary.json", change)

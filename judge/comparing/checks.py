@@ -59,7 +59,7 @@ def compared(named: NamedRun) -> ComparedRun:
         n_scored=summary["n_scored"],
         n_unparsed=summary["n_unparsed"],
         n_failed=summary["n_failed"],
-        n_left_out=sum(n for n in summary["omitted"].values() if isinstance(n, int)),
+        n_left_out=sum(summary["omitted"].values()),
     )
 
 

@@ -1,7 +1,7 @@
 """What a run's files must hold: the shape of each, and what is wrong with one that has not got it.
 
-A shape is a type, several of which one must fit, a list of one shape, or an object of names
-and shapes; the object may hold more.
+A shape is a type, several of which one must fit, a list of one shape, an object of names
+and shapes, which may hold more, or, as `{str: shape}`, one of any names and one shape.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MANIFEST = {
 }
 SUMMARY = {
     **_MADE_BY,
-    "omitted": dict,
+    "omitted": {str: int},
     "notes": [str],
     "by": [str],
     "rates": [dict],
@@ -72,7 +72,8 @@ def fault(value: object, shape: Any, what: str = "it") -> str | None:  # noqa: A
     if isinstance(shape, Mapping):
         if not isinstance(value, Mapping):
             return f"{what} is no object"
-        for name, part in shape.items():
+        parts = dict.fromkeys(value, shape[str]) if str in shape else shape
+        for name, part in parts.items():
             if name not in value:
                 return f"{what} holds no {name!r}"
             if wrong := fault(value[name], part, repr(name)):
