@@ -1,4 +1,4 @@
-"""All that lies in a cache, read without changing it, and out of the wreck of one too."""
+"""All that lies in a cache, read without changing it; of a damaged one what SQLite can read."""
 
 from __future__ import annotations
 
@@ -9,49 +9,50 @@ from pathlib import Path
 
 from diskcache.core import MODE_RAW
 
-from judge.cache.carve import Row, carve
 from judge.cache.entry import Entry, Unreadable, UnreadableError, decode
-from judge.cache.files import DATABASE, FILES, explained, regular
+from judge.cache.files import DATABASE, FILES, explained, regular, said
 from judge.types import JudgeError
 
-_ROWS = "SELECT rowid, key, raw, store_time, mode, filename, value FROM Cache ORDER BY rowid"
+Row = tuple[int, object, object, object, object, object, object]
+"""rowid, key, raw, store_time, mode, filename, value of the library's table `Cache`."""
+
+_ROWS = "SELECT rowid, key, raw, store_time, mode, filename, value FROM Cache"
 _CANNOT_OPEN = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+# A schema that makes no sense, and one without what ours has.
+_DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
 
 class Contents:
     """The entries of the cache in a folder.
 
-    `damage` says what is wrong with the database as a whole, None where nothing is. Then
-    the entries are picked out of its pages, as each proves itself by its key; `expected` is
-    how many there should be, None where that is lost too. An entry that was pruned or
-    replaced may come back in this way. Raises `JudgeError` where there is no cache or its
-    files cannot be opened.
+    `damage` says what is wrong with the database as a whole, None where nothing is. Then only
+    the entries are given that SQLite still finds, and `expected` is how many there should be,
+    None where that is lost too. Raises `JudgeError` where there is no cache or its files
+    cannot be opened.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path.resolve()
         self.damage: str | None = None
         self.expected: int | None = None
-        self._uri: str | None = None
         file = self.path / DATABASE
+        self._uri = f"{file.as_uri()}?mode=ro"
         if not file.exists():
             raise JudgeError(f"there is no cache in {path}")
         with explained(self.path):
             try:
                 regular(file)
-                self._inspect(file)
-            except sqlite3.DatabaseError as error:
-                if error.__class__ is sqlite3.OperationalError:
+                self.damage = self._inspected()
+            except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
+                if not _is_damage(error):
                     raise
-                self.damage = str(error)
+                self.damage = said(error)
 
     def __iter__(self) -> Iterator[Entry | Unreadable]:
-        seen: set[str] = set()
-        for row in self._rows():
-            found = _read(row)
-            if self.damage and _again(found, seen):
-                continue
-            yield found
+        with explained(self.path), closing(sqlite3.connect(self._uri, uri=True)) as data:
+            data.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
+            rows = self._left(data) if self.damage else data.execute(f"{_ROWS} ORDER BY rowid")
+            yield from map(_read, rows)
 
     @property
     def size(self) -> int:
@@ -59,53 +60,48 @@ class Contents:
         files = (self.path / name for name in FILES)
         return sum(file.stat().st_size for file in files if file.exists())
 
-    def _inspect(self, file: Path) -> None:
-        """Find the way in which the database opens and see whether it is whole."""
-        uri = file.as_uri()
-        log = file.with_name(f"{DATABASE}-wal")
-        ways = [f"{uri}?mode=ro"]
-        if not log.exists() or log.stat().st_size == 0:
-            # On a disk that cannot be written the first way has no place for its index.
-            ways.append(f"{uri}?mode=ro&immutable=1")
-        for way in ways:
-            with closing(sqlite3.connect(way, uri=True)) as data:
-                try:
-                    ((found,),) = data.execute("PRAGMA quick_check(1)").fetchall()
-                except sqlite3.OperationalError as error:
-                    if error.sqlite_errorcode & 0xFF in _CANNOT_OPEN:
-                        continue
+    def _inspected(self) -> str | None:
+        """Return what SQLite finds wrong, having found the way in which the database opens."""
+        log = self.path / f"{DATABASE}-wal"
+        try:
+            return self._check()
+        except sqlite3.OperationalError as error:
+            cannot_open = error.sqlite_errorcode & 0xFF in _CANNOT_OPEN
+            if not cannot_open or (log.exists() and log.stat().st_size):
+                raise
+            # On a disk that cannot be written there is no place for the index of a log.
+            self._uri += "&immutable=1"
+            return self._check()
+
+    def _check(self) -> str | None:
+        with closing(sqlite3.connect(self._uri, uri=True)) as data:
+            ((found,),) = data.execute("PRAGMA integrity_check(1)").fetchall()
+            if found != "ok":
+                return str(found)
+            data.execute(f"{_ROWS} LIMIT 0")
+            return None
+
+    def _left(self, data: sqlite3.Connection) -> Iterator[Row]:
+        """Yield the rows of a damaged database that SQLite finds; sets `expected`."""
+        # SQLite would refuse all of a file that was cut off, or whose schema is damaged.
+        data.execute("PRAGMA writable_schema = ON")
+        with suppress(sqlite3.DatabaseError, ValueError, TypeError):
+            select = "SELECT value FROM Settings WHERE key = 'count'"
+            self.expected = int(data.execute(select).fetchone()[0])
+        last = self.expected
+        with suppress(sqlite3.DatabaseError):
+            (last,) = data.execute("SELECT max(rowid) FROM Cache").fetchone()
+        # Each by itself: one that cannot be read hides no other. A row has at least a byte.
+        for number in range(1, min(last or 0, self.size) + 1):
+            try:
+                yield from data.execute(f"{_ROWS} WHERE rowid = ?", (number,))
+            except sqlite3.DatabaseError as error:
+                if not _is_damage(error):
                     raise
-                with suppress(sqlite3.DatabaseError, ValueError, TypeError):
-                    select = "SELECT value FROM Settings WHERE key = 'count'"
-                    self.expected = int(data.execute(select).fetchone()[0])
-                if found != "ok":
-                    self.damage = found
-                else:
-                    # A database without such a table is none of ours, and holds nothing.
-                    data.execute(f"{_ROWS} LIMIT 0")
-                self._uri = way
-                return
-        # Only its pages are left, in the file and in its log.
-        self.damage = "its disk cannot be written and its log cannot be merged"
-
-    def _rows(self) -> Iterator[Row]:
-        if self.damage or self._uri is None:
-            with explained(self.path):
-                yield from carve(self.path / DATABASE)
-            return
-        with explained(self.path), closing(sqlite3.connect(self._uri, uri=True)) as data:
-            data.text_factory = lambda raw: raw.decode("utf-8", "surrogateescape")
-            yield from data.execute(_ROWS)
 
 
-def _again(found: Entry | Unreadable, seen: set[str]) -> bool:
-    """Whether an entry was in another page already; notes it."""
-    if isinstance(found, Unreadable):
-        return False
-    if found.key in seen:
-        return True
-    seen.add(found.key)
-    return False
+def _is_damage(error: Exception) -> bool:
+    return getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 0xFF in _DAMAGED
 
 
 def _read(row: Row) -> Entry | Unreadable:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from judge.cache.keys import canonical, key_of, request_of
+from judge.cache.keys import VERSION, canonical, key_of, request_of
 from judge.types import Completion, JudgeError, Usage
+
+_PARTS = {"request", "completion", "sha256", "key", "model", "stored"}
+_KEY = re.compile(f"{VERSION}-[0-9a-f]{{64}}")
 
 
 class UnreadableError(Exception):
@@ -20,15 +25,20 @@ class UnreadableError(Exception):
 class Entry:
     """One kept completion with the canonical request that it answers.
 
-    `row` is its row in the database, or its line in an exported file; `stored` when it was
-    kept, in seconds since 1970.
+    `request` is None for one that came from a run folder, where requests are not kept: it has
+    the key of its request and always a checksum. `model` is the judge that was asked. `row` is
+    its row in the database, or its line in a file; `stored` when it was
+    kept, in seconds since 1970. `is_checked` is False for one that was written before answers
+    carried a checksum: that it is still what the judge said cannot be told.
     """
 
     row: int
     key: str
-    request: Mapping[str, Any]
+    model: str
+    request: Mapping[str, Any] | None
     completion: Completion
     stored: float
+    is_checked: bool
 
     @property
     def time(self) -> datetime:
@@ -50,41 +60,94 @@ class Unreadable:
 
 
 def encode(record: Mapping[str, Any], completion: Completion) -> bytes:
-    """Return the value that keeps a completion: JSON text, in ASCII."""
-    kept = asdict(completion)
+    """Return the value that keeps the answer to a canonical request: JSON text, in ASCII."""
+    kept = _plain(completion)
+    entry = {"request": record, "completion": kept, "sha256": checksum(kept)}
+    return json.dumps(entry).encode("ascii")
+
+
+def as_object(entry: Entry) -> dict[str, Any]:
+    """Return the JSON object of an entry, of which `entry_of` is the inverse."""
+    kept = _plain(entry.completion)
+    found = {"key": entry.key, "completion": kept, "stored": entry.stored}
+    found |= {"model": entry.model} if entry.request is None else {"request": dict(entry.request)}
+    if entry.is_checked:
+        found["sha256"] = checksum(kept)
+    return found
+
+
+def _plain(completion: Completion) -> dict[str, object]:
+    kept = completion.plain()
     if completion.mode is None:  # as in entries from before there were modes
         del kept["mode"]
-    return json.dumps({"request": record, "completion": kept}).encode("ascii")
+    return kept
 
 
-def decode(row: int, name: str, value: bytes, stored: float) -> Entry:
-    """Return the entry in a value; raises `UnreadableError` for anything that is none."""
+def checksum(completion: Mapping[str, Any]) -> str:
+    """Return the SHA-256 of an answer's JSON object, written in one way."""
+    text = json.dumps(completion, sort_keys=True, separators=(",", ":"))
+    return hashlib.sha256(text.encode("ascii")).hexdigest()
+
+
+def decode(
+    row: int, name: str, value: bytes, stored: float, asked: Mapping[str, Any] | None = None
+) -> Entry:
+    """Return the entry in a value; raises `UnreadableError` for anything that is none.
+
+    `asked` is the canonical request whose key `name` is, where the caller has it.
+    """
     try:
         data = json.loads(value)
     except (ValueError, RecursionError):
         raise UnreadableError("not the JSON text of an entry") from None
-    return entry_of(row, name, data, stored)
+    return entry_of(row, name, data, stored, asked)
 
 
-def entry_of(row: int, name: str, data: Any, stored: float) -> Entry:  # noqa: ANN401
+def entry_of(
+    row: int,
+    name: str,
+    data: Any,  # noqa: ANN401
+    stored: float,
+    asked: Mapping[str, Any] | None = None,
+) -> Entry:
     """Return the entry that a JSON object describes.
 
-    Raises `UnreadableError` where it describes none, or one that has another key.
+    Raises `UnreadableError` where it describes none, one that has another key, or one whose
+    answer is not the one that was written.
     """
+    if not isinstance(data, dict) or set(data) - _PARTS:  # a checksum by another name is none
+        raise UnreadableError("not the fields of an entry")
     try:
-        record = canonical(*request_of(data["request"]))
-        entry = Entry(row, name, record, _completion(data["completion"]), float(stored))
+        record, model, derived = _request(name, data, asked)
+        completion, written = _completion(data["completion"]), data.get("sha256")
+        entry = Entry(row, name, model, record, completion, float(stored), written is not None)
         datetime.fromtimestamp(entry.stored, UTC)
-        derived = key_of(record)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UnreadableError("not the fields of an entry") from error
     except (OverflowError, OSError, RecursionError, JudgeError) as error:
         raise UnreadableError("a value that no entry has") from error
-    if record != data["request"] or not isinstance(record["model"], str):
+    if record != data.get("request") or not isinstance(model, str):
         raise UnreadableError("not the request of an entry")
+    if record is None and not (entry.is_checked and _KEY.fullmatch(name)):
+        raise UnreadableError("neither a request nor a key with a checksum")
     if derived != name:
         raise UnreadableError("its key is not the one that its request has")
+    if entry.is_checked and written != checksum(data["completion"]):
+        raise UnreadableError("its answer is not the one that was written")
     return entry
+
+
+def _request(
+    name: str, data: Mapping[str, Any], asked: Mapping[str, Any] | None
+) -> tuple[Mapping[str, Any] | None, Any, Any]:
+    """Return the canonical request, the model and the key that an entry's JSON object has."""
+    if "request" not in data:
+        return None, data["model"], data["key"]
+    # A request that is word for word the one that was asked needs no other proof.
+    if asked is not None and data["request"] == asked:
+        return asked, asked["model"], name
+    record = canonical(*request_of(data["request"]))
+    return record, record["model"], key_of(record)
 
 
 def _completion(data: Mapping[str, Any]) -> Completion:
@@ -92,7 +155,7 @@ def _completion(data: Mapping[str, Any]) -> Completion:
     completion = Completion(**{**data, "usage": usage})
     texts = (completion.text, completion.finish_reason, completion.model)
     maybe = (completion.created or "", completion.mode or "")
-    counts = asdict(usage).values() if usage else ()
+    counts = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens) if usage else ()
     if not (
         all(isinstance(text, str) for text in (*texts, *maybe))
         and all(type(n) is int for n in counts)

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 from judge.types import CompletionRequest, JudgeError, Message
 
@@ -24,7 +24,7 @@ def canonical(request: CompletionRequest, attempt: int = 0) -> dict[str, Any]:
         "model": request.model,
         "messages": [[message.role, message.content] for message in request.messages],
         "sampling": _plain(request.sampling),
-        "schema": _plain(request.schema),
+        "schema": _plain_schema(request.schema),
         "attempt": attempt,
     }
 
@@ -40,7 +40,9 @@ def key(request: CompletionRequest, attempt: int = 0) -> str:
 def key_of(record: Mapping[str, Any]) -> str:
     """Return the key of a canonical request."""
     try:
-        text = json.dumps(record, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        # The schema's name is the last in order.
+        others = {name: value for name, value in record.items() if name != "schema"}
+        text = f'{_written(others)[:-1]},"schema":{_written_schema(record["schema"])}}}'
     except ValueError as error:
         raise JudgeError(
             f"the request to {record['model']} holds a number that cannot be sent ({error}): "
@@ -61,6 +63,10 @@ def request_of(record: Mapping[str, Any]) -> tuple[CompletionRequest, int]:
     return request, record["attempt"]
 
 
+def _written(value: object) -> str:
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
 def _plain(value: object) -> Any:  # noqa: ANN401 - JSON is any of a few types
     """Return `value` as JSON's own types, a whole fraction as a whole number."""
     if isinstance(value, Mapping):
@@ -70,3 +76,27 @@ def _plain(value: object) -> Any:  # noqa: ANN401 - JSON is any of a few types
     if isinstance(value, float) and value.is_integer():
         return int(value)
     return value
+
+
+_Result = TypeVar("_Result")
+
+
+def _once(function: Callable[[Any], _Result]) -> Callable[[Any], _Result]:
+    """Return `function` so that the same object, asked for again, gives the same result at once.
+
+    A run has one schema, the same object in every request, and nothing ever changes it.
+    """
+    last: tuple[Any, _Result] = (None, function(None))
+
+    def remembered(value: Any) -> _Result:  # noqa: ANN401
+        nonlocal last
+        kept = last  # one name: several threads may ask
+        if kept[0] is not value:
+            kept = last = (value, function(value))
+        return kept[1]
+
+    return remembered
+
+
+_plain_schema = _once(_plain)
+_written_schema = _once(_written)

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import os
 import sqlite3
 import tempfile
-from collections.abc import Iterable
+from collections import deque
+from collections.abc import Iterable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, suppress
+from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
 from typing import Any
@@ -15,7 +19,7 @@ import diskcache
 from diskcache.core import DEFAULT_SETTINGS, METADATA, MODE_RAW
 
 from judge.cache.claims import Claims
-from judge.cache.entry import Entry, UnreadableError, decode, encode
+from judge.cache.entry import Entry, UnreadableError, as_object, decode, encode
 from judge.cache.files import CLAIMS, DATABASE, FILES, explained, regular
 from judge.cache.keys import canonical, key_of
 from judge.types import Completion, CompletionRequest
@@ -36,6 +40,18 @@ _OBJECTS = {
     *(("trigger", f"Settings_count_{event}") for event in ("insert", "delete")),
     *(("trigger", f"Settings_size_{event}") for event in ("insert", "update", "delete")),
 }
+# What the library does to an entry: a damaged schema is found before an answer is paid for.
+_TRIAL = """
+    SAVEPOINT trial;
+    INSERT INTO Cache (
+        key, raw, store_time, expire_time, access_time, access_count,
+        tag, size, mode, filename, value
+    ) VALUES ('trial', 1, 0, NULL, 0, 0, NULL, 0, 1, NULL, x'');
+    UPDATE Cache SET store_time = 1, size = 1 WHERE key = 'trial' AND raw = 1;
+    DELETE FROM Cache WHERE key = 'trial' AND raw = 1;
+    ROLLBACK TO trial;
+    RELEASE trial
+"""
 _BUSY_SECONDS = 60.0
 # What a folder must have room for when it is opened: a few hundred answers.
 _ROOM_BYTES = 2**22
@@ -84,7 +100,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
     def __init__(self, path: Path, *, timeout: float = _BUSY_SECONDS) -> None:
         # A link may stand in for the folder; the library would read a `~` or `$` its own way.
         self.path = path.resolve()
-        self.unreadable = 0
+        self._damaged: set[str] = set()
         with explained(self.path):
             if os.path.expandvars(self.path) != str(self.path):
                 raise OSError("a name with a $ in it")
@@ -94,6 +110,8 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
                 str(self.path), timeout=timeout, disk=_TextDisk, **_SETTINGS
             )
             self._claims = Claims(self.path / CLAIMS)
+        self._pending: deque[tuple[str, bytes]] = deque()
+        self._writer = ThreadPoolExecutor(1, "cache-writer")
 
     def claim(self, name: str) -> bool:
         """Claim a key before asking; returns False while another process is asking the same."""
@@ -108,22 +126,35 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
     def get(self, request: CompletionRequest, attempt: int = 0) -> Completion | None:
         """Return the kept answer; None where there is none.
 
-        An entry that cannot be read counts as none, and in `unreadable`.
+        An entry that is damaged counts as none, and in `n_damaged`.
         """
-        entry = self._read(key_of(canonical(request, attempt)))
+        record = canonical(request, attempt)
+        return self.find(key_of(record), record)
+
+    def find(self, name: str, record: Mapping[str, Any]) -> Completion | None:
+        """Return the answer to a canonical request, whose key `name` is, as `get` does."""
+        entry = self._read(name, record)
         return entry.completion if entry else None
 
     def put(self, request: CompletionRequest, completion: Completion, attempt: int = 0) -> None:
         """Keep an answer. When this returns it is on disk."""
         record = canonical(request, attempt)
-        self._write(key_of(record), encode(record, completion))
+        self.keep(key_of(record), record, completion).result()
 
-    def add(self, entry: Entry) -> bool:
-        """Keep an entry from elsewhere; returns False where there is a readable one already."""
-        if self._read(entry.key) is not None:
-            return False
-        self._write(entry.key, encode(entry.request, entry.completion))
-        return True
+    def keep(self, name: str, record: Mapping[str, Any], completion: Completion) -> Future[None]:
+        """Keep the answer to a canonical request under its key, together with others that come.
+
+        What is returned is done when the answer is on disk, and not before.
+        """
+        return self._keep(name, encode(record, completion))
+
+    def add(self, entry: Entry) -> Entry | None:
+        """Keep an entry from elsewhere; returns the readable one that is there already, if any."""
+        if (there := self._read(entry.key, entry.request)) is not None:
+            return there
+        value = json.dumps(as_object(replace(entry, is_checked=True))).encode("ascii")
+        self._keep(entry.key, value).result()
+        return None
 
     def remove(self, rows: Iterable[int]) -> int:
         """Erase the entries in these rows, whatever they hold; returns how many there were."""
@@ -137,6 +168,11 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             data.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
         return removed
 
+    @property
+    def n_damaged(self) -> int:
+        """How many entries were looked for and found damaged."""
+        return len(self._damaged)
+
     def __len__(self) -> int:
         with explained(self.path):
             return len(self._cache)
@@ -147,10 +183,12 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
+        self._writer.submit(self._cache.close)  # each thread has a connection of its own
+        self._writer.shutdown()
         self._claims.close()
         self._cache.close()
 
-    def _read(self, name: str) -> Entry | None:
+    def _read(self, name: str, record: Mapping[str, Any] | None) -> Entry | None:
         with explained(self.path):
             try:
                 value = self._cache.get(name)
@@ -162,16 +200,26 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         if value is None:
             return None
         try:
-            return decode(0, name, value, 0.0)
+            return decode(0, name, value, 0.0, record)
         except UnreadableError:
-            self.unreadable += 1
+            self._damaged.add(name)
             return None
 
-    def _write(self, name: str, value: bytes) -> None:
+    def _keep(self, name: str, value: bytes) -> Future[None]:
+        self._pending.append((name, value))
+        return self._writer.submit(self._write_pending)
+
+    def _write_pending(self) -> None:
+        """Write all that has come meanwhile, in one transaction; what fails stays to be written."""
+        pairs = [self._pending[at] for at in range(len(self._pending))]
+        if not pairs:
+            return
         with explained(self.path):
             try:
                 # Not with `retry`: it would try for ever on a disk that has gone read-only.
-                self._cache.set(name, value)
+                with self._cache.transact():
+                    for name, value in pairs:
+                        self._cache.set(name, value)
             except diskcache.Timeout:
                 self._cache.close()
                 # The library keeps the cause to itself; a write of our own says it.
@@ -181,6 +229,8 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
                 # Whatever state its transaction is in, the next write begins afresh.
                 self._cache.close()
                 raise
+        for _ in pairs:
+            self._pending.popleft()
 
 
 def _prepare(folder: Path) -> None:
@@ -219,6 +269,8 @@ def _check(file: Path, timeout: float) -> None:
         if unknown := names - set(_SETTINGS) - set(METADATA):
             raise sqlite3.DatabaseError(f"unknown settings {', '.join(sorted(map(str, unknown)))}")
         data.execute("BEGIN IMMEDIATE")
+        for statement in _TRIAL.split(";"):
+            data.execute(statement)
         data.executemany("REPLACE INTO Settings VALUES (?, ?)", _SETTINGS.items())
         data.execute("UPDATE Settings SET value = (SELECT count(*) FROM Cache) WHERE key = 'count'")
         data.execute("UPDATE Cache SET expire_time = NULL WHERE expire_time IS NOT NULL")

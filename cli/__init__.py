@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import importlib
 import os
+import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,70 +13,99 @@ from typing import Any
 
 import click
 
-from judge import rubrics
+from judge import plugins, rubrics
 from judge.types import JudgeError
 
 _COMMANDS = (
     *("audit", "cache", "compare", "metrics", "prompts", "rates", "rescore", "reviews", "serve"),
 )
 
-_INTERRUPTED = 130
+_INTERRUPTED, _TERMINATED = 130, 143
 _UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
-class _MendableError(click.ClickException):
+class _UserError(click.ClickException):
     """A message on standard error and exit code 2, as for a wrong option."""
 
     exit_code = 2
+
+    def format_message(self) -> str:
+        """Return the message, with what steers a terminal made visible."""
+        from judge.report.words import harmless
+
+        return harmless(self.message)
+
+
+class _Added(click.Command):
+    """The command of a rubric that a package adds, which is imported when the command is used."""
+
+    def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401
+        """Read the command line as the rubric's own command does."""
+        if self.name in _COMMANDS:
+            plugins.RUBRICS.check_unique(self.name)
+        return _command_for(str(self.name)).make_context(*args, **kwargs)
+
+
+def _command_for(rubric: str) -> click.Command:
+    from judge.cli.judging import command_for
+
+    return command_for(rubrics.load(rubric))
 
 
 class _Commands(click.Group):
     """The rubrics, each a command, and the commands that work on runs."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return [*rubrics.names(), *_COMMANDS]
+        return [*(name for name in rubrics.names() if name not in _COMMANDS), *_COMMANDS]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in (*_COMMANDS, *rubrics.names()):
+            return None
+        if packages := plugins.RUBRICS.packages(cmd_name):
+            return _Added(cmd_name, short_help=f"A rubric of {' and '.join(packages)}.")
         if cmd_name in _COMMANDS:
             command: click.Command = importlib.import_module(f"judge.cli.{cmd_name}").command
             return command
-        if cmd_name in rubrics.names():
-            from judge.cli.judging import command_for
-
-            return command_for(rubrics.load(cmd_name))
-        return None
+        return _command_for(cmd_name)
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401
         """Read the command line; `--help` prints here already."""
-        with _mendable():
+        with _user_errors():
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Turn what the user can mend into one line and exit code 2."""
+        """Turn an error that the user can fix into one line and exit code 2."""
         if sys.stdout is None:  # as after `>&-`; whatever is opened next would get its number
-            raise _MendableError("standard output is closed; send it to a file, or to /dev/null")
+            raise _UserError("standard output is closed; send it to a file, or to /dev/null")
+        with suppress(ValueError):  # in another thread than the main one
+            signal.signal(signal.SIGTERM, _terminated)
         try:
-            with _mendable():
+            with _user_errors():
                 return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("Interrupted.", err=True)
             ctx.exit(_INTERRUPTED)
 
 
+def _terminated(_signal: int, _frame: object) -> None:
+    """End as after Ctrl-C: what was begun is cleaned up on the way out."""
+    sys.exit(_TERMINATED)
+
+
 @contextmanager
-def _mendable() -> Iterator[None]:
+def _user_errors() -> Iterator[None]:
     try:
         yield
     except JudgeError as error:
-        raise _MendableError(str(error)) from error
+        raise _UserError(str(error)) from error
     except UnicodeEncodeError as error:
-        raise _MendableError(_unprintable(error)) from error
+        raise _UserError(_unprintable(error)) from error
     except OSError as error:
         # Every file that is opened has a name here; standard output has none.
         if error.filename is not None or error.errno not in _UNWRITTEN:
             raise
         _drop_output()
-        raise _MendableError(f"cannot write the output: {error.strerror}") from error
+        raise _UserError(f"cannot write the output: {error.strerror}") from error
 
 
 def _unprintable(error: UnicodeEncodeError) -> str:

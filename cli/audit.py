@@ -13,7 +13,7 @@ from judge.cli.output import note, print_lines, print_tables
 
 if TYPE_CHECKING:
     from judge.rubrics import Rubric
-    from judge.run.folder import Run
+    from judge.running.folder import Run
 
 
 @click.command("audit")
@@ -53,7 +53,7 @@ def command(
     """
     from judge.report.study import audit
     from judge.report.tables import worst_table
-    from judge.run.folder import Run
+    from judge.running.folder import Run
     from judge.stats.worst import worst_rows
 
     shows_study = study_id is not None or walk

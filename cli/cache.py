@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 import sys
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from itertools import chain
+from os.path import isdir
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import IO, TYPE_CHECKING
 
 import click
 
-from judge.cli.output import cache_option, note
+from judge.cli.files import replacing
+from judge.cli.numbers import FiniteRange
+from judge.cli.output import cache_option, emit, format_of, note
+from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.cache.contents import Contents
@@ -36,14 +44,7 @@ def _place(option: Path | None) -> Path:
 
 @command.command("info")
 @cache_option
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "json")),
-    default="table",
-    show_default=True,
-    help="Lines for people, or JSON.",
-)
+@format_of("table", "json", text="Lines for people, or JSON.")
 def info(cache: Path | None, form: str) -> None:
     """Say where the cache is and what is in it."""
     from judge.cache.contents import Contents
@@ -60,7 +61,7 @@ def info(cache: Path | None, form: str) -> None:
         if isinstance(entry, Unreadable):
             unreadable += 1
         else:
-            models[entry.request["model"]] += 1
+            models[entry.model] += 1
             times.append(entry.time)
     # Names come from outside: in ASCII, they can steer no terminal.
     by_model = {ascii(name)[1:-1]: n for name, n in models.most_common()}
@@ -82,25 +83,38 @@ def info(cache: Path | None, form: str) -> None:
     for name, value in facts.items():
         click.echo(f"{name:<12} {'-' if value is None else value}")
     for model, n in by_model.items():
-        click.echo(f"{'model':<12} {model} ({n:,})")
+        emit(f"{'model':<12} {model} ({n:,})")
 
 
 @command.command("verify")
 @cache_option
 def verify(cache: Path | None) -> None:
-    """Derive every key again; exit code 1 if any entry is wrong or unreadable."""
+    """Check every key and answer; exit code 1 if any entry is wrong or unreadable.
+
+    A key is derived from its request again, an answer is held against the checksum that was
+    written with it.
+    """
     from judge.cache.contents import Contents
     from judge.cache.entry import Unreadable
 
     contents = Contents(_place(cache))
-    sound = bad = 0
+    sound = bad = unchecked = keyed = 0
     for entry in contents:
         if isinstance(entry, Unreadable):
             bad += 1
-            click.echo(f"row {entry.row}  {entry.name}: {entry.reason}")
+            emit(f"row {entry.row}  {entry.name}: {entry.reason}")
         else:
             sound += 1
+            unchecked += not entry.is_checked
+            keyed += entry.request is None
     click.echo(f"{sound:,} entries are sound, {bad:,} are not")
+    if unchecked:
+        note(
+            f"{unchecked:,} of them were kept before answers had checksums: their keys are "
+            "right, their answers cannot be checked"
+        )
+    if keyed:
+        note(f"{keyed:,} of them came from run folders, without the requests: their keys stand")
     _say_damage(contents, sound)
     sys.exit(1 if bad or contents.damage else 0)
 
@@ -111,38 +125,67 @@ def verify(cache: Path | None) -> None:
 def export(file: str, cache: Path | None) -> None:
     """Write all entries to FILE as JSON Lines (- is standard output, .gz compressed).
 
-    Of a damaged cache all that is readable is written. Exit code 1 if any entry is not.
+    Of a damaged cache all that SQLite still reads is written. Exit code 1 if any entry is not.
     """
     from judge.cache.contents import Contents
     from judge.cache.transfer import export as write
 
     contents = Contents(_place(cache))
-    tally = write(contents, file)
+    with _written(file) as out:
+        tally = write(contents, out)
     _list(tally.wrong)
     note(f"{tally.done:,} entries written, {len(tally.wrong):,} could not be read")
     _say_damage(contents, tally.done)
     sys.exit(1 if tally.wrong or contents.damage else 0)
 
 
-@command.command("import")
-@click.argument("file")
-@cache_option
-def import_(file: str, cache: Path | None) -> None:
-    """Take in the entries of an exported FILE (- is standard input); exit code 1 if any is refused.
+@contextmanager
+def _written(name: str) -> Iterator[IO[bytes]]:
+    """Give standard output for `-`, else a new file, which is there when all went well."""
+    if name == "-":
+        yield sys.stdout.buffer
+        sys.stdout.buffer.flush()
+        return
+    path = Path(name)
+    if path.exists() or path.is_symlink():
+        raise JudgeError(f"{name} exists already; name another file")
+    with (
+        replacing(path) as staged,
+        gzip.open(staged, "wb", 6) if name.endswith(".gz") else staged.open("wb") as file,
+    ):
+        yield file  # type: ignore[misc]
 
-    An entry that is there already stays as it is. One whose key is not that of its
-    request is refused.
+
+@command.command("import")
+@click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
+@cache_option
+def import_(sources: tuple[str, ...], cache: Path | None) -> None:
+    """Take answers back; exit code 1 if any is refused.
+
+    A SOURCE is the folder of a run, whose raw answers then need not be paid for again, or a
+    file that `export` wrote (- is standard input). An entry that is there already stays as it
+    is. One that is damaged is refused, and so are the answers of runs that hold no keys: those
+    that an earlier version of judge wrote.
     """
     from judge.cache import CompletionCache
-    from judge.cache.transfer import import_ as read
+    from judge.cache.transfer import exported
+    from judge.cache.transfer import import_ as take
+    from judge.running.answers import entries
+    from judge.running.folder import Run
 
+    found = [
+        entries(Run(Path(s))) if isdir(s) else exported(s)  # noqa: PTH112 - for any name
+        for s in sources
+    ]
     with CompletionCache(_place(cache)) as opened:
-        tally = read(opened, file)
+        tally = take(opened, chain.from_iterable(found))
     _list(tally.wrong)
     note(
         f"{tally.done:,} entries taken, {tally.kept:,} were there already, "
         f"{len(tally.wrong):,} refused"
     )
+    if tally.differing:
+        note(f"{tally.differing:,} of those that were there already have another answer: it stays")
     sys.exit(1 if tally.wrong else 0)
 
 
@@ -150,7 +193,7 @@ def import_(file: str, cache: Path | None) -> None:
 @cache_option
 @click.option(
     "--older-than",
-    type=click.FloatRange(min=0, max=100_000),
+    type=FiniteRange(min=0, max=100_000),
     metavar="DAYS",
     help="Answers given before that.",
 )
@@ -185,7 +228,7 @@ def prune(
         else:
             named = chosen and (
                 (older_than is None or entry.time < limit)
-                and (model is None or entry.request["model"] == model)
+                and (model is None or entry.model == model)
             )
         rows += [entry.row] if named else []
     if not rows:
@@ -212,6 +255,7 @@ def _say_damage(contents: Contents, n_read: int) -> None:
     else:
         lost = f"of {contents.expected:,} entries {max(contents.expected - n_read, 0):,} are lost"
     note(f"the database is damaged ({' '.join(contents.damage.split())}): {lost}")
+    note("judge cache import RUN... takes answers back from run folders, into a cache elsewhere")
 
 
 def _second(time: datetime) -> str:

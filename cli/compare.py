@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.files import NamedPath
-from judge.cli.output import note, print_facts, print_tables, split_fields
+from judge.cli.output import emit, format_of, note, print_facts, print_tables, split_fields
 
 if TYPE_CHECKING:
-    from judge.comparing.opened import Opened
+    from judge.comparing.aligned import AlignedRuns
     from judge.report.compare_page.data import Records
     from judge.stats.compare import Comparison
-
-_FORMATS = ("table", "md", "latex", "csv", "pairs", "json", "rexrank")
 
 
 @click.command("compare")
@@ -33,7 +31,7 @@ _FORMATS = ("table", "md", "latex", "csv", "pairs", "json", "rexrank")
     multiple=True,
     callback=split_fields,
     metavar="FIELD",
-    help="A leaderboard for each value of this field too (study_class, site, dataset, ...; repeat "
+    help="Also a leaderboard for each value of this field (study_class, site, dataset, ...; repeat "
     "it, or separate with commas, for combinations).",
 )
 @click.option("--common", is_flag=True, help="Compare on the studies that all runs have.")
@@ -48,7 +46,8 @@ _FORMATS = ("table", "md", "latex", "csv", "pairs", "json", "rexrank")
     "files",
     multiple=True,
     metavar="FILE",
-    help="Further metrics: CSV or Parquet with study_id, model and a column each (repeatable).",
+    help="Further metrics: CSV, TSV, Parquet or JSON with study_id, model and one column each "
+    "(repeatable).",
 )
 @click.option(
     "--higher-is-better",
@@ -81,7 +80,7 @@ _FORMATS = ("table", "md", "latex", "csv", "pairs", "json", "rexrank")
 @click.option(
     "--flips",
     type=click.IntRange(min=100),
-    help="Random sign flips, for p-values of means. Default: 10000.",
+    help="Flips of the sign-flip permutation test, for p-values of means. Default: 10000.",
 )
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Of all that is random. Default: 20260101."
@@ -105,13 +104,9 @@ _FORMATS = ("table", "md", "latex", "csv", "pairs", "json", "rexrank")
     show_default=True,
     help="How many sites, by size, the heat map of ranks shows.",
 )
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(_FORMATS),
-    default="table",
-    show_default=True,
-    help="What to print on standard output; pairs is the tests as CSV, rexrank ReXrank's columns.",
+@format_of(
+    *("table", "md", "latex", "csv", "pairs", "json", "rexrank"),
+    text="What to print on standard output; pairs is the tests as CSV, rexrank ReXrank's columns.",
 )
 def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Rank models by their runs on the same studies, and test which differences are real.
@@ -167,8 +162,8 @@ def _step(text: str) -> None:
         note(text)
 
 
-def _records(comparison: Comparison, opened: Opened) -> Records:
-    from judge.comparing.opened import records
+def _records(comparison: Comparison, opened: AlignedRuns) -> Records:
+    from judge.comparing.aligned import records
     from judge.report.compare_page.choice import wanted
 
     _step("Reading the studies for the page ...")
@@ -186,7 +181,7 @@ def _draw(comparison: Comparison, folder: Path, top_sites: int) -> None:
 
 
 def _write_page(
-    comparison: Comparison, opened: Opened, read: Records, path: Path, top_sites: int
+    comparison: Comparison, opened: AlignedRuns, read: Records, path: Path, top_sites: int
 ) -> None:
     from judge.cli.page import write_html
     from judge.plots import available, page_figures
@@ -205,7 +200,7 @@ def _write_page(
     note(f"page  {path}")
 
 
-def _print(comparison: Comparison, opened: Opened, form: str) -> None:
+def _print(comparison: Comparison, opened: AlignedRuns, form: str) -> None:
     from judge.report import leaderboard_formats as formats
     from judge.report.formats import as_json
     from judge.report.leaderboard import all_tables
@@ -213,10 +208,10 @@ def _print(comparison: Comparison, opened: Opened, form: str) -> None:
     if form == "table":
         print_facts(_facts(comparison, opened))
         print_tables(all_tables(comparison))
-        click.echo(f"signature  {comparison.signature}")
+        emit(f"signature  {comparison.signature}")
         return
     if form == "json":
-        click.echo(as_json(formats.as_data(comparison, [run.described() for run in opened.runs])))
+        emit(as_json(formats.as_data(comparison, [run.described() for run in opened.runs])))
     else:
         written = {
             "md": formats.as_markdown,
@@ -225,12 +220,12 @@ def _print(comparison: Comparison, opened: Opened, form: str) -> None:
             "pairs": formats.pairs_as_csv,
             "rexrank": formats.as_rexrank,
         }
-        click.echo(written[form](comparison))
+        emit(written[form](comparison))
     for text in comparison.notes:
         note(text)
 
 
-def _facts(comparison: Comparison, opened: Opened) -> list[tuple[str, str]]:
+def _facts(comparison: Comparison, opened: AlignedRuns) -> list[tuple[str, str]]:
     panel = comparison.panel
     facts = [("models", str(len(panel.models))), ("studies", f"{len(panel.study_ids):,}")]
     for rubric in dict.fromkeys(run.rubric for run in opened.runs):

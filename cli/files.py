@@ -15,7 +15,8 @@ import click
 from judge.types import JudgeError
 
 _PREFIX = ".judge-"
-_RIGHTS = 0o666
+# Of a new file, which may hold reports: its owner's alone.
+_RIGHTS = 0o600
 
 
 class NamedPath(click.Path):
@@ -102,8 +103,4 @@ def cannot_write(path: Path, error: OSError) -> JudgeError:
 
 
 def _rights(path: Path) -> int:
-    if path.exists():
-        return stat.S_IMODE(path.stat().st_mode)
-    mask = os.umask(0)  # it can be read only by setting it
-    os.umask(mask)
-    return _RIGHTS & ~mask
+    return stat.S_IMODE(path.stat().st_mode) if path.exists() else _RIGHTS

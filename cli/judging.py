@@ -5,22 +5,25 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.numbers import FiniteRange
 from judge.cli.output import by_option, cache_option, format_option, note, print_summary
 from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
-    from judge.backends import Judge
-    from judge.run.judging import RunStoppedError
-    from judge.run.run import Finished
+    from judge.backends import JudgeSettings
+    from judge.running.asking import RequestPolicy
+    from judge.running.judging import RunStoppedError
+    from judge.running.run import Finished
+    from judge.running.session import JudgeSession
+    from judge.running.unreadable import UnreadableError
     from judge.studies import StudySet
 
-_LOW_COVERAGE, _INTERRUPTED = 3, 130
+_LOW_COVERAGE, _INTERRUPTED, _TERMINATED = 3, 130, 143
 
 
 def command_for(rubric: Rubric) -> click.Command:
@@ -51,6 +54,15 @@ _OPTIONS = (
         "--prompt",
         metavar="NAME|FILE",
         help="The wording of the question, for judges that read one (see `judge prompts list`).",
+    ),
+    click.option(
+        "--reply",
+        type=click.Choice(("auto", "text", "structured")),
+        default="auto",
+        show_default=True,
+        help="What to ask a model for: the rubric's layout in text, or a structured reply (JSON "
+        "schema, else a tool call, else plain JSON). auto: structured; but text from GREEN models, "
+        "with a prompt that asks for text, as the official one for GREEN, and from hf:.",
     ),
     click.option(
         "--section",
@@ -101,9 +113,8 @@ _OPTIONS = (
     ),
     click.option(
         "--vllm-timeout",
-        type=click.FloatRange(min=0, min_open=True),
-        default=60.0,
-        show_default=True,
+        type=FiniteRange(min=0, min_open=True),
+        show_default="60",
         metavar="MINUTES",
         help="How long vLLM may take to start, the download of a model included.",
     ),
@@ -116,29 +127,64 @@ _OPTIONS = (
     ),
     click.option(
         "--timeout",
-        type=click.FloatRange(min=0, min_open=True),
+        type=FiniteRange(min=0, min_open=True),
         default=120.0,
         show_default=True,
         metavar="SECONDS",
-        help="How long to wait for one answer before asking again.",
+        help="How long a whole answer may take before it is asked for again.",
     ),
     click.option(
         "--max-tokens",
         type=click.IntRange(min=1),
-        default=2048,
-        show_default=True,
-        help="The longest answer, in tokens; a longer one is cut and counts as unparsed.",
+        show_default="2048, or 25000 for a model that reasons",
+        help="The longest answer, in tokens; a longer one is cut and counts as unparsed. A model "
+        "that reasons needs more, since its reasoning counts: one whose name says so (o3, "
+        "gpt-5, deepseek-r1, ...), or that is given --reasoning-effort.",
+    ),
+    click.option(
+        "--temperature",
+        type=float,
+        metavar="NUMBER",
+        help="0 is the likeliest answer, more is more varied.  [default: 0]",
+    ),
+    click.option(
+        "--top-p",
+        type=float,
+        metavar="NUMBER",
+        help="Sample from the likeliest tokens alone, as many as have this probability together.",
+    ),
+    click.option("--seed", type=int, help="What sampling starts from, on servers that keep to it."),
+    click.option(
+        "--reasoning-effort",
+        metavar="WORD",
+        help="How much a model is to reason: low, medium, high, or what its server calls it.",
+    ),
+    click.option(
+        "--body",
+        multiple=True,
+        metavar="KEY=JSON",
+        help="Anything else that the server takes in a request, such as --body top_k=20. Repeat "
+        "it for several. Like all of these it stands in the signature.",
     ),
     click.option(
         "--reask",
         type=click.IntRange(min=0),
         default=1,
         show_default=True,
-        help="How often to ask again for an answer that cannot be read.",
+        help="How often to ask again for an answer that cannot be read. The judge is told why; "
+        "one that cannot be told and would answer the same is not asked.",
+    ),
+    click.option(
+        "--give-up-after",
+        type=click.IntRange(min=0),
+        default=50,
+        show_default=True,
+        metavar="N",
+        help="Stop where more than half of the first N answers cannot be read; 0: never.",
     ),
     click.option(
         "--max-outage",
-        type=click.FloatRange(min=0),
+        type=FiniteRange(min=0),
         default=30.0,
         show_default=True,
         metavar="MINUTES",
@@ -146,13 +192,13 @@ _OPTIONS = (
     ),
     click.option(
         "--max-cost",
-        type=click.FloatRange(min=0, min_open=True),
+        type=FiniteRange(min=0, min_open=True),
         metavar="DOLLARS",
         help="Stop before the run costs more than this.",
     ),
     click.option(
         "--min-coverage",
-        type=click.FloatRange(min=0, max=1),
+        type=FiniteRange(min=0, max=1),
         default=0.99,
         show_default=True,
         metavar="SHARE",
@@ -174,77 +220,87 @@ def _help(rubric: Rubric) -> str:
     objects, JSON Lines, CSV, TSV or Parquet, gzipped or not; - is standard input. REFS may
     be left out when PREDS holds both.
 
-    Exit codes: 0 all is well; 2 something to mend, said in one line; 3 too few studies
-    could be scored, or --max-cost was reached; 130 interrupted.
+    Exit codes: 0 all is well; 2 an error to fix, said in one line; 3 too few studies
+    could be scored, --max-cost was reached, or most answers could not be read
+    (--give-up-after); 130 interrupted, 143 after SIGTERM.
     """
 
 
 def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
-    from judge import backends
-    from judge.run.judging import RunStoppedError
+    from judge.backends import LEXICON
+    from judge.running.judging import RunStoppedError
+    from judge.running.session import JudgeSession
+    from judge.running.unreadable import UnreadableError
     from judge.stats.table import reserved_names
     from judge.studies import read_pair
 
-    settings = backends.Settings(
-        prompt=options["prompt"],
-        base_url=options["base_url"],
-        timeout=options["timeout"],
-        max_tokens=options["max_tokens"],
-        environ=os.environ,
-        say=note,
-        vllm_args=options["vllm_args"],
-        vllm_timeout=60 * options["vllm_timeout"],
+    session = JudgeSession.load(
+        rubric.name,
+        options["judge_name"] or LEXICON,
+        _settings(options),
+        policy=_policy(options),
+        cache=options["cache"],
     )
-    name = options["judge_name"] or backends.LEXICON
-    judge = backends.load(name, rubric, settings)
+    as_given = ("section", "class_field", "allow_missing", "id_field")
     studies = read_pair(
         options["preds"],
         options["refs"],
-        section=options["section"],
-        class_field=options["class_field"],
-        allow_missing=options["allow_missing"],
-        id_field=options["id_field"],
         reserved=reserved_names(rubric),
+        **{name: options[name] for name in as_given},
     )
     if options["judge_name"] is None:
-        note(f"No --judge given: using {name}, {judge.note}.")
-    if options["dry_run"]:
-        _dry_run(studies, rubric, judge, options)
-        return
-    try:
-        finished = _run(studies, rubric, judge, options)
-    except RunStoppedError as stopped:
-        _stopped(stopped)
-    else:
-        _finished(finished, rubric, options)
+        note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
+    with session:
+        if options["dry_run"]:
+            _dry_run(session, studies)
+            return
+        try:
+            finished = _run(session, studies, options)
+        except (UnreadableError, RunStoppedError) as stopped:
+            _stopped(stopped)
+        else:
+            _finished(finished, rubric, options)
 
 
-def _run(studies: StudySet, rubric: Rubric, judge: Judge, options: dict[str, Any]) -> Finished:
-    from judge.cache import CompletionCache, place
-    from judge.cli.progress import watching
-    from judge.run.asking import Effort
-    from judge.run.run import run
+def _settings(options: dict[str, Any]) -> JudgeSettings:
+    from judge.backends import JudgeSettings, sampling
 
-    effort = Effort(
-        concurrency=options["concurrency"],
-        reask=options["reask"],
-        max_outage=60 * options["max_outage"],
-        max_cost=options["max_cost"],
+    names = ("temperature", "top_p", "seed", "reasoning_effort")
+    given = {name: options[name] for name in names if options[name] is not None}
+    minutes = options["vllm_timeout"]
+    own = {"vllm_args": options["vllm_args"], "vllm_timeout": minutes and 60 * minutes}
+    as_given = ("prompt", "base_url", "timeout", "max_tokens")
+    return JudgeSettings(
+        **{name: options[name] for name in as_given},
+        reply=None if options["reply"] == "auto" else options["reply"],
+        sampling=given | sampling.from_body(options["body"]),
+        environ=os.environ,
+        say=note,
+        options={name: value for name, value in own.items() if value},
     )
-    with ExitStack() as stack:
-        cache = None
-        if not judge.is_free:
-            cache = stack.enter_context(CompletionCache(place(options["cache"], os.environ)))
+
+
+def _policy(options: dict[str, Any]) -> RequestPolicy:
+    from judge.running.asking import RequestPolicy
+
+    as_given = ("concurrency", "reask", "max_cost", "give_up_after")
+    return RequestPolicy(
+        max_outage=60 * options["max_outage"], **{name: options[name] for name in as_given}
+    )
+
+
+def _run(session: JudgeSession, studies: StudySet, options: dict[str, Any]) -> Finished:
+    from judge.cli.progress import watching
+    from judge.running.run import run
+
+    with watching() as listener:
         return run(
+            session,
             studies,
-            rubric,
-            judge,
-            cache=cache,
-            effort=effort,
             out=options["out"],
             by=options["by"],
             arguments={k: v for k, v in options.items() if k not in ("form", "out", "cache")},
-            watch=stack.enter_context(watching()),
+            listener=listener,
         )
 
 
@@ -265,31 +321,43 @@ def _finished(finished: Finished, rubric: Rubric, options: dict[str, Any]) -> No
         sys.exit(_LOW_COVERAGE)
 
 
-def _stopped(stopped: RunStoppedError) -> None:
-    """Say how far the run came and how to go on, and exit."""
+def _stopped(error: UnreadableError | RunStoppedError) -> None:
+    """Say how far the run came, what the answers looked like and how to go on, and exit."""
     from judge.cli.progress import account
+    from judge.running.judging import INTERRUPTED, TERMINATED, RunStoppedError
 
-    progress = stopped.progress
-    note(f"Stopped ({stopped.why}) after {progress.done:,} of {progress.total:,} studies.")
+    progress, command = error.progress, ["judge", *sys.argv[1:]]
+    far = f"after {progress.done:,} of {progress.total:,} studies."
+    is_given_up = not isinstance(error, RunStoppedError)
+    note(f"Given up {far} {error}" if is_given_up else f"Stopped ({error}) {far}")
     for line in account(progress):
         note(line)
-    if progress.asked or progress.from_cache:
+    if is_given_up:
+        command += ["--give-up-after", "0"]
+    elif progress.asked or progress.from_cache:
         note("Every answer is in the cache. Go on with the same command:")
     else:
         note("No run was written. Start again with:")
-    note("  " + shlex.join(["judge", *sys.argv[1:]]))
-    sys.exit(_INTERRUPTED if stopped.interrupted else _LOW_COVERAGE)
+    note("  " + shlex.join(command))
+    codes = {INTERRUPTED: _INTERRUPTED, TERMINATED: _TERMINATED}
+    sys.exit(codes.get(str(error), _LOW_COVERAGE))
 
 
-def _dry_run(studies: StudySet, rubric: Rubric, judge: Judge, options: dict[str, Any]) -> None:
-    from judge.cache import CompletionCache, place
-    from judge.run.dry import forecast
+def _dry_run(session: JudgeSession, studies: StudySet) -> None:
+    from judge.report.words import counted
+    from judge.running.dry import forecast
 
-    if judge.is_free:
-        note(f"{len(studies):,} studies; {judge.name} is built in: no requests, no cost.")
+    coming = forecast(session, studies)
+    if coming is None:
+        note(
+            f"{counted(len(studies), 'study', 'studies')}; {session.judge.name} answers in this "
+            "process: no requests, no cost."
+        )
         return
-    with CompletionCache(place(options["cache"], os.environ)) as cache:
-        coming = forecast(studies, judge, rubric, cache, options["reask"])
+    if session.cache and session.cache.n_damaged:
+        note(
+            f"{session.cache.n_damaged:,} cached answers are damaged and would be asked for again."
+        )
     length = "as long as the cached ones" if coming.from_cached_answers else "of the longest kind"
     dollars = "unknown (no price for this model here)"
     if coming.dollars is not None:
@@ -298,8 +366,8 @@ def _dry_run(studies: StudySet, rubric: Rubric, judge: Judge, options: dict[str,
     click.echo(
         f"studies     {len(studies):,}\n"
         f"requests    {coming.requests:,} ({spared})\n"
-        f"tokens      about {coming.prompt_tokens:,} in, {coming.completion_tokens:,} out "
-        f"(answers {length})\n"
+        f"tokens      about {coming.usage.prompt_tokens:,} in, "
+        f"{coming.usage.completion_tokens:,} out (answers {length})\n"
         f"cost        {dollars}\n"
         "Nothing was sent."
     )

@@ -30,7 +30,8 @@ _INCOMPLETE = 3
     callback=split_fields,
     metavar="NAME",
     help="bleu2, bertscore, semb, radgraph, radcliq, ratescore (repeat it, or separate with "
-    "commas). All but bleu2 need pip install 'judge[metrics]' and models to download.",
+    "commas), or one that an installed package adds. Of those named all but bleu2 need pip install "
+    "'judge[metrics]' and models to download.",
 )
 @click.option("--model", metavar="NAME", help="The model. Default: from the name of PREDS.")
 @click.option("--section", metavar="findings|impression|report", help="As for the rubrics.")
@@ -59,7 +60,7 @@ def command(
     RadCliQ-v1. After Ctrl-C the metrics that are finished are written, unless a table is
     there already.
 
-    Exit codes: 0 all is well; 2 something to mend, said in one line; 3 a metric could not be
+    Exit codes: 0 all is well; 2 an error to fix, said in one line; 3 a metric could not be
     had, the others are written.
     """
     from judge import metrics
@@ -95,7 +96,7 @@ def command(
     for text in studies.notes:
         note(text)
     for lost in missing:
-        note(f"{lost.metric.study_label} is missing: {lost.why}")
+        note(f"{lost.label} is missing: {lost.why}")
     if missing:
         sys.exit(_INCOMPLETE)
 

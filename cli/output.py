@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from itertools import zip_longest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from judge.report.words import harmless
 from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
     from rich.text import Text
 
     from judge.report.line import Beside, Line
     from judge.report.tables import Table
+
+_Command = TypeVar("_Command", bound=Callable[..., object])
 
 # Text in a pipe is wrapped for whoever reads it; a line of a table is one line there.
 _PIPE_WIDTH, _PIPE_TABLE_WIDTH = 160, 2000
@@ -35,13 +38,18 @@ _STYLES = {
     "quiet": "dim",
 }
 
-format_option = click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "json", "csv", "md")),
-    default="table",
-    show_default=True,
-    help="What to print on standard output: tables for people, or JSON, CSV, Markdown.",
+
+def format_of(*forms: str, text: str) -> Callable[[_Command], _Command]:
+    """Return the option `--format` of a command that prints in these forms; the first is usual."""
+    kind = click.Choice(forms)
+    return click.option(
+        "--format", "form", type=kind, default=forms[0], show_default=True, help=text
+    )
+
+
+format_option = format_of(
+    *("table", "json", "csv", "md"),
+    text="What to print on standard output: tables for people, or JSON, CSV, Markdown.",
 )
 
 
@@ -74,8 +82,13 @@ cache_option = click.option(
 
 
 def note(text: str) -> None:
-    """Say something on standard error."""
-    click.echo(text, err=True)
+    """Say something on standard error; what steers a terminal is made visible."""
+    click.echo(harmless(text), err=True)
+
+
+def emit(text: str) -> None:
+    """Print a result: as it is into a file or a pipe, harmless on a terminal."""
+    click.echo(harmless(text) if sys.stdout.isatty() else text)
 
 
 def console(pipe_width: int = _PIPE_WIDTH) -> Console:
@@ -96,15 +109,15 @@ def print_summary(summary: Mapping[str, Any], rubric: Rubric, form: str) -> None
     from judge.report.tables import headline, tables
 
     if form == "json":
-        click.echo(formats.as_json(summary))
+        emit(formats.as_json(summary))
     elif form == "csv":
-        click.echo(formats.as_csv(summary, rubric))
+        emit(formats.as_csv(summary, rubric))
     elif form == "md":
-        click.echo(formats.as_markdown(summary, rubric))
+        emit(formats.as_markdown(summary, rubric))
     else:
         print_facts(headline(summary, rubric))
         print_tables(tables(summary, rubric))
-        click.echo(f"signature  {summary['signature']}")
+        emit(f"signature  {summary['signature']}")
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:
@@ -112,25 +125,27 @@ def print_facts(facts: Iterable[tuple[str, str]]) -> None:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    from judge.report.words import harmless
-
     grid = RichTable.grid(padding=(0, 2))
     for name, value in facts:
         grid.add_row(Text(name, style="bold"), Text(harmless(value)))
-    out = console()
-    with out.capture() as captured:
-        out.print(grid)
-    # A grid fills its lines up with blanks.
-    click.echo("\n".join(line.rstrip() for line in captured.get().split("\n")))
+    _show(console(), grid)
+    click.echo()
 
 
 def print_tables(tables: Iterable[Table]) -> None:
     """Print tables one below the other."""
-    from judge.report.formats import as_rich
+    from judge.report.terminal import as_rich
 
     out = console(_PIPE_TABLE_WIDTH)
     for table in tables:
-        out.print(as_rich(table, out.width))
+        _show(out, as_rich(table, out.width))
+
+
+def _show(out: Console, renderable: RenderableType) -> None:
+    """Print what rich draws without the blanks that it fills lines up with."""
+    with out.capture() as captured:
+        out.print(renderable)
+    click.echo("\n".join(line.rstrip() for line in captured.get().split("\n")), nl=False)
 
 
 def print_lines(lines: Iterable[Line | Beside]) -> None:
@@ -138,26 +153,21 @@ def print_lines(lines: Iterable[Line | Beside]) -> None:
     from judge.report.line import Beside
 
     out = console()
-    for line in lines:
-        if isinstance(line, Beside):
-            _print_beside(out, line)
+    has_room = out.is_terminal and out.width >= _SIDE_BY_SIDE
+    for given in lines:
+        if isinstance(given, Beside) and has_room:
+            _print_beside(out, given)
             continue
-        if line.style == "heading":
-            click.echo()
-        for each in _wrapped(out, line, out.width):
-            _put(out, each)
+        for line in (*given.left, *given.right) if isinstance(given, Beside) else (given,):
+            if line.style == "heading":
+                click.echo()
+            for each in _wrapped(out, line, out.width):
+                _put(out, each)
 
 
 def _print_beside(out: Console, pair: Beside) -> None:
     from rich.text import Text
 
-    if out.width < _SIDE_BY_SIDE or not out.is_terminal:
-        for line in (*pair.left, *pair.right):
-            if line.style == "heading":
-                click.echo()
-            for each in _wrapped(out, line, out.width):
-                _put(out, each)
-        return
     click.echo()
     width = (out.width - len(_GUTTER)) // 2
     sides = [
@@ -181,8 +191,6 @@ def _wrapped(out: Console, line: Line, width: int) -> list[Text]:
     """Return `line` on as many lines as it needs, the further ones indented by its lead."""
     from rich.cells import cell_len
     from rich.text import Text
-
-    from judge.report.words import harmless
 
     colour = out.color_system is not None and not out.no_color
     text = Text(style=_STYLES[line.style])

@@ -11,7 +11,7 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.rubrics import Rubric
-    from judge.run.folder import Run
+    from judge.running.folder import Run
 
 
 def write_page(run: Run, rubric: Rubric, path: Path) -> None:

@@ -9,21 +9,32 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from judge.cli.output import note
+from judge.report.words import harmless
 
 if TYPE_CHECKING:
-    from judge.run.judging import Watch
-    from judge.run.progress import Progress
+    from judge.running.judging import ProgressListener
+    from judge.running.progress import Progress
 
 _SECONDS_BETWEEN_LINES = 30.0
 
 
 @contextmanager
-def watching() -> Iterator[Watch]:
+def watching() -> Iterator[ProgressListener]:
     """Show a run's progress while it goes on."""
-    from judge.run.judging import Watch
+    from judge.running.judging import ProgressListener
 
+    began = said = time.monotonic()
     if not sys.stderr.isatty():
-        yield Watch(_Lines().tick, note)
+
+        def log(progress: Progress) -> None:
+            """Write a line every half a minute, so that a log of the night stays short."""
+            nonlocal said
+            now = time.monotonic()
+            if now - said >= _SECONDS_BETWEEN_LINES:
+                said = now
+                note(line(progress, now - began))
+
+        yield ProgressListener(log, note)
         return
     from rich.console import Console
     from rich.progress import BarColumn, TextColumn
@@ -37,26 +48,12 @@ def watching() -> Iterator[Watch]:
         transient=True,
     ) as bar:
         task = bar.add_task("", total=None)
-        began = time.monotonic()
 
         def tick(progress: Progress) -> None:
             text = line(progress, time.monotonic() - began)
             bar.update(task, total=progress.total, completed=progress.done, description=text)
 
-        yield Watch(tick, console.print)
-
-
-class _Lines:
-    """Writes a line every half a minute, so that a log of the night stays short."""
-
-    def __init__(self) -> None:
-        self._began = self._said = time.monotonic()
-
-    def tick(self, progress: Progress) -> None:
-        now = time.monotonic()
-        if now - self._said >= _SECONDS_BETWEEN_LINES:
-            self._said = now
-            note(line(progress, now - self._began))
+        yield ProgressListener(tick, lambda text: console.print(harmless(text)))
 
 
 def line(progress: Progress, seconds: float) -> str:
@@ -67,7 +64,8 @@ def line(progress: Progress, seconds: float) -> str:
         parts.append(f"{progress.from_cache:,} from cache")
     parts += [f"{progress.unparsed:,} unparsed", f"{progress.failed:,} failed", f"{rate:,.1f}/s"]
     if progress.asked:
-        parts += [f"{tokens(progress)} tokens", f"cost {cost(progress)}"]
+        tokens = progress.prompt_tokens + progress.completion_tokens
+        parts += [f"{tokens:,} tokens", f"cost {cost(progress)}"]
     if rate and progress.done < progress.total:
         parts.append(f"{_duration((progress.total - progress.done) / rate)} left")
     return ", ".join(parts)
@@ -83,17 +81,17 @@ def account(progress: Progress) -> list[str]:
         f"asked {progress.asked:,}, from cache {progress.from_cache:,}",
         f"tokens {prompt}, {progress.completion_tokens:,} out; cost {cost(progress)}",
     ]
+    if progress.damaged:
+        lines.append(
+            f"{progress.damaged:,} cached answers were damaged and asked for again "
+            "(judge cache verify checks the others)"
+        )
     if progress.without_usage:
         lines.append(f"{progress.without_usage:,} answers came without a token count")
     if progress.retries:
         tried = ", ".join(f"{reason} {n:,}" for reason, n in sorted(progress.retries.items()))
         lines.append(f"sent again after: {tried}")
     return lines
-
-
-def tokens(progress: Progress) -> str:
-    """Return the tokens of a run so far, in and out together."""
-    return f"{progress.prompt_tokens + progress.completion_tokens:,}"
 
 
 def cost(progress: Progress) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -21,15 +22,22 @@ def command() -> None:
 
 @command.command("list")
 def list_() -> None:
-    """List the prompts that come with the program, and the official ones.
+    """List the prompts that come with the program or with a rubric, and the official ones.
 
     An official prompt is its authors' text: `judge prompts fetch` gets it.
     """
-    from judge import official, prompts
+    from judge import official, plugins, prompts, rubrics
     from judge.types import JudgeError
 
     for name in prompts.names():
         _line(prompts.load(name), "built in")
+    for rubric in plugins.RUBRICS.names(rubrics.built_in()):
+        (package, *_) = plugins.RUBRICS.packages(rubric)
+        try:
+            for path in rubrics.prompt_files(rubric).values():
+                _line(prompts.load(str(path)), f"{package}, in {path}")
+        except JudgeError as error:
+            click.echo(f"of the rubric {rubric}, not usable: {error}")
     for name, known in official.KNOWN.items():
         path = official.place(name, os.environ)
         if not path.is_file():
@@ -47,7 +55,7 @@ def show(name: str) -> None:
     """Show the turns of prompt NAME (or of a file) around two placeholder reports."""
     from judge import official
 
-    prompt = official.load(name, os.environ)
+    prompt = official.load(_named(name), os.environ)
     for message in prompt.messages("(the reference report)", "(the candidate report)"):
         click.echo(f"--- {message.role} ---\n{message.content}\n")
 
@@ -95,8 +103,35 @@ def fetch(name: str, origin: str | None, base_url: str | None) -> None:
         sources = fetching.read_installed(known)
     else:
         sources = fetching.read_copy(known, Path(origin).expanduser())
-    prompt = fetching.keep(known, sources, path)
+    prompt = known.read(sources)
+    _keep(path, fetching.as_yaml(prompt, known))
     click.echo(f"{name} ({prompt.digest}) is now in {path}")
+
+
+def _keep(path: Path, content: str) -> None:
+    from judge.cli.files import replacing
+    from judge.types import JudgeError
+
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as staged:
+            staged.write_text(content, "utf-8")
+    except (OSError, JudgeError) as error:
+        raise JudgeError(f"{error}; set JUDGE_CONFIG to a folder that can be written to") from error
+
+
+def _named(name: str) -> str:
+    """Return the path of a prompt that a package's rubric has by this name, else the name."""
+    from judge import official, plugins, prompts, rubrics
+    from judge.types import JudgeError
+
+    if name in prompts.names() or name in official.KNOWN or Path(name).exists():
+        return name
+    for rubric in plugins.RUBRICS.names(rubrics.built_in()):
+        with suppress(JudgeError):  # a package that fails has no prompt to show
+            if name in (files := rubrics.prompt_files(rubric)):
+                return str(files[name])
+    return name
 
 
 def _line(prompt: Prompt, origin: str) -> None:

@@ -15,10 +15,7 @@ from judge.cli.output import by_option, format_option, print_summary
 @format_option
 def command(run: Path, by: list[str], form: str) -> None:
     """Compute the rates of RUN again, grouped by any field, without asking a judge."""
-    from judge.run.folder import Run
-    from judge.stats.summary import summarise
+    from judge.running.folder import Run
 
     opened = Run(run)
-    rubric = opened.rubric
-    summary = {**opened.summary(), **summarise(opened.table(), rubric, by)}
-    print_summary(summary, rubric, form)
+    print_summary(opened.regrouped(by), opened.rubric, form)

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from judge.cli.output import format_option, note, print_summary
+from judge.report.words import counted
 
 
 @click.command("rescore")
@@ -21,10 +22,11 @@ from judge.cli.output import format_option, note, print_summary
 def command(run: Path, out: Path | None, form: str) -> None:
     """Read the raw answers of RUN again with today's parser, without asking a judge."""
     from judge import rubrics
-    from judge.run.folder import Run
-    from judge.run.rescore import rescore
+    from judge.running.folder import Run
+    from judge.running.rescore import rescore
 
     result = rescore(Run(run), out)
     print_summary(result.summary, rubrics.load(result.summary["rubric"]), form)
-    note(f"{result.n_changed} of {result.summary['n_studies']} studies read differently")
+    total = counted(result.summary["n_studies"], "study", "studies")
+    note(f"{result.n_changed:,} of {total} read differently")
     note(f"run folder  {result.path}")

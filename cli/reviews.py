@@ -6,18 +6,13 @@ from pathlib import Path
 
 import click
 
-from judge.cli.output import note, print_tables
+from judge.cli.output import format_of, note, print_tables
 
 
 @click.command("reviews")
 @click.argument("run", type=click.Path(path_type=Path))
-@click.option(
-    "--format",
-    "form",
-    type=click.Choice(("table", "json", "csv")),
-    default="table",
-    show_default=True,
-    help="Tables for people, the same as JSON, or every review as CSV.",
+@format_of(
+    *("table", "json", "csv"), text="Tables for people, the same as JSON, or every review as CSV."
 )
 def command(run: Path, form: str) -> None:
     """Show how right the judge was in the eyes of RUN's readers.
@@ -27,7 +22,7 @@ def command(run: Path, form: str) -> None:
     """
     from judge.report.formats import as_json
     from judge.report.review import review_tables
-    from judge.run.folder import Run
+    from judge.running.folder import Run
     from judge.service import reviews
 
     opened = Run(run)
@@ -37,13 +32,15 @@ def command(run: Path, form: str) -> None:
         return
     wanted = {event.study_id for event in events}
     errors = {
-        record["study_id"]: frozenset(reviews.errors_of(record))
+        record["study_id"]: frozenset(reviews.errors_of(record, opened.rubric))
         for record in (opened.records() if wanted else ())
         if record["study_id"] in wanted
     }
-    found = reviews.measured(events, lambda study_id: errors.get(study_id, frozenset()))
+    found = reviews.measured(
+        events, lambda study_id: errors.get(study_id, frozenset()), opened.rubric
+    )
     if form == "json":
         click.echo(as_json(found))
         return
-    print_tables(review_tables(found))
+    print_tables(review_tables(found, opened.rubric))
     note(found["note"])

@@ -13,7 +13,7 @@ from judge.cli.output import cache_option, note
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
-    from judge.service.settings import Settings
+    from judge.service.settings import ServiceSettings
 
 _TOKEN = "JUDGE_TOKEN"  # noqa: S105 - the variable's name
 _HOST, _PORT = "127.0.0.1", 8321
@@ -63,6 +63,14 @@ _HOST, _PORT = "127.0.0.1", 8321
     metavar="MB",
     help="The largest files to take for a run, together.",
 )
+@click.option(
+    "--max-memory",
+    type=click.IntRange(min=2, max=1024),
+    default=8,
+    show_default=True,
+    metavar="GB",
+    help="What reading a client's files, a comparison, or a pair for the lexicon may take each.",
+)
 @cache_option
 def command(
     named: tuple[Path, ...],
@@ -72,6 +80,7 @@ def command(
     judges: tuple[str, ...],
     runs: tuple[Path, ...],
     max_upload: int,
+    max_memory: int,
     cache: Path | None,
 ) -> None:
     """Show runs on pages, take reviews of them, and annotate over HTTP.
@@ -79,8 +88,14 @@ def command(
     Shows each RUN and all runs of the folder of runs. The API describes itself at
     /openapi.json. Runs that were cut off go on.
     """
-    from judge.run.folder import Run
-    from judge.service.settings import MEGABYTE, Settings, allowed_judges, is_loopback
+    from judge.running.folder import Run
+    from judge.service.settings import (
+        GIGABYTE,
+        MEGABYTE,
+        ServiceSettings,
+        allowed_judges,
+        is_loopback,
+    )
 
     for run in named:
         Run(run)  # says at once which one is none
@@ -88,23 +103,24 @@ def command(
         token = secrets.token_urlsafe(32)
     elif token is not None and not token.strip():
         raise JudgeError(f"the token is empty; give --token or {_TOKEN} a value, or leave it out")
-    settings = Settings(
+    settings = ServiceSettings(
         runs=runs or (Path("judge-runs"),),
         named=named,
         judges=allowed_judges(judges),
         cache=cache,
         token=token,
         max_upload=max_upload * MEGABYTE,
+        max_memory=max_memory * GIGABYTE,
         workers=max(1, min(4, (os.cpu_count() or 1) - 1)),
     )
     _serve(settings, host, port)
 
 
-def _serve(settings: Settings, host: str, port: int) -> None:
+def _serve(settings: ServiceSettings, host: str, port: int) -> None:
     try:
-        from judge.service import serving
+        from judge.service import server
     except ImportError as error:
         raise JudgeError(
             f"judge serve needs {error.name}: install it with pip install 'judge[serve]'"
         ) from error
-    serving.serve(settings, host, port, note)
+    server.serve(settings, host, port, note)

@@ -3,10 +3,13 @@
 from judge import annotate
 
 annotate(references, candidates)  # a DataFrame with one row a study
+
+docs/python.md tells the rest.
 """
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,20 +18,43 @@ if not Path(__file__).with_name("cli").exists():
     __path__.append(str(Path(__file__).parents[1]))
 
 if TYPE_CHECKING:
-    from judge.run.api import annotate as annotate
-    from judge.types import JudgeError as JudgeError
+    from judge.comparing.api import Leaderboard, compare
+    from judge.rubrics import Rubric
+    from judge.running.api import annotate, run
+    from judge.running.asking import RequestPolicy
+    from judge.running.folder import Run
+    from judge.running.judging import RunStoppedError
+    from judge.stats.paired import Resampling
+    from judge.types import Annotated, Annotation, Failed, JudgeError, Outcome, Study, Unparsed
 
-__all__ = ["JudgeError", "annotate"]
+    __version__: str
+
+__all__ = ["Annotated", "Annotation", "Failed", "JudgeError", "Leaderboard", "Outcome"]
+__all__ += ["RequestPolicy", "Resampling", "Rubric", "Run", "RunStoppedError", "Study", "Unparsed"]
+__all__ += ["__version__", "annotate", "compare", "run"]
+
+_FROM = {
+    **dict.fromkeys(("Leaderboard", "compare"), "judge.comparing.api"),
+    **dict.fromkeys(("annotate", "run"), "judge.running.api"),
+    "RequestPolicy": "judge.running.asking",
+    "Resampling": "judge.stats.paired",
+    "Rubric": "judge.rubrics",
+    "Run": "judge.running.folder",
+    "RunStoppedError": "judge.running.judging",
+}
+
+
+def __dir__() -> list[str]:
+    """List what is public."""
+    return sorted(__all__)
 
 
 def __getattr__(name: str) -> object:
     """Import what is asked for when it is asked for: pandas takes half a second."""
-    if name == "annotate":
-        from judge.run.api import annotate
+    if name == "__version__":
+        from importlib.metadata import version
 
-        return annotate
-    if name == "JudgeError":
-        from judge.types import JudgeError
-
-        return JudgeError
+        return version("judge")
+    if name in __all__:
+        return getattr(import_module(_FROM.get(name, "judge.types")), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -36,8 +36,13 @@ _ITEM = re.compile(r"[ \t]*(?:[-*\u2022\u2023\u25aa\u2013\u2014]|\d{1,2}[.)])[ \
 _NUMBER_ONLY = re.compile(r"\s*\d{1,2}\Z")
 _LAST_WORD = re.compile(r"[^\W_](?:[^\s,;:()]{0,11})\Z")
 
-_TITLES = frozenset({"dr", "drs", "mr", "mrs", "ms", "vs", "approx", "fig", "prof"})
+_TITLES = frozenset({"dr", "drs", "mr", "mrs", "ms", "vs", "approx", "fig", "prof", "st"})
 """Abbreviations that a sentence does not end with."""
+
+_UNITS = frozenset({"mm", "cm", "ml", "mg", "kg", "min", "max", "rt", "lt", "no", "nos"})
+"""Abbreviations that a sentence may end with: not before a small letter, "no." before a digit."""
+
+_NUMBER = frozenset({"no", "nos"})
 
 _LATIN = frozenset({"a.m", "p.m", "e.g", "i.e", "etc", "cf", "ca", "q.d", "b.i.d"})
 """Abbreviations that a sentence may end with: what follows decides."""
@@ -119,6 +124,9 @@ def _stop_ends(text: str, start: int, at: int) -> bool:
     last = word.group().lower() if word else ""
     if last in _TITLES or (len(last) == 1 and last.isalpha()):
         return False
+    if last in _UNITS:
+        following = text[at + 1 : at + 4].lstrip()
+        return not (following[:1].isdigit() if last in _NUMBER else following[:1].islower())
     if last in _LATIN:
         following = text[at + 1 : at + 4].lstrip()
         return following[:1].isupper() and not following[1:2].isupper()

@@ -1,6 +1,6 @@
 """The values that flow through the program.
 
-`Study -> CompletionRequest -> Completion -> Outcome -> StudyCounts -> rates`. All are
+`Study -> CompletionRequest -> Completion -> Outcome -> Measures -> statistics`. All are
 frozen; none knows where it is stored.
 """
 
@@ -13,33 +13,7 @@ from typing import Literal
 
 
 class JudgeError(Exception):
-    """Something the user can mend. Its text says what is wrong, where, and what to do."""
-
-
-class Category(StrEnum):
-    """The six error categories that GREEN and FineRadScore share [Ostmeier et al. 2024]."""
-
-    FALSE_FINDING = "a"
-    MISSING_FINDING = "b"
-    WRONG_LOCATION = "c"
-    WRONG_SEVERITY = "d"
-    FALSE_COMPARISON = "e"
-    OMITTED_COMPARISON = "f"
-
-    @property
-    def label(self) -> str:
-        """The category in a few words, for tables."""
-        return _CATEGORY_LABELS[self]
-
-
-_CATEGORY_LABELS = {
-    Category.FALSE_FINDING: "false finding",
-    Category.MISSING_FINDING: "missing finding",
-    Category.WRONG_LOCATION: "wrong location",
-    Category.WRONG_SEVERITY: "wrong severity",
-    Category.FALSE_COMPARISON: "comparison not in the reference",
-    Category.OMITTED_COMPARISON: "omitted comparison",
-}
+    """An error that the user can fix. Its text says what is wrong, where, and what to do."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +92,23 @@ class Completion:
     created: str | None = None
     mode: str | None = None
 
+    def plain(self) -> dict[str, object]:
+        """Return it as JSON's types, a good deal faster than `asdict`."""
+        used = self.usage
+        usage = used and {
+            "prompt_tokens": used.prompt_tokens,
+            "completion_tokens": used.completion_tokens,
+            "cached_tokens": used.cached_tokens,
+        }
+        return {
+            "text": self.text,
+            "finish_reason": self.finish_reason,
+            "model": self.model,
+            "usage": usage,
+            "created": self.created,
+            "mode": self.mode,
+        }
+
 
 @dataclass(frozen=True, slots=True)
 class Edit:
@@ -131,34 +122,52 @@ class Edit:
     corrected: str
 
 
-@dataclass(frozen=True, slots=True)
-class Error:
-    """One error that the judge wrote down.
+Side = Literal["reference", "candidate"]
+"""The report that an item is about."""
 
-    `level` is a level of the rubric's own severity scale. GREEN gives each error one
-    category; FineRadScore one or more, and an edit.
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """One thing that a judge wrote down: an error, a correction, a fact, a matched finding.
+
+    `kind` is one that the rubric declares, `labels` holds for each of the kind's facets the
+    values that the judge chose. `side` is the report that the item stands in, None where the
+    rubric does not ask. `links` are the positions of other items of the same annotation that
+    this one speaks of, `edit` is the change of the candidate that it asks for.
     """
 
-    categories: tuple[Category, ...]
-    level: str
+    kind: str
     text: str
+    labels: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    side: Side | None = None
+    links: tuple[int, ...] = ()
     edit: Edit | None = None
+
+    def label(self, facet: str) -> str:
+        """Return the one value of a facet; raises KeyError or ValueError where there is not one."""
+        (value,) = self.labels[facet]
+        return value
 
 
 @dataclass(frozen=True, slots=True)
 class Annotation:
     """What the judge said about a study.
 
-    `stated` holds the counts that the answer states beside its lists (GREEN: one per
-    level and category, such as `significant_a`, and `matched`); empty where the rubric
-    has none. `remarks` say what was odd about an answer that could be read.
+    `values` holds numbers that the judge gave for the whole study, `stated_counts` the counts
+    that the answer states beside its lists (GREEN: one per significance and category, such as
+    `significant_a`, and `matched`); both are empty where the rubric has none. `warnings` say
+    what was odd about an answer that could be read.
     """
 
-    errors: tuple[Error, ...]
-    matched: tuple[str, ...] = ()
+    items: tuple[Item, ...] = ()
     explanation: str = ""
-    stated: Mapping[str, int] = field(default_factory=dict)
-    remarks: tuple[str, ...] = ()
+    values: Mapping[str, float] = field(default_factory=dict)
+    stated_counts: Mapping[str, int] = field(default_factory=dict)
+    warnings: tuple[str, ...] = ()
+
+    def of_kind(self, kind: str) -> tuple[Item, ...]:
+        """Return the items of one kind, in their order."""
+        return tuple(item for item in self.items if item.kind == kind)
 
 
 class UnparsedError(Exception):
@@ -196,23 +205,38 @@ class Failed:
 Outcome = Annotated | Unparsed | Failed
 
 
-@dataclass(frozen=True, slots=True)
-class StudyCounts:
-    """A scored study's contribution to every total: additive, so sets are sums.
+Measures = Mapping[str, float | None]
+"""A scored study's numbers by the name of the rubric's measure; None for one that is undefined."""
 
-    `by_level` counts errors per level of the rubric's scale, `by_category` per level and
-    category (an error with two categories counts once in the first and twice in the
-    second). `n_actionable` and `n_matched` are None where the rubric has no such notion.
-    `scores` maps each of the rubric's score names to this study's value.
+
+class Category(StrEnum):
+    """What two reports can differ in: the six categories of errors [Ostmeier et al. 2024].
+
+    The rules of the built-in judge tell these apart. Rubrics that ask for them share the facet
+    `judge.rubrics.categories.CATEGORY`.
     """
 
-    by_level: Mapping[str, int]
-    by_category: Mapping[tuple[str, Category], int]
-    n_significant: int
-    n_insignificant: int
-    n_actionable: int | None
-    n_matched: int | None
-    scores: Mapping[str, float]
+    FALSE_FINDING = "a"
+    MISSING_FINDING = "b"
+    WRONG_LOCATION = "c"
+    WRONG_SEVERITY = "d"
+    FALSE_COMPARISON = "e"
+    OMITTED_COMPARISON = "f"
+
+    @property
+    def label(self) -> str:
+        """The category in a few words."""
+        return _CATEGORY_LABELS[self]
+
+
+_CATEGORY_LABELS = {
+    Category.FALSE_FINDING: "false finding",
+    Category.MISSING_FINDING: "missing finding",
+    Category.WRONG_LOCATION: "wrong location",
+    Category.WRONG_SEVERITY: "wrong severity",
+    Category.FALSE_COMPARISON: "comparison not in the reference",
+    Category.OMITTED_COMPARISON: "omitted comparison",
+}
 
 
 Severity = Literal[1, 2, 3, 4]
@@ -236,12 +260,12 @@ class Discrepancy:
 
 
 @dataclass(frozen=True, slots=True)
-class Comparison:
+class ReportComparison:
     """What rules found when they compared a candidate with its reference.
 
     `partners` are the pairs of a reference and a candidate sentence, by number, that speak
     of the same, whether they agree or differ. Each rubric turns it all into an annotation
-    of its own (`Rubric.from_comparison`).
+    of its own (`Rubric.baseline`).
     """
 
     discrepancies: tuple[Discrepancy, ...]

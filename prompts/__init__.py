@@ -7,6 +7,8 @@ authors write it: `[0] first [1] second`), `$mark`, and nothing else; `$$` stand
 dollar sign. Reports are text from outside: `$mark` is a word that occurs in neither
 report, so that no report can close the delimiters it stands between.
 
+`reply` says what answer the wording asks for, `text` or `structured`, where a rubric has both.
+
 Three more keys are for models that know one exact wording. `turns` are few-shot turns as
 they are sent, each a `role` and a `content`; `words` cuts each report to so many words,
 separated by single spaces; `layout: green` lays the turns out as GREEN models were
@@ -17,27 +19,31 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
-
-import yaml
+from typing import Any
 
 from judge.sentences import lines
 from judge.types import JudgeError, Message
+from judge.yamlfile import UnreadableYamlError, read_yaml
 
 _ROOT = Path(__file__).parent
 _VARIABLES = frozenset({"reference", "candidate", "lines", "row", "mark"})
 # Of each of these, a question must show one.
 _REQUIRED = (frozenset({"reference"}), frozenset({"candidate", "lines", "row"}))
 _NO_LINES = "(no lines: the report is empty)"
-_NEEDED = frozenset({"name", "version", "rubric", "user"})
-_KEYS = _NEEDED | {"system", "shots", "turns", "words", "layout"}
-_SHOT_KEYS = frozenset({"reference", "candidate", "reply"})
-_TURN_KEYS = frozenset({"role", "content"})
+_KINDS = {str: "text", int: "a whole number", list: "a list of mappings"}
+_KEYS: dict[str, type] = dict.fromkeys(("name", "rubric", "system", "user", "layout", "reply"), str)
+_KEYS |= {"version": int, "words": int, "shots": list, "turns": list}
+_NEEDED = ("name", "version", "rubric", "user")
+_SHOT_KEYS = ("reference", "candidate", "reply")
+_TURN_KEYS = ("role", "content")
 CHAT, GREEN = "chat", "green"
 """The layouts: a model's own chat template, or the one that GREEN models were trained on."""
+TEXT, STRUCTURED = "text", "structured"
+"""What is asked for: an answer in the rubric's layout, or a reply of a fixed form, in JSON."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,18 +60,20 @@ class Prompt:
     """One wording of a rubric's question.
 
     `turns` go before the question as they are; `words` is how many words of each report
-    are shown, None for all; `layout` is `CHAT` or `GREEN`.
+    are shown, None for all; `layout` is `CHAT` or `GREEN`. `reply` is `TEXT` or `STRUCTURED`,
+    None where the wording does not say.
     """
 
     name: str
     version: int
     rubric: str
-    system: str
     user: str
+    system: str = ""
     shots: tuple[Shot, ...] = ()
     turns: tuple[Message, ...] = ()
     words: int | None = None
     layout: str = CHAT
+    reply: str | None = None
 
     @property
     def digest(self) -> str:
@@ -77,6 +85,7 @@ class Prompt:
         parts += [text for turn in self.turns for text in (turn.role, turn.content)]
         parts += [f"words={self.words}"] if self.words is not None else []
         parts += [f"layout={self.layout}"] if self.layout != CHAT else []
+        parts += [f"reply={self.reply}"] if self.reply == STRUCTURED else []
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
 
     def messages(self, reference: str, candidate: str) -> tuple[Message, ...]:
@@ -100,7 +109,8 @@ class Prompt:
             reference, candidate = (
                 " ".join(report.split()[: self.words]) for report in (reference, candidate)
             )
-        numbered = list(enumerate(lines(candidate)))
+        is_numbered = "$lines" in self.user or "$row" in self.user or "${" in self.user
+        numbered = list(enumerate(lines(candidate))) if is_numbered else []
         mark = _mark(reference, candidate)
         return Template(self.user).substitute(
             reference=reference,
@@ -123,91 +133,75 @@ def load(name: str) -> Prompt:
     """
     path = _ROOT / f"{name}.yaml" if name in names() else Path(name)
     try:
-        data = yaml.safe_load(path.read_text("utf-8"))
+        data, _ = read_yaml(path)
     except FileNotFoundError:
         raise JudgeError(
             f"unknown prompt {name!r}: no file of that name, and the built-in prompts are: "
             f"{', '.join(names())}"
         ) from None
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+    except (OSError, UnreadableYamlError) as error:
         raise JudgeError(f"cannot read prompt {name!r}: {error}") from error
     return _checked(data, name)
 
 
 def _checked(data: object, where: str) -> Prompt:
-    if not isinstance(data, Mapping):
-        raise JudgeError(f"prompt {where}: expected a mapping with {', '.join(sorted(_KEYS))}")
-    _check_keys(data, _KEYS, _NEEDED, f"prompt {where}")
-    if not isinstance(data["version"], int):
-        raise JudgeError(f"prompt {where}: version is a whole number")
-    user = _text(data, "user", where)
-    template = Template(user)
+    where = f"prompt {where}"
+    given = _mapping(data, _KEYS, _NEEDED, where)
+    shots, turns = (
+        [
+            _mapping(one, dict.fromkeys(keys, str), keys, f"{where}, {name} {number}")
+            for number, one in enumerate(given.pop(f"{name}s", ()), start=1)
+        ]
+        for name, keys in (("shot", _SHOT_KEYS), ("turn", _TURN_KEYS))
+    )
+    prompt = Prompt(
+        **given,
+        shots=tuple(Shot(**shot) for shot in shots),
+        turns=tuple(Message(**turn) for turn in turns),
+    )
+    if prompt.words is not None and prompt.words < 1:
+        raise JudgeError(f"{where}: words is a whole number from 1")
+    if prompt.layout not in (CHAT, GREEN):
+        raise JudgeError(f"{where}: layout is {CHAT} or {GREEN}")
+    if prompt.reply not in (None, TEXT, STRUCTURED):
+        raise JudgeError(f"{where}: reply is {TEXT} or {STRUCTURED}")
+    template = Template(prompt.user)
     used = set(template.get_identifiers())
     if not template.is_valid():
-        raise JudgeError(f"prompt {where}: a lone $ in user; write $$ for a dollar sign")
+        raise JudgeError(f"{where}: a lone $ in user; write $$ for a dollar sign")
     if unknown := used - _VARIABLES:
         raise JudgeError(
-            f"prompt {where}: unknown variable {_listed(unknown, '$')}; "
-            f"there are: {_listed(_VARIABLES, '$')}"
+            f"{where}: unknown variable {_listed(unknown)}; there are: {_listed(_VARIABLES)}"
         )
     if missing := [shown for shown in _REQUIRED if not shown & used]:
         lacking = ", ".join(" or ".join(f"${name}" for name in sorted(shown)) for shown in missing)
-        raise JudgeError(f"prompt {where}: user lacks {lacking}")
-    shots = _mappings(data, "shots", _SHOT_KEYS, where)
-    turns = _mappings(data, "turns", _TURN_KEYS, where)
-    words, layout = data.get("words"), data.get("layout", CHAT)
-    if words is not None and (type(words) is not int or words < 1):
-        raise JudgeError(f"prompt {where}: words is a whole number from 1")
-    if layout not in (CHAT, GREEN):
-        raise JudgeError(f"prompt {where}: layout is {CHAT} or {GREEN}")
-    return Prompt(
-        name=_text(data, "name", where),
-        version=data["version"],
-        rubric=_text(data, "rubric", where),
-        system=_text(data, "system", where) if data.get("system") else "",
-        user=user,
-        shots=tuple(
-            Shot(*(_text(shot, key, where) for key in ("reference", "candidate", "reply")))
-            for shot in shots
-        ),
-        turns=tuple(
-            Message(*(_text(turn, key, where) for key in ("role", "content"))) for turn in turns
-        ),
-        words=words,
-        layout=layout,
-    )
+        raise JudgeError(f"{where}: user lacks {lacking}")
+    if prompt.layout == GREEN and prompt.reply == STRUCTURED:
+        raise JudgeError(f"{where}: in the layout {GREEN} the reply is {TEXT}")
+    return prompt
 
 
-def _mappings(
-    data: Mapping[str, object], key: str, keys: frozenset[str], where: str
-) -> list[Mapping[str, object]]:
-    """Return the list of mappings at `key`, each with exactly `keys`; empty where there is none."""
-    found = data.get(key) or []
-    if not isinstance(found, list) or not all(isinstance(one, Mapping) for one in found):
-        raise JudgeError(f"prompt {where}: {key} is a list of mappings")
-    for at, one in enumerate(found):
-        _check_keys(one, keys, keys, f"prompt {where}, {key.removesuffix('s')} {at + 1}")
-    return found
+def _mapping(
+    data: object, known: Mapping[str, type], needed: Collection[str], where: str
+) -> dict[str, Any]:
+    """Return the keys that have a value; raises `JudgeError` with every fault of them."""
+    keys = ", ".join(sorted(known))
+    if not isinstance(data, Mapping):
+        raise JudgeError(f"{where}: expected a mapping with {keys}")
+    given = {key: value for key, value in data.items() if value is not None}
+    faults = [f"lacks {key}" for key in needed if key not in given]
+    for key, value in given.items():
+        if key not in known:
+            faults.append(f"unknown key {key}")
+        elif type(value) is not known[key]:
+            faults.append(f"{key} is {_KINDS[known[key]]}")
+    if faults:
+        raise JudgeError(f"{where}: {'; '.join(faults)}; its keys are: {keys}")
+    return given
 
 
-def _check_keys(
-    data: Mapping[object, object], known: frozenset[str], needed: frozenset[str], where: str
-) -> None:
-    if unknown := {str(key) for key in data} - known:
-        raise JudgeError(f"{where}: unknown key {_listed(unknown)}; there are: {_listed(known)}")
-    if missing := needed - {str(key) for key in data}:
-        raise JudgeError(f"{where}: lacks {_listed(missing)}")
-
-
-def _text(data: Mapping[str, object], key: str, where: str) -> str:
-    value = data[key]
-    if not isinstance(value, str):
-        raise JudgeError(f"prompt {where}: {key} is text")
-    return value
-
-
-def _listed(names: set[str] | frozenset[str], prefix: str = "") -> str:
-    return ", ".join(prefix + name for name in sorted(names))
+def _listed(variables: Iterable[str]) -> str:
+    return ", ".join(f"${name}" for name in sorted(variables))
 
 
 def _mark(reference: str, candidate: str) -> str:

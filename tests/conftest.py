@@ -2,18 +2,50 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import settings
-from support import EXAMPLES, SHARED, Invoke
+from support import EXAMPLES, ROOT, SHARED, TOYS, Invoke
 
 from judge.cli import main
+
+# Four rubrics that are not made like the real ones stand beside these in every test that runs
+# over all, as those of an installed package do: here and in the processes that tests start.
+sys.path.append(str(TOYS))
+os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(TOYS))))
 
 # No test is timed: how long an example takes is the machine's affair.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
+
+
+# Folders whose tests ask a real server, and what else takes more than a few seconds.
+SERVERS = {"api", "faultserver_tests", "service", "vllm"}
+SLOW = {
+    *("cache", "compare", "compare_page", "every_rubric", "lexicon", "local", "metrics"),
+    *("page", "parity", "plots", "studies"),
+}
+SLOW_NAMES = ("huge", "megabyte", "parse_reads_back", "styled_answer_cut", "every_style")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test by where it lies and what it asks for."""
+    for item in items:
+        folder = item.path.relative_to(ROOT / "tests").parts[0]
+        fixtures = set(getattr(item, "fixturenames", ()))
+        asks = folder in SERVERS or "server" in fixtures
+        shows = "browser" in fixtures
+        if asks:
+            item.add_marker("server")
+        if shows:
+            item.add_marker("browser")
+        named = any(name in item.name for name in SLOW_NAMES)
+        if asks or shows or named or folder in SLOW or "shared" in fixtures:
+            item.add_marker("slow")
 
 
 @pytest.fixture

@@ -49,10 +49,10 @@ def seeded_panel(
     q = np.clip(skill + rng.normal(0, 0.15, (n, 1)) + rng.normal(0, 0.1, (n, n_models)), 0, 1)
     values = {}
     for metric in metrics_of(others=others):
-        if metric.what == "errors":
+        if metric.what == "count":
             column = rng.poisson(3 * (1 - q)).astype(float)
         elif metric.kind == "rate":
-            column = (q > (0.55 if metric.what == "no_significant_error" else 0.75)).astype(float)
+            column = (q > (0.55 if "no_significant_error" in metric.name else 0.75)).astype(float)
         elif metric.name == "inverse_fineradscore":
             column = np.clip(np.round(4 - 3 * q), 1, 4)
         elif not metric.study_higher_is_better:

@@ -11,6 +11,7 @@ from click.testing import Result
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared" / "data" / "iu_xray"
 EXAMPLES = ROOT / "examples"
+TOYS = ROOT / "tests" / "toy_rubrics"
 
 Invoke = Callable[..., Result]
 

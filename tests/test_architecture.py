@@ -16,25 +16,32 @@ PURE = ("types", "sentences", "prompts", "rubrics", "stats", "report")
 ALLOWED = {
     "types": set(),
     "sentences": set(),
-    "prompts": {"types", "sentences"},
-    "rubrics": {"types", "sentences", "prompts"},
+    # Reads the files that prompts and lexicons are.
+    "yamlfile": set(),
+    # Asks what else is installed.
+    "plugins": {"types"},
+    "prompts": {"types", "sentences", "yamlfile"},
+    "rubrics": {"types", "sentences", "prompts", "plugins"},
     "stats": {"types", "prompts", "rubrics"},
     "report": {"types", "sentences", "prompts", "rubrics", "stats"},
-    "metrics": {"types", "rubrics", "stats"},
+    "metrics": {"types", "rubrics", "stats", "plugins"},
     # Draws with matplotlib and writes files: not pure.
     "plots": {"types", "rubrics", "stats", "report"},
     "studies": {"types"},
     "cache": {"types"},
     # Fetched prompts: the network and the user's folder, which prompts/ knows nothing of.
     "official": {"types", "prompts"},
-    "backends": {"types", "sentences", "prompts", "rubrics", "official"},
-    "run": {*PURE, "studies", "cache", "official", "backends"},
-    "comparing": {*PURE, "studies", "run"},
+    "backends": {
+        *("types", "sentences", "yamlfile", "prompts", "rubrics", "official", "plugins"),
+    },
+    "running": {*PURE, "plugins", "studies", "cache", "official", "backends"},
+    "comparing": {*PURE, "metrics", "studies", "running"},
     "cli": {
-        *(*PURE, "metrics", "plots", "studies", "cache", "official", "backends", "run"),
+        "plugins",
+        *(*PURE, "metrics", "plots", "studies", "cache", "official", "backends", "running"),
         *("comparing", "service"),
     },
-    "service": {*PURE, "plots", "studies", "cache", "official", "backends", "run", "comparing"},
+    "service": {*PURE, "plots", "studies", "cache", "official", "backends", "running", "comparing"},
 }
 # Network, clock, environment, processes, chance, logging set-up.
 IMPURE = {
@@ -91,6 +98,70 @@ def test_imports_point_one_way(path: Path) -> None:
 )
 def test_the_middle_is_pure(path: Path) -> None:
     assert not {name.split(".")[0] for name in imports(path)} & IMPURE
+
+
+# What works from a rubric's declarations, and knows no rubric.
+GENERAL = ("stats", "run", "report", "service", "plots", "comparing", "cli", "metrics")
+WORDS = (
+    "n_significant",
+    "no_significant_error",
+    "n_actionable",
+    "no_actionable_error",
+    "severity3",
+)
+MAY_NAME = {
+    # ReXrank's names of metrics, two of which are rubrics here, for files of others' numbers.
+    "judge/stats/metric.py": {"green", "fineradscore"},
+    # Format 1 had these columns for every rubric.
+    "judge/run/format1.py": {"n_actionable"},
+    # The rubric of a call of `annotate` that names none.
+    "judge/run/api.py": {"green"},
+    # A colour.
+    "cli/output.py": {"green"},
+}
+
+
+def texts(path: Path) -> list[str]:
+    """The strings in a file's code; what documents it is none."""
+    tree = ast.parse(path.read_text("utf-8"))
+    documents = {
+        id(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
+    }
+    return [
+        node.value
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and id(node) not in documents
+    ]
+
+
+@pytest.mark.parametrize(
+    "path",
+    [path for path in sources() if part_of(path) in GENERAL],
+    ids=lambda path: str(path.relative_to(ROOT)),
+)
+def test_what_works_for_every_rubric_names_none(path: Path) -> None:
+    rubrics = {entry.parent.name for entry in (ROOT / "rubrics").glob("*/__init__.py")}
+    assert {"green", "fineradscore"} <= rubrics
+    found = {word for text in texts(path) for word in WORDS if word in text}
+    found |= rubrics & set(texts(path))
+    assert found == MAY_NAME.get(str(path.relative_to(ROOT)), set())
+
+
+def test_the_six_categories_are_rubrics_own() -> None:
+    """Only rubrics, and the rules whose findings become theirs, know the six categories."""
+    users = {
+        str(path.relative_to(ROOT))
+        for path in sources()
+        for node in ast.walk(ast.parse(path.read_text("utf-8")))
+        if isinstance(node, ast.ImportFrom) and "Category" in {name.name for name in node.names}
+    }
+    assert users
+    allowed = ("rubrics/", "judge/backends/lexicon/")
+    assert [path for path in sorted(users) if not path.startswith(allowed)] == []
 
 
 def test_every_part_is_known() -> None:

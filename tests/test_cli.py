@@ -53,8 +53,7 @@ def test_the_table_shows_everything(invoke: Invoke) -> None:
         r"\(f\) omitted comparison",
         r"normal .* \d/5 ",
         r"abnormal .* \d+/10 ",
-        r"n/a",
-        r"signature  green:1\|judge:lexicon",
+        r"signature  green:2\|judge:lexicon",
     ):
         assert re.search(needed, done.stdout), needed
     assert "No --judge given: using lexicon" in done.stderr
@@ -68,13 +67,15 @@ def test_a_named_judge_is_not_announced(invoke: Invoke) -> None:
 
 def test_json_has_the_promised_names(invoke: Invoke) -> None:
     data = json.loads(invoke("green", PREDS, REFS, "--format", "json").stdout)
-    assert data["signature"].startswith("green:1|")
+    assert data["signature"].startswith("green:2|")
     assert [data[f"n_{k}"] for k in ("studies", "scored", "unparsed", "failed")] == [15, 15, 0, 0]
-    assert set(data["scores"]["green"]) >= {"mean", "low", "high"}
+    assert set(data["statistics"]["green"]) == {"n", "value", "low", "high", "n_undefined"}
+    assert set(data["statistics"]) == {"green", "errors", "no_significant_error"}
     normal = next(row for row in data["rates"] if row["study_class"] == "normal")
     assert normal["n_scored"] == 5
-    assert set(normal["no_significant_error"]) == {"k", "n", "rate", "low", "high"}
-    assert normal["no_actionable_error"] is None
+    rate = normal["statistics"]["no_significant_error"]
+    assert set(rate) == {"k", "n", "value", "low", "high", "n_undefined"}
+    assert "actionable" not in json.dumps(data), "what GREEN does not declare is nowhere"
 
 
 def test_csv_has_a_row_a_group_and_one_for_all(invoke: Invoke) -> None:
@@ -88,7 +89,7 @@ def test_csv_has_a_row_a_group_and_one_for_all(invoke: Invoke) -> None:
         ("all", "", ""),
     ]
     assert sum(int(row["n_studies"]) for row in rows[:-1]) == int(rows[-1]["n_studies"]) == 15
-    assert all(row["signature"].startswith("green:1|") for row in rows)
+    assert all(row["signature"].startswith("green:2|") for row in rows)
 
 
 def test_markdown_tables_are_whole(invoke: Invoke) -> None:
@@ -98,7 +99,7 @@ def test_markdown_tables_are_whole(invoke: Invoke) -> None:
     for table in tables:
         widths = {len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}
         assert len(widths) == 1
-    assert "Signature: `green:1|" in text
+    assert "Signature: `green:2|" in text
 
 
 def test_examples_hold_each_category_the_perfect_and_the_hopeless(example_run: Path) -> None:
@@ -176,7 +177,7 @@ def test_a_study_id_is_any_text(invoke: Invoke, tmp_path: Path) -> None:
 
 
 def test_a_field_never_hides_a_number(invoke: Invoke, tmp_path: Path) -> None:
-    names = ("scores", "no_significant_error", "green", "n_scored")
+    names = ("statistics", "no_significant_error", "green", "n_scored")
     rows = [
         {
             "id": 1,
@@ -187,12 +188,12 @@ def test_a_field_never_hides_a_number(invoke: Invoke, tmp_path: Path) -> None:
     ]
     path = write_json(tmp_path / "rows.json", rows)
     done = invoke(
-        "green", path, "--by", "field_scores,field_no_significant_error", "--format", "json"
+        "green", path, "--by", "field_statistics,field_no_significant_error", "--format", "json"
     )
     (group,) = json.loads(done.stdout)["rates"]
-    assert group["field_scores"] == group["field_no_significant_error"] == "x"
-    assert group["scores"]["green"]["mean"] == 1
-    assert group["no_significant_error"]["k"] == 1
+    assert group["field_statistics"] == group["field_no_significant_error"] == "x"
+    assert group["statistics"]["green"]["value"] == 1
+    assert group["statistics"]["no_significant_error"]["k"] == 1
 
 
 def test_what_was_left_out_is_named(invoke: Invoke, tmp_path: Path) -> None:

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
+from datetime import date
 from pathlib import Path
 
 import pytest
+import yaml
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("judge", "cache", "cli", "prompts", "rubrics")
+# Of Keep a Changelog.
+KINDS_OF_CHANGE = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
 @pytest.fixture(scope="module")
@@ -57,3 +63,16 @@ def test_a_checkout_works_from_its_own_folder(tmp_path: Path) -> None:
         assert done.returncode == 0, done.stderr
         if "-c" in line:
             assert done.stdout.startswith(str(tmp_path / "cli"))
+
+
+def test_version_change_log_and_citation_agree() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    log = (ROOT / "CHANGELOG.md").read_text("utf-8")
+    heads = re.findall(r"^## \[(.+?)\](?: - (\S+))?$", log, re.MULTILINE)
+    assert heads[0] == ("Unreleased", "")
+    assert heads[1][0] == project["version"]
+    assert all(date.fromisoformat(day) for _, day in heads[1:])
+    assert set(re.findall(r"^###? (?!\[)(.+)$", log, re.MULTILINE)) <= KINDS_OF_CHANGE
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
+    assert citation["version"] == project["version"]
+    assert citation["license"] == project["license"]

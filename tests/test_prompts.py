@@ -45,8 +45,8 @@ def test_worked_examples_are_answers_that_can_be_read(name: str) -> None:
     for shot in prompt.shots:
         study = Study("shot", shot.reference, shot.candidate)
         annotation = rubric.parse(shot.reply, study)
-        if annotation.errors:
-            checks = rubric.score(annotation, study).scores
+        if annotation.items:
+            checks = rubric.measured(annotation, study)
             assert checks["closeness_corrected"] > checks["closeness_candidate"] + 0.2
 
 
@@ -69,8 +69,8 @@ def test_the_two_wordings_of_fineradscore_differ_in_their_examples_only() -> Non
         for shot in few.shots
         for error in rubrics.load("fineradscore")
         .parse(shot.reply, Study("shot", shot.reference, shot.candidate))
-        .errors
-        for category in error.categories
+        .items
+        for category in error.labels["category"]
     }
     assert cells == set(Category)
     assert any("[]" in shot.reply for shot in few.shots)
@@ -94,7 +94,8 @@ def test_a_line_of_a_report_cannot_pass_for_two(candidate: str) -> None:
 
 @pytest.mark.parametrize("name", rubrics.names())
 def test_every_rubric_has_its_prompt(name: str) -> None:
-    assert prompts.load(rubrics.load(name).prompt).rubric == name
+    prompt = rubrics.load(name).prompt
+    assert prompts.load(rubrics.prompt_files(name).get(prompt, prompt)).rubric == name
 
 
 def test_a_path_works_where_a_name_does(tmp_path: Path) -> None:
@@ -112,12 +113,12 @@ def test_a_path_works_where_a_name_does(tmp_path: Path) -> None:
         ("$reference", "$refrence", "unknown variable"),
         ("$candidate", "", "lacks"),
         ("$$5", "$5", "lone"),
-        ("rubric: green", "rubrik: green", "unknown key"),
-        ("version: 1", "version: one", "whole number"),
+        ("rubric: green", "rubrik: green", "lacks rubric; unknown key rubrik; its keys are: "),
+        ("version: 1", "version: one", "version is a whole number"),
         ("name: mine\n", "", "lacks name"),
-        ("reply: its reply", "answer: its reply", "shot 1"),
+        ("reply: its", "answer: its", "shot 1: lacks reply; unknown key answer"),
         ("user:", "user: [", "cannot read"),
-        ("system: Judge.", "system: 5", "text"),
+        ("system: Judge.", "system: 5", "system is text"),
     ],
 )
 def test_a_bad_prompt_is_refused(tmp_path: Path, old: str, new: str, says: str) -> None:

@@ -1,15 +1,17 @@
 """What holds for every rubric there is, and the completions in each rubric's `cases/`.
 
 A case is a YAML file with `about`, `completion`, optionally `complete` (the judge reported
-to have ended by itself) and `study` (`reference`, `candidate`), and `expect`: either
-`unparsed` with the reason, or `by_category` (the counts that are not 0, such as
-`significant_b`), `scores` and any of `n_matched`, `n_actionable`, `errors` (level,
-categories, text), `edits` (kind, line, corrected), `corrected` (the report that they make),
-`matched`, `explanation`, `remarks`.
+to have ended by itself), `reply: structured` (it was asked for in that form) and `study`
+(`reference`, `candidate`), and `expect`: either
+`unparsed` with the reason, or `by_category` (the cells of the tally that are not 0, such as
+`significant_b`), `scores` and any of: a measure by its name, the items of a kind by its plural
+(of those that are graded their grade, codes and text, of others the text), `edits` (kind, line,
+corrected), `corrected` (the report that they make), `explanation`, `warnings`.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -18,11 +20,13 @@ import pytest
 import yaml
 
 from judge import rubrics
+from judge.rubrics.contract import Rubric, StructuredReply
 from judge.types import (
     Annotation,
     Category,
-    Comparison,
     Discrepancy,
+    Item,
+    ReportComparison,
     Study,
     UnparsedError,
 )
@@ -31,27 +35,18 @@ NAMES = rubrics.names()
 CASES = [
     pytest.param(name, path, id=f"{name}-{path.stem}")
     for name in NAMES
-    for path in sorted(rubrics.load(name).cases.glob("*.yaml"))
+    for path in sorted(rubrics.cases(name).glob("*.yaml"))
 ]
-KEYS = {"about", "completion", "complete", "study", "expect"}
-EXPECTED = {
-    "by_category",
-    "scores",
-    "n_matched",
-    "n_actionable",
-    "errors",
-    "edits",
-    "corrected",
-    "matched",
-    "explanation",
-    "remarks",
-}
+KEYS = {"about", "completion", "complete", "reply", "study", "expect"}
+
+
+def _paths(name: str) -> list[Path]:
+    return [case.values[1] for case in CASES if case.values[0] == name]
 
 
 def _read(path: Path) -> dict[str, Any]:
     case = yaml.safe_load(path.read_text("utf-8"))
     assert KEYS >= set(case) >= {"about", "completion", "expect"}, path
-    assert set(case["expect"]) <= EXPECTED or set(case["expect"]) == {"unparsed"}, path
     return case
 
 
@@ -60,41 +55,52 @@ def _study(case: Mapping[str, Any]) -> Study:
     return Study("case", **(reports | case.get("study", {})))
 
 
-def _outcome(rubric: rubrics.Rubric, case: Mapping[str, Any], study: Study) -> Annotation | str:
+def _form(rubric: Rubric, case: Mapping[str, Any]) -> Rubric | StructuredReply:
+    """What reads and writes answers of the form that a case is in."""
+    if "reply" not in case:
+        return rubric
+    assert case["reply"] == "structured"
+    assert rubric.structured is not None
+    return rubric.structured
+
+
+def _outcome(rubric: Rubric, case: Mapping[str, Any], study: Study) -> Annotation | str:
     try:
-        return rubric.parse(case["completion"], study, complete=case.get("complete", False))
+        parse = _form(rubric, case).parse
+        return parse(case["completion"], study, complete=case.get("complete", False))
     except UnparsedError as error:
         return error.reason
 
 
-def _found(rubric: rubrics.Rubric, annotation: Annotation, study: Study) -> dict[str, object]:
-    counts = rubric.score(annotation, study)
-    edits = [error.edit for error in annotation.errors if error.edit]
+def _found(rubric: Rubric, annotation: Annotation, study: Study) -> dict[str, object]:
+    measures = rubric.measured(annotation, study)
+    edits = [item.edit for item in annotation.items if item.edit]
+    cells = [m.name for m in rubric.measures if m.counts and len(m.counts.labels) == 2]
     return {
-        "by_category": {
-            f"{level}_{category.value}": count
-            for (level, category), count in counts.by_category.items()
-            if count
+        **measures,
+        "by_category": {name: measures[name] for name in cells if measures[name]},
+        "scores": {score.name: measures[score.name] for score in rubric.with_role("score")},
+        **{
+            kind.plural: [_said(rubric, item) for item in annotation.of_kind(kind.name)]
+            for kind in rubric.kinds
         },
-        "scores": {score.name: counts.scores[score.name] for score in rubric.scores},
-        "n_matched": counts.n_matched,
-        "n_actionable": counts.n_actionable,
-        "errors": [
-            [error.level, "".join(category.value for category in error.categories), error.text]
-            for error in annotation.errors
-        ],
         "edits": [[edit.kind, edit.line, edit.corrected] for edit in edits],
-        "corrected": rubric.corrected(annotation, study) if rubric.corrected else None,
-        "matched": list(annotation.matched),
+        "corrected": rubric.editor(annotation, study) if rubric.editor else None,
         "explanation": annotation.explanation,
-        "remarks": list(annotation.remarks),
+        "warnings": list(annotation.warnings),
     }
+
+
+def _said(rubric: Rubric, item: Item) -> list[str] | str:
+    if rubric.kind(item.kind) not in rubric.graded:
+        return item.text
+    codes = item.labels[rubric.codes.name] if rubric.codes else ()
+    return [rubric.grade(item).name, "".join(codes), item.text]
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_rubric_has_cases_of_both_kinds(name: str) -> None:
-    paths = sorted(rubrics.load(name).cases.glob("*.yaml"))
-    unparsed = ["unparsed" in _read(path)["expect"] for path in paths]
+    unparsed = ["unparsed" in _read(path)["expect"] for path in _paths(name)]
     assert any(unparsed)
     assert not all(unparsed)
 
@@ -110,16 +116,18 @@ def test_case(name: str, path: Path) -> None:
         return
     assert isinstance(outcome, Annotation), outcome
     found = _found(rubric, outcome, study)
-    assert {"by_category", "scores"} <= set(case["expect"])
-    assert {key: found[key] for key in case["expect"]} == case["expect"]
+    expected = case["expect"]
+    assert {"by_category", "scores"} <= set(expected) <= set(found)
+    assert {key: found[key] for key in expected} == expected
     # What was read can be written and read again.
-    assert rubric.parse(rubric.render(outcome), study) == outcome
+    form = _form(rubric, case)
+    assert form.parse(form.render(outcome), study, complete=True) == outcome
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_an_answer_leaves_no_trace_in_the_next(name: str) -> None:
     rubric = rubrics.load(name)
-    cases = [_read(path) for path in sorted(rubric.cases.glob("*.yaml"))]
+    cases = [_read(path) for path in _paths(name)]
     alone = [_outcome(rubric, case, _study(case)) for case in cases]
     for first in cases:
         _outcome(rubric, first, _study(first))
@@ -127,21 +135,13 @@ def test_an_answer_leaves_no_trace_in_the_next(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_declaration(name: str) -> None:
+def test_what_rules_find_is_an_answer_that_is_counted_in_its_tally(name: str) -> None:
     rubric = rubrics.load(name)
     assert rubric.name == name
-    levels = [level.name for level in rubric.levels]
-    assert len(set(levels)) == len(levels) > 0
-    assert any(level.significant for level in rubric.levels)
-    assert len({level.actionable is None for level in rubric.levels}) == 1
-    assert len({score.name for score in rubric.scores}) == len(rubric.scores) > 0
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_counts_agree_with_the_declaration(name: str) -> None:
-    rubric = rubrics.load(name)
+    assert rubric.baseline is not None
+    assert rubric.render is not None
     study = Study("s", "Small effusion. No pneumothorax.", "Large effusion. Pneumothorax.")
-    comparison = Comparison(
+    comparison = ReportComparison(
         discrepancies=(
             Discrepancy(Category.WRONG_SEVERITY, 2, "effusion", "large, not small", 0, 0),
             Discrepancy(Category.FALSE_FINDING, 4, "pneumothorax", "denied", 1, 1),
@@ -149,15 +149,14 @@ def test_counts_agree_with_the_declaration(name: str) -> None:
         matched=("effusion",),
         explanation="Two findings differ.",
     )
-    annotation = rubric.from_comparison(comparison, study)
-    assert rubric.parse(rubric.render(annotation), study) == annotation
-    counts = rubric.score(annotation, study)
-    assert set(counts.scores) == {score.name for score in (*rubric.scores, *rubric.checks)}
-    assert set(counts.by_level) == {level.name for level in rubric.levels}
-    levels = {level.name: level for level in rubric.levels}
-    significant = sum(counts.by_level[name] for name in levels if levels[name].significant)
-    assert counts.n_significant == significant
-    assert counts.n_insignificant == sum(counts.by_level.values()) - significant
-    assert (counts.n_actionable is not None) == rubric.has_actionable
-    assert (counts.n_matched is not None) == rubric.has_matched
-    assert {level for level, _ in counts.by_category} <= set(levels)
+    annotation = rubric.baseline(comparison, study)
+    assert rubric.parse(rubric.render(annotation), study, complete=True) == annotation
+    measures = rubric.measured(annotation, study)
+    if rubric.tally is None:
+        return
+    graded = [item for item in annotation.items if rubric.kind(item.kind) in rubric.graded]
+    grades = Counter(rubric.grade(item).name for item in graded)
+    for grade in rubric.facet(rubric.tally.columns).labels:
+        (total,) = rubric.counting(rubric.tally.kind, {rubric.tally.columns: grade.name})
+        assert measures[total.name] == grades[grade.name]
+    assert sum(grades.values()) == 2

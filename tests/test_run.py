@@ -14,31 +14,34 @@ import pytest
 from support import EXAMPLES
 
 from judge import JudgeError, annotate, backends, rubrics
-from judge.run.asking import Effort
-from judge.run.engine import Judged, read
-from judge.run.folder import Run, RunWriter
-from judge.run.judging import Watch, judge_set
-from judge.run.record import completion_of, outcome_of, study_of, to_record
-from judge.run.run import run
-from judge.run.signature import signature
+from judge.running.asking import RequestPolicy
+from judge.running.engine import Judged, read
+from judge.running.folder import Run, RunWriter
+from judge.running.forms import FORMAT
+from judge.running.judging import ProgressListener, judge_set
+from judge.running.record import completion_of, outcome_of, study_of, to_record
+from judge.running.run import run
+from judge.running.session import JudgeSession
+from judge.running.signature import signature
 from judge.stats.summary import summarise
-from judge.studies import StudySet, from_columns, read_pair
+from judge.studies import StudySet, from_given, read_pair
 from judge.types import Annotated, Completion, Failed, Study, Unparsed
 
 GREEN = rubrics.load("green")
 LEXICON = backends.load("lexicon", GREEN)
+SESSION = JudgeSession(GREEN, LEXICON, RequestPolicy(), Path("unused"))
 CLEAR, EFFUSION = "The lungs are clear.", "Large left pleural effusion."
 
 
 def judged(studies: StudySet) -> list[Judged]:
     """Real judgements by the built-in judge."""
     ends: list[Judged] = []
-    judge_set(studies, GREEN, LEXICON, ends.append, cache=None, effort=Effort(), watch=Watch())
+    judge_set(SESSION, studies, ends.append, ProgressListener())
     return ends
 
 
 def judged_pair(reference: str, candidate: str, at: int = 0) -> Judged:
-    studies = from_columns(
+    studies = from_given(
         [reference],
         [candidate],
         study_ids=[f"s{at}"],
@@ -49,16 +52,9 @@ def judged_pair(reference: str, candidate: str, at: int = 0) -> Judged:
 
 
 def test_every_study_ends_exactly_once() -> None:
-    ends = judged(from_columns([CLEAR] * 20, [EFFUSION] * 20, study_classes=["normal"] * 20))
+    ends = judged(from_given([CLEAR] * 20, [EFFUSION] * 20, study_classes=["normal"] * 20))
     assert sorted(end.at for end in ends) == list(range(20))
     assert {end.study.study_id for end in ends} == {str(n) for n in range(20)}
-
-
-def test_a_judge_that_is_not_free_needs_a_cache() -> None:
-    paid = backends.load("m", GREEN, backends.Settings(base_url="http://127.0.0.1:9/v1"))
-    studies = from_columns([CLEAR], [CLEAR])
-    with pytest.raises(ValueError, match="needs a cache"):
-        judge_set(studies, GREEN, paid, print, cache=None, effort=Effort(), watch=Watch())
 
 
 def test_an_answer_cut_at_the_limit_is_never_read() -> None:
@@ -66,18 +62,18 @@ def test_an_answer_cut_at_the_limit_is_never_read() -> None:
     assert good is not None
     study = Study("1", CLEAR, CLEAR)
     assert isinstance(read(GREEN, study, good)[0], Annotated)
-    outcome, counts = read(GREEN, study, replace(good, finish_reason="length"))
+    outcome, measures = read(GREEN, study, replace(good, finish_reason="length"))
     assert isinstance(outcome, Unparsed)
     assert outcome.reason == "truncated"
-    assert counts is None
+    assert measures is None
 
 
 @pytest.mark.parametrize("text", ["", "nothing of the kind"])
 def test_an_unreadable_answer_gets_no_counts(text: str) -> None:
-    outcome, counts = read(GREEN, Study("1", CLEAR, CLEAR), Completion(text, "stop", "m"))
+    outcome, measures = read(GREEN, Study("1", CLEAR, CLEAR), Completion(text, "stop", "m"))
     assert isinstance(outcome, Unparsed)
     assert outcome.reason
-    assert counts is None
+    assert measures is None
 
 
 @pytest.mark.parametrize(
@@ -86,13 +82,13 @@ def test_an_unreadable_answer_gets_no_counts(text: str) -> None:
 def test_a_record_gives_back_what_went_in(outcome: Unparsed | Failed | None) -> None:
     judged = judged_pair(EFFUSION, CLEAR)
     if outcome is not None:
-        judged = replace(judged, outcome=outcome, counts=None)
+        judged = replace(judged, outcome=outcome, measures=None)
     record = json.loads(json.dumps(to_record(judged, GREEN)))
     assert study_of(record) == judged.study
     assert outcome_of(record) == judged.outcome
     assert completion_of(record) == judged.completion
     if outcome is not None:
-        assert record["scores"] is record["counts"] is record["annotation"] is None
+        assert record["measures"] is record["annotation"] is None
 
 
 def test_lines_and_table_come_out_in_the_order_of_the_references(tmp_path: Path) -> None:
@@ -110,7 +106,9 @@ def test_lines_and_table_come_out_in_the_order_of_the_references(tmp_path: Path)
             writer.add(judged_pair(CLEAR, EFFUSION, at))
         table = writer.table()
         writer.finish(
-            table, {**made_by, **summarise(table, GREEN)}, {**made_by, "fields": ["site"]}
+            table,
+            {**made_by, **summarise(table, GREEN)},
+            {"format": FORMAT, **made_by, "fields": ["site"]},
         )
     opened = Run(tmp_path / "run")
     assert [record["study_id"] for record in opened.records()] == ["s0", "s1", "s2"]
@@ -147,7 +145,7 @@ def test_a_full_disk_is_one_message_and_leaves_nothing(tmp_path: Path) -> None:
 
 def test_an_interrupted_rewrite_keeps_the_run_that_was_there(tmp_path: Path) -> None:
     studies = read_pair(str(EXAMPLES / "preds.json"), str(EXAMPLES / "refs.json"))
-    path = run(studies, GREEN, LEXICON, out=tmp_path / "run").path
+    path = run(SESSION, studies, out=tmp_path / "run").path
     before = {file.name: file.read_bytes() for file in path.iterdir()}
     with pytest.raises(KeyboardInterrupt):
         interrupted_write(path)
@@ -156,7 +154,7 @@ def test_an_interrupted_rewrite_keeps_the_run_that_was_there(tmp_path: Path) -> 
 
 def test_the_folder_holds_what_was_promised(tmp_path: Path) -> None:
     preds, refs = str(EXAMPLES / "preds.json"), str(EXAMPLES / "refs.json")
-    path = run(read_pair(preds, refs), GREEN, LEXICON, out=tmp_path / "run").path
+    path = run(SESSION, read_pair(preds, refs), out=tmp_path / "run").path
     assert {file.name for file in path.iterdir()} == {
         *("manifest.json", "annotations.jsonl", "studies.csv", "studies.parquet", "summary.json")
     }
@@ -180,7 +178,7 @@ def three(**change: object) -> StudySet:
         "study_ids": ["1", "2", "3"],
         "study_classes": ["normal", "normal", "abnormal"],
     }
-    return from_columns(**(columns | change))  # type: ignore[arg-type]
+    return from_given(**(columns | change))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -257,16 +255,15 @@ def test_annotate_says_what_is_wrong(
 
 
 @pytest.mark.data
-def test_the_shared_predictions_come_out_in_order_with_intervals_apart(
+def test_the_shared_predictions_are_scored_and_near_misses_come_out_best(
     shared: Path, tmp_path: Path
 ) -> None:
     refs = str(shared / "refs.json")
     scores = []
     for name in ("random", "indication", "neighbour"):
         studies = read_pair(str(shared / f"preds_{name}.json"), refs)
-        summary = run(studies, GREEN, LEXICON, out=tmp_path / name).summary
+        summary = run(SESSION, studies, out=tmp_path / name).summary
         assert summary["n_scored"] == 590
         assert [row["n_studies"] for row in summary["rates"]] == [283, 307]
-        scores.append(summary["scores"]["green"])
-    assert scores[0]["high"] < scores[1]["low"]
-    assert scores[1]["high"] < scores[2]["low"]
+        scores.append(summary["statistics"]["green"]["value"])
+    assert scores[2] > max(scores[:2])

@@ -14,7 +14,7 @@ import pandas as pd
 import pytest
 from support import EXAMPLES, Invoke
 
-from judge.run.folder import Run
+from judge.running.folder import Run
 from judge.types import JudgeError
 
 PAIR = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
@@ -89,14 +89,13 @@ def test_parts_of_a_manifest_are_looked_at(example_run: Path) -> None:
             Run(example_run)
 
 
-def test_a_run_without_inputs_or_format_is_read(invoke: Invoke, example_run: Path) -> None:
+def test_a_run_without_inputs_is_read(invoke: Invoke, example_run: Path) -> None:
     edit(example_run / "manifest.json", without("inputs"))
-    edit(example_run / "manifest.json", without("format"))
     done = invoke("compare", example_run, "--format", "json")
     assert json.loads(done.stdout)["models"] == ["example-run"]
 
 
-@pytest.mark.parametrize("version", [2, 0, "1", None])
+@pytest.mark.parametrize("version", [3, 0, "1", None])
 def test_a_format_that_is_not_ours(invoke: Invoke, example_run: Path, version: object) -> None:
     edit(example_run / "manifest.json", lambda _: {"format": version})
     text = says(invoke, "compare", example_run)
@@ -109,13 +108,27 @@ def test_a_format_that_is_not_ours(invoke: Invoke, example_run: Path, version: o
     "change",
     [
         *(lambda _: None, lambda _: []),
-        *map(without, ("n_scored", "judge", "rates")),
+        *map(without, ("n_scored", "judge", "rates", "statistics", "totals")),
+        lambda data: {**data, "statistics": {"green": 0.5}},
+        lambda data: {**data, "statistics": {"green": {"value": "high"}}},
+        lambda data: {**data, "totals": {"n_significant": 3}},
+        lambda data: {**data, "rates": [without("study_class")(row) for row in data["rates"]]},
+        lambda data: {**data, "rates": [without("statistics")(row) for row in data["rates"]]},
         *(lambda data, n=n: {**data, "omitted": {"only in REFS": n}} for n in ("2", None, [1])),
     ],
 )
 def test_a_damaged_summary(invoke: Invoke, example_run: Path, command: str, change) -> None:
     edit(example_run / "summary.json", change)
     assert "summary.json is damaged" in says(invoke, command, example_run)
+
+
+@pytest.mark.parametrize("part", ["statistics", "totals"])
+def test_a_summary_that_lacks_a_number_is_made_anew(example_run: Path, part: str) -> None:
+    """As that of a rubric that has got another statistic since."""
+    whole = Run(example_run).summary()
+    name = next(iter(whole[part]))
+    edit(example_run / "summary.json", lambda data: {**data, part: without(name)(data[part])})
+    assert Run(example_run).summary() == whole
 
 
 def nested(record: dict[str, Any], *path: str | int, value: object = None) -> dict[str, Any]:
@@ -133,10 +146,18 @@ LINES: dict[str, Callable[[dict[str, Any]], Any]] = {
     "no text": lambda record: nested(record, "reference"),
     "no annotation": lambda record: nested(record, "annotation"),
     "odd outcome": lambda record: nested(record, "outcome", value="done"),
-    "odd errors": lambda record: nested(record, "annotation", "errors", value=[None]),
-    "no error text": lambda record: nested(record, "annotation", "errors", 0, "text"),
-    "odd category": lambda r: nested(r, "annotation", "errors", 0, "categories", value=["z"]),
+    "odd items": lambda record: nested(record, "annotation", "items", value=[None]),
+    "no item text": lambda record: nested(record, "annotation", "items", 0, "text"),
+    "odd label": lambda r: nested(r, "annotation", "items", 0, "labels", "category", value="a"),
+    "odd side": lambda record: nested(record, "annotation", "items", 0, "side", value="middle"),
+    "link to nothing": lambda record: nested(record, "annotation", "items", 0, "links", value=[99]),
+    "no measures": lambda record: nested(record, "measures"),
+    "odd measure": lambda record: nested(record, "measures", "green", value="high"),
+    "endless measure": lambda record: nested(record, "measures", "green", value=float("inf")),
     "no answer": lambda record: nested(record, "answer", value="text"),
+    "no key": lambda record: nested(record, "cache_key", value=5),
+    "no earlier answers": without("earlier"),
+    "odd earlier answers": lambda record: nested(record, "earlier", value=[None]),
 }
 
 
@@ -145,7 +166,7 @@ LINES: dict[str, Callable[[dict[str, Any]], Any]] = {
 def test_a_damaged_record(invoke: Invoke, example_run: Path, command: str, change) -> None:
     path = example_run / "annotations.jsonl"
     records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    at = next(n for n, r in enumerate(records) if r["annotation"]["errors"])
+    at = next(n for n, r in enumerate(records) if r["measures"]["n_significant"])
     records[at] = change(records[at])
     path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
     before = {file.name: file.read_bytes() for file in example_run.iterdir()}
@@ -157,8 +178,14 @@ def test_a_damaged_record(invoke: Invoke, example_run: Path, command: str, chang
 @pytest.mark.parametrize(
     "change",
     [
-        lambda record: nested(record, "annotation", "errors", 0, "level", value="x"),
-        lambda record: nested(record, "scores", value={}),
+        lambda r: nested(r, "annotation", "items", 0, "labels", "significance", value=["x"]),
+        lambda r: nested(r, "annotation", "items", 0, "labels", "significance", value=[]),
+        lambda r: nested(r, "annotation", "items", 0, "labels", "category", value=["z"]),
+        lambda r: nested(r, "annotation", "items", 0, "labels", "laterality", value=["left"]),
+        lambda r: nested(r, "annotation", "items", 0, "kind", value="fact"),
+        lambda r: nested(r, "measures", value={}),
+        lambda r: nested(r, "measures", "green"),
+        lambda r: nested(r, "measures", "green", value=1.5),
     ],
 )
 def test_a_record_of_an_older_rubric_is_brought_up_to_date(
@@ -167,7 +194,7 @@ def test_a_record_of_an_older_rubric_is_brought_up_to_date(
     path = example_run / "annotations.jsonl"
     whole = path.read_bytes()
     records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    at = next(n for n, r in enumerate(records) if r["annotation"]["errors"])
+    at = next(n for n, r in enumerate(records) if r["measures"]["n_significant"])
     records[at] = change(records[at])
     path.write_text("".join(json.dumps(record) + "\n" for record in records), "utf-8")
     for command in ("compare", "audit"):

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 from scipy import stats as reference
 
 from judge import rubrics
-from judge.stats.intervals import mean_interval, wilson
+from judge.stats.intervals import Z_95, Scale, inverse, mean_interval, wilson
 from judge.stats.summary import rates, summarise
 from judge.stats.table import TableBuilder
 from judge.stats.worst import worst_rows
@@ -21,36 +23,29 @@ from judge.types import (
     Category,
     Failed,
     JudgeError,
+    Measures,
     Study,
-    StudyCounts,
     Unparsed,
 )
 
 GREEN = rubrics.load("green")
 
 
-def counts(significant: str = "", insignificant: str = "", matched: int = 0) -> StudyCounts:
-    by_category = {
-        (level, category): letters.count(category)
-        for level, letters in (("significant", significant), ("insignificant", insignificant))
-        for category in Category
+def counts(significant: str = "", insignificant: str = "", matched: int = 0) -> Measures:
+    return {
+        "green": matched / (matched + len(significant)) if matched else 0.0,
+        "n_significant": len(significant),
+        "n_insignificant": len(insignificant),
+        "n_matched": matched,
+        **{f"significant_{category}": significant.count(category) for category in Category},
+        **{f"insignificant_{category}": insignificant.count(category) for category in Category},
     }
-    score = matched / (matched + len(significant)) if matched else 0.0
-    return StudyCounts(
-        by_level={"significant": len(significant), "insignificant": len(insignificant)},
-        by_category=by_category,
-        n_significant=len(significant),
-        n_insignificant=len(insignificant),
-        n_actionable=None,
-        n_matched=matched,
-        scores={"green": score},
-    )
 
 
 def table() -> pd.DataFrame:
     builder = TableBuilder(GREEN, ["site"])
-    read = Annotated(Annotation(errors=()))
-    odd = Annotated(Annotation(errors=(), remarks=("counts differ",)))
+    read = Annotated(Annotation())
+    odd = Annotated(Annotation(warnings=("counts differ",)))
     rows = [
         ("1", "normal", "x", read, counts(matched=4)),
         ("2", "normal", "y", odd, counts("ab", "c", matched=2)),
@@ -85,6 +80,126 @@ def test_an_impossible_rate_is_refused(k: int, n: int) -> None:
         wilson(k, n)
 
 
+SCALES: dict[str, Scale] = {
+    "GREEN": (0.0, 1.0),
+    "highest severity": (1.0, 4.0),
+    "severity sum": (0.0, None),
+    "less than nothing": (-1.0, 1.0),
+}
+
+
+@pytest.mark.parametrize("scale", SCALES.values(), ids=SCALES)
+@given(data=st.data())
+def test_an_interval_stays_on_its_scale(scale: Scale, data: st.DataObject) -> None:
+    low, high = scale
+    most = 1e6 if high is None else high
+    values = data.draw(st.lists(st.floats(low, most, allow_subnormal=False), min_size=2))
+    mean = mean_interval(values, scale)
+    assert mean.mean is not None
+    assert mean.low is not None
+    assert mean.high is not None
+    near = 1e-9 * max(1, abs(mean.mean))
+    assert low <= mean.low <= mean.mean + near
+    assert mean.mean - near <= mean.high
+    assert high is None or mean.high <= high
+    assert mean.low < mean.high
+
+
+def test_an_interval_does_not_leave_the_scale_where_the_normal_one_does() -> None:
+    values = [1.0, 1.0, 1.0, 1.0, 0.0]
+    assert mean_interval(values).high == pytest.approx(1.192)
+    found = mean_interval(values, (0, 1))
+    assert found.low is not None
+    assert found.high is not None
+    # logit(0.8) ± 1.96 · 0.2 / (0.8 · 0.2), turned back
+    assert found.low == pytest.approx(1 / (1 + math.exp(-math.log(4) + Z_95 * 1.25)))
+    assert found.high == pytest.approx(1 / (1 + math.exp(-math.log(4) - Z_95 * 1.25)))
+    # log(2) ± 1.96 · (1 / √3) / 2
+    counted = mean_interval([1.0, 2.0, 3.0], (0, None))
+    assert counted.low == pytest.approx(2 * math.exp(-Z_95 / math.sqrt(3) / 2))
+    assert counted.high == pytest.approx(2 * math.exp(Z_95 / math.sqrt(3) / 2))
+
+
+@pytest.mark.parametrize("n", [2, 10, 1000])
+def test_studies_that_are_all_alike_have_an_interval_too(n: int) -> None:
+    """What was not seen in n studies may be there in one of n: the interval is no point."""
+    ends: tuple[tuple[float, tuple[float, float]], ...]
+    ends = ((1.0, (0, 1)), (0.0, (0, 1)), (4.0, (1, 4)), (1.0, (1, 4)))
+    for value, scale in ends:
+        at_end = mean_interval([value] * n, scale)
+        whole = wilson(n if value == scale[1] else 0, n)
+        width = scale[1] - scale[0]
+        assert at_end.low == pytest.approx(scale[0] + width * (whole.low or 0))
+        assert at_end.high == pytest.approx(scale[0] + width * (whole.high or 0))
+    none = mean_interval([0.0] * n, (0, None))
+    assert (none.low, none.high) == (0, pytest.approx(Z_95**2 / n))
+    between: tuple[tuple[float, Scale], ...] = ((0.5, (0, 1)), (2.0, (1, 4)), (3.0, (0, None)))
+    for value, wide in between:
+        alike = mean_interval([value] * n, wide)
+        assert alike.low is not None
+        assert alike.high is not None
+        assert wide[0] < alike.low < value < alike.high
+        assert alike.high - alike.low < 12 / n
+
+
+def test_values_off_the_scale_have_the_interval_without_one() -> None:
+    percent = [41.0, 52.5, 60.0]
+    assert mean_interval(percent, (0, 1)) == mean_interval(percent)
+
+
+def test_many_studies_have_the_normal_interval_whatever_the_scale() -> None:
+    values = [0.2, 0.9, 0.5, 1.0] * 5000
+    plain, scaled = mean_interval(values), mean_interval(values, (0, 1))
+    assert (scaled.low, scaled.high) == pytest.approx((plain.low, plain.high), abs=1e-4)
+
+
+def simulated(name: str, rng: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.float64]:
+    """Values as they are in runs: many perfect studies, and few values in all."""
+    if name == "green":
+        parts = np.round(rng.beta(2, 2, shape) * 6) / 6
+        return np.where(rng.random(shape) < 0.5, 1.0, parts)
+    if name == "green, nearly perfect":
+        return np.where(rng.random(shape) < 0.9, 1.0, rng.beta(2, 2, shape))
+    severities = rng.choice([1.0, 2.0, 3.0, 4.0], p=(0.5, 0.3, 0.15, 0.05), size=shape)
+    if name == "severity":
+        return severities
+    return severities * rng.poisson(1.2, shape)
+
+
+COVERED: dict[str, Scale] = {
+    "green": (0, 1),
+    "green, nearly perfect": (0, 1),
+    "severity": (1, 4),
+    "sum": (0, None),
+}
+
+
+@pytest.mark.parametrize("n", [10, 30, 100, 600])
+@pytest.mark.parametrize("name", COVERED)
+def test_intervals_of_a_mean_cover_the_truth(name: str, n: int) -> None:
+    """95% give or take 3.5 standard errors of the simulation, and 3 points for few studies."""
+    rng = np.random.default_rng([n, len(name)])
+    runs, scale = 1000, COVERED[name]
+    truth = simulated(name, rng, (1000, 1000)).mean()
+    intervals = [mean_interval(v.tolist(), scale) for v in simulated(name, rng, (runs, n))]
+    share = sum(one.low <= truth <= one.high for one in intervals) / runs  # type: ignore[operator]
+    least = 0.95 - 3.5 * math.sqrt(0.95 * 0.05 / runs) - (0.03 if n < 100 else 0)
+    assert least < share < 0.99
+
+
+def test_a_reciprocal_stays_on_its_scale_and_covers_what_the_mean_covers() -> None:
+    for values in ([4.0, 4.0, 4.0, 1.0], [1.0] * 4, [4.0] * 4, [1.0, 2.0]):
+        mean = mean_interval(values, (1, 4))
+        turned = inverse(mean, (1, 4))
+        assert turned.low is not None
+        assert turned.high is not None
+        assert 0.25 <= turned.low < turned.high <= 1
+        assert (1 / turned.high, 1 / turned.low) == pytest.approx((mean.low, mean.high))
+    plain = inverse(mean_interval([1.0, 1.0, 1.0, 4.0]))
+    assert plain.high is not None
+    assert plain.high > 1
+
+
 def test_mean_interval_is_1_96_standard_errors() -> None:
     mean = mean_interval([0.0, 0.5, 1.0, 1.0])
     half = 1.96 * math.sqrt(((0.625**2) + (0.125**2) + 2 * (0.375**2)) / 3 / 4)
@@ -104,7 +219,7 @@ def test_a_score_goes_with_an_annotated_outcome_only() -> None:
     with pytest.raises(ValueError, match="annotated outcome only"):
         builder.add(Study("1", "", ""), Unparsed("empty"), counts())
     with pytest.raises(ValueError, match="annotated outcome only"):
-        builder.add(Study("1", "", ""), Annotated(Annotation(errors=())), None)
+        builder.add(Study("1", "", ""), Annotated(Annotation()), None)
 
 
 def test_table_has_no_number_where_there_is_no_annotation() -> None:
@@ -112,7 +227,7 @@ def test_table_has_no_number_where_there_is_no_annotation() -> None:
     numbers = [
         c for c in lost if c == "green" or c.startswith(("n_", "significant_", "insignificant_"))
     ]
-    assert len(numbers) == 17
+    assert len(numbers) == 16
     assert lost[numbers].isna().all().all()
     assert list(lost["reason"]) == ["empty", "timeout"]
 
@@ -120,31 +235,31 @@ def test_table_has_no_number_where_there_is_no_annotation() -> None:
 def test_table_has_the_promised_columns() -> None:
     letters = "abcdef"
     assert list(table().columns) == [
-        *("study_id", "study_class", "class_inferred", "site", "outcome", "reason", "remarks"),
-        *("green", "n_significant", "n_insignificant", "n_actionable", "n_matched"),
+        *("study_id", "study_class", "class_inferred", "site", "outcome", "reason", "warnings"),
+        *("green", "n_significant", "n_insignificant", "n_matched"),
         *(f"significant_{letter}" for letter in letters),
         *(f"insignificant_{letter}" for letter in letters),
     ]
-    assert table()["n_actionable"].isna().all()
 
 
 def test_summary_counts_what_was_not_scored_beside_the_rate() -> None:
     summary = summarise(table(), GREEN)
     assert [summary[f"n_{k}"] for k in ("studies", "scored", "unparsed", "failed")] == [5, 3, 1, 1]
-    assert summary["scores"]["green"]["mean"] == pytest.approx((1 + 0.5 + 0) / 3)
+    assert summary["statistics"]["green"]["value"] == pytest.approx((1 + 0.5 + 0) / 3)
     abnormal, normal = summary["rates"]
     assert normal["study_class"] == "normal"
-    assert normal["no_significant_error"]["k"] == 1
-    assert normal["no_significant_error"]["n"] == 2
+    rate = normal["statistics"]["no_significant_error"]
+    assert (rate["k"], rate["n"]) == (1, 2)
     assert abnormal["n_studies"] == 3
-    assert abnormal["no_significant_error"]["n"] == abnormal["n_scored"] == 1
-    assert abnormal["no_significant_error"]["rate"] == 0
-    assert abnormal["no_actionable_error"] is None
+    rate = abnormal["statistics"]["no_significant_error"]
+    assert rate["n"] == abnormal["n_scored"] == 1
+    assert rate["value"] == 0
+    assert set(summary["statistics"]) == {one.name for one in GREEN.statistics}
     assert summary["reasons"] == {"unparsed: empty": 1, "failed: timeout": 1}
-    assert summary["remarks"] == {"counts differ": 1}
-    assert summary["errors"][0]["significant"] == {"n": 2, "per_study": pytest.approx(2 / 3)}
-    assert summary["errors"][2]["insignificant"]["n"] == 1
-    assert summary["matched"] == {"n": 6, "per_study": 2.0}
+    assert summary["warnings"] == {"counts differ": 1}
+    assert summary["totals"]["significant_a"] == {"n": 2, "per_study": pytest.approx(2 / 3)}
+    assert summary["totals"]["insignificant_c"]["n"] == 1
+    assert summary["totals"]["n_matched"] == {"n": 6, "per_study": 2.0}
 
 
 def test_rates_by_two_fields_and_by_a_missing_value() -> None:
@@ -161,8 +276,9 @@ def test_rates_by_two_fields_and_by_a_missing_value() -> None:
 def test_a_class_without_a_scored_study_has_no_rate() -> None:
     only_lost = table().query("outcome == 'failed'")
     (row,) = rates(only_lost, GREEN, ["study_class"])
-    assert row["no_significant_error"] == {"k": 0, "n": 0, "rate": None, "low": None, "high": None}
-    assert row["scores"]["green"]["mean"] is None
+    none = {"n": 0, "value": None, "low": None, "high": None, "n_undefined": 0}
+    assert row["statistics"]["no_significant_error"] == {**none, "k": 0}
+    assert row["statistics"]["green"] == none
 
 
 @pytest.mark.parametrize("by", [["ward"], [], ["study_class", "ward"]])
@@ -179,7 +295,7 @@ def test_worst_first_and_only_scored() -> None:
 
 def test_whole_numbers_stay_whole_beside_a_study_without_one() -> None:
     builder = TableBuilder(GREEN, ["site", "dose", "big"])
-    read = Annotated(Annotation(errors=()))
+    read = Annotated(Annotation())
     for row, fields in enumerate([(3, 0.5, 2**70), (None, None, None)]):
         named = dict(zip(("site", "dose", "big"), fields, strict=True))
         builder.add(Study(str(row), "x", "y", "normal", fields=named), read, counts(matched=1))

@@ -1,4 +1,4 @@
-"""Where a server is that answers for a model, and the key that it wants."""
+"""Where a server is that answers for a model, the way there, and the key that it wants."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
+from urllib.request import getproxies, proxy_bypass
 
 from judge.types import JudgeError
 
@@ -13,30 +14,92 @@ OPENAI_URL = "https://api.openai.com/v1"
 CHAT, COMPLETIONS = "/chat/completions", "/completions"
 NO_KEY = "none"
 """What a local server that checks no key is sent."""
+_SCHEMES = ("http", "https")
 
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where the server is and how long one answer may take, in seconds."""
+    """Where the server is and how many seconds a whole answer may take.
+
+    Raises `JudgeError` for an address that is none.
+    """
 
     base_url: str = OPENAI_URL
     timeout: float = 120.0
 
+    def __post_init__(self) -> None:
+        if wrong := _fault(self.base_url):
+            raise JudgeError(f"--base-url {shown(self.base_url)} is not usable: {wrong}")
+
+    @property
+    def host(self) -> str:
+        """The name or number of the machine."""
+        return urlsplit(self.base_url).hostname or ""
+
     @property
     def is_local(self) -> bool:
         """Whether the server is this machine."""
-        host = urlsplit(self.base_url).hostname or ""
         try:
-            return ipaddress.ip_address(host).is_loopback
+            return ipaddress.ip_address(self.host).is_loopback
         except ValueError:
-            return host == "localhost" or host.endswith(".localhost")
+            return self.host == "localhost" or self.host.endswith(".localhost")
+
+    @property
+    def proxy(self) -> str | None:
+        """The proxy that the environment names for this server; never one for this machine.
+
+        Raises `JudgeError` for one that is not an HTTP proxy.
+        """
+        if self.is_local or proxy_bypass(self.host):
+            return None
+        proxies = getproxies()
+        found = proxies.get(urlsplit(self.base_url).scheme) or proxies.get("all")
+        if not found:
+            return None
+        found = found if "://" in found else f"http://{found}"
+        if wrong := _fault(found, credentials=True):
+            raise JudgeError(
+                f"the proxy {shown(found)} in the environment is not usable: {wrong}; "
+                f"name another in HTTPS_PROXY, or {self.host} in NO_PROXY"
+            )
+        return found
 
     def key(self, environ: Mapping[str, str]) -> str:
         """Return the key for this server; raises `JudgeError` where one is needed and not set."""
-        host = urlsplit(self.base_url).hostname or ""
-        name = "AZURE_OPENAI_API_KEY" if host.endswith(".azure.com") else "OPENAI_API_KEY"
+        name = "AZURE_OPENAI_API_KEY" if self.host.endswith(".azure.com") else "OPENAI_API_KEY"
         if key := environ.get(name, "").strip():
+            if not key.isascii() or not key.isprintable():
+                raise JudgeError(f"{name} holds a character that no key has")
             return key
         if self.is_local:
             return NO_KEY
         raise JudgeError(f"{self.base_url} needs a key: set the environment variable {name}")
+
+
+def shown(url: str) -> str:
+    """Return an address for messages: without a name, a password or a query, which may be keys."""
+    scheme, mark, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    plain = f"{scheme}{mark}{host.rpartition('@')[2]}{slash}{path}".partition("?")[0]
+    return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in plain)
+
+
+def _fault(url: str, *, credentials: bool = False) -> str | None:
+    """Return what is wrong with the address of a server, None where nothing is."""
+    if not url.isprintable() or " " in url:
+        return "it holds a blank or a control character"
+    try:
+        parts = urlsplit(url)
+        if parts.netloc.count(":") > 1 and "[" not in parts.netloc and "@" not in parts.netloc:
+            return "an IPv6 address stands in brackets, as in http://[::1]:8000/v1"
+        if parts.scheme not in _SCHEMES:
+            return "it begins with neither http:// nor https://"
+        if parts.port == 0 or not parts.hostname:
+            return "it names no port that there is" if parts.hostname else "it names no machine"
+    except ValueError as error:
+        return f"{error}"
+    if "@" in parts.netloc and not credentials:
+        return "it holds a name or a password; a key comes from the environment (see --help)"
+    if parts.query or parts.fragment:
+        return "it holds a ? or a #; an address ends with its path, such as /v1"
+    return None

@@ -33,3 +33,13 @@ class OverloadError(TransientError):
 
 class UnavailableError(TransientError):
     """Nobody answers: refused, dropped, timed out, or a gateway that has no server behind it."""
+
+
+class UnreadableReplyError(TransientError):
+    """The server answered with something that is no completion: a web page, half of one, a flood.
+
+    Worth one more try and no more: a server that answers so does it again.
+    """
+
+    def __init__(self, detail: str) -> None:
+        super().__init__("unreadable response", detail)

@@ -13,9 +13,9 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from judge.backends.local import encode, files
-from judge.backends.local.asking import Questions
+from judge.backends.local.asking import LocalJudge
 from judge.prompts import GREEN, Prompt
-from judge.types import Completion, CompletionRequest, JudgeError, Study, Unparsed, Usage
+from judge.types import Completion, CompletionRequest, JudgeError, Usage
 
 if TYPE_CHECKING:
     from judge.backends.hf_model import Model
@@ -31,19 +31,13 @@ class _Waiting:
     answer: asyncio.Future[list[int]]
 
 
-class HfJudge:
+class HfJudge(LocalJudge):
     """A transformers model, asked in batches of whatever is waiting.
 
-    `dtype` is `float32`, `bfloat16` or `float16`. Where it is None, a GREEN model has float16
-    on a GPU, as in the official pipeline, any other bfloat16, and without a GPU all have
-    float32. What else is in a batch changes no token of an answer, up to the rounding of
-    the numbers inside.
+    A GREEN model has float16 on a GPU, as in the official pipeline, any other bfloat16, and
+    without a GPU all have float32. What else is in a batch changes no token of an answer, up
+    to the rounding of the numbers inside.
     """
-
-    note = None
-    is_free = False
-    paid_at = None
-    log = None
 
     def __init__(
         self,
@@ -53,44 +47,24 @@ class HfJudge:
         environ: Mapping[str, str],
         max_tokens: int,
         say: Callable[[str], None],
-        dtype: str | None = None,
     ) -> None:
-        self.name = f"hf:{model}"
-        self.prompt: Prompt | None = prompt
         found = files.find(model, environ)
         encoder = encode.load(found, prompt)
         from judge.backends.hf_model import Hardware
 
-        on_gpu = "float16" if encoder.layout == GREEN else "bfloat16"
-        self._hardware = Hardware.of_this_machine(dtype, on_gpu)
-        self.version = f"hf:{found.version},{self._hardware.dtype},{encoder.layout}"
-        self._questions = Questions(self.version, prompt, encoder, max_tokens)
-        self.sampling: Mapping[str, object] = self._questions.sampling
+        self._hardware = Hardware.of_this_machine(
+            "float16" if encoder.layout == GREEN else "bfloat16"
+        )
+        version = f"hf:{found.version},{self._hardware.dtype},{encoder.layout}"
+        super().__init__(
+            f"hf:{model}", version, prompt, encoder, say, max_tokens=max_tokens, asked={}
+        )
         self._files = found
-        self._say = say
         self._model: Model | None = None
         self._waiting: list[_Waiting] = []
         self._working: asyncio.Task[None] | None = None
         # One thread: the batches follow each other, and the event loop stays free.
         self._thread = ThreadPoolExecutor(1, "hf")
-
-    @property
-    def notes(self) -> tuple[str, ...]:
-        """What a reader of the numbers must know of the prompts built so far."""
-        return self._questions.notes
-
-    def request(self, study: Study) -> CompletionRequest:
-        """Return the prompt's turns around the study's reports, to be answered greedily."""
-        return self._questions.request(study)
-
-    def again(
-        self,
-        request: CompletionRequest,
-        completion: Completion,  # noqa: ARG002
-        unparsed: Unparsed,  # noqa: ARG002
-    ) -> CompletionRequest:
-        """Return `request`: a greedy answer that could not be read is asked for as before."""
-        return request
 
     async def ready(self) -> None:
         """Load the model; raises `JudgeError` where it cannot be had or does not fit."""
@@ -105,16 +79,15 @@ class HfJudge:
         Raises `StudyError` for a prompt that leaves no room for an answer, and `JudgeError`
         where the model cannot be loaded or does not fit.
         """
-        encoded, room = self._questions.encoded(request)
+        encoded, room = self.encoded(request)
         answer: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(encoded.ids, room, answer))
         if self._working is None or self._working.done():
             self._working = asyncio.create_task(self._work())
         ids = await answer
-        encoder = self._questions.encoder
-        ended = bool(ids) and ids[-1] == encoder.eos_id
+        ended = bool(ids) and ids[-1] == self.encoder.eos_id
         return Completion(
-            text=encoder.decode(ids),
+            text=self.encoder.decode(ids),
             finish_reason="stop" if ended else "length",
             model=self.version,
             usage=Usage(prompt_tokens=len(encoded.ids), completion_tokens=len(ids)),
@@ -130,8 +103,7 @@ class HfJudge:
             await asyncio.gather(self._working, return_exceptions=True)
         self._thread.shutdown(wait=True)
         self._model = None
-        for note in self.notes:
-            self._say(note)
+        await super().aclose()
 
     async def _work(self) -> None:
         """Generate batch after batch until nobody waits."""
@@ -163,7 +135,7 @@ class HfJudge:
         return self._model.generate(
             [one.ids for one in batch],
             [one.room for one in batch],
-            self._questions.encoder.eos_id,
+            self.encoder.eos_id,
         )
 
     def _load(self) -> Model:

@@ -12,7 +12,6 @@ from judge.types import JudgeError
 if TYPE_CHECKING:
     from torch import Tensor
 
-DTYPES = ("float32", "bfloat16", "float16")
 _MISSING = "the judges hf:MODEL need torch and transformers; pip install 'judge[hf]'"
 
 
@@ -27,21 +26,17 @@ class Hardware:
         return f"{self.device}, {self.dtype}"
 
     @classmethod
-    def of_this_machine(cls, dtype: str | None, on_gpu: str) -> Hardware:
-        """Return the GPU where there is one; without a `dtype`, `on_gpu` there, else float32.
+    def of_this_machine(cls, on_gpu: str) -> Hardware:
+        """Return the GPU with the type `on_gpu` where there is one, else the CPU with float32.
 
-        Raises `JudgeError` for an unknown type and where torch is not installed.
+        Raises `JudgeError` where torch or transformers is not installed.
         """
         try:
             import torch
             import transformers  # noqa: F401
         except ModuleNotFoundError:
             raise JudgeError(_MISSING) from None
-        if dtype is not None and dtype not in DTYPES:
-            raise JudgeError(f"unknown dtype {dtype!r}; there are: {', '.join(DTYPES)}")
-        if torch.cuda.is_available():
-            return cls("cuda", dtype or on_gpu)
-        return cls("cpu", dtype or "float32")
+        return cls("cuda", on_gpu) if torch.cuda.is_available() else cls("cpu", "float32")
 
 
 class Model:

@@ -3,58 +3,68 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from judge.backends import structured
+from judge.backends.base import Judge
 from judge.backends.connection import CHAT
 from judge.backends.pool import Servers
+from judge.backends.replies import RefusedError
 from judge.backends.structured import Mode, Structured
-from judge.prompts import Prompt
+from judge.prompts import STRUCTURED, Prompt
 from judge.rubrics import Rubric
-from judge.types import Completion, CompletionRequest, Message, Study, Unparsed
+from judge.types import Completion, CompletionRequest, JudgeError, Message, Study, Unparsed
 
 # Where a model refuses a parameter, its replacement if there is one; others are left out.
 _REPLACEMENTS = {"max_tokens": "max_completion_tokens"}
 
 
-class OpenAIJudge:
+class OpenAIJudge(Judge):
     """A model behind an OpenAI-compatible server, asked with a rubric's prompt.
 
-    A rubric with a reply model is asked for in the first mode that the server does not refuse.
+    A structured reply is asked for in the first mode that the server does not refuse. `asked`
+    are the sampling parameters that the user wants; without them an answer is greedy.
     """
 
-    note = None
-    notes = ()
-    is_free = False
+    servers: Servers
 
     def __init__(
         self,
         model: str,
         rubric: Rubric,
         prompt: Prompt,
+        reply: str,
         servers: Servers,
         *,
         max_tokens: int,
         say: Callable[[str], None],
+        asked: Mapping[str, object] = MappingProxyType({}),
         version: str | None = None,
         name: str | None = None,
     ) -> None:
         self.name = name or model
         self.version = version or model
         self._served_as = model
-        self.prompt: Prompt | None = prompt
+        self.prompt = prompt
         self._wording = prompt
-        self._structured = Structured(rubric.reply_model()) if rubric.reply_model else None
+        self.reply = reply
+        form = rubric.reply_model if reply == STRUCTURED else None
+        self._structured = Structured(form()) if form else None
         self._mode = Mode.JSON_SCHEMA if self._structured else None
-        self.sampling: Mapping[str, object] = {"temperature": 0, "max_tokens": max_tokens}
-        self.paid_at = servers.paid_at
+        self.sampling = {
+            "temperature": 0,
+            "max_tokens": max_tokens,
+            **asked,
+        }
+        self._asked = frozenset(asked)
+        self.billing_url = servers.billing_url
         self._say = say
         self._refused: dict[str, str | None] = {}
-        self._servers = servers
+        self.servers = servers
 
     def request(self, study: Study) -> CompletionRequest:
-        """Return the prompt's turns around the study's reports, to be answered greedily."""
+        """Return the prompt's turns around the study's reports."""
         return CompletionRequest(
             endpoint="chat",
             model=self.version,
@@ -69,8 +79,6 @@ class OpenAIJudge:
         Raises an `AskError` for what concerns this request, and `JudgeError` for what no
         other request would escape: a wrong key, no quota, an unknown model.
         """
-        from judge.backends.openai_client import RefusedModeError, RefusedParameterError
-
         while True:
             body = {
                 "model": self._served_as,
@@ -78,37 +86,23 @@ class OpenAIJudge:
                 **self._accepted(request.sampling),
             }
             try:
-                return await self._servers.ask(body, CHAT, self._mode)
-            except RefusedParameterError as error:
-                self._refuse(error.name)
-            except RefusedModeError as error:
-                self._step_down(error.mode)
+                return await self.servers.ask(body, CHAT, self._mode)
+            except RefusedError as error:
+                if isinstance(error.what, Mode):
+                    self._step_down(error.what)
+                else:
+                    self._refuse(error.what)
 
-    def again(
+    def repair_request(
         self, request: CompletionRequest, completion: Completion, unparsed: Unparsed
     ) -> CompletionRequest:
-        """Return the same request; for a reply of a fixed form, one that says what was wrong."""
-        if self._structured is None:
-            return request
-        return structured.again(request, completion.text, unparsed)
-
-    @property
-    def log(self) -> Path | None:
-        """What a server that was started for this judge wrote."""
-        return self._servers.log
-
-    async def ready(self) -> None:
-        """Wait for the server, where it has to be started first."""
-        await self._servers.ready()
-
-    async def aclose(self) -> None:
-        """Close the connections."""
-        await self._servers.aclose()
+        """Return the conversation with that answer and what was wrong with it."""
+        return structured.repair_request(request, completion.text, unparsed)
 
     def _turns(self, turns: Sequence[Message]) -> dict[str, Any]:
         """Return the conversation and, in today's mode, what holds the reply to its form."""
         if self._structured is None or self._mode is None:
-            return {"messages": [{"role": turn.role, "content": turn.content} for turn in turns]}
+            return {"messages": structured.messages_of(turns)}
         return self._structured.body(self._mode, turns)
 
     def _accepted(self, sampling: Mapping[str, object]) -> dict[str, Any]:
@@ -123,6 +117,9 @@ class OpenAIJudge:
         return accepted
 
     def _refuse(self, parameter: str) -> None:
+        """Leave out a parameter that the model refuses, unless the user has asked for it."""
+        if parameter in self._asked:
+            raise JudgeError(f"the model {self.version} refuses {parameter}; ask without it")
         if parameter not in self._refused:
             replacement = self._refused[parameter] = _REPLACEMENTS.get(parameter)
             instead = f"sending {replacement} instead" if replacement else "leaving it out"

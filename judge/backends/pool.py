@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from judge.backends.connection import CHAT, Connection
+from judge.backends.connection import CHAT, Connection, shown
 from judge.backends.errors import OverloadError, TransientError, UnavailableError
 from judge.backends.structured import Mode
 from judge.types import Completion
@@ -24,7 +24,7 @@ class Servers(Protocol):
     """Where a judge's requests go, be it one server, several, or one that is started for it."""
 
     @property
-    def paid_at(self) -> str | None:
+    def billing_url(self) -> str | None:
         """The address whose answers are paid for; None where they cost nothing."""
         ...
 
@@ -87,7 +87,7 @@ class Pool:
         self._say = say
         remote = [place.connection for place in self._places if not place.connection.is_local]
         self._remote = [connection.base_url for connection in remote]
-        self.paid_at = self._remote[0] if self._remote else None
+        self.billing_url = self._remote[0] if self._remote else None
 
     async def ready(self) -> None:
         """Return at once: whether a server is there, its answer tells."""
@@ -174,9 +174,12 @@ class Pool:
         if place.client is None:
             from judge.backends.openai_client import Client
 
-            place.client = Client(place.connection.base_url, place.key, place.connection.timeout)
+            place.client = Client(place.connection, place.key)
             if not place.connection.is_local:
-                self._say(f"Sending reports to {place.connection.base_url} (model {self._model}).")
+                proxy = place.connection.proxy
+                through = f" through the proxy {shown(proxy)}" if proxy else ""
+                where = place.connection.base_url
+                self._say(f"Sending reports to {where} (model {self._model}){through}.")
         return place.client
 
 

@@ -1,8 +1,7 @@
 """Replies of a fixed form: how they are asked for, read off a response, and asked for again.
 
-The library `instructor` words the request in each mode and the correction after a reply
-that could not be read. Its own loop of asking again is not used: the engine asks, so that
-every attempt is counted, paid for and kept.
+The library `instructor` words the request in each mode. Its loop of asking again is not used:
+the engine asks, so that every attempt is counted, paid for and kept.
 """
 
 from __future__ import annotations
@@ -18,15 +17,16 @@ from typing import TYPE_CHECKING, Any
 from judge.types import CompletionRequest, Message, Unparsed
 
 if TYPE_CHECKING:
-    import instructor
     from pydantic import BaseModel
 
 UNREAD = "unread"
 """The role of a turn that says why the answer before it could not be read."""
 
-# Asking with the same words again is all that helps here.
-_SAME_AGAIN = frozenset({"truncated", "refusal"})
-_KEYS = ("response_format", "tools", "tool_choice")
+# How much is shown of an answer that was cut: all of it again would leave less room.
+_SHOWN_OF_CUT = 500
+_NO_ANSWER = "(no answer)"
+KEYS = ("response_format", "tools", "tool_choice")
+"""The keys of a request's body that some mode sets."""
 
 
 class Mode(StrEnum):
@@ -80,11 +80,6 @@ def refuses(mode: Mode, status: int, message: str, param: str = "") -> bool:
     return status in (500, 501) and bool(about.search(said) and _NOT_THERE.search(said))
 
 
-def is_asked_for(name: str) -> bool:
-    """Return whether a key of a request's body is one that some mode sets."""
-    return name in _KEYS
-
-
 def called(message: Mapping[str, Any], tool: str) -> tuple[str, bool] | None:
     """Return what a message's tool calls say, and whether they are one call of `tool`.
 
@@ -104,17 +99,38 @@ def called(message: Mapping[str, Any], tool: str) -> tuple[str, bool] | None:
     return json.dumps(arguments, ensure_ascii=False), True
 
 
-def again(request: CompletionRequest, text: str, unparsed: Unparsed) -> CompletionRequest:
-    """Return what to ask after the answer `text` to `request`, which could not be read.
+def repair_request(request: CompletionRequest, text: str, unparsed: Unparsed) -> CompletionRequest:
+    """Return what to ask in a chat after the answer `text` to `request`, which was not read.
 
-    The conversation so far with that answer and what was wrong with it; the same request
-    where the answer was cut short, was a refusal, or is empty: there is nothing to correct.
+    The conversation so far with that answer and what was wrong with it: never the same
+    question, which a greedy model would answer in the same words.
     """
-    if unparsed.reason in _SAME_AGAIN or not text.strip():
-        return request
     wrong = f"{unparsed.reason}: {unparsed.detail}" if unparsed.detail else unparsed.reason
-    turns = (Message("assistant", text), Message(UNREAD, wrong))
+    shown = text[:_SHOWN_OF_CUT] if unparsed.reason == "truncated" else text
+    turns = (
+        Message("assistant", shown if shown.strip() else _NO_ANSWER),
+        Message(UNREAD, wrong),
+    )
     return replace(request, messages=(*request.messages, *turns))
+
+
+def in_words(turns: Sequence[Message]) -> list[Message]:
+    """Return a conversation with what could not be read put as the user's words."""
+    return [
+        Message("user", _TOLD.format(turn.content)) if turn.role == UNREAD else turn
+        for turn in turns
+    ]
+
+
+def messages_of(turns: Sequence[Message]) -> list[dict[str, str]]:
+    """Return a conversation as the messages of a request's body."""
+    return [{"role": turn.role, "content": turn.content} for turn in in_words(turns)]
+
+
+_TOLD = (
+    "Your answer could not be read ({}). Give the whole answer again, in exactly the form that "
+    "was asked for and with nothing before or after it. Change only what is needed for that."
+)
 
 
 class Structured:
@@ -131,74 +147,43 @@ class Structured:
 
     def body(self, mode: Mode, turns: Sequence[Message]) -> dict[str, Any]:
         """Return the body's keys that `mode` needs, `messages` among them."""
-        first = next((at for at, turn in enumerate(turns) if turn.role == UNREAD), len(turns) + 1)
-        plain = [{"role": turn.role, "content": turn.content} for turn in turns[: first - 1]]
-        if mode is Mode.JSON:
-            body = _prepared(self._model, mode, messages=plain)
-        else:
-            body = {"messages": plain, **self._keys[mode]}
-        said: str | None = None
-        for number, turn in enumerate(turns[first - 1 :]):
-            if turn.role != UNREAD:
-                said = turn.content
-            elif said is not None:
-                body = self._corrected(mode, body, said, turn.content, number)
-        return body
+        messages = messages_of(turns)
+        if mode is not Mode.JSON:
+            keys = self._by_schema if mode is Mode.JSON_SCHEMA else self._by_tool
+            return {"messages": messages, **keys}
+        # The form is told with the question, before the first answer that was not read.
+        first = next((at - 1 for at, turn in enumerate(turns) if turn.role == UNREAD), len(turns))
+        body = _prepared(self._model, mode, messages=messages[:first])
+        return {**body, "messages": [*body["messages"], *messages[first:]]}
 
     @cached_property
-    def _keys(self) -> dict[Mode, dict[str, Any]]:
-        """The keys beside the messages, which are the same in every request."""
-        strict = _is_strict(self.schema)
-        keys = {}
-        for mode in (Mode.JSON_SCHEMA, Mode.TOOLS):
-            asked = {"strict": True} if strict and mode is Mode.TOOLS else {}
-            body = _prepared(self._model, mode, **asked)
-            keys[mode] = {name: value for name, value in body.items() if is_asked_for(name)}
-        if strict:
-            keys[Mode.JSON_SCHEMA]["response_format"]["json_schema"]["strict"] = True
-        return keys
+    def _by_schema(self) -> dict[str, Any]:
+        """The keys beside the messages in the first mode.
 
-    def _corrected(
-        self, mode: Mode, body: dict[str, Any], said: str, wrong: str, number: int
-    ) -> dict[str, Any]:
-        """Return `body` with an answer and what was wrong with it."""
-        from instructor.processing import handle_reask_kwargs
-        from openai.types.chat import ChatCompletion
+        As the library words them; its import would take 0.7 s before the first request.
+        """
+        form: dict[str, Any] = {"name": self.tool, "schema": self.schema}
+        if _is_strict(self.schema):
+            form["strict"] = True
+        return {"response_format": {"type": "json_schema", "json_schema": form}}
 
-        message: dict[str, Any] = {"role": "assistant", "content": said}
-        if mode is Mode.TOOLS and _is_object(said):
-            # Servers read the arguments of earlier calls, and Mistral's want ids of nine letters.
-            function = {"name": self.tool, "arguments": said}
-            call = {"id": f"call{number:05}", "type": "function", "function": function}
-            message |= {"content": None, "tool_calls": [call]}
-        choice = {"index": 0, "finish_reason": "stop", "message": message}
-        response = ChatCompletion.model_validate(
-            {"id": "", "object": "chat.completion", "created": 0, "model": "", "choices": [choice]}
-        )
-        corrected: dict[str, Any] = handle_reask_kwargs(
-            body, mode=_instructors(mode), response=response, exception=ValueError(wrong)
-        )
-        return corrected
+    @cached_property
+    def _by_tool(self) -> dict[str, Any]:
+        """The keys beside the messages where the reply is the call of a tool."""
+        asked = {"strict": True} if _is_strict(self.schema) else {}
+        body = _prepared(self._model, Mode.TOOLS, **asked)
+        return {name: value for name, value in body.items() if name in KEYS}
 
 
 def _prepared(model: type[BaseModel], mode: Mode, **given: Any) -> dict[str, Any]:  # noqa: ANN401
     """Return the keys of a body with what the library adds to those `given`."""
+    from instructor import Mode as Theirs
     from instructor.processing import handle_response_model
 
-    _, body = handle_response_model(model, mode=_instructors(mode), **given)
+    # Its plain JSON needs nothing of the server.
+    theirs = Theirs.TOOLS if mode is Mode.TOOLS else Theirs.MD_JSON
+    _, body = handle_response_model(model, mode=theirs, **given)
     return body
-
-
-def _instructors(mode: Mode) -> instructor.Mode:
-    """Return the library's name for a mode; its plain JSON needs nothing of the server."""
-    from instructor import Mode as Theirs
-
-    names = {
-        Mode.JSON_SCHEMA: Theirs.JSON_SCHEMA,
-        Mode.TOOLS: Theirs.TOOLS,
-        Mode.JSON: Theirs.MD_JSON,
-    }
-    return names[mode]
 
 
 def _is_strict(schema: object) -> bool:
@@ -215,10 +200,3 @@ def _is_strict(schema: object) -> bool:
             return False
         return all(map(_is_strict, schema.values()))
     return not isinstance(schema, list) or all(map(_is_strict, schema))
-
-
-def _is_object(text: str) -> bool:
-    try:
-        return isinstance(json.loads(text), dict)
-    except (ValueError, RecursionError):
-        return False

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.comparing.names import NamedRun
-from judge.run.folder import Run
+from judge.running.folder import Run
 from judge.types import JudgeError
 
 _WHERE = ("shown", "path")

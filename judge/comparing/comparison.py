@@ -6,9 +6,9 @@ import hashlib
 from collections.abc import Collection, Sequence
 from importlib.metadata import version
 
+from judge.comparing.aligned import AlignedRuns, open_runs
 from judge.comparing.metric_files import MetricFile
 from judge.comparing.names import RunChoice
-from judge.comparing.opened import Opened, open_runs
 from judge.stats.compare import Comparison, compare
 from judge.stats.paired import Resampling
 
@@ -23,7 +23,7 @@ def compare_runs(
     allow: Collection[str] = (),
     patient_field: str | None = None,
     metrics: Sequence[MetricFile] = (),
-) -> tuple[Opened, Comparison]:
+) -> tuple[AlignedRuns, Comparison]:
     """Open runs and compare them; without `how` nothing is tested.
 
     The rest is as in `open_runs` and `judge.stats.compare.compare`, which say what raises
@@ -43,7 +43,7 @@ def compare_runs(
     return opened, comparison
 
 
-def comparison_signature(opened: Opened, how: Resampling | None, by: Sequence[str]) -> str:
+def comparison_signature(opened: AlignedRuns, how: Resampling | None, by: Sequence[str]) -> str:
     """Return one line that names everything that changes a number of the comparison.
 
     The runs stand in it as a digest over their models and signatures, whatever their order;

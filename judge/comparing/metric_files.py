@@ -1,23 +1,19 @@
-"""Metrics from elsewhere: a table with one row a study (and model), a column a metric."""
+"""Metrics from elsewhere: a table with one row per study (and model), one column per metric."""
 
 from __future__ import annotations
 
-import csv
-import hashlib
-import io
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
-from pathlib import Path
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 
+from judge.metrics import added
 from judge.stats.metric import Metric, metric_for_column
 from judge.stats.panel import Values
+from judge.studies.reader import read_file
 from judge.studies.table import id_of
 from judge.types import JudgeError
 
@@ -31,16 +27,16 @@ _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 _LEAST, _MOST = 1e-12, 1e12
 """Beyond these a value is no measurement, and its square or reciprocal no number."""
 
-_INDEX = ("", "Unnamed: 0", "__index_level_0__")
-"""What pandas calls an index without a name: as CSV, read and written again, as Parquet."""
+_INDEX = ("column_1", "Unnamed: 0", "__index_level_0__")
+"""An index without a name: of CSV, of CSV read by pandas and written again, of Parquet."""
 
 
 @dataclass(frozen=True)
 class MetricFile:
     """A file of metrics: for each row the model (None: the file names none) and the study.
 
-    `columns` has each metric with one value a row, NaN where there is none; `names` are what
-    the file calls them, in the same order.
+    `columns` has each metric with one value per row, NaN where there is none; `names` are what
+    the file calls them, in the same order. `notes` say what was odd about the file.
     """
 
     path: str
@@ -49,6 +45,7 @@ class MetricFile:
     study_ids: tuple[str, ...]
     columns: tuple[tuple[Metric, Values], ...]
     names: tuple[str, ...]
+    notes: tuple[str, ...]
 
     def on(
         self, study_ids: Sequence[str], models: Sequence[str]
@@ -58,72 +55,70 @@ class MetricFile:
         Raises `JudgeError` where the file names no model and there are several, or where
         nothing in it is about these models and studies.
         """
-        at, cells = self._places(study_ids, models)
+        kept, cells = self._cells(study_ids, models)
         for metric, column in self.columns:
             grid = np.full((len(study_ids), len(models)), np.nan)
-            grid[cells] = column[at]
+            grid[cells] = column[kept]
             yield metric, grid
 
     def n_unused(self, study_ids: Sequence[str], models: Sequence[str]) -> int:
         """Return how many rows are about no study or model that is compared."""
-        return len(self.study_ids) - len(self._places(study_ids, models)[0])
+        return len(self.study_ids) - len(self._cells(study_ids, models)[0])
 
-    def _places(
+    def _cells(
         self, study_ids: Sequence[str], models: Sequence[str]
     ) -> tuple[list[int], tuple[list[int], list[int]]]:
+        """Return the rows that are about these studies and models, and their cells in the grid."""
         if None in self.models and len(models) > 1:
             raise JudgeError(
                 f"{self.path} does not say which model it is about; add a column 'model' with "
                 f"their names here: {', '.join(models)}"
             )
         row_of = {study_id: row for row, study_id in enumerate(study_ids)}
-        column_of: dict[str | None, int] = {model: at for at, model in enumerate(models)}
+        column_of: dict[str | None, int] = {model: column for column, model in enumerate(models)}
         column_of[None] = 0
-        at, rows, columns = [], [], []
-        for here, (model, study_id) in enumerate(zip(self.models, self.study_ids, strict=True)):
+        kept, rows, columns = [], [], []
+        for row, (model, study_id) in enumerate(zip(self.models, self.study_ids, strict=True)):
             if study_id in row_of and model in column_of:
-                at.append(here)
+                kept.append(row)
                 rows.append(row_of[study_id])
                 columns.append(column_of[model])
-        if not at:
+        if not kept:
             raise JudgeError(
                 f"nothing in {self.path} is about these runs: its first study is "
                 f"{self.study_ids[0]!r}"
                 + (f" of the model {self.models[0]!r}" if self.models[0] else "")
                 + f"; the runs have {study_ids[0]!r} of {', '.join(models)}"
             )
-        return at, (rows, columns)
+        return kept, (rows, columns)
 
 
 def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] = ()) -> MetricFile:
-    """Read a CSV or Parquet file with `study_id`, perhaps `model`, and a column a metric.
+    """Read a file with `study_id`, perhaps `model`, and one column per metric.
 
-    An empty cell, null or NaN is a study without the metric. `higher` and `lower` give the
-    direction of columns whose name does not. An index that pandas wrote without a name is
-    passed over. Raises `JudgeError` for a file that cannot be read, a row without a study, a
-    column of text or truth values, one of unknown or contradictory direction, a value that
-    is infinite or beyond 1e-12 to 1e12, and a study (of a model) that is there twice.
+    It has any form that files of reports have (`read_file`). An empty cell, null or NaN is a
+    study without the metric. `higher` and `lower` give the direction of columns whose name does
+    not. An index that pandas wrote without a name is passed over. Raises `JudgeError` for a file
+    that cannot be read, a row without a study, a column of text or truth values, one of unknown
+    or contradictory direction, a value that is infinite or beyond 1e-12 to 1e12, and a study (of
+    a model) that is there twice.
     """
-    try:
-        data = Path(path).read_bytes()
-    except OSError as error:
-        raise JudgeError(f"cannot read {path}: {error.strerror}") from error
-    columns = _parquet(path, data) if data[:4] == b"PAR1" else _delimited(path, data)
-    if _ID not in columns:
-        raise JudgeError(f"{path} has no column {_ID!r}; it has: {', '.join(columns) or 'none'}")
-    study_ids = _ids(path, _ID, columns.pop(_ID))
+    table, file = read_file(path, "metrics", id_field=_ID)
+    study_ids = table.ids
+    columns = {name: column for name, column in table.columns.items() if name not in _INDEX}
     models: tuple[str | None, ...] = (None,) * len(study_ids)
     if _MODEL in columns:
-        models = _ids(path, _MODEL, columns.pop(_MODEL))
-    if not study_ids or not columns:
-        raise JudgeError(f"{path} holds no {'study' if columns else 'metric'}")
+        models = _model_names(path, columns.pop(_MODEL))
+    if not columns:
+        raise JudgeError(f"{path} holds no metric")
     _check_once(path, models, study_ids)
     # First: of a column of texts the direction is no question.
     values = {name: _numbers(path, name, cells, study_ids) for name, cells in columns.items()}
     metrics = _metrics(path, columns, higher, lower)
     found = [(metric, values[name]) for name, metric in metrics.items()]
-    digest = hashlib.sha256(data).hexdigest()
-    return MetricFile(path, digest, models, study_ids, tuple(found), tuple(columns))
+    return MetricFile(
+        path, file.sha256, models, study_ids, tuple(found), tuple(columns), table.notes
+    )
 
 
 def check_directions(
@@ -154,7 +149,7 @@ def _metrics(
     found: dict[str, Metric] = {}
     unknown = []
     for name in columns:
-        metric = metric_for_column(name, higher=higher, lower=lower)
+        metric = metric_for_column(name, higher=higher, lower=lower) or added(name)
         if metric is None:
             unknown.append(name)
         else:
@@ -176,73 +171,17 @@ def _metrics(
     return found
 
 
-def _parquet(path: str, data: bytes) -> dict[str, list[object]]:
-    try:
-        table = pq.ParquetFile(pa.BufferReader(data)).read()
-        names = table.column_names
-    except (pa.ArrowException, OSError, ValueError) as error:
-        raise JudgeError(f"{path} is a broken Parquet file: {error}") from error
-    _check_names(path, names)
-    columns: dict[str, list[object]] = {}
-    for name, column in zip(names, table.columns, strict=True):
-        if name in _INDEX:
-            continue
-        try:
-            columns[name] = [_decoded(value) for value in column.to_pylist()]
-        except (pa.ArrowException, ValueError) as error:
-            # A text that isn't UTF-8 shows only here.
-            raise JudgeError(f"cannot read the column {name!r} of {path}: {error}") from error
-    return columns
-
-
-def _decoded(value: object) -> object:
-    """Return bytes, as which some writers store texts, as text."""
-    return value.decode("utf-8") if isinstance(value, bytes) else value
-
-
-def _delimited(path: str, data: bytes) -> dict[str, list[object]]:
-    try:
-        text = data.decode("utf-8-sig")
-        rows = list(csv.reader(io.StringIO(text), strict=True))
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise JudgeError(f"{path} is neither CSV nor Parquet: {error}") from error
-    rows = [row for row in rows if row]
-    if not rows:
-        raise JudgeError(f"{path} is empty")
-    head, body = [name.strip() for name in rows[0]], rows[1:]
-    if "" in head[1:]:
-        raise JudgeError(f"column {head.index('', 1) + 1} of {path} has no name; give it one")
-    _check_names(path, head)
-    for number, row in enumerate(body, start=1):
-        if len(row) != len(head):
-            raise JudgeError(
-                f"{path}: row {number} of {len(body)} has {len(row)} cells, the header {len(head)}"
-            )
-    return {
-        name: [row[at] for row in body] for at, name in enumerate(head) if at or name not in _INDEX
-    }
-
-
-def _check_names(path: str, names: Sequence[str]) -> None:
-    if twice := sorted({name for name in names if names.count(name) > 1}):
+def _model_names(path: str, values: Sequence[object]) -> tuple[str, ...]:
+    """Return the models' names as text; raises `JudgeError` for a row without one."""
+    found = [id_of(value) for value in values]
+    if None in found:
+        row = found.index(None)
+        what = "no value" if values[row] in (None, "") else repr(values[row])[:40]
         raise JudgeError(
-            f"{path} has columns of the same name: {', '.join(map(repr, twice))}; rename them"
+            f"{path}: record {row + 1} of {len(values)} has {what} in {_MODEL!r}; every record "
+            "needs a text or a number there"
         )
-
-
-def _ids(path: str, column: str, values: Sequence[object]) -> tuple[str, ...]:
-    """Return ids or names as text; raises `JudgeError` for a row without one."""
-    found = []
-    for row, value in enumerate(values, start=1):
-        one = id_of(value)
-        if one is None:
-            what = "no value" if value is None or value == "" else repr(value)[:40]
-            raise JudgeError(
-                f"{path}: row {row} of {len(values)} has {what} in {column!r}; every row needs a "
-                "text or a number there"
-            )
-        found.append(one[0])
-    return tuple(found)
+    return tuple(one[0] for one in found if one)
 
 
 def _check_once(path: str, models: Sequence[str | None], study_ids: Sequence[str]) -> None:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from judge.run.folder import Run
+from judge.running.folder import Run
 from judge.types import JudgeError
 
 _ROLE = re.compile(r"(preds?|predictions?)[-_.]|[-_.](preds?|predictions?)\Z", re.IGNORECASE)

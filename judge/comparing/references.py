@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Collection, Sequence
 
 from judge.comparing.names import NamedRun
-from judge.run.folder import ANNOTATIONS
+from judge.running.folder import ANNOTATIONS
 from judge.types import JudgeError
 
 

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from judge.comparing.names import NamedRun
+from judge.stats.estimate import summed
 from judge.stats.metric import rubric_metrics
 from judge.stats.panel import Values
 from judge.studies.fields import as_text
@@ -18,11 +19,13 @@ from judge.types import JudgeError
 
 @dataclass(frozen=True)
 class RunTable:
-    """A run's studies in columns: ids, values by metric (NaN: not scored), further fields."""
+    """A run's studies in columns: ids, values by metric (NaN: not scored), what ratios are
+    divided by, further fields."""
 
     study_ids: tuple[str, ...]
     outcomes: NDArray[np.str_]
     values: Mapping[str, Values]
+    per: Mapping[str, Values]
     fields: Mapping[str, list[object]]
     n_inferred: int
 
@@ -32,40 +35,34 @@ def read_table(named: NamedRun, fields: Sequence[str]) -> RunTable:
 
     Raises `JudgeError` as `Run.columns` does.
     """
-    rubric = named.run.rubric
-    scores = [score.name for score in rubric.scores]
-    counts = ["n_significant", "n_insignificant", "n_actionable"]
+    metrics = rubric_metrics(named.run.rubric)
+    measures = dict.fromkeys(name for one in metrics for name in (*one.measures, *one.per))
     own = {"study_class", *named.run.manifest["fields"]}
     there = [name for name in fields if name in own]
-    table = named.run.columns([*scores, *counts], there)
+    table = named.run.columns(list(measures), there)
     outcomes = np.array(table["outcome"].to_pylist(), dtype=np.str_)
 
-    def numbers(name: str) -> Values:
-        column: Values = table[name].to_numpy(zero_copy_only=False).astype(float)
-        return column
+    def columns(names: Sequence[str]) -> list[Values]:
+        return [table[name].to_numpy(zero_copy_only=False).astype(float) for name in names]
 
-    significant = numbers("n_significant")
-    by_what = {
-        "errors": lambda: significant + numbers("n_insignificant"),
-        "no_significant_error": lambda: _none_of(significant),
-        "no_actionable_error": lambda: _none_of(numbers("n_actionable")),
-    }
-    columns = iter(scores)
-    values = {
-        metric.name: numbers(next(columns)) if metric.what == "score" else by_what[metric.what]()
-        for metric in rubric_metrics(rubric)
-    }
+    values, per = {}, {}
+    for metric in metrics:
+        found = summed(columns(metric.measures), sizes=metric.kind == "rate")
+        if metric.per:
+            under = summed(columns(metric.per))
+            found = np.where(np.isnan(under), np.nan, found)
+            per[metric.name] = np.where(np.isnan(found), np.nan, under)
+        if metric.kind == "rate":
+            found = np.where(np.isnan(found), np.nan, found == 0)
+        values[metric.name] = found
     return RunTable(
         tuple(table["study_id"].to_pylist()),
         outcomes,
         values,
+        per,
         {name: table[name].to_pylist() for name in there if name in table.column_names},
         int(pc.sum(table["class_inferred"]).as_py() or 0),
     )
-
-
-def _none_of(counts: Values) -> Values:
-    return np.where(np.isnan(counts), np.nan, counts == 0)
 
 
 def aligned(table: RunTable, study_ids: Sequence[str]) -> NDArray[np.intp]:

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import os
-import tempfile
-from collections.abc import Mapping
 from importlib.machinery import PathFinder
 from pathlib import Path, PurePosixPath
 
 import yaml
 
-from judge.official.known import Official
+from judge.official.known import Official, Source
 from judge.prompts import Prompt
 from judge.types import JudgeError
 
@@ -29,37 +25,27 @@ def download(official: Official, base_url: str) -> dict[str, str]:
     Raises `JudgeError` where the server cannot be reached, does not have a file, breaks off,
     or gives another file than the known one.
     """
-    return {
-        source.path: _text(
-            _checked(
-                _get(
-                    f"{base_url.rstrip('/')}/{official.repository}/{official.commit}", source.path
-                ),
-                source.sha256,
-                source.path,
-            ),
-            source.path,
-        )
-        for source in official.sources
-    }
+    folder = f"{base_url.rstrip('/')}/{official.repository}/{official.commit}"
+    return {source.path: _download(folder, source) for source in official.sources}
 
 
-def _checked(data: bytes, sha256: str, path: str) -> bytes:
+def _download(folder: str, source: Source) -> str:
+    data = _get(f"{folder}/{source.path}")
     found = hashlib.sha256(data).hexdigest()
-    if found != sha256:
+    if found != source.sha256:
         raise JudgeError(
-            f"{path} as it was downloaded is not the known file (sha256 {found[:12]}..., expected "
-            f"{sha256[:12]}...): nothing was kept; a proxy or mirror may have changed it"
+            f"{source.path} as it was downloaded is not the known file (sha256 {found[:12]}..., "
+            f"expected {source.sha256[:12]}...): nothing was kept; a proxy or mirror may have "
+            "changed it"
         )
-    return data
+    return data.decode()
 
 
-def _get(folder: str, path: str) -> bytes:
+def _get(url: str) -> bytes:
     from http.client import HTTPException
     from urllib.error import HTTPError, URLError
     from urllib.request import urlopen
 
-    url = f"{folder}/{path}"
     if not url.startswith(("https://", "http://")):
         raise JudgeError(f"{url} is no address that a prompt can be fetched from")
     try:
@@ -112,65 +98,25 @@ def read_installed(official: Official) -> dict[str, str]:
     return {official.sources[0].path: _read(Path(spec.submodule_search_locations[0]) / path)}
 
 
-def keep(official: Official, sources: Mapping[str, str], path: Path) -> Prompt:
-    """Read the prompt out of its sources and write it to `path`, whole or not at all.
-
-    Raises `JudgeError` for sources that hold another text, and a folder that cannot be
-    written to.
-    """
-    text = official.read(sources)
-    if not official.accepts(text):
-        raise JudgeError(
-            f"{', '.join(sources)} holds another prompt than {official.name} "
-            f"({len(text)} characters, expected {official.characters}): nothing was kept"
-        )
-    prompt = official.build(text)
-    content = _yaml(prompt, official)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        _replace(path, content)
-    except OSError as error:
-        raise JudgeError(
-            f"cannot write {path}: {error.strerror or error}; set JUDGE_CONFIG to a folder that "
-            "can be written to"
-        ) from error
-    return prompt
-
-
-def _yaml(prompt: Prompt, official: Official) -> str:
+def as_yaml(prompt: Prompt, official: Official) -> str:
+    """Return the file of a prompt, as `judge.prompts.load` reads it."""
+    turns = [{"role": turn.role, "content": turn.content} for turn in prompt.turns]
     fields: dict[str, object] = {
         "name": prompt.name,
         "version": prompt.version,
         "rubric": prompt.rubric,
         "layout": prompt.layout,
         "user": prompt.user,
+        **({"system": prompt.system} if prompt.system else {}),
+        **({"words": prompt.words} if prompt.words else {}),
+        **({"turns": turns} if turns else {}),
     }
-    if prompt.system:
-        fields["system"] = prompt.system
-    if prompt.words is not None:
-        fields["words"] = prompt.words
-    if prompt.turns:
-        fields["turns"] = [{"role": turn.role, "content": turn.content} for turn in prompt.turns]
     head = (
         f"# The text of {official.repository}, commit {official.commit}.\n"
         "# Fetched by `judge prompts fetch`, which knows it by its sha256: not to be edited.\n"
     )
     # Quoted, every character of a text comes back as it was.
     return head + yaml.safe_dump(fields, default_style='"', sort_keys=False, width=1_000_000)
-
-
-def _replace(path: Path, content: str) -> None:
-    handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            Path(name).unlink()
-        raise
 
 
 def _within(folder: Path, path: str) -> Path:
@@ -180,13 +126,8 @@ def _within(folder: Path, path: str) -> Path:
 
 def _read(path: Path) -> str:
     try:
-        return _text(path.read_bytes(), str(path))
+        return path.read_text("utf-8")
     except OSError as error:
         raise JudgeError(f"cannot read {path}: {error.strerror or error}") from error
-
-
-def _text(data: bytes, where: str) -> str:
-    try:
-        return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        raise JudgeError(f"{where} is no text in UTF-8: {error}") from error
+        raise JudgeError(f"{path} is no text in UTF-8: {error}") from error

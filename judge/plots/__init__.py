@@ -13,7 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.report.compare_page.figure import PageFigure
+from judge.report.compare_page.data import PageFigure
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ _BOXED = (
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
+class WrittenFigures:
     """The files that were written, and a line for each thing that a reader should know.
 
     Those are the figures that could not be drawn, and letters that the font lacks.
@@ -47,7 +47,7 @@ def check_figures(folder: Path) -> None:
     """Raise `JudgeError` where figures cannot be drawn, or not into `folder`.
 
     That is where matplotlib is missing, where `folder` cannot be written to, and where it
-    holds captions or figures that judge did not write, or captions changed since.
+    holds captions or figures that judge did not write, or that were changed since.
     """
     _need_matplotlib()
     from judge.plots.folder import check_folder
@@ -55,7 +55,7 @@ def check_figures(folder: Path) -> None:
     check_folder(folder)
 
 
-def draw_figures(c: Comparison, folder: Path, *, top_sites: int = TOP_SITES) -> Drawn:
+def draw_figures(c: Comparison, folder: Path, *, top_sites: int = TOP_SITES) -> WrittenFigures:
     """Write every figure of `c` to `folder`, each as SVG and PNG, at column and page width.
 
     `captions.md` says what each shows, with the models' full names and the signature.
@@ -64,7 +64,7 @@ def draw_figures(c: Comparison, folder: Path, *, top_sites: int = TOP_SITES) -> 
     _need_matplotlib()
     from judge.plots.build import plan
     from judge.plots.captions import boxed_names, captions_text
-    from judge.plots.folder import signed, write_all
+    from judge.plots.folder import write_all
     from judge.plots.output import as_svg_and_png
     from judge.plots.style import WIDTHS
 
@@ -75,10 +75,10 @@ def draw_figures(c: Comparison, folder: Path, *, top_sites: int = TOP_SITES) -> 
             stem = f"{drawing.name}.{width.name}"
             svg, png = as_svg_and_png(drawing, width, c.signature)
             files |= {f"{stem}.svg": svg, f"{stem}.png": png}
-    files[CAPTIONS] = signed(captions_text(c, planned))
+    files[CAPTIONS] = captions_text(c, planned).encode(errors="replace")
     n_boxed = len(boxed_names(planned.drawings))
     notes = [_BOXED.format(n=n_boxed, s="" if n_boxed == 1 else "s")] if n_boxed else []
-    return Drawn(write_all(folder, files), (*planned.left_out, *notes))
+    return WrittenFigures(write_all(folder, files), (*planned.left_out, *notes))
 
 
 def page_figures(c: Comparison, *, top_sites: int = TOP_SITES) -> tuple[PageFigure, ...]:

@@ -33,9 +33,9 @@ def draw(data: Boxes, width: Width) -> Figure:
     names = grid.labels
     titles = grid.titles([panel.title for panel in data.panels])
     low, high = _range(data)
-    for place, panel, title in zip(grid.places(), data.panels, titles, strict=True):
-        axes = sheet.axes(place.left, place.top, grid.across, grid.down)
-        rows(axes, names if place.is_first else None, len(data.models), width.small)
+    for position, panel, title in zip(grid.positions(), data.panels, titles, strict=True):
+        axes = sheet.axes(position.left, position.top, grid.across, grid.down)
+        rows(axes, names if position.is_first else None, len(data.models), width.small)
         axes.set_xlim(low - _MARGIN * (high - low), high + _MARGIN * (high - low))
         _ticks(axes, data, (low, high), grid.across, width.small)
         _draw_boxes(axes, [(row, box) for row, box in enumerate(panel.boxes) if box])
@@ -43,7 +43,7 @@ def draw(data: Boxes, width: Width) -> Figure:
             if box is None:
                 nothing(axes, (low + high) / 2, row, width.small)
         axes.set_ylim(len(data.models) - 0.5, -0.5)
-        grid.title(sheet, place, title, n_words(panel.n))
+        grid.title(sheet, position, title, n_words(panel.n))
     grid.words_below(sheet)
     return sheet.figure
 
@@ -67,25 +67,25 @@ def _ticks(axes: Axes, data: Boxes, ends: tuple[float, float], across: float, si
     steps = [1, 2, 3, 5, 10] if data.is_whole else [1, 2, 2.5, 5, 10]
     locator = MaxNLocator(nbins=4, steps=steps, integer=data.is_whole)
     near = 1e-9 * (high - low)
-    places = [t for t in locator.tick_values(low, high) if low - near <= t <= high + near]
-    texts = [f"{round(place, 10):g}".replace("-", MINUS) for place in places]
-    inches = [(place - low) / (high - low) * across for place in places]
+    ticks = [t for t in locator.tick_values(low, high) if low - near <= t <= high + near]
+    texts = [f"{round(tick, 10):g}".replace("-", MINUS) for tick in ticks]
+    inches = [(tick - low) / (high - low) * across for tick in ticks]
     keep = thinned(inches, [width_of(text, size) for text in texts], size / 72 / 2)
-    shown = [(p, t) for p, t, kept in zip(places, texts, keep, strict=True) if kept]
+    shown = [(p, t) for p, t, kept in zip(ticks, texts, keep, strict=True) if kept]
     axes.set_xticks([p for p, _ in shown], [t for _, t in shown], fontsize=size)
     axes.grid(axis="x", color=GRID, linewidth=0.5)
     axes.set_axisbelow(True)
 
 
 def _draw_boxes(axes: Axes, known: Sequence[tuple[int, Box]]) -> None:
-    at = np.array([row for row, _ in known], dtype=float)
+    y = np.array([row for row, _ in known], dtype=float)
     boxes = [box for _, box in known]
     low, high = [box.low for box in boxes], [box.high for box in boxes]
-    axes.hlines(at, low, high, color=SERIES[0], linewidth=0.7)
+    axes.hlines(y, low, high, color=SERIES[0], linewidth=0.7)
     for ends in (low, high):
-        axes.vlines(ends, at - _END, at + _END, color=SERIES[0], linewidth=0.7)
+        axes.vlines(ends, y - _END, y + _END, color=SERIES[0], linewidth=0.7)
     axes.barh(
-        at,
+        y,
         [box.q3 - box.q1 for box in boxes],
         2 * _HALF,
         [box.q1 for box in boxes],
@@ -95,6 +95,6 @@ def _draw_boxes(axes: Axes, known: Sequence[tuple[int, Box]]) -> None:
         zorder=2,
     )
     medians = [box.median for box in boxes]
-    axes.vlines(medians, at - _HALF, at + _HALF, color=INK, linewidth=1.3, zorder=3)
+    axes.vlines(medians, y - _HALF, y + _HALF, color=INK, linewidth=1.3, zorder=3)
     means = [box.mean for box in boxes]
-    axes.plot(means, at, "D", color=SERIES[1], markersize=2.2, zorder=4)
+    axes.plot(means, y, "D", color=SERIES[1], markersize=2.2, zorder=4)

@@ -34,22 +34,9 @@ DATASET_FIELD = "dataset"
 # As in the challenge's figure: abnormal on the left, normal on the right, others after them.
 _CLASSES = ("abnormal", "normal")
 _METHODS: tuple[Method, ...] = ("pearson", "spearman", "kendall")
-_KINDS = {
-    "no_significant_error": "clinically significant",
-    "no_actionable_error": "actionable",
-}
 _MARKS = ("circles", "squares")
 _FEW = 10
 """A metric with no more different values has whiskers to the outermost of them."""
-_SCALES = {
-    "green": (0.0, 1.0),
-    "inverse_fineradscore": (1.0, 4.0),
-    "fineradscore": (1.0, 4.0),
-    "bleu2": (0.0, 1.0),
-    "radgraph": (0.0, 1.0),
-    "ratescore": (0.0, 1.0),
-}
-"""The bounds of a study's value, by metric, where it has bounds."""
 _NAME = 60
 
 
@@ -78,42 +65,42 @@ def plan(c: Comparison, *, top_sites: int = 10) -> Plan:
 
 
 def _rates(c: Comparison) -> Iterable[Drawing | str]:
-    shown = [metric for metric in c.panel.metrics if metric.what in _KINDS]
+    shown = [metric for metric in c.panel.metrics if metric.rubric and metric.kind == "rate"]
     if not shown:
-        yield "error rates: no run says which errors are significant"
+        yield "rates: no rubric of the runs has one"
         return
     groups = sorted(_groups(c, CLASS_FIELD), key=_class_order)
-    is_by_class = CLASS_FIELD in c.panel.fields
-    for rubric in dict.fromkeys(metric.rubric for metric in shown if metric.rubric):
+    per = f"per model{' and study class' if CLASS_FIELD in c.panel.fields else ''}"
+    for rubric in dict.fromkeys(str(metric.rubric) for metric in shown):
         title = rubrics.load(rubric).title
-        metrics = [metric for metric in shown if metric.rubric == rubric]
-        panels = tuple(
-            RatesPanel(
-                name,
-                _range(cell.n for metric in metrics for cell in group.cells[metric.name]),
-                tuple(
-                    tuple(_point(group.cells[metric.name][at]) for at in c.order)
-                    for metric in metrics
+        of_rubric = [metric for metric in shown if metric.rubric == rubric]
+        for first in range(0, len(of_rubric), len(_MARKS)):
+            metrics = of_rubric[first : first + len(_MARKS)]
+            panels = tuple(
+                RatesPanel(
+                    name,
+                    _range(cell.n for metric in metrics for cell in group.cells[metric.name]),
+                    tuple(
+                        tuple(_point(group.cells[metric.name][model]) for model in c.order)
+                        for metric in metrics
+                    ),
+                )
+                for name, group in groups
+            )
+            labels = [metric.label.removesuffix(f" ({title})") for metric in metrics]
+            marks = [f"{label} ({mark})" for label, mark in zip(labels, _MARKS, strict=False)]
+            yield Drawing(
+                f"rates_{rubric}" + (f"_{first + 1}" if first else ""),
+                f"Studies with {' or '.join(metric.short for metric in metrics)} ({title})",
+                f"Share of scored studies with {' or '.join(marks if marks[1:] else labels)}, as "
+                f"judged by {title}, {per}; bars are 95% Wilson intervals, n the scored studies.",
+                Rates(
+                    _models(c),
+                    tuple(metric.label for metric in metrics),
+                    f"studies with {' / '.join(metric.short for metric in metrics)}",
+                    panels,
                 ),
             )
-            for name, group in groups
-        )
-        kinds = [_KINDS[metric.what] for metric in metrics]
-        marks = [f"{kind} ({mark})" for kind, mark in zip(kinds, _MARKS, strict=False)]
-        marked = marks if len(kinds) > 1 else kinds
-        yield Drawing(
-            f"rates_{rubric}",
-            f"Studies without a {' or '.join(kinds)} error ({title})",
-            f"Share of scored studies without a {' or '.join(marked)} error, as judged by {title}, "
-            f"per model{' and study class' if is_by_class else ''}; bars are 95% Wilson "
-            "intervals, n the scored studies.",
-            Rates(
-                _models(c),
-                tuple(metric.label for metric in metrics),
-                f"studies without a {' / '.join(kinds)} error",
-                panels,
-            ),
-        )
 
 
 def _class_order(group: tuple[str, Group]) -> int:
@@ -145,7 +132,7 @@ def _ranks(c: Comparison, top_sites: int) -> Iterable[Drawing | str]:
         f"ranks_{metric.name}",
         f"Rank by {metric.label} at {which}",
         f"Rank of each model by {metric.label} at {which}, the largest first, with the number "
-        "of studies in brackets; 1 is the best, models with equal figures share the better place."
+        "of studies in brackets; 1 is the best, models with equal figures share the better rank."
         + (f" {nowhere:,} studies without a site are in none." if nowhere else ""),
         Ranks(
             metric.label,
@@ -153,7 +140,8 @@ def _ranks(c: Comparison, top_sites: int) -> Iterable[Drawing | str]:
             tuple(title for title, _ in groups),
             tuple(group.n_studies for _, group in groups),
             tuple(
-                tuple(group.cells[metric.name][at].rank for _, group in groups) for at in c.order
+                tuple(group.cells[metric.name][model].rank for _, group in groups)
+                for model in c.order
             ),
         ),
     )
@@ -165,9 +153,9 @@ def _correlations(c: Comparison) -> Iterable[Drawing | str]:
         yield "correlation of metrics: there are not two metrics"
         return
     pairs = _range(int(n) for row in found.n for n in row)
-    turned = (
-        f"A metric with a minus ({MINUS}) is one of which less is better: its values are turned "
-        "round, so that agreement is positive."
+    negated = (
+        f"A minus ({MINUS}) marks a metric of which less is better: its values are negated, so "
+        "that agreement is positive."
         if any(label.startswith(MINUS) for label in found.labels)
         else ""
     )
@@ -176,7 +164,7 @@ def _correlations(c: Comparison) -> Iterable[Drawing | str]:
             f"correlation_{method}",
             f"Correlation of metrics ({method.capitalize()})",
             f"{method.capitalize()} correlation of two metrics over the reports of all models that "
-            f"have both values; n counts them. {turned}".rstrip(),
+            f"have both values; n counts them. {negated}".rstrip(),
             Matrix(method, found.labels, getattr(found, method), pairs),
         )
 
@@ -198,8 +186,8 @@ def _boxes(c: Comparison) -> Iterable[Drawing | str]:
         )
         panels = []
         for key, panel in parts:
-            columns = panel.values[metric.name].T
-            boxes = tuple(_box(columns[at], is_few=is_few) for at in c.order)
+            columns = panel.of_study(metric.name).T
+            boxes = tuple(_box(columns[model], is_few=is_few) for model in c.order)
             n = _range(box.n if box else 0 for box in boxes)
             panels.append(BoxesPanel(_title(key), n, boxes))
         yield Drawing(
@@ -220,14 +208,16 @@ def _boxes(c: Comparison) -> Iterable[Drawing | str]:
 
 
 def _known(c: Comparison, metric: Metric) -> NDArray[np.float64]:
-    values = c.panel.values[metric.name].ravel()
+    values = c.panel.of_study(metric.name).ravel()
     return values[~np.isnan(values)]
 
 
 def _scale(metric: Metric, known: NDArray[np.float64]) -> tuple[float, float] | None:
     """Return the metric's whole scale, where all values are on it."""
-    scale = _SCALES.get(metric.name)
-    return scale if scale and np.all((known >= scale[0]) & (known <= scale[1])) else None
+    low, high = metric.scale or (None, None)
+    if low is None or high is None or np.any((known < low) | (known > high)):
+        return None
+    return low, high
 
 
 def _box(column: NDArray[np.float64], *, is_few: bool) -> Box | None:
@@ -248,7 +238,7 @@ def _groups(c: Comparison, field: str) -> list[tuple[str, Group]]:
 def _parts(c: Comparison, field: str) -> list[tuple[dict[str, object], Panel]]:
     """Return the groups of `field` in the order of the page; all studies without the field."""
     parts = groups_of(c.panel, [field] if field in c.panel.fields else [])
-    return [parts[at] for at in in_natural_order([key for key, _ in parts])]
+    return [parts[index] for index in in_natural_order([key for key, _ in parts])]
 
 
 def _title(key: Mapping[str, object]) -> str:
@@ -256,7 +246,7 @@ def _title(key: Mapping[str, object]) -> str:
 
 
 def _models(c: Comparison) -> tuple[str, ...]:
-    return tuple(c.panel.models[at] for at in c.order)
+    return tuple(c.panel.models[model] for model in c.order)
 
 
 def _range(numbers: Iterable[int]) -> tuple[int, int]:

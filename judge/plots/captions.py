@@ -18,12 +18,12 @@ def captions_text(c: Comparison, planned: Plan) -> str:
     if any(map(_has_box, planned.drawings)):
         lines.append(
             f"- {UNKNOWN}: a letter that the figures' font lacks; the number before such a name "
-            "is its place in the list of models, or in its own list, below."
+            "is its position in the list of models, or in its own list, below."
         )
     if c.notes:
         lines += ["", "Notes on the comparison:", ""]
         lines += [f"- {_flat(note)}" for note in c.notes]
-    models = [c.panel.models[at] for at in c.order]
+    models = [c.panel.models[model] for model in c.order]
     lines += ["", "Models, in the order of the figures:", "", *_numbered(models)]
     for drawing in planned.drawings:
         if isinstance(drawing.data, Ranks):
@@ -39,7 +39,7 @@ def captions_text(c: Comparison, planned: Plan) -> str:
 def boxed_names(drawings: Iterable[Drawing]) -> tuple[str, ...]:
     """Return the names of which the font lacks a letter, each once."""
     lists = [names for drawing in drawings for names in name_lists(drawing.data).values()]
-    found = [names[at - 1] for names in lists for at in numbers_of_boxed(names)]
+    found = [names[number - 1] for names in lists for number in numbers_of_boxed(names)]
     return tuple(dict.fromkeys(found))
 
 
@@ -74,7 +74,7 @@ def _other_boxed_lists(
 
 
 def _numbered(names: Sequence[str]) -> list[str]:
-    return [f"{place}. {_flat(name)}" for place, name in enumerate(names, 1)]
+    return [f"{number}. {_flat(name)}" for number, name in enumerate(names, 1)]
 
 
 def _flat(text: str) -> str:

@@ -31,7 +31,7 @@ class RatesPanel:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """No-significant- and no-actionable-error rates of models, a panel a study class.
+    """A rubric's rates of models, a panel a study class.
 
     `axis` says of which studies they are the share.
     """
@@ -44,7 +44,7 @@ class Rates:
 
 @dataclass(frozen=True, slots=True)
 class Ranks:
-    """The place of each model (a row) at each site (a column), None for n/a; 1 is the best.
+    """The rank of each model (a row) at each site (a column), None for n/a; 1 is the best.
 
     `n` is the number of studies of each site.
     """
@@ -53,14 +53,14 @@ class Ranks:
     models: tuple[str, ...]
     sites: tuple[str, ...]
     n: tuple[int, ...]
-    places: tuple[tuple[int | None, ...], ...]
+    ranks: tuple[tuple[int | None, ...], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Matrix:
     """Correlation of metrics, -1 to 1, None for n/a; `n` is the range of pairs of values.
 
-    The label of a metric whose values are turned round begins with a minus.
+    The label of a metric whose values are negated begins with a minus.
     """
 
     method: Method

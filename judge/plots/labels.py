@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
@@ -38,15 +39,16 @@ def plain(text: str) -> str:
 
 
 def numbers_of_boxed(names: Sequence[str]) -> list[int]:
-    """Return the places, from 1, of the names with a character that the font has not."""
-    return [at for at, name in enumerate(names, 1) if plain(name) != " ".join(name.split())]
+    """Return the positions, from 1, of the names with a character that the font has not."""
+    return [number for number, name in enumerate(names, 1) if plain(name) != " ".join(name.split())]
 
 
 def _known_apart(names: Sequence[str]) -> list[str]:
-    """Return each name as `plain` does, one with a box after its place in the list."""
+    """Return each name as `plain` does, one with a box after its position in the list."""
     boxed = set(numbers_of_boxed(names))
     return [
-        f"{at}. {plain(name)}" if at in boxed else plain(name) for at, name in enumerate(names, 1)
+        f"{number}. {plain(name)}" if number in boxed else plain(name)
+        for number, name in enumerate(names, 1)
     ]
 
 
@@ -71,7 +73,7 @@ def fitted(names: Sequence[str], inches: float, size: float) -> list[str]:
 
     Names that differ stay different: those that a cut makes equal lose what they share at
     their beginning and end instead. Where that cannot be, and where a box stands for a
-    character, they get the number of their place in the list before them, from 1.
+    character, they get their position in the list before them, from 1.
     """
     whole = _known_apart(names)
     cut = [_cut(name, inches, size) for name in whole]
@@ -82,13 +84,13 @@ def fitted(names: Sequence[str], inches: float, size: float) -> list[str]:
             return found
     seen = Counter(cut)
     return [
-        _numbered(name, at, inches, size) if seen[short] > 1 else short
-        for at, (name, short) in enumerate(zip(map(plain, names), cut, strict=True), 1)
+        _numbered(name, number, inches, size) if seen[short] > 1 else short
+        for number, (name, short) in enumerate(zip(map(plain, names), cut, strict=True), 1)
     ]
 
 
-def _numbered(name: str, at: int, inches: float, size: float) -> str:
-    mark = f"{at}. "
+def _numbered(name: str, number: int, inches: float, size: float) -> str:
+    mark = f"{number}. "
     return mark + _cut(name, inches - width_of(mark, size), size)
 
 
@@ -119,10 +121,7 @@ def _cut_apart(
 
 def _shared_letters(names: Sequence[str]) -> int:
     """Return how many characters all names begin with."""
-    # What the first and the last by the alphabet share, those between share too.
-    first, last = min(names), max(names)
-    pairs = enumerate(zip(first, last, strict=False))
-    return next((at for at, (one, other) in pairs if one != other), min(len(first), len(last)))
+    return len(os.path.commonprefix(list(names)))  # noqa: RUF071 - letters, no path
 
 
 def _shared_words(names: Sequence[str]) -> int:
@@ -171,17 +170,17 @@ def _wrap(name: str, inches: float, size: float) -> str:
     words = name.split(" ")
     if width_of(name, size) <= inches or len(words) == 1:
         return _cut(name, inches, size)
-    breaks = [(" ".join(words[:at]), " ".join(words[at:])) for at in range(1, len(words))]
+    breaks = [(" ".join(words[:cut]), " ".join(words[cut:])) for cut in range(1, len(words))]
     lines = min(breaks, key=lambda pair: max(width_of(line, size) for line in pair))
     return "\n".join(_cut(line, inches, size) for line in lines)
 
 
-def thinned(places: Sequence[float], widths: Sequence[float], gap: float) -> list[bool]:
+def thinned(positions: Sequence[float], widths: Sequence[float], gap: float) -> list[bool]:
     """Return which labels to keep so that none comes nearer than `gap` to the one before it."""
     if not any(
         right - left < (a + b) / 2 + gap
-        for (left, a), (right, b) in pairwise(zip(places, widths, strict=True))
+        for (left, a), (right, b) in pairwise(zip(positions, widths, strict=True))
     ):
-        return [True] * len(places)
-    last = len(places) - 1
-    return [at in (0, last) for at in range(len(places))]
+        return [True] * len(positions)
+    last = len(positions) - 1
+    return [index in (0, last) for index in range(len(positions))]

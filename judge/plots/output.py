@@ -9,7 +9,7 @@ from contextlib import contextmanager
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from judge.plots import boxes, matrix, ranks, rates
+from judge.plots import boxes, heat_maps, rates
 from judge.plots.drawings import Boxes, Drawing, Matrix, Ranks, Rates
 from judge.plots.style import RC, Width
 
@@ -22,9 +22,9 @@ def draw(drawing: Drawing, width: Width) -> Figure:
         case Rates() as data:
             return rates.draw(data, width)
         case Ranks() as data:
-            return ranks.draw(data, width)
+            return heat_maps.draw_ranks(data, width)
         case Matrix() as data:
-            return matrix.draw(data, width)
+            return heat_maps.draw_correlations(data, width)
         case Boxes() as data:
             return boxes.draw(data, width)
 

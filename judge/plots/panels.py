@@ -19,7 +19,7 @@ _LEAST_DOWN = 0.3
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class PanelPosition:
     """The upper left corner of a panel, in inches; the first of its line shows the names."""
 
     left: float
@@ -90,11 +90,11 @@ class Grid:
         lines = ceil(self.n_panels / self.n_across)
         return self.head + lines * self._line + self._foot
 
-    def places(self) -> Iterator[Place]:
+    def positions(self) -> Iterator[PanelPosition]:
         """Yield where each panel stands, line by line."""
-        for at in range(self.n_panels):
-            line, column = divmod(at, self.n_across)
-            yield Place(
+        for index in range(self.n_panels):
+            line, column = divmod(index, self.n_across)
+            yield PanelPosition(
                 self.names + column * (self.across + _GAP),
                 self.head + line * self._line + self._above,
                 is_first=column == 0,
@@ -104,10 +104,10 @@ class Grid:
         """Return the panels' titles as they fit."""
         return fitted(titles, self.across + _GAP / 2, self.width.normal)
 
-    def title(self, sheet: Sheet, place: Place, title: str, below: str) -> None:
+    def title(self, sheet: Sheet, position: PanelPosition, title: str, below: str) -> None:
         """Write a panel's title and, below it, how many studies it stands on."""
-        middle = place.left + self.across / 2
-        top = place.top - self._above
+        middle = position.left + self.across / 2
+        top = position.top - self._above
         sheet.text(title, middle, top, self.width.normal, across="center")
         top += line_height(self.width.normal)
         sheet.text(below, middle, top, self.width.small, across="center", colour=MUTED)
@@ -117,12 +117,12 @@ class Grid:
         size = self.width.small
         middle = self.names + (self.width.inches - self.names - _RIGHT) / 2
         top = self.height - line_height(size) * len(self.below) - 0.02
-        for at, words in enumerate(self.below):
+        for index, words in enumerate(self.below):
             text = one_line(words, self.width.inches - 0.1, size)
             # A long line is centred on the sheet rather than on the panels.
             is_long = width_of(text, size) > self.width.inches - self.names
             across = self.width.inches / 2 if is_long else middle
-            colour = INK if at == 0 else MUTED
+            colour = INK if index == 0 else MUTED
             sheet.text(text, across, top, size, across="center", colour=colour)
             top += line_height(size)
 

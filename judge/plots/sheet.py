@@ -7,14 +7,11 @@ from typing import Literal
 
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.patches import Rectangle
 
 from judge.plots import style
 
 _LINE = 1.25
 _INCH = 72.0
-# So that a word on a hatched cell can be read.
-_BEHIND = {"facecolor": style.NOTHING, "linewidth": 0, "pad": 0.6}
 
 
 def line_height(size: float) -> float:
@@ -64,8 +61,8 @@ def rows(axes: Axes, labels: Sequence[str] | None, n: int, size: float) -> None:
     """Make the panel a list of `n` rows, the first on top, labelled on the left or not."""
     axes.set_ylim(n - 0.5, -0.5)
     axes.set_yticks(range(n) if labels else [], labels or [], fontsize=size)
-    for at in range(0, n, 2):
-        axes.axhspan(at - 0.5, at + 0.5, color="#f6f6f6", linewidth=0, zorder=0)
+    for row in range(0, n, 2):
+        axes.axhspan(row - 0.5, row + 0.5, color="#f6f6f6", linewidth=0, zorder=0)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
 
@@ -82,44 +79,3 @@ def nothing(axes: Axes, across: float, row: float, size: float) -> None:
         va="center",
         style="italic",
     )
-
-
-def heat_map(
-    axes: Axes,
-    shares: Sequence[Sequence[float | None]],
-    texts: Sequence[Sequence[str]],
-    size: float,
-) -> None:
-    """Draw cells coloured by their share of the scale (0 to 1), hatched where it is None.
-
-    `texts` are written in the cells; an empty one leaves the cell to its colour.
-    """
-    for row, (line, words) in enumerate(zip(shares, texts, strict=True)):
-        for column, (share, word) in enumerate(zip(line, words, strict=True)):
-            colour = style.shade(share) if share is not None else None
-            axes.add_patch(
-                Rectangle(
-                    (column - 0.5, row - 0.5),
-                    1,
-                    1,
-                    facecolor=colour or style.NOTHING,
-                    edgecolor="white" if colour else style.MUTED,
-                    linewidth=0.5 if colour else 0,
-                    hatch=None if colour else "////",
-                )
-            )
-            axes.text(
-                column,
-                row,
-                word,
-                fontsize=size,
-                ha="center",
-                va="center",
-                color=style.ink_on(colour) if colour else style.INK,
-                bbox=None if colour or not word else _BEHIND,
-            )
-    axes.set_xlim(-0.5, len(shares[0]) - 0.5)
-    axes.set_ylim(len(shares) - 0.5, -0.5)
-    axes.tick_params(length=0)
-    for spine in axes.spines.values():
-        spine.set_visible(False)

@@ -25,7 +25,7 @@ _DARK = 0.18
 
 @dataclass(frozen=True, slots=True)
 class Width:
-    """A place in a journal's page: the figure's width in inches, its type sizes in points.
+    """A width in a journal's page: the figure's width in inches, its type sizes in points.
 
     `names` is the most room that models' names get, in inches; `across` how many panels
     stand beside each other; `least` the width that a figure of few things may shrink to.

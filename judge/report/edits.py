@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from judge.sentences import lines
 
-_PIECE = re.compile(r"\w+\s*|\W\s*")
-_MOST_WORDS = 400
+_PIECE = re.compile(r"\w+|\s+|[^\w\s]")
+_MOST_PIECES = 800
 """Longer lines are shown as taken out and put in whole: the comparison takes the square."""
 _LEAST_SHARED = 0.3
 """Lines that share less of the shorter one are replaced as a whole."""
@@ -37,18 +37,23 @@ class Row:
     error: int | None = None
 
     def pieces(self) -> list[tuple[Change, str]]:
-        """Return what a changed line keeps, loses and gains, word by word, in reading order."""
+        """Return what a changed line keeps, loses and gains, word by word, in reading order.
+
+        What is kept and lost makes the line as it was, what is kept and gained the new one,
+        with their spaces.
+        """
         before, after = _PIECE.findall(self.before or ""), _PIECE.findall(self.after or "")
-        if max(len(before), len(after)) > _MOST_WORDS:
+        if max(len(before), len(after)) > _MOST_PIECES:
             return [("out", self.before or ""), ("in", self.after or "")]
-        old, new = ([word.strip() for word in words] for words in (before, after))
+        old, new = ([" " if one.isspace() else one for one in all_] for all_ in (before, after))
         matcher = difflib.SequenceMatcher(a=old, b=new, autojunk=False)
         blocks = [
             block
             for block in matcher.get_matching_blocks()
             if any(map(str.isalnum, "".join(old[block.a : block.a + block.size])))
         ]
-        if sum(block.size for block in blocks) < _LEAST_SHARED * min(len(old), len(new)):
+        kept = sum(_n_words(old[block.a : block.a + block.size]) for block in blocks)
+        if kept < _LEAST_SHARED * min(_n_words(old), _n_words(new)):
             blocks = []
         found: list[tuple[Change, str]] = []
         start, other_start = 0, 0
@@ -60,6 +65,10 @@ class Row:
             ]
             start, other_start = at + size, other_at + size
         return [(change, text) for change, text in found if text]
+
+
+def _n_words(pieces: Sequence[str]) -> int:
+    return sum(piece != " " for piece in pieces)
 
 
 def rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[Row]:

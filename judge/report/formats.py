@@ -7,14 +7,11 @@ import io
 import json
 import re
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from judge.report.tables import Table, headline, tables
 from judge.report.words import group_value, harmless
 from judge.rubrics import Rubric
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
 
 
 def as_json(data: object) -> str:
@@ -30,7 +27,7 @@ def as_markdown(summary: Mapping[str, Any], rubric: Rubric) -> str:
     return f"{text}\n\nSignature: `{summary['signature']}`"
 
 
-def as_csv(summary: Mapping[str, Any], rubric: Rubric) -> str:
+def rate_rows(summary: Mapping[str, Any], rubric: Rubric) -> list[dict[str, object]]:
     """Return one row a group and a last one for all studies, numbers unrounded.
 
     The row for all studies has empty group fields; `row` tells it (`all`) from a group
@@ -39,24 +36,21 @@ def as_csv(summary: Mapping[str, Any], rubric: Rubric) -> str:
     by = list(summary["by"])
     rows = [_flat("group", row, by, rubric) for row in summary["rates"]]
     rows.append(_flat("all", summary, by, rubric))
+    return [{**row, "signature": summary["signature"]} for row in rows]
+
+
+def as_csv(summary: Mapping[str, Any], rubric: Rubric) -> str:
+    """Return the rows of `rate_rows` as CSV."""
+    return rows_as_csv(rate_rows(summary, rubric))
+
+
+def rows_as_csv(rows: Sequence[Mapping[str, object]], head: Sequence[str] = ()) -> str:
+    """Return rows as CSV below the names of their columns, which are `head` where none is there."""
     text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=[*rows[0], "signature"], lineterminator="\n")
+    writer = csv.DictWriter(text, fieldnames=rows[0] if rows else head, lineterminator="\n")
     writer.writeheader()
-    writer.writerows({**row, "signature": summary["signature"]} for row in rows)
+    writer.writerows(rows)
     return text.getvalue().rstrip("\n")
-
-
-def as_rich(table: Table, width: int) -> RenderableType:
-    """Return a table for a terminal of `width` characters, its text never read as markup.
-
-    On a narrow terminal a cell takes more lines; no letter is lost, and no number broken.
-    """
-    from rich.text import Text
-
-    from judge.report.terminal import drawn
-
-    lines = [Text(line, style="bold" if bold else "") for line, bold in drawn(table, width)]
-    return Text("\n", no_wrap=True, overflow="ignore").join(lines)
 
 
 def markdown_table(table: Table) -> str:
@@ -98,12 +92,15 @@ def _flat(kind: str, row: Mapping[str, Any], by: list[str], rubric: Rubric) -> d
     figures: dict[str, object] = {
         name: row[name] for name in ("n_studies", "n_scored", "n_unparsed", "n_failed")
     }
-    for figure in rubric.figures:
-        for key in ("mean", "low", "high"):
-            figures[f"{figure.name}_{key}"] = row["scores"][figure.name][key]
-    for name in ("no_significant_error", "no_actionable_error"):
-        for key in ("k", "n", "rate", "low", "high"):
-            figures[f"{name}_{key}"] = row[name][key] if row[name] else None
+    may_be_undefined = {one.name for one in rubric.measures if one.undefined is not None}
+    for statistic in rubric.shown("groups"):
+        found = row["statistics"][statistic.name]
+        keys = {"value": statistic.kind, "low": "low", "high": "high", "n_undefined": "undefined"}
+        if statistic.kind == "rate":
+            keys = {"k": "k", "n": "n", **keys}
+        if not may_be_undefined & {*statistic.measures, *statistic.per}:
+            del keys["n_undefined"]
+        figures |= {f"{statistic.name}_{name}": found[key] for key, name in keys.items()}
     columns = own_columns(by, ("row", *figures, "signature"))
     fields = {
         column: "" if kind == "all" else group_value(row[name]) for name, column in columns.items()

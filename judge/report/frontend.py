@@ -6,10 +6,12 @@ import hashlib
 import html
 import re
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+
+from judge.report.packing import element
 
 _IMPORT = re.compile(r"^import \{[^}]*\} from \"\./[a-z]+\.js\";\n", re.M)
 _EXPORT = re.compile(r"^export (?=(?:async function|function|const|let|class) )", re.M)
@@ -55,12 +57,20 @@ class Frontend:
         """All style sheets as one."""
         return "\n".join(self.files[name].decode("utf-8") for name in self.styles)
 
-    def opening(self, mark: str, title: str, *, images: str = "") -> str:
-        """Return a file's beginning: what it may do, its title, its style, a word without script.
+    def file(
+        self, mark: str, title: str, data: Iterable[tuple[str, bytes]], *, images: str = ""
+    ) -> Iterator[str]:
+        """Yield the page as one file, piece by piece, with each of `data` under its name.
 
         It may run the script, draw with the style, and nothing else; `images` names where
-        images may come from.
+        images may come from. The script stands last, so that all data stand before it.
         """
+        yield self._opening(mark, title, images)
+        for name, content in data:
+            yield element(name, content)
+        yield f'<script type="module">{self.script}</script>\n</body>\n</html>\n'
+
+    def _opening(self, mark: str, title: str, images: str) -> str:
         policy = (
             f"default-src 'none'; script-src {source_hash(self.script)}; "
             f"style-src {source_hash(self.style)}; "
@@ -74,10 +84,6 @@ class Frontend:
             f"<title>{html.escape(title)}</title>\n<style>{self.style}</style>\n</head>\n<body>\n"
             "<noscript>This page shows its data with JavaScript, which is off.</noscript>\n"
         )
-
-    def closing(self) -> str:
-        """Return a file's end: the script stands last, so that all data stand before it."""
-        return f'<script type="module">{self.script}</script>\n</body>\n</html>\n'
 
     def _path(self, name: str) -> Path:
         return next(path for folder in self.folders if (path := folder / name).is_file())

@@ -1,8 +1,10 @@
 """Where the words that an error speaks of stand in the two reports.
 
-A mark is set only on words that are really there: what is marked is equal to words of the
-error's text, of its correction, or is the line that its edit names. Letter case and white
-space make no difference. An error whose words are in neither report marks nothing.
+A mark is set only where it is certain: on the line that an edit names, on words that the error
+quotes, and on whole phrases of its text or its correction. A word of a longer phrase is none:
+"mediastinal shift" is not spoken of by "mediastinal nodes", nor "rib fracture" by "clavicle
+fracture". A single word that stands in several places marks none of them. Letter case and
+white space make no difference. An error whose words are in neither report marks nothing.
 """
 
 from __future__ import annotations
@@ -10,13 +12,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from heapq import merge
+from itertools import islice
+from operator import itemgetter
 from typing import Any, Literal
 
 from judge.report.wordlists import COMMON, MODIFIERS
 from judge.sentences import sentences
 
 Side = Literal["reference", "candidate"]
-Place = tuple[int, int]
+Span = tuple[int, int]
 """The first character of a stretch of text and the one after its last."""
 
 _TOKEN = re.compile(r"\w+|[^\w\s]")
@@ -27,13 +33,18 @@ _QUOTED = re.compile(
 _SAID_OF = re.compile(r"\b(reference|candidate)\b", re.I)
 _GAP = re.compile(r"\.{3}|\u2026")
 
-_MOST_TOKENS = 20_000
-"""Words of a report that are searched for sequences: a radiologist's report has a few hundred."""
+_MOST_LOOKS = 2000
+"""Places of a report that are looked at for one error: a radiologist's has a few hundred words."""
+_MOST_ERRORS = 100
+"""The most errors that one piece of a report is marked for."""
 _MOST_WANTED = 400
-_MOST_PLACES = 40
+_MOST_SPANS = 40
+_MOST_MODIFIERS = 12
 _MOST_STARTS = 8
 _DISTINCTIVE = 4
 """Letters of the shortest word that can stand for a finding by itself."""
+_NAMES_NOTHING = COMMON | MODIFIERS | {"mm", "cm"}
+_HYPHENS = frozenset(("-", "\u2010", "\u2011"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,21 +69,23 @@ def highlights(reference: str, candidate: str, errors: Sequence[Mapping[str, Any
         "reference": _Report(reference),
         "candidate": _Report(candidate),
     }
-    marks: dict[Side, list[tuple[Place, int]]] = {"reference": [], "candidate": []}
+    marks: dict[Side, list[tuple[Span, int]]] = {"reference": [], "candidate": []}
     for number, error in enumerate(errors):
         quotes = list(_quotes(error["text"]))
         for side, report in reports.items():
-            places = _places(side, report, reports, error, quotes)
-            marks[side] += ((place, number) for place in places)
+            spans = _spans(side, report, reports, error, quotes)
+            marks[side] += ((span, number) for span in spans)
     return Highlights(
         segments(reference, marks["reference"]), segments(candidate, marks["candidate"])
     )
 
 
-def segments(text: str, marks: Sequence[tuple[Place, int]]) -> tuple[Segment, ...]:
+def segments(text: str, marks: Sequence[tuple[Span, int]]) -> tuple[Segment, ...]:
     """Return `text` cut wherever a mark begins or ends; marks may overlap.
 
-    No segment is empty; two neighbours differ in their errors.
+    No segment is empty; two neighbours differ in their errors; white space at either end of a
+    segment is not marked. Where more than a hundred marks lie on each other, those that begin
+    last are left out.
     """
     edges: dict[int, list[tuple[int, int]]] = {0: [], len(text): []}
     for (start, end), error in marks:
@@ -83,18 +96,30 @@ def segments(text: str, marks: Sequence[tuple[Place, int]]) -> tuple[Segment, ..
     before = 0
     for at in sorted(edges):
         if piece := text[before:at]:
-            errors = tuple(sorted(error for error, n in active.items() if n > 0))
-            if found and found[-1].errors == errors:
-                piece = found.pop().text + piece
-            found.append(Segment(piece, errors))
-        for error, change in edges[at]:
-            active[error] = active.get(error, 0) + change
+            words = piece.strip()
+            lead, _, tail = piece.partition(words) if words else (piece, "", "")
+            for part, own in ((lead, ()), (words, tuple(sorted(active))), (tail, ())):
+                _append(found, part, own)
+        for error, change in sorted(edges[at], key=itemgetter(1)):  # the ends first
+            if error in active:
+                active[error] += change
+                if active[error] == 0:
+                    del active[error]
+            elif change > 0 and len(active) < _MOST_ERRORS:
+                active[error] = 1
         before = at
     return tuple(found)
 
 
+def _append(found: list[Segment], text: str, errors: tuple[int, ...]) -> None:
+    if text and found and found[-1].errors == errors:
+        text = found.pop().text + text
+    if text:
+        found.append(Segment(text, errors))
+
+
 class _Report:
-    """A report as tokens (words in lower case, and single other characters) with their places."""
+    """A report as tokens (words in lower case, and single other characters) with their spans."""
 
     def __init__(self, text: str) -> None:
         self.text = text
@@ -102,64 +127,71 @@ class _Report:
         self.tokens = [token for token, _, _ in found]
         self.starts = [start for _, start, _ in found]
         self.ends = [end for _, _, end in found]
-        self._at: dict[str, list[int]] | None = None
-        self._lines: list[Place] | None = None
 
-    def find(self, phrase: Sequence[str]) -> list[Place]:
+    def find(self, phrase: Sequence[str]) -> list[Span]:
         """Return where the tokens of `phrase` stand one after the other, at most a few dozen."""
         if not phrase:
             return []
-        rarest = min(range(len(phrase)), key=lambda n: len(self._positions(phrase[n])))
-        found: list[Place] = []
+        rarest = min(range(len(phrase)), key=lambda n: len(self.positions(phrase[n])))
+        found: list[Span] = []
         free = 0
-        for position in self._positions(phrase[rarest]):
+        for position in islice(self.positions(phrase[rarest]), _MOST_LOOKS):
             start = position - rarest
             if start >= free and self.tokens[start : start + len(phrase)] == phrase:
                 free = start + len(phrase)
                 found.append((self.starts[start], self.ends[free - 1]))
-                if len(found) == _MOST_PLACES:
+                if len(found) == _MOST_SPANS:
                     break
         return found
 
-    def line(self, number: int) -> list[Place]:
-        """Return the place of a numbered line, none for a number off the report."""
-        if self._lines is None:
-            self._lines = sentences(self.text)
-        return [self._lines[number]] if 0 <= number < len(self._lines) else []
+    def line(self, number: int) -> list[Span]:
+        """Return the span of a numbered line, none for a number off the report."""
+        return self._lines[number : number + 1] if number >= 0 else []
 
-    def _positions(self, token: str) -> Sequence[int]:
-        if self._at is None:
-            self._at = {}
-            for position, each in enumerate(self.tokens):
-                self._at.setdefault(each, []).append(position)
-        return self._at.get(token, ())
+    def positions(self, token: str) -> Sequence[int]:
+        """Return where a token stands, by number, in order."""
+        return self._positions.get(token, ())
+
+    @cached_property
+    def _lines(self) -> list[Span]:
+        return sentences(self.text)
+
+    @cached_property
+    def _positions(self) -> dict[str, list[int]]:
+        found: dict[str, list[int]] = {}
+        for position, token in enumerate(self.tokens):
+            found.setdefault(token, []).append(position)
+        return found
 
 
-def _places(
+def _spans(
     side: Side,
     report: _Report,
     reports: Mapping[Side, _Report],
     error: Mapping[str, Any],
     quotes: Sequence[tuple[Side | None, list[str]]],
-) -> list[Place]:
+) -> list[Span]:
     """Return where an error's words stand: the surest kind of evidence that there is."""
     other = reports["candidate" if side == "reference" else "reference"]
     quoted = []
     for said_of, phrase in quotes:
         if said_of in (None, side) or not other.find(phrase):
-            quoted += report.find(phrase)
+            spans = report.find(phrase)
+            quoted += spans if len(phrase) > 1 or len(spans) == 1 else []
     edit = error["edit"]
-    if edit is None:
-        return quoted or _runs(error["text"], report)
-    if side == "candidate" and edit["kind"] != "insert":
+    if edit and side == "candidate":
+        if edit["kind"] == "insert":
+            return quoted
         lines = report.line(edit["line"])
         within = [
-            place for place in quoted for line in lines if line[0] <= place[0] < place[1] <= line[1]
+            span for span in quoted for line in lines if line[0] <= span[0] < span[1] <= line[1]
         ]
         return within or lines
-    if side == "reference" and not quoted and edit["corrected"]:
+    if quoted:
+        return quoted
+    if edit and edit["corrected"]:
         return report.find(_tokens(edit["corrected"])) or _runs(edit["corrected"], report)
-    return quoted or _runs(error["text"], report)
+    return _runs(error["text"], report)
 
 
 def _quotes(text: str) -> Iterator[tuple[Side | None, list[str]]]:
@@ -185,12 +217,12 @@ def _tokens(text: str) -> list[str]:
     return found[words[0] : words[-1] + 1] if words else []
 
 
-def _runs(text: str, report: _Report) -> list[Place]:
+def _runs(text: str, report: _Report) -> list[Span]:
     """Return where sequences of words of `text` stand in the report.
 
-    A sequence begins and ends with a word that says something and holds one that can stand
-    for a finding. Where a longer one is found, the places that hold only some of its words
-    are left out.
+    A sequence begins and ends with a word that says something, holds one that can stand for a
+    finding, and is a whole phrase in both. Where a longer one is found, the spans that hold
+    only some of its words are left out; a single word counts where it stands once.
     """
     wanted = _tokens(text)[:_MOST_WANTED]
     starts: dict[str, list[int]] = {}
@@ -199,21 +231,48 @@ def _runs(text: str, report: _Report) -> list[Place]:
             starts[token].append(at)
     tokens = report.tokens
     found: list[tuple[int, int]] = []
-    at, last = 0, min(len(tokens), _MOST_TOKENS)
-    while at < last and len(found) < _MOST_PLACES:
-        begins = starts.get(tokens[at], ())
-        length = max((_common(wanted, begin, tokens, at) for begin in begins), default=0)
+    free = 0
+    for at in islice(merge(*map(report.positions, starts)), _MOST_LOOKS):
+        if at < free:
+            continue
+        length, begin = max(
+            (_common(wanted, begin, tokens, at), -begin) for begin in starts[tokens[at]]
+        )
         while length and not _says_something(tokens[at + length - 1]):
             length -= 1
-        if any(map(_is_distinctive, tokens[at : at + length])):
+        free = at + max(length, 1)
+        is_whole = _is_whole(tokens, at, length) and _is_whole(wanted, -begin, length)
+        if is_whole and any(map(_is_distinctive, tokens[at : at + length])):
             found.append((at, at + length))
-        at += max(length, 1)
+            if len(found) == _MOST_SPANS:
+                break
     words = [frozenset(tokens[start:end]) for start, end in found]
+    kinds = set(words)
+    parts = {own for own in kinds if any(own < more for more in kinds)}
     return [
         (report.starts[start], report.ends[end - 1])
         for (start, end), own in zip(found, words, strict=True)
-        if not any(own < more for more in words)
+        if own not in parts and (len(own) > 1 or words.count(own) == 1)
     ]
+
+
+def _is_whole(tokens: Sequence[str], start: int, length: int) -> bool:
+    """Whether no word beside a sequence belongs to the same phrase.
+
+    Words that only describe may stand before it, and behind it where no noun follows them.
+    """
+    if start and _names_something(tokens[start - 1]):
+        return False
+    behind = tokens[start + length : start + length + _MOST_MODIFIERS]
+    noun = next((token for token in behind if token not in MODIFIERS), None)
+    if noun is None:  # a text of nothing but such words is not looked through to its end
+        return len(behind) < _MOST_MODIFIERS
+    return not _names_something(noun)
+
+
+def _names_something(token: str) -> bool:
+    """Whether a token is part of a finding's name: a word that does more than describe."""
+    return token in _HYPHENS or (token[0].isalpha() and token not in _NAMES_NOTHING)
 
 
 def _common(one: Sequence[str], at: int, other: Sequence[str], start: int) -> int:
@@ -232,9 +291,4 @@ def _says_something(token: str) -> bool:
 
 
 def _is_distinctive(token: str) -> bool:
-    return (
-        len(token) >= _DISTINCTIVE
-        and token[0].isalpha()
-        and token not in COMMON
-        and token not in MODIFIERS
-    )
+    return len(token) >= _DISTINCTIVE and _names_something(token)

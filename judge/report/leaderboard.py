@@ -10,7 +10,7 @@ from judge.report.tables import Table
 from judge.report.words import NOTHING, group_value, number, percent
 from judge.stats.compare import Comparison, model_order
 from judge.stats.correlation import Matrix
-from judge.stats.metric import Metric, short_label
+from judge.stats.metric import Metric
 from judge.stats.paired import PairTest
 from judge.stats.panel import Cell, Group
 
@@ -22,9 +22,9 @@ _ALL_PAIRS = 15
 
 
 def figure(cell: Cell, metric: Metric) -> str:
-    """Return a figure with its 95% interval: `0.712 ± 0.022`, a rate `71.0% [65.5, 76.0]`.
+    """Return a figure with its 95% interval: `0.712 [0.690, 0.733]`, a rate `71.0% [65.5, 76.0]`.
 
-    A mean has mean ± 1.96 standard errors, as in ReXrank.
+    Of a metric whose scale is unknown it is mean ± 1.96 standard errors, `3.21 ± 0.04`.
     """
     return " ".join(filter(None, figure_and_interval(cell, metric)))
 
@@ -35,12 +35,14 @@ def figure_and_interval(cell: Cell, metric: Metric) -> tuple[str, str]:
         if cell.low is None or cell.high is None:
             return percent(cell.value), ""
         return percent(cell.value), f"[{100 * cell.low:.1f}, {100 * cell.high:.1f}]"
-    if cell.value is None or cell.high is None:
+    if cell.value is None or cell.low is None or cell.high is None:
         return number(cell.value), ""
+    if metric.scale is not None:
+        return number(cell.value), f"[{number(cell.low)}, {number(cell.high)}]"
     return number(cell.value), f"± {number(cell.high - cell.value)}"
 
 
-def place(cell: Cell, cells: Sequence[Cell]) -> str:
+def rank_text(cell: Cell, cells: Sequence[Cell]) -> str:
     """Return a rank, with an equals sign where models share it."""
     if cell.rank is None:
         return NOTHING
@@ -78,10 +80,10 @@ def board(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> Ta
     by = comparison.sorted_by
     ranked = group.cells[by.name]
     rows = []
-    for at in model_order(group, by.name):
-        cells = [place(ranked[at], ranked), comparison.panel.models[at]]
+    for model in model_order(group, by.name):
+        cells = [rank_text(ranked[model], ranked), comparison.panel.models[model]]
         for metric in metrics:
-            cell = group.cells[metric.name][at]
+            cell = group.cells[metric.name][model]
             short = f" (n {cell.n})" if cell.n != group.n_studies else ""
             cells.append(figure(cell, metric) + short)
         rows.append(tuple(cells))
@@ -94,20 +96,20 @@ def board(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> Ta
         title += f", {name}" if is_part or name not in by.label else ""
     elif is_part:
         title += ", other metrics"
-    labels = (metric.label if rubric is None else short_label(metric) for metric in metrics)
+    labels = (metric.label if rubric is None else metric.short for metric in metrics)
     head = ("rank", "model", *labels)
     return Table(title, head, tuple(rows), n_left=2)
 
 
-def shown_pairs(comparison: Comparison, at: int) -> list[PairTest]:
+def shown_pairs(comparison: Comparison, index: int) -> list[PairTest]:
     """Return the tests that are printed of a group, by the metric that models are ranked by.
 
     All of them where there are few, else each model with the next in rank.
     """
-    tests = comparison.tests[at][comparison.sort]
+    tests = comparison.tests[index][comparison.sort]
     if len(tests) <= _ALL_PAIRS:
         return list(tests)
-    order = model_order(comparison.groups[at], comparison.sort)
+    order = model_order(comparison.groups[index], comparison.sort)
     pairs = {(test.a, test.b): test for test in tests}
     return [pairs[min(one, other), max(one, other)] for one, other in pairwise(order)]
 
@@ -119,13 +121,13 @@ def p_value(value: float | None) -> str:
     return "< 0.001" if value < 0.001 else f"{value:.3f}"
 
 
-def tests_table(comparison: Comparison, at: int) -> Table:
+def tests_table(comparison: Comparison, index: int) -> Table:
     """Return the paired tests of a group, the better model of each pair first."""
     metric = comparison.sorted_by
     models = comparison.panel.models
-    tests = comparison.tests[at][comparison.sort]
-    shown = shown_pairs(comparison, at)
-    ranks = {model: i for i, model in enumerate(model_order(comparison.groups[at], metric.name))}
+    tests = comparison.tests[index][comparison.sort]
+    shown = shown_pairs(comparison, index)
+    ranks = {model: i for i, model in enumerate(model_order(comparison.groups[index], metric.name))}
     rows = []
     for test in sorted(shown, key=lambda t: sorted((ranks[t.a], ranks[t.b]))):
         first, second, sign = (
@@ -139,7 +141,7 @@ def tests_table(comparison: Comparison, at: int) -> Table:
             )
         )
     more = "" if len(shown) == len(tests) else f", {len(shown)} of {len(tests)} pairs"
-    title = f"Differences in {metric.label}: {group_name(comparison.groups[at].key)}{more}"
+    title = f"Differences in {metric.label}: {group_name(comparison.groups[index].key)}{more}"
     head = ("model", "other", "studies", "difference", "p", "p (Holm)", "test")
     return Table(title, head, tuple(rows), n_left=2)
 
@@ -166,14 +168,14 @@ def signed(value: float, digits: int) -> str:
     return text.lstrip("+") if float(text) == 0 else text
 
 
-def places_table(comparison: Comparison, at: int) -> Table:
+def ranks_table(comparison: Comparison, index: int) -> Table:
     """Return how sure each model's rank is: its 95% interval and how often it came first."""
-    group, metric = comparison.groups[at], comparison.sorted_by
-    cells, places = group.cells[metric.name], comparison.places[at][metric.name]
+    group, metric = comparison.groups[index], comparison.sorted_by
+    cells, rank_shares = group.cells[metric.name], comparison.rank_shares[index][metric.name]
     rows = []
     for model in model_order(group, metric.name):
-        shares = places[model]
-        row = [comparison.panel.models[model], place(cells[model], cells)]
+        shares = rank_shares[model]
+        row = [comparison.panel.models[model], rank_text(cells[model], cells)]
         if shares is None:
             row += [NOTHING] * 4
         else:
@@ -227,5 +229,5 @@ def further_tables(comparison: Comparison) -> list[Table]:
     """
     tables = []
     if comparison.tests and len(comparison.panel.models) > 1:
-        tables += [tests_table(comparison, 0), places_table(comparison, 0)]
+        tables += [tests_table(comparison, 0), ranks_table(comparison, 0)]
     return tables + correlation_tables(comparison)

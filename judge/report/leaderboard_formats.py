@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from judge.report.formats import markdown_table, markdown_text, own_columns
+from judge.report.formats import markdown_table, markdown_text, own_columns, rows_as_csv
 from judge.report.leaderboard import all_tables, board, columns, further_tables
 from judge.report.tables import Table
 from judge.report.words import harmless
@@ -65,13 +63,13 @@ def as_data(comparison: Comparison, runs: Sequence[Mapping[str, Any]] = ()) -> d
         "resampling": asdict(comparison.how) if comparison.how else None,
         "notes": list(comparison.notes),
         "metrics": [asdict(metric) for metric in panel.metrics],
-        "groups": [_group(comparison, at) for at in range(len(comparison.groups))],
+        "groups": [_group(comparison, index) for index in range(len(comparison.groups))],
         "correlations": asdict(comparison.correlations) if comparison.correlations else None,
     }
 
 
-def _group(comparison: Comparison, at: int) -> dict[str, Any]:
-    panel, group = comparison.panel, comparison.groups[at]
+def _group(comparison: Comparison, index: int) -> dict[str, Any]:
+    panel, group = comparison.panel, comparison.groups[index]
     data: dict[str, Any] = {
         "group": dict(group.key),
         "n_studies": group.n_studies,
@@ -91,19 +89,19 @@ def _group(comparison: Comparison, at: int) -> dict[str, Any]:
                 }
                 for test in tests
             ]
-            for name, tests in comparison.tests[at].items()
+            for name, tests in comparison.tests[index].items()
         }
         data["ranks"] = {
             name: {
                 model: asdict(shares) if shares else None
-                for model, shares in zip(panel.models, places, strict=True)
+                for model, shares in zip(panel.models, rank_shares, strict=True)
             }
-            for name, places in comparison.places[at].items()
+            for name, rank_shares in comparison.rank_shares[index].items()
         }
     return data
 
 
-def as_csv(comparison: Comparison) -> str:
+def figure_rows(comparison: Comparison) -> list[dict[str, object]]:
     """Return one row a group, model and metric, numbers unrounded, the signature in each.
 
     The rows for all studies have empty group fields; `row` tells them (`all`) from a group
@@ -116,16 +114,20 @@ def as_csv(comparison: Comparison) -> str:
     fields = own_columns(comparison.by, _CSV_COLUMNS)
     rows = []
     for n, group in enumerate(comparison.groups):
-        for at in model_order(group, comparison.sort):
+        for model in model_order(group, comparison.sort):
             for metric in panel.metrics:
-                cell = group.cells[metric.name][at]
-                shares = comparison.places[n][metric.name][at] if comparison.places else None
+                cell = group.cells[metric.name][model]
+                shares = (
+                    comparison.rank_shares[n][metric.name][model]
+                    if comparison.rank_shares
+                    else None
+                )
                 rows.append(
                     {
                         "row": "group" if group.key else "all",
                         **{column: group.key.get(name) for name, column in fields.items()},
                         "n_studies": group.n_studies,
-                        "model": panel.models[at],
+                        "model": panel.models[model],
                         "metric": metric.name,
                         "label": metric.label,
                         **asdict(cell),
@@ -135,18 +137,22 @@ def as_csv(comparison: Comparison) -> str:
                         "signature": comparison.signature,
                     }
                 )
-    return _csv([_CSV_COLUMNS[0], *fields.values(), *_CSV_COLUMNS[1:]], rows)
+    return rows
 
 
-def pairs_as_csv(comparison: Comparison) -> str:
-    """Return one row a group, metric and pair of models: the paired tests.
+def as_csv(comparison: Comparison) -> str:
+    """Return the rows of `figure_rows` as CSV."""
+    return rows_as_csv(figure_rows(comparison))
 
-    Groups are as in `as_csv`. `significant` says whether `p_holm` is below 0.05.
+
+def pair_rows(comparison: Comparison) -> list[dict[str, object]]:
+    """Return one row a group, metric and pair of models: the paired tests, if there are any.
+
+    Groups are as in `figure_rows`. `significant` says whether `p_holm` is below 0.05.
     """
     panel = comparison.panel
     fields = own_columns(comparison.by, _PAIRS_COLUMNS)
-    head = [_PAIRS_COLUMNS[0], *fields.values(), *_PAIRS_COLUMNS[1:]]
-    rows = [
+    return [
         {
             "row": "group" if group.key else "all",
             **{column: group.key.get(name) for name, column in fields.items()},
@@ -167,7 +173,13 @@ def pairs_as_csv(comparison: Comparison) -> str:
         for name, pairs in tests.items()
         for test in pairs
     ]
-    return _csv(head, rows)
+
+
+def pairs_as_csv(comparison: Comparison) -> str:
+    """Return the rows of `pair_rows` as CSV."""
+    fields = own_columns(comparison.by, _PAIRS_COLUMNS).values()
+    head = [_PAIRS_COLUMNS[0], *fields, *_PAIRS_COLUMNS[1:]]
+    return rows_as_csv(pair_rows(comparison), head)
 
 
 def as_rexrank(comparison: Comparison) -> str:
@@ -180,23 +192,15 @@ def as_rexrank(comparison: Comparison) -> str:
     column = {metric.rexrank: metric.name for metric in comparison.panel.metrics if metric.rexrank}
     rows = []
     ranked = group.cells[comparison.sort]
-    for at in comparison.order:
+    for model in comparison.order:
         row: dict[str, object] = dict.fromkeys((*_REXRANK_HEAD, *REXRANK_COLUMNS), "")
-        row["Rank"] = ranked[at].rank or ""
-        row["Model Name"] = comparison.panel.models[at]
+        row["Rank"] = ranked[model].rank or ""
+        row["Model Name"] = comparison.panel.models[model]
         for name, metric in column.items():
-            value = group.cells[metric][at].value
+            value = group.cells[metric][model].value
             row[name] = "" if value is None else f"{value:z.3f}"
         rows.append(row)
-    return _csv([*_REXRANK_HEAD, *REXRANK_COLUMNS], rows)
-
-
-def _csv(head: Sequence[str], rows: Iterable[Mapping[str, object]]) -> str:
-    text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=head, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue().rstrip("\n")
+    return rows_as_csv(rows)
 
 
 def as_markdown(comparison: Comparison) -> str:
@@ -241,9 +245,9 @@ def _latex_board(comparison: Comparison, group: Group, metrics: Sequence[Metric]
     rows = []
     for model, row in zip(model_order(group, comparison.sort), table.rows, strict=True):
         cells = _latex_cells(table, row)
-        for at, metric in enumerate(metrics, start=2):
+        for column, metric in enumerate(metrics, start=2):
             if group.cells[metric.name][model].rank == 1:
-                cells[at] = rf"\textbf{{{cells[at]}}}"
+                cells[column] = rf"\textbf{{{cells[column]}}}"
         rows.append(cells)
     return _latex_table(table, rows)
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from judge.report.tables import headline, tables
 from judge.report.words import group_value
-from judge.rubrics import Level, Rubric, Score
-from judge.types import Category
+from judge.rubrics.contract import Measure, Rubric, Statistic
+from judge.stats.table import FIXED
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -24,34 +24,28 @@ _BINS = 20
 def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
     """Return what a page shows of a run, in JSON's types.
 
-    `rubric` and `categories` label all that studies name. `facts` and `tables` are those of
-    the terminal. `figures` hold `rates` (a row a group and the last for all), `errors` (per
-    category, the number at each level) and `scores` (a histogram a score). `columns` are the
-    columns of the list of studies, `filters` what it can be narrowed by.
+    `rubric` labels all that studies name. `facts` and `tables` are those of the terminal.
+    `figures` hold `rates` (for each rate a row a group and the last for all), `tally` (for each
+    of its rows the number in each column, None without one) and `scores` (a histogram a
+    score). `columns` are the columns of the list of studies, `filters` what it can be narrowed
+    by.
     """
     return {
         "rubric": _rubric(rubric),
-        "categories": {category.value: category.label for category in Category},
         "judge": summary["judge"],
         "prompt": summary["prompt"],
         "signature": summary["signature"],
         "n_studies": summary["n_studies"],
         "n_scored": summary["n_scored"],
-        "facts": headline(summary, rubric),
+        "facts": [{"name": name, "value": value} for name, value in headline(summary, rubric)],
         "tables": [
             {"title": one.title, "head": one.head, "rows": one.rows, "n_left": one.n_left}
             for one in tables(summary, rubric)
         ],
         "figures": {
-            "rates": _rates(summary),
-            "errors": [
-                {
-                    "category": row["category"],
-                    "levels": {level.name: row[level.name]["n"] for level in rubric.levels},
-                }
-                for row in summary["errors"]
-            ],
-            "scores": [_histogram(table, score) for score in rubric.scores],
+            "rates": [_rates(summary, one) for one in rubric.shown("groups") if one.kind == "rate"],
+            "tally": _tally(summary, rubric),
+            "scores": [_histogram(table, score) for score in rubric.with_role("score")],
         },
         "columns": _columns(table, rubric),
         "filters": _filters(table, rubric),
@@ -81,11 +75,7 @@ def cell(value: Any) -> str | int | float | None:  # noqa: ANN401 - a cell of an
 
 def field_names(table: pd.DataFrame, rubric: Rubric) -> list[str]:
     """Return the columns of the table that are fields of the user's own, in order."""
-    ours = {"study_id", "study_class", "class_inferred", "outcome", "reason", "remarks"}
-    ours |= {score.name for score in (*rubric.scores, *rubric.checks)}
-    ours |= {"n_significant", "n_insignificant", "n_actionable", "n_matched"}
-    ours |= {f"n_{level.name}" for level in rubric.levels}
-    ours |= {f"{level.name}_{category}" for level in rubric.levels for category in Category}
+    ours = {*FIXED, *(measure.name for measure in rubric.measures)}
     return [str(name) for name in table.columns if name not in ours]
 
 
@@ -94,71 +84,105 @@ def _rubric(rubric: Rubric) -> dict[str, Any]:
         "name": rubric.name,
         "title": rubric.title,
         "summary": rubric.summary,
-        "has_matched": rubric.has_matched,
-        "has_edits": rubric.corrected is not None,
-        "levels": [
-            {
-                "name": level.name,
-                "label": level.label,
-                "significant": level.significant,
-                "actionable": level.actionable,
-                "tone": tone,
-            }
-            for level, tone in zip(rubric.levels, tones(rubric.levels), strict=True)
-        ],
-        "scores": [_score(score) for score in rubric.scores],
-        "checks": [_score(check) for check in rubric.checks],
+        "has_edits": rubric.editor is not None,
+        **declared(rubric),
+        "scores": [_measure(measure) for measure in rubric.with_role("score")],
+        "checks": [_measure(measure) for measure in rubric.with_role("check")],
     }
 
 
-def _score(score: Score) -> dict[str, Any]:
+def declared(rubric: Rubric) -> dict[str, Any]:
+    """Return what a page needs to show items: their kinds, and what labels are called."""
     return {
-        "name": score.name,
-        "label": score.label,
-        "higher_is_better": score.higher_is_better,
+        "codes": rubric.codes and rubric.codes.name,
+        "kinds": [
+            {
+                "name": kind.name,
+                "label": kind.label,
+                "plural": kind.plural,
+                "facets": kind.facets,
+                "graded_by": kind.graded_by,
+            }
+            for kind in rubric.kinds
+        ],
+        "facets": [
+            {
+                "name": facet.name,
+                "label": facet.label,
+                "plural": facet.plural,
+                "labels": [
+                    {"name": one.name, "label": one.label, "text": facet.text(one.name)}
+                    | {"tone": one.tone}
+                    for one in facet.labels
+                ],
+            }
+            for facet in rubric.facets
+        ],
     }
 
 
-def tones(levels: Sequence[Level]) -> list[str]:
-    """Return how each level is coloured: `mild` or `notable`, `serious` or `critical`.
-
-    The stronger of each two is for the gravest of several levels that are significant, or
-    are not; a scale is written from one end to the other, and its significant end is the
-    graver.
-    """
-    graver_first = levels[0].significant and not levels[-1].significant
-    ordered = list(reversed(levels)) if graver_first else list(levels)
-    found = {}
-    for significant, names in ((False, ("mild", "notable")), (True, ("serious", "critical"))):
-        alike = [level for level in ordered if level.significant is significant]
-        for level in alike:
-            gravest = len(alike) > 1 and level is alike[-1]
-            found[level.name] = names[gravest]
-    return [found[level.name] for level in levels]
+def _measure(measure: Measure) -> dict[str, Any]:
+    return {
+        "name": measure.name,
+        "label": measure.label,
+        "unit": measure.unit,
+        "higher_is_better": measure.higher_is_better,
+        "undefined": measure.undefined,
+    }
 
 
-def _rates(summary: Mapping[str, Any]) -> list[dict[str, Any]]:
-    keys = ("n_studies", "n_scored", "no_significant_error", "no_actionable_error")
-    found = []
-    for row in summary["rates"]:
-        group = ", ".join(group_value(row[name]) for name in summary["by"])
-        found.append({"group": group, **{key: row[key] for key in keys}})
-    found.append({"group": "all", **{key: summary[key] for key in keys}})
-    return found
+def _rates(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
+    rows = [
+        (", ".join(group_value(row[name]) for name in summary["by"]), row)
+        for row in summary["rates"]
+    ]
+    return {
+        "name": statistic.name,
+        "label": statistic.label,
+        "definition": statistic.definition,
+        "rows": [
+            {"group": group, **block["statistics"][statistic.name]}
+            for group, block in (*rows, ("all", summary))
+        ],
+    }
 
 
-def _histogram(table: pd.DataFrame, score: Score) -> dict[str, Any]:
+def _tally(summary: Mapping[str, Any], rubric: Rubric) -> dict[str, Any] | None:
+    tally = rubric.tally
+    if tally is None:
+        return None
+    columns = rubric.facet(tally.columns).labels
+
+    def n(row: str, column: str) -> int:
+        (measure,) = rubric.counting(tally.kind, {tally.rows: row, tally.columns: column})
+        return int(summary["totals"][measure.name]["n"])
+
+    return {
+        "title": tally.title,
+        "rows": tally.rows,
+        "columns": tally.columns,
+        "counts": [
+            {"name": row.name, "n": {column.name: n(row.name, column.name) for column in columns}}
+            for row in rubric.facet(tally.rows).labels
+        ],
+    }
+
+
+def _histogram(table: pd.DataFrame, score: Measure) -> dict[str, Any]:
     """Return how many scored studies have which score: one bin a value, or bins of a width.
 
-    A bin holds its lower edge, the last one its upper edge too.
+    A bin holds its lower edge, the last one its upper edge too. Where all scores are whole
+    numbers, each bin holds as many of them as the next: no gap is of the bins' own making.
     """
     values = [float(value) for value in table[score.name].dropna()]
     whole = all(value.is_integer() for value in values)
     low, high = (min(values), max(values)) if values else (0.0, 0.0)
-    if whole and high - low < _MOST_VALUES:
-        first = int(low)
-        bins = [(float(at), float(at)) for at in range(first, int(high) + 1)] if values else []
-        at = [int(value) - first for value in values]
+    if whole:
+        first, last = int(low), int(high)
+        wide = 1 if last - first < _MOST_VALUES else -(-(last - first + 1) // _BINS)
+        starts = range(first, last + 1, wide) if values else range(0)
+        bins = [(float(start), float(start + wide - 1)) for start in starts]
+        at = [(int(value) - first) // wide for value in values]
     else:
         if low >= 0 and high <= 1:
             low, high = 0.0, 1.0
@@ -169,30 +193,53 @@ def _histogram(table: pd.DataFrame, score: Score) -> dict[str, Any]:
     for place in at:
         counts[place] += 1
     return {
-        **_score(score),
+        **_measure(score),
         "n": len(values),
+        "whole": whole,
         "bins": [
             {"low": low, "high": high, "n": n} for (low, high), n in zip(bins, counts, strict=True)
         ],
     }
 
 
-def _columns(table: pd.DataFrame, rubric: Rubric) -> list[dict[str, str]]:
+def _columns(table: pd.DataFrame, rubric: Rubric) -> list[dict[str, str | None]]:
     columns = [("study_id", "study", "id"), ("study_class", "class", "class")]
-    columns += [(score.name, score.label, "score") for score in rubric.scores]
-    columns += [(f"n_{level.name}", level.label, "count") for level in rubric.levels]
-    columns += [("categories", "categories", "categories"), ("outcome", "outcome", "outcome")]
+    columns += [(one.name, one.label, "score") for one in rubric.with_role("score")]
+    counts = rubric.with_role("count")
+    columns += [(one.name, one.label, "count") for one in counts]
+    columns += [(one.plural, one.plural, "codes") for one in [rubric.codes] if one]
+    columns += [("outcome", "outcome", "outcome")]
     columns += [(name, name, "field") for name in field_names(table, rubric)]
-    return [{"name": name, "label": label, "kind": kind} for name, label, kind in columns]
+    tones = {one.name: _tone(one, rubric) for one in counts}
+    return [
+        {"name": name, "label": label, "kind": kind, "tone": tones.get(name)}
+        for name, label, kind in columns
+    ]
+
+
+def _tone(measure: Measure, rubric: Rubric) -> str | None:
+    """Return the tone of the one label that a measure counts."""
+    labels = dict(measure.counts.labels) if measure.counts else {}
+    tones = [rubric.facet(facet)[name].tone for facet, name in labels.items()]
+    return tones[0] if len(tones) == 1 else None
 
 
 def _filters(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
     scores = {}
-    for score in rubric.scores:
+    for score in rubric.with_role("score"):
         values = table[score.name].dropna()
         if len(values):
             scores[score.name] = {"low": float(values.min()), "high": float(values.max())}
+    narrowing = [facet for facet in (rubric.codes, rubric.grades) if facet]
+    counts = [one for one in rubric.measures if one.counts and one.counts.labels]
     return {
+        # Facets whose labels studies can be narrowed by, and the columns that count them.
+        "labels": [
+            facet.name
+            for facet in narrowing
+            if any(one.counts and facet.name in one.counts.labels for one in counts)
+        ],
+        "counts": [{"name": m.name, "labels": dict(m.counts.labels)} for m in counts if m.counts],
         "classes": _choices(table["study_class"]),
         "no_class": bool(table["study_class"].isna().any()),
         "outcomes": _choices(table["outcome"]) or [],

@@ -6,20 +6,24 @@ from collections.abc import Mapping
 from typing import Any
 
 from judge.report.tables import Table
-from judge.report.words import number, rate
-from judge.types import Category
+from judge.report.words import counted, number, rate
+from judge.rubrics.contract import Rubric
+from judge.stats.review import ALL
 
 
-def review_tables(measured: Mapping[str, Any]) -> list[Table]:
-    """Return the judge's precision by category and, for each two readers, their agreement."""
+def review_tables(measured: Mapping[str, Any], rubric: Rubric) -> list[Table]:
+    """Return the judge's precision by category, and any two readers' agreement."""
     both = zip(measured["precision"], measured["finding_precision"], strict=True)
-    rows = [(_name(row["category"]), rate(row), rate(finding)) for row, finding in both]
+    rows = [(_name(row["code"], rubric), rate(row), rate(finding)) for row, finding in both]
     readers = ", ".join(measured["readers"]) or "nobody"
     title = (
-        f"{measured['n_reviewed_errors']} errors of {measured['n_studies']} studies, reviewed by "
-        f"{readers}; {measured['missed']} missed errors added, {measured['stale']} reviews stale"
+        f"{counted(measured['n_reviewed_errors'], 'error', 'errors')} of "
+        f"{counted(measured['n_studies'], 'study', 'studies')}, reviewed by {readers}; "
+        f"{counted(measured['missed'], 'missed error', 'missed errors')} added, "
+        f"{counted(measured['stale'], 'review', 'reviews')} stale"
     )
-    found = [Table(title, ("category", "precision", "finding precision"), tuple(rows))]
+    code = rubric.codes.label if rubric.codes else ""
+    found = [Table(title, (code, "precision", "finding precision"), tuple(rows))]
     if measured["kappa"]:
         pairs = tuple(
             (
@@ -35,5 +39,5 @@ def review_tables(measured: Mapping[str, Any]) -> list[Table]:
     return found
 
 
-def _name(category: str) -> str:
-    return "all" if category == "all" else f"({category}) {Category(category).label}"
+def _name(code: str, rubric: Rubric) -> str:
+    return rubric.codes.text(code) if rubric.codes and code != ALL else code

@@ -8,10 +8,9 @@ from typing import Any
 from judge.report.edits import Row, rows
 from judge.report.highlight import highlights
 from judge.report.line import Beside, Line, Piece, Style, marked
-from judge.report.view import stated_otherwise
-from judge.report.words import number
-from judge.rubrics import Level, Rubric
-from judge.types import Category
+from judge.report.view import graded_items, plain_lists, stated_otherwise
+from judge.report.words import capital, number
+from judge.rubrics.contract import Label, Measure, Rubric
 
 
 def audit(record: Mapping[str, Any], rubric: Rubric, *, raw: bool) -> Iterator[Line | Beside]:
@@ -38,9 +37,9 @@ def audit(record: Mapping[str, Any], rubric: Rubric, *, raw: bool) -> Iterator[L
 
 
 def _reports(record: Mapping[str, Any], rubric: Rubric) -> Beside:
-    errors = record["annotation"]["errors"] if record["annotation"] else []
-    styles = tuple(_style(_level(error, rubric)) for error in errors)
-    found = highlights(record["reference"], record["candidate"], errors)
+    items = graded_items(record["annotation"], rubric)
+    styles = tuple(_style(_grade(item, rubric)) for item in items)
+    found = highlights(record["reference"], record["candidate"], items)
     return Beside(
         (Line("Reference", "heading"), marked(found.reference, styles)),
         (Line("Candidate", "heading"), marked(found.candidate, styles)),
@@ -49,46 +48,59 @@ def _reports(record: Mapping[str, Any], rubric: Rubric) -> Beside:
 
 def _annotation(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Line]:
     annotation = record["annotation"]
-    scores = ", ".join(f"{s.label} {number(record['scores'][s.name])}" for s in rubric.scores)
-    yield Line(f"Scores: {scores}", "heading")
-    for check in rubric.checks:
-        yield Line(f"{check.label}: {number(record['scores'][check.name])}")
-    if rubric.corrected:
-        yield Line(f"Corrections of the candidate: {len(annotation['errors'])}", "heading")
-        yield from _edit(record["candidate"], annotation["errors"], rubric)
+    items = graded_items(annotation, rubric)
+    if scores := [_measured(record, measure) for measure in rubric.with_role("score")]:
+        yield Line(f"Scores: {', '.join(scores)}", "heading")
+    for check in rubric.with_role("check"):
+        yield Line(_measured(record, check, ": "))
+    if rubric.editor:
+        yield Line(f"Corrections of the candidate: {len(items)}", "heading")
+        yield from _edit(record["candidate"], items, rubric)
     else:
-        yield from _errors(annotation, rubric)
-    if rubric.has_matched:
-        yield Line(f"Matched findings: {record['counts']['n_matched']}", "heading")
-        for finding in annotation["matched"]:
-            yield Line(finding, lead="- ")
-    if annotation["explanation"] or not rubric.corrected:
+        yield from _graded(record, items, rubric)
+    for listed in plain_lists(record, rubric):
+        yield Line(f"{capital(rubric.kind(listed['kind']).plural)}: {listed['n']}", "heading")
+        for text in listed["texts"]:
+            yield Line(text, lead="- ")
+    if annotation["explanation"] or not rubric.editor:
         yield Line("The judge's explanation", "heading")
         yield Line(annotation["explanation"] or "(none)")
-    for remark in annotation["remarks"]:
-        yield Line(remark, lead="Remark: ")
+    for warning in annotation["warnings"]:
+        yield Line(warning, lead="Warning: ")
 
 
-def _errors(annotation: Mapping[str, Any], rubric: Rubric) -> Iterator[Line]:
-    stated = {each["level"]: each["stated"] for each in stated_otherwise(annotation, rubric)}
-    for level in rubric.levels:
-        errors = [
-            (at, error)
-            for at, error in enumerate(annotation["errors"], 1)
-            if error["level"] == level.name
-        ]
-        differs = f", the judge's counts say {stated[level.name]}" if level.name in stated else ""
-        yield Line(f"{level.label.capitalize()} errors: {len(errors)}{differs}", "heading")
-        for at, error in errors:
-            yield Line(f"{_categories(error)}: {error['text']}", _style(level), lead=f"{at}. ")
+def _measured(record: Mapping[str, Any], measure: Measure, between: str = " ") -> str:
+    value = record["measures"][measure.name]
+    text = f"undefined ({measure.undefined})" if value is None else number(value)
+    return f"{measure.label}{between}{text}{measure.unit and ' ' + measure.unit}"
 
 
-def _edit(candidate: str, errors: list[Mapping[str, Any]], rubric: Rubric) -> Iterator[Line]:
+def _graded(
+    record: Mapping[str, Any], items: list[dict[str, Any]], rubric: Rubric
+) -> Iterator[Line]:
+    stated = {each["grade"]: each["stated"] for each in stated_otherwise(record, rubric)}
+    for kind in rubric.graded:
+        for grade in rubric.facet(str(kind.graded_by)).labels:
+            own = [
+                (at, item)
+                for at, item in enumerate(items, 1)
+                if item["kind"] == kind.name and item["grade"] == grade.name
+            ]
+            differs = (
+                f", the judge's counts say {stated[grade.name]}" if grade.name in stated else ""
+            )
+            heading = f"{capital(grade.label)} {kind.plural}: {len(own)}{differs}"
+            yield Line(heading, "heading")
+            for at, item in own:
+                yield Line(_said(item, rubric), _style(grade), lead=f"{at}. ")
+
+
+def _edit(candidate: str, items: list[dict[str, Any]], rubric: Rubric) -> Iterator[Line]:
     """Yield the candidate's numbered lines with what is taken out (-) and put in (+).
 
     Below each correction stand its number, severity, categories and the judge's comment.
     """
-    edit = list(rows(candidate, errors))
+    edit = list(rows(candidate, items))
     width = max((len(str(row.line)) for row in edit if row.line is not None), default=1)
     for row in edit:
         number_ = f"{'' if row.line is None else row.line:>{width}}"
@@ -100,10 +112,9 @@ def _edit(candidate: str, errors: list[Mapping[str, Any]], rubric: Rubric) -> It
         if row.after is not None:
             yield Line(_worded(row, "in", "added"), "added", lead=f"+ {number_}  ")
         if row.error is not None:
-            error = errors[row.error]
-            level = _level(error, rubric)
-            why = f"[{level.label}] {_categories(error)}: {error['text']}"
-            yield Line(why, _style(level), lead=f"  {'':{width}}    {row.error + 1}. ")
+            grade = _grade(items[row.error], rubric)
+            why = f"[{grade.label}] {_said(items[row.error], rubric)}"
+            yield Line(why, _style(grade), lead=f"  {'':{width}}    {row.error + 1}. ")
 
 
 def _worded(row: Row, change: str, style: Style) -> tuple[Piece, ...]:
@@ -117,13 +128,24 @@ def _worded(row: Row, change: str, style: Style) -> tuple[Piece, ...]:
     )
 
 
-def _categories(error: Mapping[str, Any]) -> str:
-    return ", ".join(f"({c}) {Category(c).label}" for c in error["categories"])
+def _said(item: Mapping[str, Any], rubric: Rubric) -> str:
+    """Return an item's labels other than its grade, the report it stands in, and its text."""
+    kind = rubric.kind(item["kind"])
+    labels = [
+        rubric.facet(facet).text(value)
+        for facet in kind.facets
+        if facet != kind.graded_by
+        for value in item["labels"].get(facet, ())
+    ]
+    side = [f"in the {item['side']}"] if item["side"] else []
+    linked = [f"with {', '.join(str(at + 1) for at in item['links'])}"] if item["links"] else []
+    before = ", ".join([*labels, *side, *linked])
+    return f"{before}: {item['text']}" if before else item["text"]
 
 
-def _level(error: Mapping[str, Any], rubric: Rubric) -> Level:
-    return next(level for level in rubric.levels if level.name == error["level"])
+def _grade(item: Mapping[str, Any], rubric: Rubric) -> Label:
+    return rubric.facet(str(rubric.kind(item["kind"]).graded_by))[item["grade"]]
 
 
-def _style(level: Level) -> Style:
-    return "significant" if level.significant else "insignificant"
+def _style(grade: Label) -> Style:
+    return "significant" if grade.is_grave else "insignificant"

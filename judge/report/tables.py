@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judge.report.words import NOTHING, group_value, left_out, mean, number, rate
-from judge.rubrics import Rubric
+from judge.report.words import NOTHING, counted, estimate, group_value, left_out, number
+from judge.rubrics.contract import Measure, Rubric, Statistic, Tally
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,9 +37,13 @@ def headline(summary: Mapping[str, Any], rubric: Rubric) -> list[tuple[str, str]
         facts.append(("left out", left_out(summary["omitted"])))
     if inferred := summary["n_class_inferred"]:
         total = summary["n_studies"]
-        facts.append(("study class", f"inferred by the lexicon for {inferred} of {total} studies"))
-    facts += [(figure.label, mean(summary["scores"][figure.name])) for figure in rubric.figures]
-    facts += [(check.label, mean(summary["checks"][check.name])) for check in rubric.checks]
+        facts.append(
+            (
+                "study class",
+                f"inferred by the lexicon for {inferred} of {counted(total, 'study', 'studies')}",
+            )
+        )
+    facts += [(one.label, _cell(summary, one)) for one in rubric.shown("head")]
     if modes := summary.get("reply_modes"):
         asked = ", ".join(f"{mode} {n}" for mode, n in modes.items())
         facts.append(("replies asked for by", asked))
@@ -47,29 +51,46 @@ def headline(summary: Mapping[str, Any], rubric: Rubric) -> list[tuple[str, str]
     return facts
 
 
-def errors_table(summary: Mapping[str, Any], rubric: Rubric) -> Table:
-    """Return the errors by category: how many, and how many a scored study, for each level.
+def headline_figures(summary: Mapping[str, Any], rubric: Rubric) -> list[tuple[str, str]]:
+    """Return what a list of runs says of each: the statistics of its groups, for all studies."""
+    return [(one.label, _cell(summary, one)) for one in rubric.shown("groups")]
 
-    An error with two categories stands in both rows, and once in the last, for all errors.
+
+def tally_table(summary: Mapping[str, Any], rubric: Rubric, tally: Tally) -> Table:
+    """Return the items by two facets: how many, and how many a scored study.
+
+    An item with two values of the facet of the rows stands in both rows, and once in the last,
+    for all items.
     """
-    counted = [(f"({row['category']}) {row['label']}", row) for row in summary["errors"]]
-    counted.append(("all errors", summary["levels"]))
-    if len(rubric.levels) > _MOST_PAIRS:
-        title = "Errors by category: how many (a scored study)"
-        head = [level.label for level in rubric.levels]
-        cells = [[_both(row[level.name]) for level in rubric.levels] for _, row in counted]
+    rows_of, columns = rubric.facet(tally.rows), rubric.facet(tally.columns).labels
+    kind = rubric.kind(tally.kind)
+
+    def total(**labels: str) -> Mapping[str, Any]:
+        (measure,) = rubric.counting(kind.name, labels)
+        found: Mapping[str, Any] = summary["totals"][measure.name]
+        return found
+
+    named = [
+        (
+            rows_of.text(row.name),
+            [total(**{tally.rows: row.name, tally.columns: column.name}) for column in columns],
+        )
+        for row in rows_of.labels
+    ]
+    named.append((f"all {kind.plural}", [total(**{tally.columns: one.name}) for one in columns]))
+    if len(columns) > _MOST_PAIRS:
+        title = f"{tally.title}: how many (per scored study)"
+        head = [column.label for column in columns]
+        cells = [[_both(one) for one in totals] for _, totals in named]
     else:
-        title = "Errors by category"
-        head = [text for level in rubric.levels for text in (level.label, "a study")]
-        cells = [
-            [text for level in rubric.levels for text in _pair(row[level.name])]
-            for _, row in counted
-        ]
-    rows = tuple((name, *row) for (name, _), row in zip(counted, cells, strict=True))
-    return Table(title, ("category", *head), rows)
+        title = tally.title
+        head = [text for column in columns for text in (column.label, "per study")]
+        cells = [[text for one in totals for text in _pair(one)] for _, totals in named]
+    rows = tuple((name, *row) for (name, _), row in zip(named, cells, strict=True))
+    return Table(title, (rows_of.label, *head), rows)
 
 
-# With more levels than this, two columns for each would not fit.
+# With more columns than this, two for each would not fit.
 _MOST_PAIRS = 2
 
 
@@ -81,55 +102,54 @@ def _both(total: Mapping[str, Any]) -> str:
     return "{} ({})".format(*_pair(total))
 
 
-_Cells = Callable[[Mapping[str, Any]], list[str]]
-
-
 def rates_tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
-    """Return a row a group, and one for all: scores and rates with what they rest on.
+    """Return a row a group, and one for all: the rubric's statistics with what they rest on.
 
-    One table; two where a rubric has several figures, which would not fit beside the rates.
+    One table; two where a rubric has several scores, which would not fit beside the rates.
     """
-    scores = ["studies", "scored", *(figure.label for figure in rubric.figures)]
-    rates = ["no significant error", "no actionable error"]
     by = summary["by"]
     rows = [([group_value(row[name]) for name in by], row) for row in summary["rates"]]
     rows.append((["all", *[""] * (len(by) - 1)], summary))
     inferred = " (inferred)" if summary["n_class_inferred"] else ""
     groups = [name + (inferred if name == "study_class" else "") for name in by]
 
-    def table(
-        title: str, head: list[str], cells: Callable[[Mapping[str, Any]], list[str]]
-    ) -> Table:
-        body = tuple((*group, *cells(row)) for group, row in rows)
-        return Table(title, (*groups, *head), body, n_left=len(by))
+    def table(title: str, shown: Sequence[Statistic], *, counts: bool) -> Table:
+        body = tuple(
+            (
+                *group,
+                *((str(row["n_studies"]), str(row["n_scored"])) if counts else ()),
+                *(_cell(row, one) for one in shown),
+            )
+            for group, row in rows
+        )
+        head = (*groups, *(("studies", "scored") if counts else ()), *(s.label for s in shown))
+        return Table(title, head, body, n_left=len(by))
 
-    if len(rubric.figures) == 1:
-        both = [*scores, *rates]
-        return [table("Rates", both, lambda row: _score_cells(row, rubric) + _rate_cells(row))]
-    return [
-        table("Scores", scores, lambda row: _score_cells(row, rubric)),
-        table("Rates", rates, _rate_cells),
-    ]
+    shown = rubric.shown("groups")
+    rates = [one for one in shown if one.kind == "rate"]
+    scores = [one for one in shown if one.kind != "rate"]
+    if not rates:
+        return [table("Scores", scores, counts=True)]
+    if len(scores) <= 1:
+        return [table("Rates", [*scores, *rates], counts=True)]
+    return [table("Scores", scores, counts=True), table("Rates", rates, counts=False)]
 
 
-def _score_cells(row: Mapping[str, Any], rubric: Rubric) -> list[str]:
-    figures = (mean(row["scores"][figure.name]) for figure in rubric.figures)
-    return [str(row["n_studies"]), str(row["n_scored"]), *figures]
-
-
-def _rate_cells(row: Mapping[str, Any]) -> list[str]:
-    return [rate(row["no_significant_error"]), rate(row["no_actionable_error"])]
+def _cell(block: Mapping[str, Any], statistic: Statistic) -> str:
+    return estimate(block["statistics"][statistic.name], is_rate=statistic.kind == "rate")
 
 
 def counts_table(title: str, counts: Mapping[str, int]) -> Table:
-    """Return a table of reasons or remarks and how many studies have them."""
+    """Return a table of reasons or warnings and how many studies have them."""
     return Table(title, (title.lower(), "studies"), tuple((k, str(n)) for k, n in counts.items()))
 
 
 def tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
     """Return all tables of a run; those with nothing in them are left out."""
-    found = [*rates_tables(summary, rubric), errors_table(summary, rubric)]
-    for title, key in (("Not scored", "reasons"), ("Remarks on answers", "remarks")):
+    found = rates_tables(summary, rubric)
+    if rubric.tally:
+        found.append(tally_table(summary, rubric, rubric.tally))
+    for title, key in (("Not scored", "reasons"), ("Warnings about answers", "warnings")):
         if summary[key]:
             found.append(counts_table(title, summary[key]))
     return found
@@ -137,19 +157,22 @@ def tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
 
 def worst_table(rows: Sequence[Mapping[str, Any]], rubric: Rubric) -> Table:
     """Return the studies of `rows` of the table of studies, one a line."""
-    head = ["study", "class", *(score.label for score in rubric.scores)]
-    head += ["significant", "insignificant", "categories"]
-    body = []
-    for row in rows:
-        scores = [number(row[score.name]) for score in rubric.scores]
-        body.append(
-            (
-                *(row["study_id"], group_value(row["study_class"]), *scores),
-                *(
-                    str(row["n_significant"]),
-                    str(row["n_insignificant"]),
-                    row["categories"] or NOTHING,
-                ),
-            )
+    measures = {measure.name: measure for measure in rubric.with_role("score")}
+    measures |= {
+        m.name: m for order in rubric.worst for m in rubric.measures if m.name == order.measure
+    }
+    codes = [rubric.codes.plural] if rubric.codes else []
+    head = ("study", "class", *(measure.label for measure in measures.values()), *codes)
+    body = tuple(
+        (
+            *(row["study_id"], group_value(row["study_class"])),
+            *(_number(row[name], measure) for name, measure in measures.items()),
+            *(row[name] or NOTHING for name in codes),
         )
-    return Table("Where to look first", tuple(head), tuple(body), n_left=2)
+        for row in rows
+    )
+    return Table("Worst studies", head, body, n_left=2)
+
+
+def _number(value: float | None, measure: Measure) -> str:
+    return number(value, 0 if measure.is_whole else 3)

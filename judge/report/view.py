@@ -7,20 +7,22 @@ from typing import Any
 
 from judge.report.edits import rows
 from judge.report.highlight import Segment, highlights
-from judge.rubrics import Rubric
+from judge.report.overview import cell
+from judge.rubrics.contract import Rubric
 
 
 def study_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     """Return what a page shows of one study's record.
 
-    `reference` and `candidate` are lists of segments, each its text and the numbers of the
-    errors that speak of it, from 0. `edits` is the candidate's edit, row by row, None where
-    the rubric corrects no lines. `differs` lists the levels whose stated count is not the
-    number of errors listed. Levels and categories stand by name; `overview` labels them.
+    `items` are those that are graded, numbered from 0. `reference` and `candidate` are lists of
+    segments, each with its `text` and the numbers of the `items` that speak of it. `lists` hold
+    the items that are not graded, a list a kind. `edits` is the candidate's edit, row by row,
+    None where the rubric corrects no lines. `differs` lists the grades whose stated count is not
+    the number of items listed. All labels stand by name; `overview` says what they are called.
     """
     annotation = record["annotation"]
-    errors = annotation["errors"] if annotation else []
-    marked = highlights(record["reference"], record["candidate"], errors)
+    items = graded_items(annotation, rubric)
+    marked = highlights(record["reference"], record["candidate"], items)
     return {
         "study_id": record["study_id"],
         "study_class": record["study_class"],
@@ -29,69 +31,104 @@ def study_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
         "outcome": record["outcome"],
         "reason": record["reason"],
         "detail": record["detail"],
-        "scores": record["scores"],
+        "measures": record["measures"],
         "reference": _segments(marked.reference),
         "candidate": _segments(marked.candidate),
-        "errors": [
-            {name: error[name] for name in ("categories", "level", "text", "edit")}
-            for error in errors
-        ],
+        "items": items,
         "edits": (
-            list(_edits(record["candidate"], errors)) if annotation and rubric.corrected else None
+            list(_edits(record["candidate"], items)) if annotation and rubric.editor else None
         ),
-        "matched": annotation["matched"] if annotation and rubric.has_matched else None,
-        "n_matched": record["counts"]["n_matched"] if record["counts"] else None,
+        "lists": plain_lists(record, rubric),
         "explanation": annotation["explanation"] if annotation else "",
-        "remarks": annotation["remarks"] if annotation else [],
-        "differs": stated_otherwise(annotation, rubric) if annotation else [],
+        "warnings": annotation["warnings"] if annotation else [],
+        "differs": stated_otherwise(record, rubric),
         "answer": record["answer"],
         "attempt": record["attempt"],
     }
 
 
-def stated_otherwise(annotation: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any]]:
-    """Return the levels of which an answer states another number of errors than it lists."""
-    if not annotation["stated"]:
+def graded_items(annotation: Mapping[str, Any] | None, rubric: Rubric) -> list[dict[str, Any]]:
+    """Return the items of a record's annotation that are graded, in their order.
+
+    Each has its `grade`, the name of the label, and its `links` to others by their numbers here.
+    """
+    if annotation is None:
+        return []
+    graded_by = {kind.name: kind.graded_by for kind in rubric.graded}
+    rows = [row for row, item in enumerate(annotation["items"]) if item["kind"] in graded_by]
+    number = {row: at for at, row in enumerate(rows)}
+    found = []
+    for row in rows:
+        item = annotation["items"][row]
+        (grade,) = item["labels"][graded_by[item["kind"]]]
+        links = [number[link] for link in item["links"] if link in number]
+        found.append({**item, "grade": grade, "links": links})
+    return found
+
+
+def plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any]]:
+    """Return the items that are not graded: for each kind how many there are, and their texts.
+
+    The number is that of the measure that counts the kind, where there is one: an answer may
+    state another than it lists.
+    """
+    if record["annotation"] is None:
         return []
     found = []
-    for level in rubric.levels:
-        listed = sum(error["level"] == level.name for error in annotation["errors"])
-        stated = sum(
-            n for key, n in annotation["stated"].items() if key.startswith(f"{level.name}_")
-        )
-        if stated != listed:
-            found.append({"level": level.name, "listed": listed, "stated": stated})
+    for kind in rubric.kinds:
+        if kind.graded_by is None:
+            texts = [i["text"] for i in record["annotation"]["items"] if i["kind"] == kind.name]
+            counts = [m for m in rubric.counting(kind.name, {}) if m.counts and not m.counts.labels]
+            n = record["measures"][counts[0].name] if counts else len(texts)
+            found.append({"kind": kind.name, "n": n, "texts": texts})
+    return found
+
+
+def stated_otherwise(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any]]:
+    """Return the grades of which an answer states another number of items than it lists."""
+    annotation = record["annotation"]
+    if annotation is None or not annotation["stated_counts"]:
+        return []
+    items = graded_items(annotation, rubric)
+    found = []
+    for kind in rubric.graded:
+        graded_by = str(kind.graded_by)
+        for label in rubric.facet(graded_by).labels:
+            listed = sum(i["kind"] == kind.name and i["grade"] == label.name for i in items)
+            counts = rubric.counting(kind.name, {graded_by: label.name})
+            stated = sum(record["measures"][measure.name] for measure in counts)
+            if counts and stated != listed:
+                found.append({"grade": label.name, "listed": listed, "stated": stated})
     return found
 
 
 def search_text(record: Mapping[str, Any]) -> str:
     """Return what a search looks through, in lower case, a line break between its parts.
 
-    The study's id, the values of its fields, both reports, each error with its correction,
-    the matched findings, the explanation, and why the study is not scored.
+    The study's id, the values of its fields, both reports, each item with its correction,
+    the explanation, and why the study is not scored.
     """
-    return "\n".join(_searched(record)).lower()
+    return "\n".join(filter(None, _searched(record))).lower()
 
 
 def _searched(record: Mapping[str, Any]) -> Iterator[str]:
     yield record["study_id"]
-    yield from (str(value) for value in record["fields"].values() if value is not None)
+    yield from (str(cell(value)) for value in record["fields"].values() if value is not None)
     yield record["reference"]
     yield record["candidate"]
     if annotation := record["annotation"]:
-        for error in annotation["errors"]:
-            yield error["text"]
-            if error["edit"]:
-                yield error["edit"]["corrected"]
-        yield from annotation["matched"]
+        for item in annotation["items"]:
+            yield item["text"]
+            if item["edit"]:
+                yield item["edit"]["corrected"]
         yield annotation["explanation"]
     else:
         yield record["reason"] or ""
         yield record["detail"] or ""
 
 
-def _segments(segments: Sequence[Segment]) -> list[list[Any]]:
-    return [[segment.text, list(segment.errors)] for segment in segments]
+def _segments(segments: Sequence[Segment]) -> list[dict[str, Any]]:
+    return [{"text": segment.text, "errors": list(segment.errors)} for segment in segments]
 
 
 def _edits(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
@@ -102,5 +139,9 @@ def _edits(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[dict
             "before": row.before,
             "after": row.after,
             "error": row.error,
-            "diff": row.pieces() if row.kind == "change" else None,
+            "diff": (
+                [{"change": change, "text": text} for change, text in row.pieces()]
+                if row.kind == "change"
+                else None
+            ),
         }

@@ -14,11 +14,28 @@ def number(value: float | None, digits: int = 3) -> str:
     return NOTHING if value is None else f"{value:z.{digits}f}"
 
 
-def mean(value: Mapping[str, Any]) -> str:
-    """Return a mean with its interval, `0.712 [0.690, 0.734]`."""
-    if value["low"] is None:
-        return number(value["mean"])
-    return f"{number(value['mean'])} [{number(value['low'])}, {number(value['high'])}]"
+def capital(text: str) -> str:
+    """Return text with its first letter a capital one, and the others as they are."""
+    return text[:1].upper() + text[1:]
+
+
+def counted(n: int, one: str, more: str) -> str:
+    """Return a number with the thing that it counts, `1 study`, `1,024 studies`."""
+    return f"{n:,} {one if n == 1 else more}"
+
+
+def estimate(value: Mapping[str, Any], *, is_rate: bool = False) -> str:
+    """Return a statistic with its interval, `0.712 [0.690, 0.734]`, a rate as `rate` does.
+
+    Studies of which it is undefined are counted behind it.
+    """
+    if is_rate:
+        text = rate(value)
+    elif value["low"] is None:
+        text = number(value["value"])
+    else:
+        text = f"{number(value['value'])} [{number(value['low'])}, {number(value['high'])}]"
+    return f"{text} ({value['n_undefined']} undefined)" if value.get("n_undefined") else text
 
 
 def percent(value: float | None) -> str:
@@ -26,16 +43,13 @@ def percent(value: float | None) -> str:
     return NOTHING if value is None else f"{100 * value:.1f}%"
 
 
-def rate(value: Mapping[str, Any] | None) -> str:
+def rate(value: Mapping[str, Any]) -> str:
     """Return a rate with numerator, denominator and interval, `201/283 71.0% [65.5, 76.0]`."""
-    if value is None:
-        return NOTHING
     counts = f"{value['k']}/{value['n']}"
-    if value["rate"] is None:
-        return f"{counts} {NOTHING}"
-    return (
-        f"{counts} {percent(value['rate'])} [{100 * value['low']:.1f}, {100 * value['high']:.1f}]"
-    )
+    share = percent(value["value"])
+    if value["value"] is None:
+        return f"{counts} {share}"
+    return f"{counts} {share} [{100 * value['low']:.1f}, {100 * value['high']:.1f}]"
 
 
 def group_value(value: object) -> str:

@@ -1,7 +1,8 @@
-"""`POST /v1/annotations`, and what can be asked for there."""
+"""`POST /v1/annotations`, what can be asked for there, and the processes that answer."""
 
 from __future__ import annotations
 
+import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter
@@ -10,9 +11,12 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from judge import prompts, rubrics
 from judge.backends import LEXICON
+from judge.report.overview import declared
+from judge.service.jobs import Reply
 from judge.service.problems import ProblemError
 from judge.service.service import Service, as_json, returns
-from judge.service.settings import Settings
+from judge.service.settings import ServiceSettings
+from judge.service.worker import Worker, time_limit
 
 Text = Annotated[str, Field(max_length=2_000_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -36,10 +40,13 @@ class Pair(BaseModel):
     prompt: Annotated[
         Name | None, Field(description="The name of a prompt, for judges that read one.")
     ] = None
+    reply: Annotated[
+        Reply, Field(description="Ask a model for the rubric's text or for a structured reply.")
+    ] = "auto"
 
 
 class Record(BaseModel):
-    """One study's end. Scores and counts are null wherever the outcome is not `annotated`."""
+    """One study's end. The measures are null wherever the outcome is not `annotated`."""
 
     model_config = ConfigDict(extra="allow")
 
@@ -50,13 +57,12 @@ class Record(BaseModel):
     reason: str | None
     detail: str | None
     annotation: dict[str, Any] | None
-    scores: dict[str, float] | None
-    counts: dict[str, int | None] | None
+    measures: dict[str, float | None] | None
     answer: dict[str, Any] | None
     signature: str
 
 
-def check_names(settings: Settings, rubric: str, judge: str, prompt: str | None) -> None:
+def check_names(settings: ServiceSettings, rubric: str, judge: str, prompt: str | None) -> None:
     """Raise `ProblemError` for a judge that is not allowed, and what the service has not got.
 
     A prompt can be named by a path elsewhere; from a client it never is.
@@ -69,9 +75,65 @@ def check_names(settings: Settings, rubric: str, judge: str, prompt: str | None)
         raise ProblemError(
             403, f"the owner of this service allows the judges {allowed}; not {judge!r}"
         )
-    if prompt is not None and prompt not in _prompts_of(rubric):
+    if prompt and prompt not in _prompts_of(rubric):
         known = ", ".join(_prompts_of(rubric))
         raise ProblemError(422, f"unknown prompt {prompt!r}; {rubric} has: {known}")
+
+
+class PairWorkers:
+    """The processes that annotate pairs: a few for the built-in judge, one for all others.
+
+    The built-in judge takes a processor for itself, so each of its processes has one pair
+    at a time; for the others the time is spent waiting, so theirs has many.
+    """
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self._settings = settings
+        self._workers = [Worker("pair") for _ in range(settings.workers + 1)]
+        self._idle: asyncio.LifoQueue[int] = asyncio.LifoQueue()  # of the built-in judge's
+        for index in range(settings.workers):
+            self._idle.put_nowait(index)
+
+    async def start(self) -> None:
+        """Start what the first pair would otherwise wait for."""
+        for worker in self._workers[:-1]:
+            await worker.start()
+
+    async def annotate(self, asked: dict[str, Any]) -> dict[str, Any]:
+        """Return the record of one pair; raises `ProblemError` where there is none."""
+        request = {**asked, **self._settings.for_worker(asked["judge"])}
+        if asked["judge"].partition(":")[0] == LEXICON:
+            reply = await self._ask_lexicon(request)
+        else:
+            # A model on this machine claims more addresses than memory: no limit there.
+            # Retries and the wait for a server that is gone are the engine's: it ends them.
+            async with time_limit(10 * self._settings.pair_seconds, "annotation"):
+                reply = await self._worker(-1).ask({**request, "max_memory": 0})
+        record: dict[str, Any] = reply["record"]
+        return record
+
+    async def _ask_lexicon(self, request: dict[str, Any]) -> dict[str, Any]:
+        index = await self._idle.get()
+        worker = self._worker(index)
+        try:
+            async with time_limit(self._settings.pair_seconds, "annotation"):
+                try:
+                    return await worker.ask(request)
+                except asyncio.CancelledError:  # nobody waits any more, but it may be busy still
+                    await worker.close()
+                    raise
+        finally:
+            self._idle.put_nowait(index)
+
+    def _worker(self, index: int) -> Worker:
+        """Return a worker that runs or can be started."""
+        if self._workers[index].has_ended:
+            self._workers[index] = Worker("pair")
+        return self._workers[index]
+
+    async def close(self) -> None:
+        """End all processes."""
+        await asyncio.gather(*(worker.close() for worker in self._workers))
 
 
 def router(service: Service) -> APIRouter:
@@ -90,7 +152,7 @@ def router(service: Service) -> APIRouter:
         judge that fails, or whose answer cannot be read, gives an outcome without a score.
         """
         check_names(service.settings, pair.rubric, pair.judge, pair.prompt)
-        return as_json(await service.annotator.annotate(pair.model_dump()))
+        return as_json(await service.pairs.annotate(pair.model_dump()))
 
     @routes.get("/rubrics", summary="List the rubrics", responses=returns("The rubrics."))
     def list_rubrics() -> Response:
@@ -125,22 +187,17 @@ def _rubric(name: str) -> dict[str, Any]:
         "title": rubric.title,
         "summary": rubric.summary,
         "prompt": rubric.prompt,
-        "levels": [
+        "modality": rubric.modality,
+        **declared(rubric),
+        "statistics": [
             {
-                "name": level.name,
-                "label": level.label,
-                "significant": level.significant,
-                "actionable": level.actionable,
+                "name": one.name,
+                "label": one.label,
+                "kind": one.kind,
+                "definition": one.definition,
+                "higher_is_better": one.higher_is_better,
             }
-            for level in rubric.levels
-        ],
-        "scores": [
-            {
-                "name": score.name,
-                "label": score.label,
-                "higher_is_better": score.higher_is_better,
-            }
-            for score in rubric.scores
+            for one in rubric.statistics
         ],
     }
 

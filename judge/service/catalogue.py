@@ -9,21 +9,22 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.run.folder import MANIFEST
+from judge.report.tables import headline_figures
+from judge.running.folder import MANIFEST
 from judge.service import jobs
 from judge.service.jobs import NAME, Job
-from judge.service.opened import OpenRun, OpenRuns
 from judge.service.problems import ProblemError
-from judge.service.settings import Settings
+from judge.service.run_reader import OpenRun, OpenRuns
+from judge.service.settings import ServiceSettings
 
 _KNOWN = (
     *("rubric", "prompt", "signature", "section", "n_studies", "n_scored", "n_unparsed"),
-    *("n_failed", "no_significant_error", "no_actionable_error", "scores"),
+    *("n_failed", "statistics"),
 )
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class RunEntry:
     """Where a run is, finished or not; `job` is there for one that a service was asked for."""
 
     id: str
@@ -39,14 +40,14 @@ class Place:
 class Catalogue:
     """Finds runs by their ids and opens them."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: ServiceSettings) -> None:
         self._settings = settings
         self._open = OpenRuns()
         self._described: dict[Path, tuple[int, dict[str, Any]]] = {}
-        self._found: dict[str, Place] = {}
+        self._found: dict[str, RunEntry] = {}
         self._lock = threading.Lock()
 
-    def places(self) -> list[Place]:
+    def entries(self) -> list[RunEntry]:
         """Return all runs, those named on the command line first, then the newest first."""
         paths = [path for path in self._settings.named if (path / MANIFEST).is_file()]
         known: dict[Path, Job] = {}
@@ -55,73 +56,79 @@ class Catalogue:
             known |= {job.run: job for job in jobs.listed(runs)}
             if runs.is_dir():
                 below += [p for p in runs.iterdir() if p not in known and (p / MANIFEST).is_file()]
-        found: dict[str, Place] = {}
+        found: dict[str, RunEntry] = {}
+        seen: set[Path] = set()
         for path in (*paths, *sorted({*below, *known}, key=lambda p: _age(p, known), reverse=True)):
-            if all(place.path.absolute() != path.absolute() for place in found.values()):
+            if path.absolute() not in seen:
+                seen.add(path.absolute())
                 name = _name(path, found)
-                found[name] = Place(name, path, known.get(path))
+                found[name] = RunEntry(name, path, known.get(path))
         with self._lock:
             self._found = found
         return list(found.values())
 
-    def place(self, name: str) -> Place:
+    def find(self, name: str) -> RunEntry:
         """Return the run called `name`; raises `ProblemError` 404 where there is none."""
         with self._lock:
             found = self._found.get(name)
         if found is None or not (found.job or found.is_finished):
-            self.places()
+            self.entries()
             found = self._found.get(name)
         if found is None:
             raise ProblemError(404, f"no run {name[:120]!r}; GET /v1/runs lists them")
         return found
 
-    def open(self, name: str) -> tuple[Place, OpenRun]:
+    def open(self, name: str) -> tuple[RunEntry, OpenRun]:
         """Return a finished run; raises `ProblemError` 404 for none, 409 for an unfinished one."""
-        place = self.place(name)
-        if not place.is_finished:
+        entry = self.find(name)
+        if not entry.is_finished:
             raise ProblemError(409, f"the run {name} has no results yet")
-        return place, self._open.get(place.path)
+        return entry, self._open.get(entry.path)
 
-    def describe(self, place: Place) -> dict[str, Any]:
+    def describe(self, entry: RunEntry) -> dict[str, Any]:
         """Return what a list of runs says of one."""
-        described: dict[str, Any] = {"id": place.id, "name": place.id, "state": jobs.FINISHED}
+        described: dict[str, Any] = {"id": entry.id, "name": entry.id, "state": jobs.FINISHED}
         described |= dict.fromkeys(
             (*_KNOWN, "judge", "model", "started", "finished", "progress", "detail")
         )
-        if place.job is not None:
-            asked, state = place.job.asked, place.job.state()
+        if entry.job is not None:
+            request, state = entry.job.request, entry.job.state()
             described |= {
-                "name": asked.title or place.id,
+                "name": request.name or entry.id,
                 "state": state.state,
-                "rubric": asked.rubric,
-                "judge": asked.judge,
-                "prompt": asked.prompt,
-                "started": asked.created,
+                "rubric": request.rubric,
+                "judge": request.judge,
+                "prompt": request.prompt or None,
+                "started": request.created,
                 "progress": state.progress or None,
                 "detail": state.detail or None,
             }
-        if place.is_finished:
-            described |= {**self._finished(place), "state": jobs.FINISHED}
+        if entry.is_finished:
+            described |= {**self._finished(entry), "state": jobs.FINISHED}
         return described
 
-    def _finished(self, place: Place) -> dict[str, Any]:
+    def _finished(self, entry: RunEntry) -> dict[str, Any]:
         try:
-            at = (place.path / MANIFEST).stat().st_mtime_ns
-            known = self._described.get(place.path)
-            if known is None or known[0] != at:
-                run = self._open.get(place.path)
+            changed = (entry.path / MANIFEST).stat().st_mtime_ns
+            known = self._described.get(entry.path)
+            if known is None or known[0] != changed:
+                run = self._open.get(entry.path)
                 summary, manifest = run.summary, run.manifest
                 known = (
-                    at,
+                    changed,
                     {
                         **{name: summary.get(name) for name in _KNOWN},
+                        "headline": [
+                            {"label": label, "text": text}
+                            for label, text in headline_figures(summary, run.rubric)
+                        ],
                         "judge": summary["judge"]["name"],
                         "model": run.model,
                         "started": manifest.get("started"),
                         "finished": manifest.get("finished"),
                     },
                 )
-                self._described[place.path] = known
+                self._described[entry.path] = known
         except (ProblemError, OSError) as error:
             return {"detail": f"this run cannot be read: {error}"}
         return known[1]
@@ -134,7 +141,7 @@ def _age(path: Path, known: dict[Path, Job]) -> float:
         return 0.0
 
 
-def _name(path: Path, taken: dict[str, Place]) -> str:
+def _name(path: Path, taken: dict[str, RunEntry]) -> str:
     name = path.absolute().name
     if not NAME.fullmatch(name):
         name = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:100] or "run"

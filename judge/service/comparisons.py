@@ -3,113 +3,210 @@
 from __future__ import annotations
 
 import asyncio
-from enum import StrEnum
+import json
+import shutil
+import tempfile
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, Self
 
-from fastapi import APIRouter, Depends
+from fastapi import APIRouter, Query
 from fastapi import Path as InPath
-from fastapi import Query as InQuery
 from fastapi.responses import Response
+from pydantic import BaseModel, Field, model_validator
 
-from judge.service import pieces
 from judge.service.problems import ProblemError
 from judge.service.service import Service, returns
+from judge.service.settings import ServiceSettings
+from judge.service.worker import Worker, time_limit
 
 _MOST_RUNS = 100
 _MOST_RESAMPLES, _MOST_FLIPS = 10_000, 100_000
 # Runs by runs by resamples: half as many numbers of 8 bytes are kept of each metric. The
 # usual resamples never come to so much.
 _MOST_DRAWN = 20_000_000
+_MOST_KEPT = 8
 
-_Name = Annotated[str, InQuery(max_length=200)]
-_Place = Annotated[int, InPath(ge=0, lt=10_000)]
-
-
-class Allowed(StrEnum):
-    """What may differ among the runs."""
-
-    JUDGE = "judge"
-    PROMPT = "prompt"
-    REFERENCES = "references"
+_Name = Annotated[str, Field(max_length=200)]
+_Index = Annotated[int, InPath(ge=0, lt=10_000)]
 
 
-class Asked:
+Allowed = Literal["judge", "prompt", "references"]
+"""What may differ among the runs."""
+
+
+class ComparisonQuery(BaseModel):
     """The comparison that a request asks for."""
 
-    def __init__(
-        self,
-        run: Annotated[
-            list[_Name], InQuery(min_length=1, max_length=_MOST_RUNS, description="A run's id.")
-        ],
-        name: Annotated[
-            list[_Name] | None,
-            InQuery(
-                max_length=_MOST_RUNS,
-                description="Its model, one for each run in their order; empty: as the run says.",
-            ),
-        ] = None,
-        sort: Annotated[_Name | None, InQuery(description="Rank by this metric.")] = None,
-        by: Annotated[str, InQuery(max_length=1000, description="Fields, with commas.")] = "",
-        common: Annotated[  # noqa: FBT002
-            bool, InQuery(description="Compare on the studies that all runs have.")
-        ] = False,
-        allow: Annotated[
-            list[Allowed] | None, InQuery(description="What may differ among the runs.")
-        ] = None,
-        patient_field: Annotated[
-            _Name | None,
-            InQuery(description="Resample by this field; `none` takes studies as independent."),
-        ] = None,
-        tests: Annotated[bool, InQuery(description="Test differences.")] = True,  # noqa: FBT002
-        resamples: Annotated[int | None, InQuery(ge=100, le=_MOST_RESAMPLES)] = None,
-        flips: Annotated[int | None, InQuery(ge=100, le=_MOST_FLIPS)] = None,
-        seed: Annotated[int | None, InQuery(ge=0, lt=2**63)] = None,
-    ) -> None:
-        names = name or [""] * len(run)
-        if len(names) != len(run):
-            raise ProblemError(422, f"{len(run)} runs, but {len(names)} names for their models")
-        self._runs = list(zip(run, (text.strip() for text in names), strict=True))
-        if tests and resamples and len(run) ** 2 * resamples > _MOST_DRAWN:
-            raise ProblemError(
-                422, f"{len(run)} runs and {resamples:,} resamples are too much; ask for fewer"
-            )
-        how = {"resamples": resamples, "flips": flips, "seed": seed}
-        self._rest: dict[str, Any] = {
-            "sort": sort or None,
-            "by": [field.strip() for field in by.split(",") if field.strip()],
-            "common": common,
-            "allow": sorted(set(allow or ())),
-            "patient_field": patient_field or None,
-            "tests": tests,
-            "how": {option: value for option, value in how.items() if value is not None},
-        }
+    run: Annotated[
+        list[_Name], Field(min_length=1, max_length=_MOST_RUNS, description="A run's id.")
+    ]
+    name: Annotated[
+        list[_Name],
+        Field(
+            max_length=_MOST_RUNS,
+            description="Its model, one for each run in their order; empty: as the run says.",
+        ),
+    ] = []
+    sort: Annotated[_Name, Field(description="Rank by this metric.")] = ""
+    by: Annotated[str, Field(max_length=1000, description="Fields, with commas.")] = ""
+    common: Annotated[bool, Field(description="Compare on the studies that all runs have.")] = False
+    allow: Annotated[list[Allowed], Field(description="What may differ among the runs.")] = []
+    patient_field: Annotated[
+        _Name,
+        Field(description="Resample by this field; `none` takes studies as independent."),
+    ] = ""
+    tests: Annotated[bool, Field(description="Test differences.")] = True
+    resamples: Annotated[int | None, Field(ge=100, le=_MOST_RESAMPLES)] = None
+    flips: Annotated[int | None, Field(ge=100, le=_MOST_FLIPS)] = None
+    seed: Annotated[int | None, Field(ge=0, lt=2**63)] = None
 
-    def found(self, service: Service) -> dict[str, Any]:
+    @model_validator(mode="after")
+    def _can_be_done(self) -> Self:
+        n = len(self.run)
+        if self.name and len(self.name) != n:
+            raise ValueError(f"{n} runs, but {len(self.name)} names for their models")
+        if self.tests and self.resamples and n**2 * self.resamples > _MOST_DRAWN:
+            raise ValueError(
+                f"{n} runs and {self.resamples:,} resamples are too much; ask for fewer"
+            )
+        return self
+
+    def request(self, service: Service) -> dict[str, Any]:
         """Return all that the comparison rests on, the runs as they are now.
 
         Raises `ProblemError` where there is no such run, or it has no results.
         """
         runs = []
-        for name, model in self._runs:
-            place, opened = service.catalogue.open(name)
-            path = str(place.path.absolute())
-            runs.append(
-                {"id": place.id, "path": path, "model": model or None, "stamp": opened.stamp}
-            )
-        return {"runs": runs, **self._rest}
+        for name, model in zip(self.run, self.name or [""] * len(self.run), strict=True):
+            entry, run = service.catalogue.open(name)
+            path = str(entry.path.absolute())
+            runs.append({"id": entry.id, "path": path, "model": model.strip(), "stamp": run.stamp})
+        return {**self.model_dump(mode="json", exclude={"run", "name"}), "runs": runs}
+
+
+_Query = Annotated[ComparisonQuery, Query()]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    """A comparison: its folder, the moment its numbers are there, and the end of its process."""
+
+    folder: Path
+    numbers: asyncio.Future[None]
+    end: asyncio.Task[None]
+
+    def has_failed(self, *, figures: bool) -> bool:
+        """Whether its numbers, or its figures where they are asked for, will never be there."""
+        if self.numbers.done() and self.numbers.exception() is not None:
+            return True
+        return figures and self.end.done() and _problem(self.end) is not None
+
+
+class Comparisons:
+    """Compares one set of runs at a time and keeps the comparisons that were asked for last.
+
+    A process does each: a reader of another page never waits for the arithmetic, and its
+    memory goes with it.
+    """
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self._settings = settings
+        self._kept: dict[str, _Kept] = {}
+        self._turn = asyncio.Semaphore(1)
+        self._folder: Path | None = None
+        self._is_closed = False
+
+    async def numbers(self, request: dict[str, Any]) -> Path:
+        """Return the folder with a comparison's numbers; figures may follow.
+
+        What is read of it must be read before anything else is awaited. Raises
+        `ProblemError` where the runs cannot be compared.
+        """
+        kept = self._keep(request, figures=False)
+        await asyncio.shield(kept.numbers)
+        return kept.folder
+
+    async def figures(self, request: dict[str, Any]) -> Path:
+        """Return the same folder when the figures are there too."""
+        kept = self._keep(request, figures=True)
+        await asyncio.shield(kept.numbers)
+        await asyncio.wait([kept.end])
+        if _problem(kept.end) is not None:
+            raise ProblemError(502, "the figures could not be drawn; the service's log says why")
+        return kept.folder
+
+    async def close(self) -> None:
+        """End what is under way and forget all; nothing is begun from then on."""
+        self._is_closed = True
+        ends = [kept.end for kept in self._kept.values()]
+        for end in ends:
+            end.cancel()
+        await asyncio.gather(*ends, return_exceptions=True)
+        if self._folder is not None:
+            shutil.rmtree(self._folder, ignore_errors=True)
+
+    def _keep(self, request: dict[str, Any], *, figures: bool) -> _Kept:
+        key = json.dumps(request, sort_keys=True)
+        found = self._kept.pop(key, None)
+        if found is not None and found.has_failed(figures=figures):
+            shutil.rmtree(found.folder, ignore_errors=True)
+            found = None
+        self._kept[key] = found = found or self._start(request)
+        # One that is still under way is never forgotten: somebody may wait for it.
+        ended = [known for known, kept in self._kept.items() if kept.end.done()]
+        for known in ended[: max(0, len(self._kept) - _MOST_KEPT)]:
+            shutil.rmtree(self._kept.pop(known).folder, ignore_errors=True)
+        return found
+
+    def _start(self, request: dict[str, Any]) -> _Kept:
+        if self._is_closed:
+            raise ProblemError(503, "the service is ending")
+        if sum(not kept.end.done() for kept in self._kept.values()) >= _MOST_KEPT:
+            raise ProblemError(503, "too many comparisons are under way; ask again in a minute")
+        self._folder = self._folder or Path(tempfile.mkdtemp(prefix="judge-compare-"))
+        folder = Path(tempfile.mkdtemp(dir=self._folder))
+        numbers: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        numbers.add_done_callback(asyncio.Future.exception)  # whether or not somebody waits
+        end = asyncio.create_task(self._compare(request, folder, numbers))
+
+        def ended(end: asyncio.Task[None]) -> None:  # also one cancelled before its first step
+            problem = _problem(end)
+            if problem is not None and not numbers.done():
+                numbers.set_exception(problem)
+
+        end.add_done_callback(ended)
+        return _Kept(folder, numbers, end)
+
+    async def _compare(
+        self, request: dict[str, Any], folder: Path, numbers: asyncio.Future[None]
+    ) -> None:
+        worker = Worker("comparison")
+        try:
+            async with self._turn, time_limit(self._settings.compare_seconds, "comparison"):
+                await worker.ask({**request, **self._settings.for_worker(), "folder": str(folder)})
+                numbers.set_result(None)
+                await worker.ask({})  # for the figures
+        finally:
+            await worker.close()
+
+
+def _problem(end: asyncio.Task[None]) -> BaseException | None:
+    """Return why a comparison that has ended did not come to its end."""
+    if end.cancelled():
+        return ProblemError(502, "the comparison broke off: the service is ending")
+    return end.exception()
 
 
 def router(service: Service) -> APIRouter:
     """Return the routes."""
     routes = APIRouter(prefix="/v1/comparison", tags=["comparison"])
-    comparer = service.comparer
 
-    async def pieces_of(asked: Asked) -> Path:
-        return await comparer.pieces(await asyncio.to_thread(asked.found, service))
+    async def numbers_of(query: ComparisonQuery) -> Path:
+        return await service.comparisons.numbers(await asyncio.to_thread(query.request, service))
 
-    async def figures_of(asked: Asked) -> Path:
-        return await comparer.figures(await asyncio.to_thread(asked.found, service))
+    async def figures_of(query: ComparisonQuery) -> Path:
+        return await service.comparisons.figures(await asyncio.to_thread(query.request, service))
 
     @routes.get(
         "",
@@ -118,28 +215,28 @@ def router(service: Service) -> APIRouter:
         "Runs that differ in what must agree are refused with what differs.",
         responses=returns("The comparison."),
     )
-    async def compare_runs(asked: Annotated[Asked, Depends()]) -> Response:
-        return _file(await pieces_of(asked), pieces.WHOLE)
+    async def compare_runs(query: _Query) -> Response:
+        return _file(await numbers_of(query), "comparison.json")
 
     @routes.get("/overview", include_in_schema=False)
-    async def overview(asked: Annotated[Asked, Depends()]) -> Response:
-        return _file(await pieces_of(asked), pieces.OVERVIEW)
+    async def overview(query: _Query) -> Response:
+        return _file(await numbers_of(query), "overview.json")
 
     @routes.get("/columns", include_in_schema=False)
-    async def columns(asked: Annotated[Asked, Depends()]) -> Response:
-        return _file(await pieces_of(asked), pieces.COLUMNS)
+    async def columns(query: _Query) -> Response:
+        return _file(await numbers_of(query), "columns.json")
 
-    @routes.get("/values/{at}", include_in_schema=False)
-    async def values(at: _Place, asked: Annotated[Asked, Depends()]) -> Response:
-        return _file(await pieces_of(asked), pieces.values_file(at), "application/octet-stream")
+    @routes.get("/values/{index}", include_in_schema=False)
+    async def values(index: _Index, query: _Query) -> Response:
+        return _file(await numbers_of(query), f"values-{index}", "application/octet-stream")
 
     @routes.get("/figures", include_in_schema=False)
-    async def figures(asked: Annotated[Asked, Depends()]) -> Response:
-        return _file(await figures_of(asked), pieces.FIGURES)
+    async def figures(query: _Query) -> Response:
+        return _file(await figures_of(query), "figures.json")
 
-    @routes.get("/figures/{at}", include_in_schema=False)
-    async def figure(at: _Place, asked: Annotated[Asked, Depends()]) -> Response:
-        return _file(await figures_of(asked), pieces.figure_file(at), "image/svg+xml")
+    @routes.get("/figures/{index}", include_in_schema=False)
+    async def figure(index: _Index, query: _Query) -> Response:
+        return _file(await figures_of(query), f"figure-{index}.svg", "image/svg+xml")
 
     return routes
 

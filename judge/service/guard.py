@@ -10,15 +10,15 @@ import hashlib
 import hmac
 from collections.abc import Mapping
 from contextlib import suppress
-from http.cookies import CookieError, SimpleCookie
 from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from starlette.datastructures import Headers, MutableHeaders
+from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from judge.service import problems
-from judge.service.settings import Settings, is_loopback
+from judge.service.service import as_problem
+from judge.service.settings import ServiceSettings, is_loopback
 
 COOKIE = "judge_session"
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}
@@ -51,7 +51,7 @@ class _TooLargeError(Exception):
 class Guard:
     """The outermost layer of the service."""
 
-    def __init__(self, app: ASGIApp, settings: Settings) -> None:
+    def __init__(self, app: ASGIApp, settings: ServiceSettings) -> None:
         self._app = app
         self._settings = settings
 
@@ -77,23 +77,24 @@ class Guard:
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the answer to a request that must not be met, None for any other."""
         if not self._settings.token and not _names_this_machine(headers.get("host", "")):
-            return problems.answer(421, "This service answers to the names of this machine only.")
-        session = _cookie(headers)
+            return as_problem(421, "This service answers to the names of this machine only.")
+        request = HTTPConnection(scope)
+        session = request.cookies.get(COOKIE, "")
         if self._settings.token:
-            if (given := _in_query(scope)) is not None and scope["method"] == "GET":
-                return self._begin_session(scope, given)
+            if "token" in request.query_params and scope["method"] == "GET":
+                return self._begin_session(scope, request.query_params["token"])
             by_cookie = _same(session, self._session())
             if not by_cookie and not _same(_bearer(headers), self._settings.token):
                 return _no_token(scope)
         if scope["method"] not in _SAFE_METHODS and not _from_own_page(headers, session):
-            return problems.answer(403, "A request that changes something came from another site.")
+            return as_problem(403, "A request that changes something came from another site.")
         if scope["path"].startswith("/v1/comparison") and _is_from_elsewhere(headers):
             # It changes nothing, but a picture on any page could ask for hours of it.
-            return problems.answer(403, "A comparison is for this service's own pages.")
+            return as_problem(403, "A comparison is for this service's own pages.")
         length = headers.get("content-length", "0")
         limit = self._limit(scope)
         if not length.isdecimal():
-            return problems.answer(400, "Content-Length is no number.")
+            return as_problem(400, "Content-Length is no number.")
         return _too_large(limit) if int(length) > limit else None
 
     def _limit(self, scope: Scope) -> int:
@@ -153,26 +154,11 @@ def _host_of(origin: str) -> str | None:
         return None
 
 
-def _cookie(headers: Mapping[str, str]) -> str:
-    try:
-        found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    except CookieError:
-        return ""
-    return found.value if found else ""
-
-
 def _bearer(headers: Mapping[str, str]) -> str:
     kind, _, token = headers.get("authorization", "").partition(" ")
     # Headers come as Latin-1, whatever they were sent in.
     sent = token.strip().encode("latin-1").decode("utf-8", "surrogateescape")
     return sent if kind.lower() == "bearer" else ""
-
-
-def _in_query(scope: Scope) -> str | None:
-    query = scope["query_string"].decode("latin-1")
-    return (
-        dict(parse_qsl(query, keep_blank_values=True)).get("token") if "token=" in query else None
-    )
 
 
 def _same(given: str, right: str) -> bool:
@@ -182,7 +168,7 @@ def _same(given: str, right: str) -> bool:
 
 def _no_token(scope: Scope) -> Response:
     if scope["path"].startswith(("/v1/", "/openapi")):
-        return problems.answer(
+        return as_problem(
             401,
             "A token is needed: send the header Authorization: Bearer TOKEN.",
             {"WWW-Authenticate": "Bearer"},
@@ -191,9 +177,7 @@ def _no_token(scope: Scope) -> Response:
 
 
 def _too_large(limit: int) -> Response:
-    return problems.answer(
-        413, f"The request is larger than {limit:,} bytes.", {"Connection": "close"}
-    )
+    return as_problem(413, f"The request is larger than {limit:,} bytes.", {"Connection": "close"})
 
 
 class _Body:

@@ -14,59 +14,106 @@ The run itself is written beside `.jobs`, in a folder of the same name.
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import re
 import shutil
 import tempfile
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
+
+from judge.backends import LEXICON
+from judge.running.files import read_file
+from judge.studies.sections import SECTIONS
 
 FOLDER = ".jobs"
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED = "queued", "running", "stopped", "failed", "finished"
 UNFINISHED = (QUEUED, RUNNING)
 _JOB, _STATE, _STOP, _LOCK = "job.json", "state.json", "stop", "lock"
 _NEW, _DAY = ".new-", 86_400.0
-BY = ("study_class",)
+_BY = ("study_class",)
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
+Reply = Literal["auto", "text", "structured"]
+"""What a model is asked for, as on the command line."""
+Short = Annotated[str, Field(max_length=200)]
 
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What a client asked for, and the owner's part in it.
 
-    `preds` and `refs` are names of files in the job's folder; `title` is what the client
-    calls the run, `preds_name` and `refs_name` what the client's files were called.
+def _printable(text: str) -> str:
+    return "".join(c for c in text if c.isprintable()).strip()
+
+
+class RunOptions(BaseModel):
+    """What a client may choose of a run, as on the command line; "" and None are the default."""
+
+    model_config = ConfigDict(frozen=True)
+
+    rubric: Short
+    judge: Short = LEXICON
+    prompt: Short = ""
+    section: Short = ""
+    class_field: Short = ""
+    id_field: Short = ""
+    allow_missing: bool = False
+    by: Annotated[str, Field(max_length=1000, description="Fields, with commas.")] = ""
+    max_cost: Annotated[float | None, Field(gt=0)] = None
+    reply: Reply = "auto"
+    temperature: Annotated[float | None, Field(ge=0, le=2)] = None
+    top_p: Annotated[float | None, Field(gt=0, le=1)] = None
+    seed: Annotated[int | None, Field(ge=-(2**63) + 1, lt=2**63)] = None
+    reasoning_effort: Annotated[str, Field(pattern="^[a-z]{0,20}$")] = ""
+    give_up_after: Annotated[int, Field(ge=0)] = 50
+    name: Annotated[Short, AfterValidator(_printable)] = ""
+
+    @field_validator("section")
+    @classmethod
+    def _is_known(cls, section: str) -> str:
+        if section and section not in SECTIONS:
+            raise ValueError(f"unknown section {section!r}; there are: {', '.join(SECTIONS)}")
+        return section
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields of `by`."""
+        return tuple(field.strip() for field in self.by.split(",") if field.strip()) or _BY
+
+    @property
+    def sampling(self) -> dict[str, object]:
+        """The sampling parameters that were given."""
+        names = ("temperature", "top_p", "seed", "reasoning_effort")
+        given = {name: getattr(self, name) for name in names}
+        return {name: value for name, value in given.items() if value not in (None, "")}
+
+
+class RunRequest(RunOptions):
+    """What a client asked for.
+
+    `preds` and `refs` are names of files in the job's folder, `preds_name` and `refs_name`
+    what the client's files were called; `created` is a time in ISO 8601.
     """
 
-    rubric: str
-    judge: str
+    model_config = ConfigDict(extra="forbid")
+
     preds: str
-    refs: str | None = None
-    title: str = ""
+    refs: str = ""
     preds_name: str = ""
     refs_name: str = ""
-    prompt: str | None = None
-    section: str | None = None
-    class_field: str | None = None
-    id_field: str | None = None
-    allow_missing: bool = False
-    by: tuple[str, ...] = BY
-    max_cost: float | None = None
-    created: str = ""
+    created: str
 
 
-@dataclass(frozen=True, slots=True)
-class State:
+class JobState(BaseModel):
     """How far a run came. `detail` says why it failed or stopped."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
     state: str
     detail: str = ""
-    progress: dict[str, Any] = field(default_factory=dict)
+    progress: dict[str, Any] = {}
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +121,7 @@ class Job:
     """A run that was asked for: its folder, and what is in it."""
 
     path: Path
-    asked: Asked
+    request: RunRequest
 
     @property
     def id(self) -> str:
@@ -86,18 +133,20 @@ class Job:
         """Where the run is written."""
         return self.path.parent.parent / self.path.name
 
-    def state(self) -> State:
+    def state(self) -> JobState:
         """Return how far it came."""
         try:
-            return State(**json.loads((self.path / _STATE).read_text("utf-8")))
+            return JobState.model_validate_json(read_file(self.path / _STATE))
         except FileNotFoundError:
-            return State(QUEUED)
-        except (OSError, ValueError, TypeError) as error:
-            return State(FAILED, f"its state cannot be read: {error}")
+            return JobState(state=QUEUED)
+        except (OSError, ValueError) as error:
+            return JobState(state=FAILED, detail=f"its state cannot be read: {error}")
 
-    def put(self, state: State) -> None:
-        """Write down how far it came, whole or not at all."""
-        _replace(self.path / _STATE, asdict(state))
+    def put(self, state: str, detail: str = "", progress: dict[str, Any] | None = None) -> None:
+        """Write down how far it came, whole or not at all; by default with the known progress."""
+        progress = self.state().progress if progress is None else progress
+        detail = detail.encode("utf-8", "replace").decode()  # it may quote half a surrogate pair
+        _replace(self.path / _STATE, JobState(state=state, detail=detail, progress=progress))
 
     def ask_to_stop(self) -> None:
         """Leave word that it is to stop."""
@@ -108,14 +157,14 @@ class Job:
         """Whether somebody asked that it stop."""
         return (self.path / _STOP).exists()
 
-    def take_up(self) -> None:
+    def resume(self) -> None:
         """Let a run that was stopped or failed go on."""
         (self.path / _STOP).unlink(missing_ok=True)
-        self.put(State(QUEUED, progress=self.state().progress))
+        self.put(QUEUED)
 
     def forget_uploads(self) -> None:
         """Remove the uploaded files: the run holds all that is in them."""
-        for name in (self.asked.preds, self.asked.refs):
+        for name in (self.request.preds, self.request.refs):
             if name:
                 (self.path / name).unlink(missing_ok=True)
 
@@ -135,21 +184,10 @@ class Job:
             os.close(lock)
 
 
-def new_id(rubric: str, judge: str, now: datetime) -> str:
-    """Return a name for a new run that says what it is and that no other has."""
-    who = re.sub(r"[^A-Za-z0-9.]+", "-", judge).strip("-.")[:40] or "judge"
-    return f"{rubric}-{who}-{now:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
-
-
-@contextmanager
-def creating(runs: Path) -> Iterator[Path]:
+def creating(runs: Path) -> tempfile.TemporaryDirectory[str]:
     """Give a folder to put a new job's files in; it is gone unless `create` made it a job."""
     (runs / FOLDER).mkdir(mode=0o700, parents=True, exist_ok=True)
-    path = Path(tempfile.mkdtemp(prefix=_NEW, dir=runs / FOLDER))
-    try:
-        yield path
-    finally:
-        shutil.rmtree(path, ignore_errors=True)
+    return tempfile.TemporaryDirectory(prefix=_NEW, dir=runs / FOLDER, ignore_cleanup_errors=True)
 
 
 def sweep(runs: Path, now: float) -> None:
@@ -160,26 +198,30 @@ def sweep(runs: Path, now: float) -> None:
                 shutil.rmtree(path, ignore_errors=True)
 
 
-def create(folder: Path, asked: Asked) -> Job:
-    """Make the folder of `creating` a job."""
+def create(folder: Path, options: RunOptions, files: Mapping[str, str]) -> Job:
+    """Make the folder of `creating` a job, under a name that says what it is."""
     now = datetime.now(UTC)
-    asked = Asked(**{**asdict(asked), "created": now.isoformat(timespec="seconds")})
-    _replace(folder / _JOB, asdict(asked))
-    path = folder.parent / new_id(asked.rubric, asked.judge, now)
-    folder.rename(path)
-    return Job(path, asked)
+    created = now.isoformat(timespec="seconds")
+    chosen = options.model_dump(include=set(RunOptions.model_fields))
+    request = RunRequest.model_validate({**chosen, **files, "created": created})
+    _replace(folder / _JOB, request)
+    judge = re.sub(r"[^A-Za-z0-9.]+", "-", request.judge).strip("-.")[:40] or "judge"
+    name = f"{request.rubric}-{judge}-{now:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
+    return Job(folder.rename(folder.parent / name), request)
 
 
 def find(runs: Path, name: str) -> Job | None:
     """Return the job called `name`, None where there is none."""
     if not NAME.fullmatch(name):
         return None
+    path = runs / FOLDER / name
     try:
-        data = json.loads((runs / FOLDER / name / _JOB).read_text("utf-8"))
-        asked = Asked(**{**data, "by": tuple(data["by"])})
-    except (OSError, ValueError, TypeError, KeyError):
+        request = RunRequest.model_validate_json(read_file(path / _JOB))
+    except (OSError, ValueError):
         return None  # nothing of ours, or of another version
-    return Job(runs / FOLDER / name, asked)
+    if any(os.sep in file for file in (request.preds, request.refs)):
+        return None  # it names files elsewhere
+    return Job(path, request)
 
 
 def listed(runs: Path, without: Container[Path] = ()) -> list[Job]:
@@ -187,11 +229,11 @@ def listed(runs: Path, without: Container[Path] = ()) -> list[Job]:
     with suppress(OSError):
         paths = [path for path in (runs / FOLDER).iterdir() if path not in without]
         found = [job for path in paths if (job := find(runs, path.name)) is not None]
-        return sorted(found, key=lambda job: (job.asked.created, job.id))
+        return sorted(found, key=lambda job: (job.request.created, job.id))
     return []
 
 
-def _replace(path: Path, data: dict[str, Any]) -> None:
+def _replace(path: Path, data: BaseModel) -> None:
     aside = path.with_name(f"{path.name}.{os.getpid()}.new")
-    aside.write_text(json.dumps(data), "utf-8")
+    aside.write_text(data.model_dump_json(), "utf-8")
     aside.replace(path)

@@ -26,7 +26,7 @@ def router(service: Service) -> APIRouter:
 
     @routes.get("/runs/{run}")
     def run_page(run: RunId) -> Response:
-        return HTMLResponse(shell(_RUNS, service.catalogue.place(run).id))
+        return HTMLResponse(shell(_RUNS, service.catalogue.find(run).id))
 
     @routes.get("/compare")
     def comparison_page() -> Response:

@@ -11,12 +11,11 @@ from fastapi.responses import Response
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from judge.service import reviews
-from judge.service.opened import OpenRun
 from judge.service.problems import ProblemError
 from judge.service.reviews import Event
+from judge.service.run_reader import OpenRun
 from judge.service.service import RunId, Service, as_json, returns
 from judge.stats.review import VERDICTS
-from judge.types import Category
 
 
 class Word(StrEnum):
@@ -53,7 +52,7 @@ class Review(BaseModel):
         ),
     ] = None
     comment: Annotated[str, Field(max_length=20_000)] = ""
-    categories: Annotated[list[Category], Field(max_length=6)] = []
+    categories: Annotated[list[Annotated[str, Field(max_length=100)]], Field(max_length=100)] = []
     level: Annotated[str | None, Field(max_length=100)] = None
     text: Annotated[str, Field(max_length=20_000, description="The missed error in words.")] = ""
 
@@ -87,8 +86,8 @@ def router(service: Service) -> APIRouter:
         },
     )
     def export_reviews(run: RunId) -> Response:
-        place, opened = service.catalogue.open(run)
-        name = f"{place.id}-reviews.csv"
+        entry, opened = service.catalogue.open(run)
+        name = f"{entry.id}-reviews.csv"
         return Response(
             reviews.as_csv(opened.reviews.latest()).encode("utf-8", "replace"),
             media_type="text/csv; charset=utf-8",
@@ -113,7 +112,7 @@ def router(service: Service) -> APIRouter:
 
 def measured_of(opened: OpenRun) -> dict[str, Any]:
     """Return the statistics of a run's reviews."""
-    return reviews.measured(opened.reviews.latest(), opened.errors_in)
+    return reviews.measured(opened.reviews.latest(), opened.errors_in, opened.rubric)
 
 
 def _event_of(opened: OpenRun, review: Review) -> Event:
@@ -122,13 +121,13 @@ def _event_of(opened: OpenRun, review: Review) -> Event:
     if row is None:
         raise ProblemError(404, f"no study {review.study_id[:120]!r} in this run")
     said: dict[str, Any] = {"comment": review.comment}
-    levels = [level.name for level in opened.rubric.levels]
-    errors = reviews.errors_of(opened.record(row))
+    rubric = opened.rubric
+    errors = reviews.errors_of(opened.record(row), rubric)
     if review.error in errors:
         error = errors[review.error]
         said |= {
-            "categories": tuple(error["categories"]),
-            "level": error["level"],
+            "categories": tuple(error["labels"].get(rubric.codes.name, ())) if rubric.codes else (),
+            "level": error["grade"],
             "text": error["text"],
         }
         if review.verdict not in (*VERDICTS, Word.COMMENT, Word.NONE):
@@ -140,11 +139,22 @@ def _event_of(opened: OpenRun, review: Review) -> Event:
     elif review.error is not None and not _is_missed(opened, review):
         raise ProblemError(404, "this reader added no such missed error")
     elif review.verdict == Word.MISSED:
-        if not review.text.strip() or not review.categories:
+        known = [label.name for label in rubric.codes.labels] if rubric.codes else []
+        if not review.text.strip() or (known and not review.categories):
             raise ProblemError(422, "a missed error has a text and at least one category")
-        if review.level not in (None, *levels):
-            known = ", ".join(levels)
-            raise ProblemError(422, f"no level {review.level!r}; the rubric has: {known}")
+        if odd := set(review.categories) - set(known):
+            raise ProblemError(
+                422, f"no category {min(odd)!r}; the rubric has: {', '.join(known) or 'none'}"
+            )
+        grades = [
+            label.name
+            for kind in rubric.graded
+            for label in rubric.facet(str(kind.graded_by)).labels
+        ]
+        if review.level not in (None, *grades):
+            raise ProblemError(
+                422, f"no level {review.level!r}; the rubric has: {', '.join(grades)}"
+            )
         categories = tuple(dict.fromkeys(map(str, review.categories)))
         said |= {"categories": categories, "level": review.level, "text": review.text}
     return reviews.new_event(

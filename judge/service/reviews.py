@@ -9,10 +9,12 @@ the one that counts.
 from __future__ import annotations
 
 import csv
+import errno
 import fcntl
 import io
 import json
 import os
+import stat
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -20,13 +22,18 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from judge.report.view import graded_items
+from judge.rubrics.contract import Rubric
+from judge.running.files import read_file
 from judge.stats.review import VERDICTS, Verdict, fingerprints, statistics
 from judge.types import JudgeError
 
 FILE = "reviews.jsonl"
 MISSED, COMMENT, WITHDRAWN = "missed", "comment", "none"
 WORDS = (*VERDICTS, MISSED, COMMENT, WITHDRAWN)
-_MODE = 0o666  # less what the user masks, as for the run's other files
+_MODE = 0o600
+# What a spreadsheet takes for a formula, and what stands before such a text.
+_FORMULA, _TEXT = tuple("=+-@\t\r"), "'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +78,10 @@ def append(run: Path, event: Event) -> None:
     line = json.dumps(asdict(event)).encode() + b"\n"
     try:
         flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        file = os.open(run / FILE, flags, _MODE)
+        file = os.open(run / FILE, flags | os.O_NONBLOCK, 0o600)
         try:
+            if not stat.S_ISREG(os.fstat(file).st_mode):
+                raise OSError(errno.EINVAL, "it is no plain file")
             fcntl.flock(file, fcntl.LOCK_EX)
             size = os.fstat(file).st_size
             torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"
@@ -93,7 +102,7 @@ def read(run: Path) -> list[Event]:
     Lines that are no event, as a crash leaves them, are passed over.
     """
     try:
-        data = (run / FILE).read_bytes()
+        data = read_file(run / FILE)
     except FileNotFoundError:
         return []
     except OSError as error:
@@ -101,7 +110,7 @@ def read(run: Path) -> list[Event]:
     return [event for line in data.split(b"\n") if (event := _event(line)) is not None]
 
 
-class Kept:
+class Reviews:
     """The reviews of a run that count, read again when their file has changed."""
 
     def __init__(self, run: Path) -> None:
@@ -132,7 +141,7 @@ def latest(events: Iterable[Event]) -> list[Event]:
 
 
 def measured(
-    events: Iterable[Event], errors_in: Callable[[str], Collection[str]]
+    events: Iterable[Event], errors_in: Callable[[str], Collection[str]], rubric: Rubric
 ) -> dict[str, Any]:
     """Return the statistics of the events that count, ready for JSON.
 
@@ -152,35 +161,46 @@ def measured(
         else:
             stale += 1
     return {
-        **statistics(verdicts),
+        **statistics(
+            verdicts, [label.name for label in rubric.codes.labels] if rubric.codes else []
+        ),
         "missed": sum(event.verdict == MISSED for event in counted),
         "comments": sum(bool(event.comment) for event in counted),
         "stale": stale,
     }
 
 
-def errors_of(record: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
-    """Return the errors of a study's record by their fingerprints, in order."""
-    annotation = record["annotation"]
-    errors = annotation["errors"] if annotation else []
-    return dict(zip(fingerprints(errors), errors, strict=True))
+def errors_of(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Mapping[str, Any]]:
+    """Return the graded items of a study's record by their fingerprints, in order."""
+    errors = graded_items(record["annotation"], rubric)
+    graded_by = {kind.name: kind.graded_by for kind in rubric.graded}
+    return dict(zip(fingerprints(errors, graded_by), errors, strict=True))
 
 
 def as_csv(events: Iterable[Event]) -> str:
-    """Return the events that count as CSV, one a row."""
+    """Return the events that count as CSV, one a row, for a spreadsheet.
+
+    Whoever can review can write `=...`: a text that would be taken for a formula gets an
+    apostrophe before it. The reviews as they were written are in `reviews.jsonl`.
+    """
     text = io.StringIO()
     names = list(Event.__dataclass_fields__)
     writer = csv.DictWriter(text, names, lineterminator="\n")
     writer.writeheader()
     for event in latest(events):
-        writer.writerow({**asdict(event), "categories": "".join(event.categories)})
+        row = {**asdict(event), "categories": "".join(event.categories)}
+        writer.writerow({name: _no_formula(value) for name, value in row.items()})
     return text.getvalue()
+
+
+def _no_formula(value: str | None) -> str | None:
+    return f"{_TEXT}{value}" if value and value.startswith(_FORMULA) else value
 
 
 def _event(line: bytes) -> Event | None:
     try:
         data = json.loads(line)
-    except ValueError:
+    except (ValueError, RecursionError):
         return None
     names = Event.__dataclass_fields__
     if not isinstance(data, dict) or not {"id", "at", "reader", "study_id", "verdict"} <= set(data):

@@ -4,41 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 from collections.abc import AsyncIterator, Iterator
-from dataclasses import replace
-from enum import StrEnum
-from typing import Annotated, Any
+from pathlib import Path
+from typing import IO, Annotated, Any, Literal
 
-from fastapi import APIRouter, File, Form, Query, Request, UploadFile
-from fastapi.responses import FileResponse, Response, StreamingResponse
+from fastapi import APIRouter, Form, Request, UploadFile
+from fastapi.responses import Response, StreamingResponse
+from pydantic import Field
 
-from judge.backends import LEXICON
-from judge.run.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
+from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
 from judge.service import jobs, uploads
 from judge.service.annotations import check_names
-from judge.service.catalogue import Place
-from judge.service.jobs import Asked, Job
+from judge.service.catalogue import RunEntry
+from judge.service.jobs import Job
 from judge.service.problems import ProblemError
 from judge.service.reviewing import measured_of
 from judge.service.service import RunId, Service, as_json, returns
-from judge.service.settings import Settings
-from judge.studies.sections import SECTIONS
+from judge.service.settings import ServiceSettings
 
 _LOOK_SECONDS = 0.25
 _PING_LOOKS = 60
 _ROWS_AT_A_TIME = 500
-_LONGEST_TITLE = 200
+_PART = 2**18
 
-Short = Annotated[str, Form(max_length=_LONGEST_TITLE)]
+ResultsFormat = Literal["json", "jsonl", "csv", "parquet"]
 
 
-class Form_(StrEnum):  # noqa: N801 - FastAPI's Form is another
-    """How results are written."""
+class RunForm(jobs.RunOptions):
+    """A run's files and options."""
 
-    JSON = "json"
-    JSONL = "jsonl"
-    CSV = "csv"
-    PARQUET = "parquet"
+    preds: Annotated[UploadFile, Field(description="The candidate reports.")]
+    refs: Annotated[
+        UploadFile | None,
+        Field(description="The references; without them, preds holds both."),
+    ] = None
 
 
 def router(service: Service) -> APIRouter:
@@ -48,7 +48,7 @@ def router(service: Service) -> APIRouter:
 
     @routes.get("", summary="List the runs", responses=returns("The runs, the newest first."))
     def list_runs() -> Response:
-        return as_json({"runs": [catalogue.describe(place) for place in catalogue.places()]})
+        return as_json({"runs": [catalogue.describe(entry) for entry in catalogue.entries()]})
 
     @routes.post(
         "",
@@ -57,54 +57,25 @@ def router(service: Service) -> APIRouter:
         responses=returns("The run; its events tell how it goes.", status=201),
     )
     def start_run(
-        preds: Annotated[UploadFile, File(description="The candidate reports.")],
-        rubric: Short,
-        refs: Annotated[
-            UploadFile | None, File(description="The references; without them, preds holds both.")
-        ] = None,
-        judge: Short = LEXICON,
-        prompt: Short = "",
-        section: Short = "",
-        class_field: Short = "",
-        id_field: Short = "",
-        allow_missing: Annotated[bool, Form()] = False,  # noqa: FBT002
-        by: Annotated[str, Form(max_length=1000, description="Fields, with commas.")] = "",
-        max_cost: Annotated[float | None, Form(gt=0)] = None,
-        name: Short = "",
+        form: Annotated[RunForm, Form(media_type="multipart/form-data")],
     ) -> Response:
         """Judge two uploaded files in the background, with the options of the command line."""
-        if section and section not in SECTIONS:
-            known = ", ".join(SECTIONS)
-            raise ProblemError(422, f"unknown section {section!r}; there are: {known}")
-        asked = Asked(
-            rubric=rubric,
-            judge=judge,
-            preds="",
-            title="".join(c for c in name if c.isprintable()).strip(),
-            prompt=prompt or None,
-            section=section or None,
-            class_field=class_field or None,
-            id_field=id_field or None,
-            allow_missing=allow_missing,
-            by=tuple(field.strip() for field in by.split(",") if field.strip()) or jobs.BY,
-            max_cost=max_cost,
-        )
-        check_names(service.settings, rubric, judge, asked.prompt)
+        check_names(service.settings, form.rubric, form.judge, form.prompt)
         try:
-            job = _create(service.settings, asked, preds, refs)
+            job = _create(service.settings, form)
         except OSError as error:
             why = error.strerror or type(error).__name__
             raise ProblemError(507, f"the files cannot be kept: {why}") from error
-        service.keeper.look()
+        service.supervisor.look()
         location = {"Location": f"/v1/runs/{job.id}"}
-        return as_json(catalogue.describe(Place(job.id, job.run, job)), 201, location)
+        return as_json(catalogue.describe(RunEntry(job.id, job.run, job)), 201, location)
 
     @routes.get("/{run}", summary="Show a run", responses=returns("The run and its figures."))
     def show_run(run: RunId) -> Response:
         """Return what is known of a run; of a finished one also its summary and its reviews."""
-        place = catalogue.place(run)
-        shown: dict[str, Any] = {"run": catalogue.describe(place)}
-        if place.is_finished:
+        entry = catalogue.find(run)
+        shown: dict[str, Any] = {"run": catalogue.describe(entry)}
+        if entry.is_finished:
             _, opened = catalogue.open(run)
             shown |= {
                 "summary": opened.summary,
@@ -116,24 +87,24 @@ def router(service: Service) -> APIRouter:
     @routes.post("/{run}/stop", summary="Stop a run", responses=returns("The run."))
     def stop_run(run: RunId) -> Response:
         """Stop a run in order: what is under way is collected, what was answered is kept."""
-        place = catalogue.place(run)
-        job = _job(place)
+        entry = catalogue.find(run)
+        job = _job(entry)
         if job.state().state not in jobs.UNFINISHED:
             raise ProblemError(409, f"the run {run} is {job.state().state}")
         job.ask_to_stop()
-        service.keeper.look()
-        return as_json(catalogue.describe(place))
+        service.supervisor.look()
+        return as_json(catalogue.describe(entry))
 
     @routes.post("/{run}/resume", summary="Let a run go on", responses=returns("The run."))
     def resume_run(run: RunId) -> Response:
         """Let a run that was stopped or has failed go on; no answer is asked for again."""
-        place = catalogue.place(run)
-        job = _job(place)
+        entry = catalogue.find(run)
+        job = _job(entry)
         if job.state().state not in (jobs.STOPPED, jobs.FAILED):
             raise ProblemError(409, f"the run {run} is {job.state().state}")
-        job.take_up()
-        service.keeper.look()
-        return as_json(catalogue.describe(place))
+        job.resume()
+        service.supervisor.look()
+        return as_json(catalogue.describe(entry))
 
     return routes
 
@@ -154,9 +125,9 @@ def outputs(service: Service) -> APIRouter:
         },
     )
     async def watch_run(run: RunId, request: Request) -> Response:
-        place = await asyncio.to_thread(catalogue.place, run)
+        entry = await asyncio.to_thread(catalogue.find, run)
         return StreamingResponse(
-            _events(service, place, request),
+            _events(service, entry, request),
             media_type="text/event-stream",
             headers={"X-Accel-Buffering": "no"},
         )
@@ -167,7 +138,9 @@ def outputs(service: Service) -> APIRouter:
         responses={
             200: {
                 "description": "The table of studies (CSV, Parquet), everything that is known of "
-                "each study (JSON Lines), or the summary with the table (JSON).",
+                "each study (JSON Lines), or the summary with the table (JSON). The CSV holds ids "
+                "and fields as they are: in a spreadsheet, import its columns as text, so that "
+                "none is taken for a formula.",
                 "content": {
                     "application/json": {"schema": {"type": "object"}},
                     "application/x-ndjson": {"schema": {"type": "string"}},
@@ -179,52 +152,51 @@ def outputs(service: Service) -> APIRouter:
             }
         },
     )
-    def results(run: RunId, format: Annotated[Form_, Query()] = Form_.JSON) -> Response:  # noqa: A002
-        place, opened = catalogue.open(run)
-        if format is Form_.JSON:
-            table = opened.table.drop_columns(["row", "categories"])
-            parts = _json_parts(opened.summary, table)
+    def results(run: RunId, format: ResultsFormat = "json") -> Response:  # noqa: A002
+        entry, opened = catalogue.open(run)
+        if format == "json":
+            parts = _json_parts(opened.summary, opened.table())
             return StreamingResponse(parts, media_type="application/json")
         files = {
-            Form_.JSONL: (ANNOTATIONS, "application/x-ndjson"),
-            Form_.CSV: (TABLE_CSV, "text/csv"),
-            Form_.PARQUET: (TABLE_PARQUET, "application/vnd.apache.parquet"),
+            "jsonl": (ANNOTATIONS, "application/x-ndjson"),
+            "csv": (TABLE_CSV, "text/csv"),
+            "parquet": (TABLE_PARQUET, "application/vnd.apache.parquet"),
         }
         name, kind = files[format]
-        return FileResponse(place.path / name, media_type=kind, filename=f"{place.id}-{name}")
+        file = opened.open(name)
+        headers = {
+            "Content-Length": str(os.fstat(file.fileno()).st_size),
+            "Content-Disposition": f'attachment; filename="{entry.id}-{name}"',
+        }
+        return StreamingResponse(_parts(file), media_type=kind, headers=headers)
 
     return routes
 
 
-def _create(settings: Settings, asked: Asked, preds: UploadFile, refs: UploadFile | None) -> Job:
-    with jobs.creating(settings.runs[0]) as folder:
-
-        def kept(upload: UploadFile, side: str) -> str:
-            name = upload.filename or ""
-            return uploads.keep(upload.file, name, folder, side, settings.max_unpacked)
-
-        asked = replace(
-            asked,
-            preds=kept(preds, "preds"),
-            refs=kept(refs, "refs") if refs else None,
-            preds_name=uploads.shown_name(preds.filename or ""),
-            refs_name=uploads.shown_name(refs.filename or "") if refs else "",
-        )
-        return jobs.create(folder, asked)
+def _create(settings: ServiceSettings, form: RunForm) -> Job:
+    """Keep the files and make the run a job; what cannot be done leaves nothing behind."""
+    with jobs.creating(settings.runs[0]) as made:
+        folder, files = Path(made), {}
+        for side, upload in {"preds": form.preds, "refs": form.refs}.items():
+            if upload is not None:
+                name = upload.filename or ""
+                files[side] = uploads.keep(upload.file, name, folder, side, settings.max_unpacked)
+                files[f"{side}_name"] = uploads.shown_name(name)
+        return jobs.create(folder, form, files)
 
 
-def _job(place: Place) -> Job:
-    if place.job is None:
-        raise ProblemError(409, f"the run {place.id} was not started by a service")
-    return place.job
+def _job(entry: RunEntry) -> Job:
+    if entry.job is None:
+        raise ProblemError(409, f"the run {entry.id} was not started by a service")
+    return entry.job
 
 
-async def _events(service: Service, place: Place, request: Request) -> AsyncIterator[bytes]:
+async def _events(service: Service, entry: RunEntry, request: Request) -> AsyncIterator[bytes]:
     """Yield a run's progress whenever it changes, until its end or the reader's."""
     last: dict[str, Any] | None = None
     looks = 0
     while not await request.is_disconnected():
-        now = await asyncio.to_thread(service.catalogue.describe, place)
+        now = await asyncio.to_thread(service.catalogue.describe, entry)
         ended = now["state"] not in jobs.UNFINISHED
         if now != last or ended:
             yield _event("end" if ended else "progress", now)
@@ -240,6 +212,12 @@ async def _events(service: Service, place: Place, request: Request) -> AsyncIter
 def _event(kind: str, run: dict[str, Any]) -> bytes:
     data = {**(run["progress"] or {}), **run}
     return f"event: {kind}\ndata: {json.dumps(data, default=str)}\n\n".encode()
+
+
+def _parts(file: IO[bytes]) -> Iterator[bytes]:
+    with file:
+        while part := file.read(_PART):
+            yield part
 
 
 def _json_parts(summary: dict[str, Any], table: Any) -> Iterator[str]:  # noqa: ANN401

@@ -1,50 +1,87 @@
-"""What the routes of a service share."""
+"""What the routes share: the parts of a service, and how an answer is given."""
 
 from __future__ import annotations
 
+import gzip
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any, Self
+from typing import TYPE_CHECKING, Annotated, Any
 
+from fastapi import FastAPI, Request
 from fastapi import Path as InPath
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from pydantic import BaseModel, Field
+from starlette.exceptions import HTTPException
 
-from judge.service.annotator import Annotator
-from judge.service.catalogue import Catalogue
-from judge.service.comparer import Comparer
-from judge.service.keeper import Keeper
-from judge.service.settings import Settings
+from judge.service import problems
+from judge.service.settings import ServiceSettings
+from judge.types import JudgeError
+
+if TYPE_CHECKING:  # the routes import this module
+    from judge.service.annotations import PairWorkers
+    from judge.service.catalogue import Catalogue
+    from judge.service.comparisons import Comparisons
+    from judge.service.supervisor import Supervisor
 
 
 @dataclass(frozen=True, slots=True)
 class Service:
     """The parts of a service."""
 
-    settings: Settings
+    settings: ServiceSettings
     catalogue: Catalogue
-    annotator: Annotator
-    keeper: Keeper
-    comparer: Comparer
-
-    @classmethod
-    def of(cls, settings: Settings) -> Self:
-        """Return a service with these settings."""
-        parts = Catalogue(settings), Annotator(settings), Keeper(settings), Comparer(settings)
-        return cls(settings, *parts)
+    pairs: PairWorkers
+    supervisor: Supervisor
+    comparisons: Comparisons
 
     async def close(self) -> None:
-        """End what readers wait for; each is told that it broke off."""
-        await self.comparer.close()
-        await self.annotator.close()
+        """End what clients wait for; each is told that it broke off."""
+        await self.comparisons.close()
+        await self.pairs.close()
 
 
 RunId = Annotated[str, InPath(description="A run's id, as in the list of runs.", max_length=200)]
+
+
+class ProblemDetails(BaseModel):
+    """Why a request was not met."""
+
+    type: str = "about:blank"
+    title: str = Field(description="The status in words.")
+    status: int
+    detail: str = Field(description="What is wrong, where, and what to do.")
+
+
+PROBLEM_RESPONSE: dict[int | str, dict[str, Any]] = {
+    "default": {
+        "description": "The request was not met.",
+        "content": {
+            problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}
+        },
+    }
+}
 
 
 def as_json(data: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Return `data` as JSON, whatever text is in it; dates and the like are written as text."""
     text = json.dumps(data, default=str, allow_nan=False, separators=(",", ":"))
     return Response(text, status, headers, media_type="application/json")
+
+
+def gzipped_json(content: bytes, request: Request) -> Response:
+    """Return JSON that is kept gzipped, unpacked for a client that takes no gzip."""
+    headers = {"Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+    else:
+        content = gzip.decompress(content)
+    return Response(content, headers=headers, media_type="application/json")
+
+
+def as_problem(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
+    """Return the response that tells of a problem."""
+    return Response(problems.body(status, detail), status, headers, media_type=problems.MEDIA_TYPE)
 
 
 def returns(description: str, model: Any = None, status: int = 200) -> dict[int | str, Any]:  # noqa: ANN401
@@ -54,3 +91,26 @@ def returns(description: str, model: Any = None, status: int = 200) -> dict[int 
     if model is not None:
         described["model"] = model
     return {status: {**described, "content": {"application/json": schema}}}
+
+
+def answer_errors(app: FastAPI) -> None:
+    """Answer every failure of `app` with a problem, none with a stack trace."""
+
+    @app.exception_handler(JudgeError)
+    async def _(_request: Request, error: JudgeError) -> Response:
+        status = error.status if isinstance(error, problems.ProblemError) else 422
+        return as_problem(status, str(error))
+
+    @app.exception_handler(RequestValidationError)
+    async def _(_request: Request, error: RequestValidationError) -> Response:
+        # Never the value itself: it may be a report, or a megabyte.
+        found = [f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors()]
+        return as_problem(422, "; ".join(found))
+
+    @app.exception_handler(HTTPException)
+    async def _(_request: Request, error: HTTPException) -> Response:
+        return as_problem(error.status_code, str(error.detail), dict(error.headers or {}))
+
+    @app.exception_handler(Exception)
+    async def _(_request: Request, _error: Exception) -> Response:
+        return as_problem(500, "The service failed at this request; its log says why.")

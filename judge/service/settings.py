@@ -6,15 +6,16 @@ import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from judge.backends import LEXICON
 from judge.types import JudgeError
 
-MEGABYTE = 2**20
+MEGABYTE, GIGABYTE = 2**20, 2**30
 
 
 @dataclass(frozen=True, slots=True)
-class Settings:
+class ServiceSettings:
     """How a service runs.
 
     `runs` are the folders whose runs are shown; new ones are written below the first.
@@ -24,8 +25,10 @@ class Settings:
     where only this machine is served. `max_upload` bounds the body of a request that starts
     a run, `max_body` that of any other, in bytes; an upload that is compressed may unpack
     to `max_unpacked`. `parallel_runs` go on at a time, `workers` processes answer for the
-    built-in judge, one pair may take `pair_seconds`, and one
-    comparison `compare_seconds`.
+    built-in judge, one pair may take `pair_seconds` and one comparison `compare_seconds`. A
+    process that reads a client's files, compares, or answers for the built-in judge may take
+    `max_memory` bytes of addresses. The head of a request must come in `head_seconds`; there are
+    at most `max_connections`, 0 for as many as the limit of open files bears.
     """
 
     runs: tuple[Path, ...]
@@ -39,6 +42,9 @@ class Settings:
     workers: int = 1
     pair_seconds: float = 60.0
     compare_seconds: float = 600.0
+    max_memory: int = 8 * GIGABYTE
+    head_seconds: float = 15.0
+    max_connections: int = 0
 
     @property
     def max_unpacked(self) -> int:
@@ -48,6 +54,18 @@ class Settings:
     def allows(self, judge: str) -> bool:
         """Whether a client may ask `judge`."""
         return judge == LEXICON or judge in self.judges
+
+    def for_worker(self, judge: str | None = None) -> dict[str, Any]:
+        """Return what a worker must know of the owner's decisions, ready for JSON.
+
+        `base_url` is the address of `judge`, where it is asked.
+        """
+        return {
+            "base_url": self.judges.get(judge) if judge else None,
+            "cache": str(self.cache.absolute()) if self.cache else None,
+            "max_memory": self.max_memory,
+            "max_unpacked": self.max_unpacked,
+        }
 
 
 def allowed_judges(options: tuple[str, ...]) -> dict[str, str | None]:

@@ -5,14 +5,21 @@ from __future__ import annotations
 import gzip
 import zlib
 from pathlib import Path, PurePath
-from typing import BinaryIO
+from typing import TYPE_CHECKING, BinaryIO
 
 from judge.service.problems import ProblemError
+from judge.studies.parquet import MAGIC
+from judge.studies.source import read_content
+from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 KINDS = (".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet")
-_GZIP, _PARQUET = b"\x1f\x8b", b"PAR1"
+_GZIP = b"\x1f\x8b"
 _CHUNK = 2**20
 _LONGEST_NAME = 200
+_ROWS_AT_A_TIME = 4096
 
 
 def shown_name(name: str) -> str:
@@ -54,7 +61,7 @@ def _unpacked(path: Path, name: str, most: int) -> int:
     """Return how many bytes a file unpacks to, never holding them; counts little beyond `most`."""
     with path.open("rb") as file:
         start = file.read(4)
-    if start == _PARQUET:
+    if start == MAGIC:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
@@ -63,7 +70,9 @@ def _unpacked(path: Path, name: str, most: int) -> int:
         except (OSError, ValueError, pa.ArrowException):
             raise ProblemError(415, f"{name!r} is a broken Parquet file") from None
         groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
-        return sum(group.total_byte_size for group in groups)
+        # What it says of itself; the process that reads it counts.
+        said = sum(group.total_byte_size for group in groups)
+        return max(int(said), int(footer.num_rows * footer.num_columns))
     if not start.startswith(_GZIP):
         return path.stat().st_size
     try:
@@ -74,3 +83,48 @@ def _unpacked(path: Path, name: str, most: int) -> int:
     except (EOFError, OSError, zlib.error):
         raise ProblemError(415, f"{name!r} is a broken gzip file") from None
     return size
+
+
+def check_decoded(name: str, most: int) -> None:
+    """Raise `JudgeError` for a Parquet file whose texts and numbers take over `most` bytes.
+
+    A text that is repeated stands in such a file once, so that a few kilobytes can hold
+    terabytes. They are counted without ever being written out.
+    """
+    data = read_content(name).data
+    if not data.startswith(MAGIC):
+        return
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    try:
+        schema = pq.read_schema(pa.BufferReader(data))
+        texts = [field.name for field in schema if _is_text(field.type)]
+        file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
+        size = 0
+        for column in dict.fromkeys(schema.names):
+            for batch in file.iter_batches(_ROWS_AT_A_TIME, columns=[column], use_threads=False):
+                size += sum(map(_decoded_size, batch.columns))
+                if size > most:
+                    raise JudgeError(f"{name} unpacks to more than {most:,} bytes")
+    except MemoryError:
+        raise
+    except (pa.ArrowException, OSError, ValueError) as error:
+        raise JudgeError(f"{name} is a broken Parquet file: {error}") from error
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
+    return any(test(kind) for test in (*tests, pa.types.is_large_binary))
+
+
+def _decoded_size(column: pa.Array) -> int:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if not pa.types.is_dictionary(column.type):
+        return int(column.nbytes)
+    lengths = pc.binary_length(column.dictionary).take(column.indices)
+    return len(column) + (pc.sum(lengths).as_py() or 0)

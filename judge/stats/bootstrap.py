@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,11 +10,24 @@ from numpy.typing import NDArray
 
 from judge.stats.metric import Metric
 from judge.stats.panel import Panel, Values
-from judge.stats.places import rounding_of
-from judge.stats.resample import Pairs, Sums, bootstrap_weights, sums_of
+from judge.stats.ranks import rounding_of
+from judge.stats.resample import ModelPairs, Sums, bootstrap_weights, sums_of
 
-Block = tuple[list[Metric], Sums]
-"""Metrics that were scored for the same studies, as those of one rubric are."""
+
+@dataclass(frozen=True)
+class Block:
+    """Metrics that were scored for the same studies, as those of one rubric are.
+
+    `per` is the row of the sums that a ratio is divided by; the sums of the metrics come first.
+    """
+
+    metrics: tuple[Metric, ...]
+    sums: Sums
+    per: Mapping[Metric, int]
+
+    def under(self, metric: Metric, totals: Values, counts: Values) -> Values:
+        """Return what the totals of a metric are divided by: a sum, or how many studies."""
+        return totals[:, self.per[metric]] if metric in self.per else counts
 
 
 def blocks_of(panel: Panel, metrics: Sequence[Metric], units: NDArray[np.intp]) -> list[Block]:
@@ -23,14 +36,17 @@ def blocks_of(panel: Panel, metrics: Sequence[Metric], units: NDArray[np.intp]) 
     for metric in metrics:
         mask = np.packbits(np.isnan(panel.values[metric.name])).tobytes()
         together.setdefault(mask, []).append(metric)
-    return [
-        (block, sums_of(np.stack([panel.values[m.name] for m in block], axis=1), units))
-        for block in together.values()
-    ]
+    found = []
+    for block in together.values():
+        ratios = [metric for metric in block if metric.name in panel.per]
+        grids = [panel.values[m.name] for m in block] + [panel.per[m.name] for m in ratios]
+        per = {metric: len(block) + at for at, metric in enumerate(ratios)}
+        found.append(Block(tuple(block), sums_of(np.stack(grids, axis=1), units), per))
+    return found
 
 
 @dataclass(frozen=True)
-class Drawn:
+class Resampled:
     """What the bootstrap says of one metric.
 
     `differences` is resamples by pairs, `figures` resamples by models; `observed` and `n`,
@@ -49,7 +65,7 @@ class Drawn:
     first_lacks: NDArray[np.bool_]
     second_lacks: NDArray[np.bool_]
 
-    def lacking(self, pairs: Pairs) -> tuple[int, ...]:
+    def lacking(self, pairs: ModelPairs) -> tuple[int, ...]:
         """Return the models that lack a reciprocal anywhere, by number."""
         found = [np.flatnonzero(self.lack)]
         found += [pairs.first[self.first_lacks], pairs.second[self.second_lacks]]
@@ -59,29 +75,30 @@ class Drawn:
 def bootstrap(
     panel: Panel,
     blocks: Sequence[Block],
-    pairs: Pairs,
+    pairs: ModelPairs,
     rng: np.random.Generator,
     resamples: int,
-) -> dict[Metric, Drawn]:
+) -> dict[Metric, Resampled]:
     """Draw the units of `blocks` again, with replacement, and return what each metric says.
 
     One set of resamples serves all metrics and models, so differences are paired.
     """
-    metrics = [metric for block, _ in blocks for metric in block]
-    least = {m: rounding_of(panel.values[m.name], is_inverse=False) for m in metrics}
+    metrics = [metric for block in blocks for metric in block.metrics]
+    least = {m: rounding_of(panel.of_study(m.name), is_inverse=False) for m in metrics}
     parts: dict[Metric, list[_Part]] = {metric: [] for metric in metrics}
-    n_units = len(blocks[0][1].counts) if blocks else 0
+    n_units = len(blocks[0].sums.counts) if blocks else 0
     # The first row is the studies as they are.
     once = np.ones((1, n_units))
     for weights in (once, *bootstrap_weights(rng, n_units, resamples)):
-        for block, sums in blocks:
-            one, other, n = sums.common(weights, pairs)
-            own, own_n = sums.own(weights)
-            for at, metric in enumerate(block):
+        for block in blocks:
+            one, other, n = block.sums.common(weights, pairs)
+            own, own_n = block.sums.own(weights)
+            for column, metric in enumerate(block.metrics):
                 near = least[metric]
-                first = _figures(metric, one[:, at], n, near[pairs.first])
-                second = _figures(metric, other[:, at], n, near[pairs.second])
-                figures = _figures(metric, own[:, at], own_n, near)
+                under = block.under(metric, one, n), block.under(metric, other, n)
+                first = _figures(metric, one[:, column], under[0], near[pairs.first])
+                second = _figures(metric, other[:, column], under[1], near[pairs.second])
+                figures = _figures(metric, own[:, column], block.under(metric, own, own_n), near)
                 lack = _lacks(metric, figures, own_n)
                 in_pairs = _lacks(metric, first, n), _lacks(metric, second, n)
                 parts[metric].append(_Part(first - second, figures, n, lack, *in_pairs))
@@ -90,7 +107,7 @@ def bootstrap(
 
 @dataclass(frozen=True)
 class _Part:
-    """What some resamples say of one metric, as in `Drawn`; `n` is resamples by pairs."""
+    """What some resamples say of one metric, as in `Resampled`; `n` is resamples by pairs."""
 
     differences: Values
     figures: Values
@@ -100,14 +117,14 @@ class _Part:
     second_lacks: NDArray[np.bool_]
 
 
-def _joined(parts: Sequence[_Part], panel: Panel, metric: Metric) -> Drawn:
+def _joined(parts: Sequence[_Part], panel: Panel, metric: Metric) -> Resampled:
     observed, *resampled = parts
-    return Drawn(
+    return Resampled(
         np.concatenate([part.differences for part in resampled]),
         np.concatenate([part.figures for part in resampled]),
         observed.differences[0],
         observed.n[0],
-        rounding_of(panel.values[metric.name], is_inverse=metric.kind == "inverse"),
+        rounding_of(panel.of_study(metric.name), is_inverse=metric.kind == "inverse"),
         np.any([part.lack for part in parts], axis=0),
         np.any([part.first_lacks for part in parts], axis=0),
         np.any([part.second_lacks for part in parts], axis=0),
@@ -115,9 +132,9 @@ def _joined(parts: Sequence[_Part], panel: Panel, metric: Metric) -> Drawn:
 
 
 def _figures(metric: Metric, totals: Values, counts: Values, least: Values) -> Values:
-    """Return the printed figures; NaN where there is no study, or no reciprocal.
+    """Return the printed figures, totals divided by `counts`; NaN where these are 0.
 
-    A mean that is not above `least`, its rounding, has no reciprocal.
+    A mean that is not above `least`, its rounding, has no reciprocal: NaN too.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         means = np.where(counts > 0, totals / counts, np.nan)
@@ -127,8 +144,8 @@ def _figures(metric: Metric, totals: Values, counts: Values, least: Values) -> V
 
 
 def _lacks(metric: Metric, figures: Values, counts: Values) -> NDArray[np.bool_]:
-    """Whether any row of a column has studies, but no reciprocal of their mean."""
-    if metric.kind != "inverse":
+    """Whether any row of a column has studies, but no reciprocal of their mean, or no ratio."""
+    if metric.kind not in ("inverse", "ratio"):
         return np.zeros(figures.shape[1], dtype=bool)
     lack = np.isnan(figures) & (counts > 0)
     return np.asarray(lack.any(axis=0), dtype=bool)
@@ -144,10 +161,10 @@ def percentiles(values: Values, shares: Sequence[float]) -> Values:
     last = (~np.isnan(values)).sum(axis=0) - 1
     found = []
     for share in shares:
-        place = share * np.maximum(last, 0)
-        below = np.floor(place).astype(np.intp)
+        position = share * np.maximum(last, 0)
+        below = np.floor(position).astype(np.intp)
         above = np.minimum(below + 1, np.maximum(last, 0))
         low = np.take_along_axis(ordered, below[None], axis=0)[0]
         high = np.take_along_axis(ordered, above[None], axis=0)[0]
-        found.append(low + (high - low) * (place - below))
+        found.append(low + (high - low) * (position - below))
     return np.array(found)

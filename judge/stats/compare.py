@@ -25,7 +25,7 @@ class Comparison:
 
     `order` lists the models' numbers in the panel, best first by the metric `sort`; those
     without a figure come last. `groups` begins with all studies, then one a group of `by`.
-    `tests` and `places` have one entry a group, by metric; they are empty where no tests
+    `tests` and `rank_shares` have one entry a group, by metric; they are empty where no tests
     were asked for. The family of Holm's correction is all pairs of one metric and group.
     """
 
@@ -35,7 +35,7 @@ class Comparison:
     by: tuple[str, ...]
     groups: tuple[Group, ...]
     tests: tuple[Mapping[str, tuple[PairTest, ...]], ...]
-    places: tuple[Mapping[str, tuple[RankShares | None, ...]], ...]
+    rank_shares: tuple[Mapping[str, tuple[RankShares | None, ...]], ...]
     correlations: Correlations | None
     how: Resampling | None
     signature: str
@@ -82,7 +82,7 @@ def compare(
         by=tuple(dict.fromkeys(by)),
         groups=groups,
         tests=tuple(result.pairs for result in results),
-        places=tuple(result.places for result in results),
+        rank_shares=tuple(result.rank_shares for result in results),
         correlations=correlations(panel) if len(scores) > 1 else None,
         how=how,
         signature=signature,
@@ -95,26 +95,36 @@ def _usual(panel: Panel, group: Group) -> Metric:
     return max(panel.metrics, key=lambda m: sum(c.value is not None for c in group.cells[m.name]))
 
 
+_LACK = {
+    "inverse": "the mean {} of {} is 0 or less",
+    "ratio": "what the {} of {} is divided by is 0",
+}
+
+
 def no_reciprocals(panel: Panel, groups: Sequence[Group], results: Sequence[Tested]) -> list[str]:
-    """Return notes of the models whose mean has no reciprocal: in some group, or when drawn again.
+    """Return notes of the models without a reciprocal or a ratio, in some group or resample.
 
     `results` are the tests of `groups`; none where nothing was tested.
     """
     notes = []
     for metric in panel.metrics:
-        if metric.kind != "inverse":
+        if metric.kind not in _LACK:
             continue
+        lack = _LACK[metric.kind]
         cells = [group.cells[metric.name] for group in groups]
-        own = [{at for at, cell in enumerate(of) if cell.n and cell.value is None} for of in cells]
+        own = [
+            {model for model, cell in enumerate(of) if cell.n and cell.value is None}
+            for of in cells
+        ]
         drawn = [set(result.no_reciprocal[metric.name]) for result in results]
         if any(own):
             notes.append(
-                f"the mean {metric.study_label} of {_models(panel, own)} is 0 or less, which has "
-                f"no reciprocal: {metric.label} is n/a there"
+                f"{lack.format(metric.study_label, _models(panel, own))}: "
+                f"{metric.label} is not defined and n/a there"
             )
         if any(drawn):
             notes.append(
-                f"the mean {metric.study_label} of {_models(panel, drawn)} is 0 or less in some "
+                f"{lack.format(metric.study_label, _models(panel, drawn))} in some "
                 f"resamples: their differences in {metric.label} have no interval there, and the "
                 "ranks by it neither intervals nor shares"
             )
@@ -126,13 +136,13 @@ def _models(panel: Panel, found: Sequence[set[int]]) -> str:
 
     `found` has the models of each group, that of all studies first.
     """
-    names = ", ".join(panel.models[at] for at in sorted(set().union(*found)))
+    names = ", ".join(panel.models[model] for model in sorted(set().union(*found)))
     n = sum(map(bool, found))
     return names if len(found) == 1 else f"{names} (in {n} of {len(found)} groups)"
 
 
 def model_order(group: Group, metric: str) -> tuple[int, ...]:
-    """Return the models' numbers by their place in a group, those without one last."""
-    places = [cell.rank for cell in group.cells[metric]]
-    last = len(places) + 1
-    return tuple(sorted(range(len(places)), key=lambda at: places[at] or last))
+    """Return the models' numbers by their rank in a group, those without one last."""
+    ranks = [cell.rank for cell in group.cells[metric]]
+    last = len(ranks) + 1
+    return tuple(sorted(range(len(ranks)), key=lambda model: ranks[model] or last))

@@ -6,20 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from judge import rubrics
-from judge.rubrics import Rubric
+from judge.rubrics.contract import Rubric, Statistic
+from judge.stats.intervals import Scale
 from judge.types import JudgeError
 
-Kind = Literal["mean", "inverse", "rate"]
-What = Literal["score", "errors", "no_significant_error", "no_actionable_error", "other"]
+Kind = Literal["mean", "inverse", "rate", "ratio"]
+What = Literal["score", "count", "rate", "other"]
 
 MINUS = "\N{MINUS SIGN}"
-
-_OF_A_STUDY = {
-    "errors": "errors",
-    "no_significant_error": "significant errors",
-    "no_actionable_error": "actionable errors",
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,10 +21,16 @@ class Metric:
     """One column of a leaderboard.
 
     `kind` says how the figure is made from the values of the studies: their mean, 1 / their
-    mean (`inverse`), or the share of studies whose value is 1 (`rate`; the others are 0).
-    `higher_is_better` is of the printed figure, `study_higher_is_better` of a study's value,
-    which `study_label` names; the two differ for a reciprocal. `rubric` is None for a metric
-    that came from a file. `rexrank` is the column of ReXrank's own tables that it fills.
+    mean (`inverse`), the share of studies whose value is 1 (the others are 0), or their sum
+    divided by that of another number of theirs (`ratio`). `higher_is_better` is of the printed
+    figure, `study_higher_is_better` of a study's value, which `study_label` names; the two
+    differ for a reciprocal. `what` it is decides where it is drawn: `other` is a metric that
+    came from a file, whose `rubric` is None. `rexrank` is the column of ReXrank's own tables
+    that it fills. `scale` holds the least and the greatest value of a study where they are
+    known, with None for no such end. `short_label` is without the rubric's title, for where
+    all metrics are of one.
+    `measures` and `per` are the rubric's measures that the values, and what they are divided
+    by, are sums of.
     """
 
     name: str
@@ -42,6 +42,15 @@ class Metric:
     rubric: str | None = None
     what: What = "other"
     rexrank: str | None = None
+    scale: Scale | None = None
+    short_label: str | None = None
+    measures: tuple[str, ...] = ()
+    per: tuple[str, ...] = ()
+
+    @property
+    def short(self) -> str:
+        """Its label where all metrics are of one rubric."""
+        return self.short_label or self.label
 
 
 REXRANK_COLUMNS = (
@@ -52,25 +61,35 @@ REXRANK_COLUMNS = (
 
 
 def _known(
-    name: str, label: str, rexrank: str | None = None, *, higher: bool = True, inverse: bool = False
+    name: str,
+    label: str,
+    rexrank: str | None = None,
+    scale: Scale | None = None,
+    *,
+    higher: bool = True,
+    inverse: bool = False,
 ) -> Metric:
     printed = f"1/{label}" if inverse else label
     kind: Kind = "inverse" if inverse else "mean"
-    return Metric(name, printed, kind, higher or inverse, label, higher, None, "other", rexrank)
+    return Metric(
+        name, printed, kind, higher or inverse, label, higher, None, "other", rexrank, scale
+    )
 
 
 KNOWN = {
     metric.name: metric
     for metric in (
-        _known("bleu2", "BLEU-2", "BLEU"),
+        _known("bleu2", "BLEU-2", "BLEU", (0, 1)),
         _known("bertscore", "BERTScore", "BertScore"),
         _known("semb", "SembScore", "SembScore"),
-        _known("radgraph", "RadGraph", "RadGraph"),
+        _known("radgraph", "RadGraph", "RadGraph", (0, 1)),
         _known("radcliq", "RadCliQ-v1", "1/RadCliQ-v1", higher=False, inverse=True),
         _known("radcliq_v0", "RadCliQ-v0", higher=False),
-        _known("ratescore", "RaTEScore", "RaTEScore"),
-        _known("green", "GREEN", "GREEN"),
-        _known("fineradscore", "FineRadScore", "1/FineRadScore", higher=False, inverse=True),
+        _known("ratescore", "RaTEScore", "RaTEScore", (0, 1)),
+        _known("green", "GREEN", "GREEN", (0, 1)),
+        _known(
+            "fineradscore", "FineRadScore", "1/FineRadScore", (1, 4), higher=False, inverse=True
+        ),
         _known("crimson", "CRIMSON"),
     )
 }
@@ -135,65 +154,43 @@ def known_metric(column: str) -> Metric | None:
 
 
 def rubric_metrics(rubric: Rubric) -> tuple[Metric, ...]:
-    """Return what a rubric's runs are compared by.
+    """Return what a rubric's runs are compared by: the statistics that it declares for it.
 
-    Its scores (as 1 / mean where the rubric has that figure), errors a study, and the rates
-    of studies without a significant and, where it has such a level, an actionable error.
+    A metric's name begins with the rubric's unless the statistic's holds that already.
     """
-    found = []
-    for score in rubric.scores:
-        kind: Kind = "inverse" if score.inverse else "mean"
-        name = f"inverse_{score.name}" if score.inverse else score.name
-        label = score.inverse or score.label
-        up = score.higher_is_better
-        found.append(
-            Metric(
-                *(name, label, kind, up or bool(score.inverse), score.label, up),
-                rubric=rubric.name,
-                what="score",
-                rexrank=label if label in REXRANK_COLUMNS else None,
-            )
-        )
-    rates: list[tuple[What, str]] = [("no_significant_error", "no significant error")]
-    if rubric.has_actionable:
-        rates.append(("no_actionable_error", "no actionable error"))
-    label = f"errors a study ({rubric.title})"
-    found.append(
-        Metric(
-            *(f"{rubric.name}_errors", label, "mean", False, label, False),
-            rubric=rubric.name,
-            what="errors",
-        )
+    return tuple(_declared(statistic, rubric) for statistic in rubric.shown("compare"))
+
+
+def _declared(statistic: Statistic, rubric: Rubric) -> Metric:
+    is_own = rubric.name in statistic.name
+    label = statistic.definition or statistic.label
+    of_study = statistic.study_label or label
+    in_title = f" ({rubric.title})"
+    measures = {measure.name: measure for measure in rubric.measures}
+    counts = all(measures[name].is_whole for name in statistic.measures)
+    what: What = "rate" if statistic.kind == "rate" else "count" if counts else "score"
+    if what == "score" and is_own:
+        in_title = ""
+    return Metric(
+        statistic.name if is_own else f"{rubric.name}_{statistic.name}",
+        label + in_title,
+        "inverse" if statistic.is_reciprocal else statistic.kind,
+        higher_is_better=statistic.higher_is_better,
+        study_label=of_study + in_title,
+        study_higher_is_better=statistic.higher_is_better != statistic.is_reciprocal,
+        rubric=rubric.name,
+        what=what,
+        rexrank=statistic.rexrank,
+        scale=None if statistic.kind == "rate" else statistic.scale,
+        short_label=label,
+        measures=statistic.measures,
+        per=statistic.per,
     )
-    for what, text in rates:
-        label = f"{text} ({rubric.title})"
-        found.append(
-            Metric(
-                *(f"{rubric.name}_{what}", label, "rate", True, label, True),
-                rubric=rubric.name,
-                what=what,
-            )
-        )
-    return tuple(found)
 
 
-def short_label(metric: Metric) -> str:
-    """Return the label without its rubric's title, for where all metrics are that rubric's."""
-    if metric.rubric is None:
-        return metric.label
-    return metric.label.removesuffix(f" ({rubrics.load(metric.rubric).title})")
-
-
-def turned_label(metric: Metric) -> str:
-    """Return what a study's value turned round is called: a minus where less is better."""
+def negated_label(metric: Metric) -> str:
+    """Return what a study's value is called: with a minus where less is better."""
     return metric.study_label if metric.study_higher_is_better else f"{MINUS} {metric.study_label}"
-
-
-def label_of_a_study(metric: Metric) -> str:
-    """Return what a metric says of one study; of a rate it is whether there is such an error."""
-    if metric.rubric is None or metric.what not in _OF_A_STUDY:
-        return metric.study_label
-    return f"{_OF_A_STUDY[metric.what]} ({rubrics.load(metric.rubric).title})"
 
 
 def check_own_names(metrics: Sequence[Metric]) -> None:
@@ -217,10 +214,10 @@ def find(metrics: Sequence[Metric], wanted: str) -> Metric:
     """
     for fits in (
         [m for m in metrics if wanted in (m.name, m.label)],
-        [m for m in metrics if wanted == short_label(m)],
+        [m for m in metrics if wanted == m.short],
         [m for m in metrics if _plain(wanted) in (_plain(m.name), _plain(m.label))],
-        [m for m in metrics if _plain(wanted) == _plain(short_label(m))],
-        [m for m in metrics if m.name.endswith(f"_{wanted.replace('-', '_')}")],
+        [m for m in metrics if _plain(wanted) == _plain(m.short)],
+        [m for m in metrics if m.name.endswith("_" + wanted.replace("-", "_").replace(" ", "_"))],
     ):
         if len(fits) == 1:
             return fits[0]

@@ -1,9 +1,10 @@
 """Whether two models differ on the same studies.
 
-Means: an interval of the difference from the paired bootstrap, and a p-value by approximate
-randomization: the sign of each patient's difference is flipped at random [Noreen 1989].
+Means: an interval of the difference from the paired bootstrap, and a p-value by a sign-flip
+permutation test: the sign of each patient's difference is flipped at random [Noreen 1989].
 Rates: McNemar's test with the mid-p value [Fagerland, Lydersen and Laake 2013], or, where a
-patient has several studies, so that they are not independent, the sign flips by patient.
+patient has several studies, so that they are not independent, the sign-flip permutation test by
+patient.
 """
 
 from __future__ import annotations
@@ -15,14 +16,14 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.bootstrap import Block, Drawn, blocks_of, bootstrap, percentiles
+from judge.stats.bootstrap import Block, Resampled, blocks_of, bootstrap, percentiles
 from judge.stats.metric import Metric
 from judge.stats.panel import Panel, Values
-from judge.stats.places import ROUNDING, without_rounding
-from judge.stats.ranks import RankShares, rank_shares
-from judge.stats.resample import Pairs, all_pairs, generator, sign_flips, units_of
+from judge.stats.ranks import ROUNDING, RankShares, rank_shares, without_rounding
+from judge.stats.resample import ModelPairs, all_pairs, generator, sign_flips, units_of
 
-Method = Literal["sign flips", "mcnemar mid-p"]
+Method = Literal["sign-flip permutation test", "mcnemar mid-p"]
+SIGN_FLIP: Method = "sign-flip permutation test"
 ALPHA = 0.05
 
 
@@ -64,15 +65,15 @@ class Resampling:
 
 @dataclass(frozen=True)
 class Tested:
-    """All tests of one group of studies: for each metric the pairs, and the models' places.
+    """All tests of one group of studies: for each metric the pairs, and how sure the ranks are.
 
-    The places are None where the scored studies are fewer than two, or all of one patient, and
+    The rank shares are None where the scored studies are fewer than two, or all of one patient, and
     where a reciprocal is lacking: `no_reciprocal` has the models, by number, of whom the mean
     of the studies or of a resample is 0 or less.
     """
 
     pairs: Mapping[str, tuple[PairTest, ...]]
-    places: Mapping[str, tuple[RankShares | None, ...]]
+    rank_shares: Mapping[str, tuple[RankShares | None, ...]]
     no_reciprocal: Mapping[str, tuple[int, ...]]
 
 
@@ -90,16 +91,16 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
     drawn = bootstrap(panel, blocks, pairs, rng, how.resamples)
     has_spread = {
         metric: spread
-        for metrics, _ in blocks
-        for spread in [_has_spread(panel.values[metrics[0].name], units, pairs)]
-        for metric in metrics
+        for block in blocks
+        for spread in [_has_spread(panel.values[block.metrics[0].name], units, pairs)]
+        for metric in block.metrics
     }
     by_flips = [m for m in panel.metrics if m.kind != "rate" or panel.is_clustered]
-    p_values = _randomization(blocks_of(panel, by_flips, units), pairs, n_units, key, how)
-    found, places, no_reciprocal = {}, {}, {}
+    p_values = _randomization(blocks_of(_linear(panel), by_flips, units), pairs, n_units, key, how)
+    found, shares, no_reciprocal = {}, {}, {}
     for metric in panel.metrics:
         of_metric = drawn[metric]
-        method: Method = "sign flips" if metric in by_flips else "mcnemar mid-p"
+        method: Method = SIGN_FLIP if metric in by_flips else "mcnemar mid-p"
         if metric not in by_flips:
             p_values[metric] = mcnemar(panel.values[metric.name], pairs)
         tests = _tests(of_metric, pairs, has_spread[metric], p_values[metric], method)
@@ -109,16 +110,20 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
         )
         no_reciprocal[metric.name] = lacking = of_metric.lacking(pairs)
         is_ranked = _is_spread(panel.values[metric.name], units) and not lacking
-        places[metric.name] = (
+        shares[metric.name] = (
             rank_shares(of_metric.figures, of_metric.rounding, higher=metric.higher_is_better)
             if is_ranked
             else (None,) * len(panel.models)
         )
-    return Tested(found, places, no_reciprocal)
+    return Tested(found, shares, no_reciprocal)
 
 
 def _randomization(
-    blocks: Sequence[Block], pairs: Pairs, n_units: int, key: Mapping[str, object], how: Resampling
+    blocks: Sequence[Block],
+    pairs: ModelPairs,
+    n_units: int,
+    key: Mapping[str, object],
+    how: Resampling,
 ) -> dict[Metric, Values]:
     """Return the p-values of all pairs.
 
@@ -128,7 +133,8 @@ def _randomization(
     """
     once = np.ones((1, n_units))
     observed, reached = [], []
-    for _, sums in blocks:
+    for block in blocks:
+        sums = block.sums
         # Sums in another order must count as equal, whatever the other models' values are.
         size = ROUNDING * np.abs(sums.totals).sum(axis=0)
         near = size[:, pairs.first] + size[:, pairs.second]
@@ -136,16 +142,34 @@ def _randomization(
         reached.append(np.zeros(observed[-1].shape))
     rng = generator(how.seed, "flips", key)
     for signs in sign_flips(rng, n_units, how.flips if blocks else 0):
-        for (_, sums), least, count in zip(blocks, observed, reached, strict=True):
-            count += (np.abs(sums.difference(signs, pairs)) >= least).sum(axis=0)
+        for block, least, count in zip(blocks, observed, reached, strict=True):
+            count += (np.abs(block.sums.difference(signs, pairs)) >= least).sum(axis=0)
     return {
-        metric: (1 + count[at]) / (1 + how.flips)
-        for (metrics, _), count in zip(blocks, reached, strict=True)
-        for at, metric in enumerate(metrics)
+        metric: (1 + count[column]) / (1 + how.flips)
+        for block, count in zip(blocks, reached, strict=True)
+        for column, metric in enumerate(block.metrics)
     }
 
 
-def _has_spread(values: Values, units: NDArray[np.intp], pairs: Pairs) -> NDArray[np.bool_]:
+def _linear(panel: Panel) -> Panel:
+    """Return the panel with each ratio's values less what they would be at the ratio of all.
+
+    A ratio is no sum over studies. Of two models whose labels are exchangeable the sum of
+    `value - R per` is the same but for chance, whatever R; R is the ratio of all models'
+    studies together, so that the sum differs as the ratios do.
+    """
+    values = dict(panel.values)
+    for name, per in panel.per.items():
+        under = np.nansum(per)
+        values[name] = values[name] - (np.nansum(values[name]) / under if under else 0.0) * per
+    metrics = tuple(
+        replace(metric, kind="mean") if metric.name in panel.per else metric
+        for metric in panel.metrics
+    )
+    return replace(panel, metrics=metrics, values=values, per={})
+
+
+def _has_spread(values: Values, units: NDArray[np.intp], pairs: ModelPairs) -> NDArray[np.bool_]:
     """Whether the studies that were scored for both of a pair are of more than one unit.
 
     `values` is studies by models; the answer is one a pair.
@@ -167,20 +191,22 @@ def _is_spread(values: Values, units: NDArray[np.intp]) -> bool:
 
 
 def _tests(
-    drawn: Drawn, pairs: Pairs, has_spread: NDArray[np.bool_], p: Values, method: Method
+    drawn: Resampled, pairs: ModelPairs, has_spread: NDArray[np.bool_], p: Values, method: Method
 ) -> list[PairTest]:
     low, high = percentiles(drawn.differences, (0.025, 0.975))
     tests = []
-    for at, (a, b) in enumerate(zip(pairs.first, pairs.second, strict=True)):
-        n, near = round(float(drawn.n[at])), float(max(drawn.rounding[a], drawn.rounding[b]))
-        difference = _known(drawn.observed[at], near)
+    for pair, (a, b) in enumerate(zip(pairs.first, pairs.second, strict=True)):
+        n, near = round(float(drawn.n[pair])), float(max(drawn.rounding[a], drawn.rounding[b]))
+        difference = _known(drawn.observed[pair], near)
         # One study, or one patient, has no spread to judge a difference by.
         ends: tuple[float | None, float | None, float | None] = (None, None, None)
-        if has_spread[at] and difference is not None:
+        if has_spread[pair] and difference is not None:
             # Without the resamples that have no reciprocal the others would look surer.
-            lacks = drawn.first_lacks[at] or drawn.second_lacks[at]
-            interval = (None, None) if lacks else (_known(low[at], near), _known(high[at], near))
-            ends = *interval, float(p[at])
+            lacks = drawn.first_lacks[pair] or drawn.second_lacks[pair]
+            interval = (
+                (None, None) if lacks else (_known(low[pair], near), _known(high[pair], near))
+            )
+            ends = *interval, float(p[pair])
         tests.append(PairTest(int(a), int(b), n, difference, *ends, p_holm=None, method=method))
     return tests
 
@@ -189,7 +215,7 @@ def _known(value: float, rounding: float) -> float | None:
     return None if np.isnan(value) else without_rounding(float(value), rounding)
 
 
-def mcnemar(values: Values, pairs: Pairs) -> Values:
+def mcnemar(values: Values, pairs: ModelPairs) -> Values:
     """Return McNemar's mid-p value of each pair of models, from 0/1 values.
 
     b and c count the studies, scored for both, where one model alone has a 1. Two-sided
@@ -197,27 +223,17 @@ def mcnemar(values: Values, pairs: Pairs) -> Values:
     b + c is 0. Unlike the exact test it is not conservative, and unlike the chi-squared
     one it holds for few discordant studies [Fagerland, Lydersen and Laake 2013].
     """
+    # Takes a quarter of a second to import (`scipy.stats` three), for those who compare only.
+    from scipy.special import bdtr
+
     scored = ~np.isnan(values)
     ones = np.where(scored, values, 0.0)
-    alone = ones.T @ scored.astype(float) - ones.T @ ones
-    most = int((alone + alone.T).max(initial=0))
-    log_factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, most + 1)))])
-    return np.array(
-        [
-            _mid_p(round(alone[a, b]), round(alone[b, a]), log_factorials)
-            for a, b in zip(pairs.first, pairs.second, strict=True)
-        ]
-    )
-
-
-def _mid_p(b: int, c: int, log_factorials: Values) -> float:
-    n, least = b + c, min(b, c)
-    if n == 0:
-        return 1.0
-    x = np.arange(least + 1)
-    logs = log_factorials[n] - log_factorials[x] - log_factorials[n - x] - n * np.log(2)
-    mass = np.exp(logs)
-    return float(min(1.0, 2 * mass[:-1].sum() + mass[-1]))
+    alone = np.rint(ones.T @ scored.astype(float) - ones.T @ ones).astype(int)
+    b, c = alone[pairs.first, pairs.second], alone[pairs.second, pairs.first]
+    n, least = b + c, np.minimum(b, c)
+    # 2 P(X < least) + P(X = least) = P(X <= least) + P(X <= least - 1)
+    below = np.where(least > 0, bdtr(np.maximum(least - 1, 0), n, 0.5), 0.0)
+    return np.asarray(np.minimum(bdtr(least, n, 0.5) + below, 1.0), dtype=np.float64)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:
@@ -225,12 +241,12 @@ def holm(p_values: Sequence[float | None]) -> list[float | None]:
 
     Those that are None are no tests: they stay None and do not count.
     """
-    known = sorted((p, at) for at, p in enumerate(p_values) if p is not None)
+    known = sorted((p, index) for index, p in enumerate(p_values) if p is not None)
     corrected: list[float | None] = [None] * len(p_values)
     largest = 0.0
-    for done, (p, at) in enumerate(known):
+    for done, (p, index) in enumerate(known):
         largest = max(largest, min(1.0, (len(known) - done) * p))
-        corrected[at] = largest
+        corrected[index] = largest
     return corrected
 
 
@@ -242,13 +258,14 @@ def few_flips(found: Sequence[Tested], how: Resampling) -> str | None:
     """
     families = [tests for tested in found for tests in tested.pairs.values()]
     n = max(
-        (sum(t.p is not None and t.method == "sign flips" for t in tests) for tests in families),
+        (sum(t.p is not None and t.method == SIGN_FLIP for t in tests) for tests in families),
         default=0,
     )
     if n / (1 + how.flips) < ALPHA:
         return None
     return (
-        f"{how.flips:,} sign flips are too few for {n:,} pairs of models: the least p, "
-        f"{1 / (1 + how.flips):.1g}, times {n:,} is not below {ALPHA}, so no difference tested "
-        f"by them can be significant after Holm's correction; --flips {round(n / ALPHA)} would do"
+        f"{how.flips:,} flips are too few for {n:,} pairs of models: the smallest p value of the "
+        f"sign-flip permutation test, {1 / (1 + how.flips):.1g}, times {n:,} is not below {ALPHA}, "
+        "so no difference that it tests can be significant after Holm's correction; "
+        f"--flips {round(n / ALPHA)} would do"
     )

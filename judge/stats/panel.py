@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from judge.stats.estimate import ratio_interval
 from judge.stats.intervals import Mean, inverse, mean_interval, wilson
 from judge.stats.metric import Metric, check_own_names
-from judge.stats.places import places_of, rounding_of, without_rounding
+from judge.stats.ranks import ranks_of, rounding_of, without_rounding
 from judge.types import JudgeError
 
 Values = NDArray[np.float64]
@@ -26,7 +27,8 @@ class Panel:
 
     `values` holds for each metric an array of studies by models; NaN marks a study that was
     not scored for the model, and stays in here. `fields` has one value a study, None where
-    it is missing. `clusters` numbers the patient of each study; None where every study
+    it is missing. A ratio's values are what is divided; `per` holds for it what they are divided
+    by, in the same form. `clusters` numbers the patient of each study; None where every study
     stands for itself. Raises `JudgeError` where two metrics share a name or a label.
     """
 
@@ -37,17 +39,32 @@ class Panel:
     fields: Mapping[str, tuple[object, ...]]
     clusters: NDArray[np.int64] | None = None
     patient_field: str | None = None
+    per: Mapping[str, Values] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         shape = (len(self.study_ids), len(self.models))
         if any(self.values[metric.name].shape != shape for metric in self.metrics):
             raise ValueError("a metric's values are not one a study and model")
+        if {metric.name for metric in self.metrics if metric.kind == "ratio"} != set(self.per):
+            raise ValueError("a ratio has values to divide by, and nothing else has")
         # Values are found by the metric's name, and read by its label.
         check_own_names(self.metrics)
 
     def metric(self, name: str) -> Metric:
         """Return the metric with this name; raises KeyError where there is none."""
         return {metric.name: metric for metric in self.metrics}[name]
+
+    def of_study(self, name: str) -> Values:
+        """Return each study's own value of a metric: of a ratio, that of its two numbers.
+
+        NaN also where a study has nothing to divide by.
+        """
+        values = self.values[name]
+        if name not in self.per:
+            return values
+        per = self.per[name]
+        found: Values = np.divide(values, per, out=np.full_like(values, np.nan), where=per > 0)
+        return found
 
     def take(self, rows: NDArray[np.intp]) -> Panel:
         """Return the panel of some studies alone, given by their row numbers."""
@@ -59,6 +76,7 @@ class Panel:
             {name: tuple(column[row] for row in rows) for name, column in self.fields.items()},
             None if self.clusters is None else self.clusters[rows],
             self.patient_field,
+            {name: values[rows] for name, values in self.per.items()},
         )
 
     @property
@@ -75,7 +93,7 @@ class Cell:
     whose value is 1. `value` is None where no study was scored (or a mean has no
     reciprocal); `low` and `high`, the 95% interval, are None where it is not defined.
     `rank` is 1 for the best; models whose figures are equal but for rounding share the better
-    place.
+    rank.
     """
 
     n: int
@@ -135,34 +153,40 @@ def _order(key: tuple[object, ...]) -> list[tuple[bool, bool, object, str]]:
 def group_cells(panel: Panel, key: Mapping[str, object] | None = None) -> Group:
     """Return the figures of every model and metric for the studies of `panel`.
 
-    A mean has mean ± 1.96 standard errors, its reciprocal the same by the delta method, a
-    rate its Wilson interval. Studies are taken as independent here, as ReXrank does.
+    A mean and its reciprocal have an interval within the metric's scale, or mean ± 1.96
+    standard errors where that is unknown (`mean_interval`); a rate has its Wilson interval, a
+    ratio one by bootstrap (`ratio_interval`).
+    Studies are taken as independent here, as ReXrank does.
     """
     cells = {}
     for metric in panel.metrics:
         values = panel.values[metric.name]
-        rounding = rounding_of(values, is_inverse=metric.kind == "inverse")
+        rounding = rounding_of(panel.of_study(metric.name), is_inverse=metric.kind == "inverse")
+        per = panel.per.get(metric.name, np.ones_like(values))
         figures = [
-            _figure(column[~np.isnan(column)], metric, float(near))
-            for column, near in zip(values.T, rounding, strict=True)
+            _figure(column[~np.isnan(column)], under[~np.isnan(column)], metric, float(near))
+            for column, under, near in zip(values.T, per.T, rounding, strict=True)
         ]
         shown = [figure.value for figure in figures]
-        places = places_of(shown, rounding, higher=metric.higher_is_better)
+        ranks = ranks_of(shown, rounding, higher=metric.higher_is_better)
         cells[metric.name] = tuple(
-            Cell(figure.n, figure.k, figure.value, figure.low, figure.high, place)
-            for figure, place in zip(figures, places, strict=True)
+            Cell(figure.n, figure.k, figure.value, figure.low, figure.high, rank)
+            for figure, rank in zip(figures, ranks, strict=True)
         )
     return Group(dict(key or {}), len(panel.study_ids), cells)
 
 
-def _figure(values: Values, metric: Metric, rounding: float) -> Cell:
+def _figure(values: Values, per: Values, metric: Metric, rounding: float) -> Cell:
+    if metric.kind == "ratio":
+        value = float(values.sum() / per.sum()) if per.sum() else None
+        return Cell(len(values), None, value, *ratio_interval(values, per), None)
     if metric.kind == "rate":
         rate = wilson(int(values.sum()), len(values))
         return Cell(rate.n, rate.k, rate.rate, rate.low, rate.high, None)
-    mean = mean_interval(values.tolist())
+    mean = mean_interval(values.tolist(), metric.scale)
     if metric.kind == "inverse":
         # RadCliQ can come out at or below 0, where a reciprocal says nothing.
         is_positive = mean.mean is None or (mean.mean > 0 and 1 / mean.mean > rounding)
-        mean = inverse(mean) if is_positive else Mean(mean.n, None, None, None)
+        mean = inverse(mean, metric.scale) if is_positive else Mean(mean.n, None, None, None)
     value = None if mean.mean is None else without_rounding(mean.mean, rounding)
     return Cell(mean.n, None, value, mean.low, mean.high, None)

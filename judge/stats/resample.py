@@ -72,7 +72,7 @@ class Sums:
         """
         return _weighted(weights, self.totals), weights @ self.counts
 
-    def common(self, weights: Values, pairs: Pairs) -> tuple[Values, Values, Values]:
+    def common(self, weights: Values, pairs: ModelPairs) -> tuple[Values, Values, Values]:
         """Return weighted sums and counts on the studies that were scored for both of a pair.
 
         First the sums of the first model, then those of the second, resamples by metrics by
@@ -83,21 +83,21 @@ class Sums:
         n = counts[:, pairs.first]
         for model, (units, lost_totals, lost_counts) in enumerate(self.lost):
             if len(units):
-                drawn, (as_first, as_second) = weights[:, units], pairs.places(model)
+                drawn, (as_first, as_second) = weights[:, units], pairs.positions(model)
                 lost = _weighted(drawn, lost_totals)
                 other[:, :, as_first] -= lost[:, :, pairs.second[as_first]]
                 one[:, :, as_second] -= lost[:, :, pairs.first[as_second]]
                 n[:, as_second] -= (drawn @ lost_counts)[:, pairs.first[as_second]]
         return one, other, n
 
-    def difference(self, weights: Values, pairs: Pairs) -> Values:
+    def difference(self, weights: Values, pairs: ModelPairs) -> Values:
         """Return the first sum of `common` less the second, resamples by metrics by pairs."""
         totals = _weighted(weights, self.totals)
         found: Values = totals[:, :, pairs.first] - totals[:, :, pairs.second]
         for model, (units, lost_totals, _) in enumerate(self.lost):
             if len(units):
                 lost = _weighted(weights[:, units], lost_totals)
-                as_first, as_second = pairs.places(model)
+                as_first, as_second = pairs.positions(model)
                 found[:, :, as_first] += lost[:, :, pairs.second[as_first]]
                 found[:, :, as_second] -= lost[:, :, pairs.first[as_second]]
         return found
@@ -111,25 +111,25 @@ def _weighted(weights: Values, totals: Values) -> Values:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class ModelPairs:
     """Every pair of models: the number of the first and of the second, the first before."""
 
     n_models: int
     first: NDArray[np.intp]
     second: NDArray[np.intp]
 
-    def places(self, model: int) -> tuple[slice, NDArray[np.intp]]:
-        """Return where the model is the first of a pair, and where it is the second."""
+    def positions(self, model: int) -> tuple[slice, NDArray[np.intp]]:
+        """Return the positions of the pairs whose first, and whose second, the model is."""
         before = model * (2 * self.n_models - model - 1) // 2
         others = np.arange(model)
         as_second = others * (2 * self.n_models - others - 1) // 2 + model - others - 1
         return slice(before, before + self.n_models - model - 1), as_second
 
 
-def all_pairs(n_models: int) -> Pairs:
+def all_pairs(n_models: int) -> ModelPairs:
     """Return every pair of models, the first before the second."""
     first, second = np.triu_indices(n_models, k=1)
-    return Pairs(n_models, first, second)
+    return ModelPairs(n_models, first, second)
 
 
 def units_of(clusters: NDArray[np.int64] | None, n_studies: int) -> NDArray[np.intp]:
@@ -150,9 +150,9 @@ def sums_of(values: Values, units: NDArray[np.intp]) -> Sums:
     lost = []
     for column in scored.T:
         rows = np.flatnonzero(~column)
-        touched, at = np.unique(units[rows], return_inverse=True)
-        sums = _added(filled[rows], at, len(touched))
-        lost.append((touched, sums, _added(scored[rows].astype(float), at, len(touched))))
+        touched, unit = np.unique(units[rows], return_inverse=True)
+        sums = _added(filled[rows], unit, len(touched))
+        lost.append((touched, sums, _added(scored[rows].astype(float), unit, len(touched))))
     counts = _added(scored.astype(float), units, n_units)
     return Sums(_added(filled, units, n_units), counts, tuple(lost))
 

@@ -11,12 +11,11 @@ import hashlib
 import json
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
 from judge.stats.intervals import wilson
-from judge.types import Category
 
 RIGHT, WRONG, WRONG_SEVERITY = "right", "wrong", "wrong_severity"
 VERDICTS = (RIGHT, WRONG, WRONG_SEVERITY)
@@ -38,32 +37,41 @@ class Verdict:
 
     reader: str
     error: tuple[str, str]
-    categories: tuple[str, ...]
+    codes: tuple[str, ...]
     verdict: str
 
 
-def fingerprints(errors: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return a name for each error of a study's record, made of what the error says.
+def fingerprints(
+    errors: Iterable[Mapping[str, Any]], graded_by: Mapping[str, str | None]
+) -> list[str]:
+    """Return a name for each graded item of a study's record, made of what it says.
 
+    `graded_by` is the facet that grades each kind.
     The same error keeps its name when the study's other errors change; one that says
     something else has another name. An error that is repeated word for word gets a number.
     """
     seen: Counter[str] = Counter()
     names = []
     for error in errors:
-        says = [error["level"], [*error["categories"]], error["text"], error["edit"]]
+        others = [
+            value
+            for facet, values in error["labels"].items()
+            if facet != graded_by[error["kind"]]
+            for value in values
+        ]
+        says = [error["grade"], others, error["text"], error["edit"]]
         digest = hashlib.sha256(json.dumps(says, sort_keys=True).encode()).hexdigest()[:_DIGITS]
         seen[digest] += 1
         names.append(digest if seen[digest] == 1 else f"{digest}-{seen[digest]}")
     return names
 
 
-def statistics(verdicts: Sequence[Verdict]) -> dict[str, Any]:
+def statistics(verdicts: Sequence[Verdict], codes: Sequence[str]) -> dict[str, Any]:
     """Return the judge's precision and the readers' agreement, ready for JSON.
 
     Keys: `n_reviewed_errors`, `n_studies`, `readers`, `precision` and `finding_precision`
-    (lists of a category, or `all`, with k, n, rate, low, high; an error with two categories
-    counts under both, under `all` once; rate and interval are None where n is 0), `kappa`
+    (lists of a code, or `all`, with k, n, value, low, high; an error with two codes counts
+    under both, under `all` once; rate and interval are None where n is 0), `kappa`
     (one entry for each two readers: `n` errors that both reviewed, `agreed` of them, and
     `kappa`, None where it is not defined) and `note`, what precision means here.
     """
@@ -75,8 +83,8 @@ def statistics(verdicts: Sequence[Verdict]) -> dict[str, Any]:
         "n_reviewed_errors": len(by_error),
         "n_studies": len({study_id for study_id, _ in by_error}),
         "readers": readers,
-        "precision": _precision(by_error.values(), {RIGHT}),
-        "finding_precision": _precision(by_error.values(), {RIGHT, WRONG_SEVERITY}),
+        "precision": _precision(by_error.values(), {RIGHT}, codes),
+        "finding_precision": _precision(by_error.values(), {RIGHT, WRONG_SEVERITY}, codes),
         "kappa": [
             {"readers": [one, other], **kappa(_both(by_error.values(), one, other))}
             for one, other in combinations(readers, 2)
@@ -101,18 +109,22 @@ def kappa(pairs: Sequence[tuple[str, str]]) -> dict[str, Any]:
     return {"n": n, "agreed": agreed, "kappa": value}
 
 
-def _precision(errors: Iterable[Sequence[Verdict]], good: set[str]) -> list[dict[str, Any]]:
+def _precision(
+    errors: Iterable[Sequence[Verdict]], good: set[str], codes: Sequence[str]
+) -> list[dict[str, Any]]:
     reviewed: Counter[str] = Counter()
     right: Counter[str] = Counter()
     for verdicts in errors:
         is_right = 2 * sum(one.verdict in good for one in verdicts) > len(verdicts)
-        for category in {ALL, *verdicts[0].categories}:
-            reviewed[category] += 1
-            right[category] += is_right
-    return [
-        {"category": str(category), **asdict(wilson(right[category], reviewed[category]))}
-        for category in (ALL, *Category)
-    ]
+        for code in {ALL, *verdicts[0].codes}:
+            reviewed[code] += 1
+            right[code] += is_right
+    found = []
+    for code in (ALL, *codes):
+        rate = wilson(right[code], reviewed[code])
+        figures = {"k": rate.k, "n": rate.n, "value": rate.rate, "low": rate.low, "high": rate.high}
+        found.append({"code": code, **figures})
+    return found
 
 
 def _both(errors: Iterable[Sequence[Verdict]], one: str, other: str) -> list[tuple[str, str]]:

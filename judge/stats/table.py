@@ -2,80 +2,60 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from judge.rubrics import Rubric
-from judge.types import Annotated, Category, Failed, Outcome, Study, StudyCounts, Unparsed
+from judge.rubrics.contract import Rubric
+from judge.types import Annotated, Failed, Measures, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:
     import pandas as pd
 
 OUTCOMES = {Annotated: "annotated", Unparsed: "unparsed", Failed: "failed"}
-
-
-def count_columns(rubric: Rubric) -> list[str]:
-    """Return the names of the integer columns, in order.
-
-    `n_significant`, `n_insignificant`, `n_actionable`, `n_matched`, then errors per level
-    and per level and category (`significant_a`, ...).
-    """
-    names = ["n_significant", "n_insignificant", "n_actionable", "n_matched"]
-    names += [f"n_{level.name}" for level in rubric.levels]
-    names += [f"{level.name}_{category}" for level in rubric.levels for category in Category]
-    return list(dict.fromkeys(names))
+FIXED_TEXTS = ("study_id", "study_class", "outcome", "reason", "warnings")
+FIXED = (*FIXED_TEXTS, "class_inferred")
+"""The columns that every table has, whatever the rubric and the fields."""
 
 
 def reserved_names(rubric: Rubric) -> list[str]:
     """Return the names that no field may have: columns of the table, keys of its summary."""
     return [
-        *(figure.name for figure in rubric.figures),
-        *(check.name for check in rubric.checks),
-        *count_columns(rubric),
-        "scores",
-        "no_significant_error",
-        "no_actionable_error",
+        *(measure.name for measure in rubric.measures),
+        *(statistic.name for statistic in rubric.statistics),
+        *("warnings", "statistics"),
     ]
-
-
-def count_values(counts: StudyCounts) -> dict[str, int | None]:
-    """Return a scored study's integer columns by name."""
-    values: dict[str, int | None] = {f"n_{name}": n for name, n in counts.by_level.items()}
-    values |= {f"{level}_{category}": n for (level, category), n in counts.by_category.items()}
-    values |= {
-        "n_significant": counts.n_significant,
-        "n_insignificant": counts.n_insignificant,
-        "n_actionable": counts.n_actionable,
-        "n_matched": counts.n_matched,
-    }
-    return values
 
 
 class TableBuilder:
     """Collects studies column by column; `build` gives the table.
 
-    A study that is not annotated gets neither a score nor a count: its cells stay empty.
+    A study that is not annotated has no number: its cells stay empty, as does that of a
+    measure which is undefined for a study.
     """
 
     def __init__(self, rubric: Rubric, field_names: Iterable[str]) -> None:
-        self._scores = [score.name for score in (*rubric.scores, *rubric.checks)]
-        self._counts = count_columns(rubric)
+        self._measures = rubric.measures
         self._fields = list(field_names)
-        self._columns: dict[str, list[object]] = {
-            name: []
-            for name in (
-                *("study_id", "study_class", "class_inferred"),
-                *self._fields,
-                *("outcome", "reason", "remarks"),
-                *self._scores,
-                *self._counts,
-            )
-        }
+        names = [
+            *("study_id", "study_class", "class_inferred"),
+            *self._fields,
+            *("outcome", "reason", "warnings"),
+            *(measure.name for measure in self._measures),
+        ]
+        if twice := [name for name, n in Counter(names).items() if n > 1]:
+            raise ValueError(f"two columns of the table of studies are called {twice[0]!r}")
+        self._columns: dict[str, list[object]] = {name: [] for name in names}
 
-    def add(self, study: Study, outcome: Outcome, counts: StudyCounts | None) -> None:
-        """Append one study; `counts` belongs to an annotated outcome and to no other."""
-        if (counts is not None) != isinstance(outcome, Annotated):
-            raise ValueError(f"{study.study_id}: a score goes with an annotated outcome only")
+    @property
+    def columns(self) -> list[str]:
+        """The names of the table's columns."""
+        return list(self._columns)
+
+    def add(self, study: Study, outcome: Outcome, measures: Measures | None) -> None:
+        """Append one study; `measures` belong to an annotated outcome and to no other."""
+        if (measures is not None) != isinstance(outcome, Annotated):
+            raise ValueError(f"{study.study_id}: numbers go with an annotated outcome only")
         put = self._put
         put("study_id", study.study_id)
         put("study_class", study.study_class)
@@ -84,23 +64,20 @@ class TableBuilder:
             put(name, study.fields.get(name))
         put("outcome", OUTCOMES[type(outcome)])
         put("reason", None if isinstance(outcome, Annotated) else outcome.reason)
-        remarks = outcome.annotation.remarks if isinstance(outcome, Annotated) else ()
-        put("remarks", "; ".join(remarks) or None)
-        values: Mapping[str, int | None] = count_values(counts) if counts else {}
-        for name in self._scores:
-            put(name, counts.scores[name] if counts else None)
-        for name in self._counts:
-            put(name, values.get(name))
+        warnings = outcome.annotation.warnings if isinstance(outcome, Annotated) else ()
+        put("warnings", "; ".join(warnings) or None)
+        for measure in self._measures:
+            put(measure.name, measures[measure.name] if measures is not None else None)
 
     def _put(self, column: str, value: object) -> None:
         self._columns[column].append(value)
 
     def build(self) -> pd.DataFrame:
-        """Return the table; integer columns are nullable integers, scores nullable floats."""
+        """Return the table; whole measures are nullable integers, others nullable floats."""
         import pandas as pd
 
-        dtypes = dict.fromkeys(self._counts, "Int64") | dict.fromkeys(self._scores, "Float64")
-        dtypes |= dict.fromkeys(("study_id", "study_class", "outcome", "reason", "remarks"), "str")
+        dtypes = {m.name: "Int64" if m.is_whole else "Float64" for m in self._measures}
+        dtypes |= dict.fromkeys(FIXED_TEXTS, "str")
         # Left to itself pandas makes the site 1 a 1.0 where another study has no site.
         dtypes |= {name: "Int64" for name in self._fields if _has_gaps(self._columns[name])}
         data = {

@@ -1,6 +1,6 @@
 """Reading studies: candidates and references from files or lists, joined by study id."""
 
-from judge.studies.columns import from_columns
+from judge.studies.given import from_given
 from judge.studies.names import FIELD_NAMES
 from judge.studies.pair import read_pair
 from judge.studies.sections import SECTIONS, Section
@@ -12,6 +12,6 @@ __all__ = [
     "InputFile",
     "Section",
     "StudySet",
-    "from_columns",
+    "from_given",
     "read_pair",
 ]

@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 
 from judge.studies.names import FIELD_NAMES, listed, matching, plain
-from judge.studies.table import Table, cleaned, take_ids
+from judge.studies.table import StudyTable, check_names, cleaned, to_table
 from judge.types import JudgeError
 
 _DELIMITERS = (",", "\t", ";")
@@ -20,7 +20,7 @@ def header_has_id(text: str, id_field: str | None) -> bool:
     return any(_names_id(_header(text, delimiter), id_field) for delimiter in _DELIMITERS)
 
 
-def read_delimited(name: str, text: str, *, id_field: str | None) -> Table:
+def read_delimited(name: str, text: str, *, id_field: str | None) -> StudyTable:
     """Read CSV or TSV with a header; the delimiter (comma, tab, semicolon) is that of the header.
 
     Cells have no types: ids match numbers and texts alike, and a cell that holds only
@@ -35,13 +35,11 @@ def read_delimited(name: str, text: str, *, id_field: str | None) -> Table:
         raise JudgeError(
             f"{name} is neither JSON nor a table of studies: its first line is "
             f"{text.lstrip()[:60].splitlines()[0]!r}; expected JSON, or CSV or TSV with a header "
-            f"that names the id ({id_field or listed(FIELD_NAMES['id'])}, or --id-field)"
+            f"that names the id ({id_field or listed(FIELD_NAMES['id']) + ', or --id-field'})"
         )
+    check_names(name, header)
     columns = _read_columns(name, text, delimiter, header)
-    ids, kinds = take_ids(name, columns, typed=False, id_field=id_field, fallback=fallback)
-    if not ids:
-        raise JudgeError(f"{name} holds no study: it has a header and no rows")
-    return Table(name, ids, kinds, columns)
+    return to_table(name, columns, typed=False, id_field=id_field, fallback=fallback)
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -72,9 +70,6 @@ def _header(text: str, delimiter: str) -> list[str]:
 def _read_columns(
     name: str, text: str, delimiter: str, header: list[str]
 ) -> dict[str, list[object]]:
-    repeated = sorted({column for column in header if header.count(column) > 1})
-    if repeated:
-        raise JudgeError(f"{name} has columns of the same name: {listed(repeated)}; rename them")
     columns: dict[str, list[object]] = {column: [] for column in header}
     rows = csv.reader(_lines(text), delimiter=delimiter, strict=True)
     # The module refuses cells over 131,072 characters unless told otherwise, for all its users.

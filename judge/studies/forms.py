@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from judge.studies.names import FALLBACK_ROLES, TEXT_ROLES, matching, plain
-from judge.studies.table import IdKind, Table, encodable, id_of, take_ids, to_columns
+from judge.studies.table import IdKind, StudyTable, encodable, id_of, to_columns, to_table
 from judge.types import JudgeError
 
 FLAT_TEXT = "text"
@@ -33,7 +33,7 @@ def looks_like_json(text: str) -> bool:
     return text.lstrip()[:1] in ("{", "[")
 
 
-def read_json(name: str, text: str, *, lines: bool, id_field: str | None) -> Table:
+def read_json(name: str, text: str, *, lines: bool, id_field: str | None) -> StudyTable:
     """Read JSON or JSONL; `lines` says that the file's name promises JSONL.
 
     Objects that follow one another are JSONL, whatever the name and wherever the lines
@@ -95,7 +95,7 @@ def _is_record(value: object, id_field: str | None, *, lines: bool) -> bool:
     return lines or any(matching(value, role) for role in TEXT_ROLES + FALLBACK_ROLES)
 
 
-def _from_records(name: str, records: Sequence[object], id_field: str | None) -> Table:
+def _from_records(name: str, records: Sequence[object], id_field: str | None) -> StudyTable:
     checked = []
     for number, record in enumerate(records, start=1):
         if not isinstance(record, dict):
@@ -104,12 +104,10 @@ def _from_records(name: str, records: Sequence[object], id_field: str | None) ->
         checked.append(record)
     if not checked:
         raise JudgeError(f"{name} holds no study: its list is empty")
-    columns = to_columns(checked)
-    ids, kinds = take_ids(name, columns, typed=True, id_field=id_field)
-    return Table(name, ids, kinds, columns)
+    return to_table(name, to_columns(name, checked), id_field=id_field)
 
 
-def _from_keyed(name: str, value: dict[str, Any], id_field: str | None) -> Table:
+def _from_keyed(name: str, value: dict[str, Any], id_field: str | None) -> StudyTable:
     pairs = list(value.pairs if isinstance(value, _Object) else value.items())
     if not pairs:
         raise JudgeError(f"{name} holds no study: its object is empty")
@@ -124,7 +122,7 @@ def _from_keyed(name: str, value: dict[str, Any], id_field: str | None) -> Table
         else:
             beside = "" if flat else " beside objects"
             raise _wrong_shape(name, f"{key!r} holds {_what(entry)}{beside}")
-    columns = to_columns(records)
+    columns = to_columns(name, records)
     keys = tuple(encodable(key) for key, _ in pairs)
     inner = id_field if id_field in columns else _id_beside_row_numbers(keys, columns)
     if inner is None or flat:
@@ -132,14 +130,9 @@ def _from_keyed(name: str, value: dict[str, Any], id_field: str | None) -> Table
         for field in matching(columns, "id"):
             if tuple(map(id_of, columns[field])) == tuple(zip(keys, kinds, strict=True)):
                 del columns[field]
-        return Table(name, keys, kinds, columns)
-    ids, kinds = take_ids(name, columns, typed=True, id_field=inner)
-    note = (
-        ()
-        if inner == id_field
-        else (f"{name}: its keys number the rows; the ids are those of {inner}",)
-    )
-    return Table(name, ids, kinds, columns, note)
+        return StudyTable(name, keys, kinds, columns)
+    note = f"{name}: its keys number the rows; the ids are those of {inner}"
+    return to_table(name, columns, id_field=inner, notes=() if inner == id_field else (note,))
 
 
 def _id_beside_row_numbers(keys: Sequence[str], columns: Mapping[str, list[object]]) -> str | None:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from judge.studies.table import Table
+from judge.studies.table import StudyTable
 from judge.types import JudgeError
 
 FIRST = 5
@@ -34,12 +34,8 @@ class Problem:
         return f"{self.label}: {len(self.ids)} ({first_ids(self.ids)})"
 
 
-@dataclass(frozen=True, slots=True)
-class Joined:
-    """Rows that belong together, in the order of the references, and the ids that found no one."""
-
-    rows: tuple[tuple[int, int], ...]
-    problems: tuple[Problem, ...]
+Joined = tuple[list[tuple[int, int]], list[Problem]]
+"""Rows of PREDS and REFS that belong together, in the order of the references; what is wrong."""
 
 
 def first_ids(ids: Sequence[str]) -> str:
@@ -48,12 +44,12 @@ def first_ids(ids: Sequence[str]) -> str:
     return ", ".join(shown) + (", ..." if len(ids) > FIRST else "")
 
 
-def alone(table: Table) -> Joined:
+def alone(table: StudyTable) -> Joined:
     """Return a file that holds both sides, joined with itself."""
-    return Joined(tuple((row, row) for row in range(len(table))), _repeated(table))
+    return [(row, row) for row in range(len(table))], _repeated(table)
 
 
-def join(preds: Table, refs: Table) -> Joined:
+def join(preds: StudyTable, refs: StudyTable) -> Joined:
     """Join two files by study id.
 
     Ids join where their texts are equal and their types too, except that a CSV cell has
@@ -73,7 +69,7 @@ def join(preds: Table, refs: Table) -> Joined:
             f"no study in common: {preds.name} has {len(preds)} ids ({first_ids(preds.ids)}), "
             f"{refs.name} has {len(refs)} ({first_ids(refs.ids)})" + _hint(only_preds, only_refs)
         )
-    rows = tuple(pair for pair in common if _same_type(preds, refs, pair))
+    rows = [pair for pair in common if _same_type(preds, refs, pair)]
     if not rows:
         raise JudgeError(
             f"no study in common: the ids differ by type only, {_types(preds, refs, common[0])}; "
@@ -87,37 +83,42 @@ def join(preds: Table, refs: Table) -> Joined:
         Problem(f"only in {preds.name}", only_preds, ONLY_IN_PREDS),
         Problem(f"only in {refs.name}", only_refs, ONLY_IN_REFS),
     ]
-    return Joined(rows, tuple(problem for problem in problems if problem.ids))
+    return rows, problems
 
 
-def settle(problems: Iterable[Problem], names: str, *, allow_missing: bool) -> dict[str, Problem]:
-    """Return the problems by reason where they may be omissions; raise `JudgeError` where not."""
+def settle(
+    problems: Iterable[Problem], names: str, *, allow_missing: bool, option: str
+) -> dict[str, Problem]:
+    """Return the problems by reason where they may be omissions; raise `JudgeError` where not.
+
+    `option` is how the user would say that they may.
+    """
     found = [problem for problem in problems if problem.ids]
     grave = [problem for problem in found if problem.reason is None]
     if grave or (found and not allow_missing):
         lines = "".join(f"\n  {problem}" for problem in found)
-        ways = ["mend the files"]
+        ways = ["mend them"]
         if len(grave) < len(found) and not allow_missing:
             which = "these studies" if not grave else "studies on one side or without a text"
-            ways.append(f"leave {which} out, and have them counted, with --allow-missing")
+            ways.append(f"leave {which} out, and have them counted, with {option}")
         raise JudgeError(f"the studies of {names} don't match:{lines}\n" + " or ".join(ways))
     return {str(problem.reason): problem for problem in found}
 
 
-def _repeated(table: Table) -> tuple[Problem, ...]:
+def _repeated(table: StudyTable) -> list[Problem]:
     repeated = tuple(study_id for study_id, n in Counter(table.ids).items() if n > 1)
-    return (Problem(f"ids more than once in {table.name}", repeated),) if repeated else ()
+    return [Problem(f"ids more than once in {table.name}", repeated)]
 
 
-def _same_type(preds: Table, refs: Table, pair: tuple[int, int]) -> bool:
+def _same_type(preds: StudyTable, refs: StudyTable, pair: tuple[int, int]) -> bool:
     kinds = {preds.id_kinds[pair[0]], refs.id_kinds[pair[1]]}
     return len(kinds - {"untyped"}) < 2
 
 
-def _types(preds: Table, refs: Table, pair: tuple[int, int]) -> str:
+def _types(preds: StudyTable, refs: StudyTable, pair: tuple[int, int]) -> str:
     study_id = refs.ids[pair[1]]
 
-    def shown(table: Table, row: int) -> str:
+    def shown(table: StudyTable, row: int) -> str:
         if table.id_kinds[row] == "number":
             return f"the number {study_id} in {table.name}"
         return f'the text "{study_id}" in {table.name}'

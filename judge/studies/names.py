@@ -57,7 +57,7 @@ _RESERVED_NAMES = frozenset(
         "candidate",
         "outcome",
         "reason",
-        "remarks",
+        "warnings",
         "answer",
         "green",
     }

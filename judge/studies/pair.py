@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from judge.studies.classes import find_classes, without_class
-from judge.studies.fields import merge, renamed
+from judge.studies.fields import Columns, merge, renamed
 from judge.studies.join import (
     FIRST,
     NO_CANDIDATE,
     NO_REFERENCE,
-    Joined,
     Problem,
     alone,
     first_ids,
@@ -23,7 +22,7 @@ from judge.studies.reader import read_file
 from judge.studies.sections import SECTIONS, Section
 from judge.studies.source import STDIN
 from judge.studies.study_set import InputFile, StudySet
-from judge.studies.table import Table
+from judge.studies.table import StudyTable
 from judge.studies.texts import (
     CANDIDATE_ROLES,
     REFERENCE_ROLES,
@@ -32,9 +31,8 @@ from judge.studies.texts import (
     ReportFields,
     candidate_field,
     candidate_report_fields,
-    candidates_from_field,
-    candidates_from_reports,
     is_report_field,
+    read_candidates,
     read_reports,
     reference_fields,
 )
@@ -42,21 +40,20 @@ from judge.types import JudgeError
 
 
 @dataclass(frozen=True, slots=True)
-class _Sides:
-    """The two tables, which may be one, and the fields that hold their reports."""
+class Side:
+    """The candidates or the references: a text a row of `table`, None where there is none.
 
-    preds: Table
-    refs: Table
-    candidate: str | ReportFields
-    reference: ReportFields
-    inputs: tuple[InputFile, ...]
+    `whole` are the whole reports that the texts are from, `fields` what else is kept of each
+    study, `cuts` how a text was cut to the section, `notes` what was odd.
+    """
 
-    @property
-    def names(self) -> str:
-        """What the files are called together."""
-        if self.preds is self.refs:
-            return self.refs.name
-        return f"{self.preds.name} and {self.refs.name}"
+    name: str
+    table: StudyTable
+    texts: Sequence[str | None]
+    whole: Sequence[str | None] = ()
+    fields: Columns = field(default_factory=dict)
+    cuts: Sequence[Cut | None] = ()
+    notes: tuple[str, ...] = ()
 
 
 def read_pair(
@@ -80,45 +77,127 @@ def read_pair(
     section. A field whose name is in `reserved` is kept as `field_<name>`. Raises
     `JudgeError` for everything that is wrong with the input.
     """
+    _known_section(section)  # before the files, which may be large
+    if preds == refs == STDIN:
+        raise JudgeError("only one of PREDS and REFS can be standard input (-)")
+    roles = {"both": preds} if refs is None else {"preds": preds, "refs": refs}
+    files = [read_file(source, role, id_field=id_field) for role, source in roles.items()]
+    return pair_tables(
+        files[0][0],
+        files[-1][0],
+        section=section,
+        class_field=class_field,
+        allow_missing=allow_missing,
+        reserved=reserved,
+        inputs=tuple(file for _, file in files),
+    )
+
+
+def pair_tables(
+    preds: StudyTable,
+    refs: StudyTable,
+    *,
+    section: str | None = None,
+    class_field: str | None = None,
+    allow_missing: bool = False,
+    reserved: Collection[str] = (),
+    inputs: tuple[InputFile, ...] = (),
+) -> StudySet:
+    """Join two tables, which may be one, as `read_pair` does those of the files `inputs`.
+
+    Raises `JudgeError` for everything that is wrong with them, in the words of a caller in
+    Python where there are no files.
+    """
     chosen = _known_section(section)
-    sides = _read_sides(preds, refs, id_field)
-    joined = alone(sides.refs) if sides.preds is sides.refs else join(sides.preds, sides.refs)
-    reports = read_reports(sides.refs, sides.reference)
+    candidate, reference = _report_fields(preds, refs, from_files=bool(inputs))
+    reports = read_reports(refs, reference)
     if chosen is None:
         chosen = "findings" if any(report.findings for report in reports) else "report"
     references = [report.text(chosen) for report in reports]
     if not any(references):
-        raise _no_reference(sides.refs, reports, chosen)
-    candidates = _candidates(sides, chosen)
-    missing = _missing(sides, joined, chosen, references, [text for text, _ in candidates])
-    omitted = settle((*joined.problems, *missing), sides.names, allow_missing=allow_missing)
+        option = "--section" if inputs else "section=..."
+        raise _no_reference(refs, reports, chosen, option)
+    cut = read_candidates(preds, candidate, chosen)
+    both = {*candidate.names, *reference.names}
+    is_one = preds is refs
+    return paired(
+        Side(
+            preds.name,
+            preds,
+            [text for text, _ in cut],
+            fields={} if is_one else _kept(preds, set(candidate.names)),
+            cuts=[how for _, how in cut],
+            notes=() if is_one else _notes(preds, set(candidate.names)),
+        ),
+        Side(
+            refs.name,
+            refs,
+            references,
+            [report.text("report") for report in reports],
+            _kept(refs, both if is_one else set(reference.names)),
+            notes=_notes(refs, both if is_one else set(reference.names)),
+        ),
+        chosen,
+        class_field=class_field,
+        allow_missing=allow_missing,
+        reserved=reserved,
+        inputs=inputs,
+    )
+
+
+def paired(
+    preds: Side,
+    refs: Side,
+    section: Section,
+    *,
+    class_field: str | None = None,
+    allow_missing: bool,
+    reserved: Collection[str],
+    inputs: tuple[InputFile, ...] = (),
+) -> StudySet:
+    """Return the studies of both sides, which may be of one table.
+
+    Raises `JudgeError` for ids that do not match, and for studies without a text on a side
+    unless `allow_missing` leaves them out.
+    """
+    is_one = preds.table is refs.table
+    rows, problems = alone(refs.table) if is_one else join(preds.table, refs.table)
+    names = refs.table.name if is_one else f"{preds.name} and {refs.name}"
+    omitted = settle(
+        (*problems, *_missing(preds, refs, rows, section)),
+        names,
+        allow_missing=allow_missing,
+        option="--allow-missing" if inputs else "allow_missing=True",
+    )
     left_out = {study_id for problem in omitted.values() for study_id in problem.ids}
-    rows = [pair for pair in joined.rows if sides.refs.ids[pair[1]] not in left_out]
+    rows = [pair for pair in rows if refs.table.ids[pair[1]] not in left_out]
     if not rows:
         counts = "; ".join(map(str, omitted.values()))
-        raise JudgeError(f"no study of {sides.names} can be judged: {counts}")
-    merged = _merged_fields(sides, rows)
+        raise JudgeError(f"no study of {names} can be judged: {counts}")
+    pred_rows, ref_rows = [pred for pred, _ in rows], [ref for _, ref in rows]
+    merged = merge(_picked(refs.fields, ref_rows), _picked(preds.fields, pred_rows))
     classes, class_name = find_classes(merged, len(rows), class_field)
     fields = without_class(merged, class_name)
     kept = renamed(fields, reserved)
-    study_ids = tuple(sides.refs.ids[ref] for _, ref in rows)
-    texts = tuple(references[ref] or "" for _, ref in rows)
+    study_ids = tuple(refs.table.ids[row] for row in ref_rows)
+    cuts = [preds.cuts[row] for row in pred_rows] if preds.cuts else []
     return StudySet(
         study_ids=study_ids,
-        references=texts,
-        candidates=tuple(candidates[pred][0] or "" for pred, _ in rows),
+        references=tuple(refs.texts[row] or "" for row in ref_rows),
+        candidates=tuple(preds.texts[row] or "" for row in pred_rows),
         study_classes=classes,
         class_inferred=(False,) * len(rows),
-        full_references=tuple(reports[ref].text("report") or "" for _, ref in rows),
-        section=chosen,
+        full_references=tuple(refs.whole[row] or "" for row in ref_rows),
+        section=section,
         fields=kept,
         class_field=class_name,
         omitted={reason: len(problem.ids) for reason, problem in omitted.items()},
         omitted_ids={reason: problem.ids[:FIRST] for reason, problem in omitted.items()},
-        inputs=sides.inputs,
+        inputs=inputs,
         notes=(
-            *_file_notes(sides),
-            *_cut_notes(study_ids, [candidates[pred][1] for pred, _ in rows]),
+            *preds.notes,
+            *refs.notes,
+            *_cut_notes(study_ids, cuts),
             *_rename_notes(fields, kept),
         ),
     )
@@ -133,132 +212,90 @@ def _known_section(section: str | None) -> Section | None:
     raise JudgeError(f"unknown section {section!r}; there are: {', '.join(SECTIONS)}")
 
 
-def _read_sides(preds: str, refs: str | None, id_field: str | None) -> _Sides:
-    if preds == refs == STDIN:
-        raise JudgeError("only one of PREDS and REFS can be standard input (-)")
-    if refs is None:
-        both = read_file(preds, "both", id_field=id_field)
-        table = both.table
-        candidate = candidate_field(table)
-        reference = reference_fields(table)
-        if not reference:
-            raise JudgeError(f"{table.name} holds no references; give a file of them as REFS")
-        if candidate is None:
-            raise JudgeError(
-                f"{table.name} holds no candidates beside the references "
-                f"({listed(_names(CANDIDATE_ROLES), 30)}); give two files, PREDS and REFS"
-            )
-        return _Sides(table, table, candidate, reference, (both.file,))
-    left = read_file(preds, "preds", id_field=id_field)
-    right = read_file(refs, "refs", id_field=id_field)
-    candidates = candidate_field(left.table) or candidate_report_fields(left.table)
-    reference = reference_fields(right.table)
-    if not candidates:
-        raise _no_field(
-            left.table, "candidate", CANDIDATE_ROLES, swapped=bool(reference_fields(left.table))
-        )
-    if not reference:
-        swapped = candidate_field(right.table) is not None
-        raise _no_field(right.table, "reference", REFERENCE_ROLES, swapped=swapped)
-    return _Sides(left.table, right.table, candidates, reference, (left.file, right.file))
-
-
-def _names(groups: tuple[tuple[str, ...], ...]) -> list[str]:
-    return [name for roles in groups for role in roles for name in FIELD_NAMES[role]]
+def _report_fields(
+    preds: StudyTable, refs: StudyTable, *, from_files: bool
+) -> tuple[ReportFields, ReportFields]:
+    """Find the fields of the candidates and of the references in two tables, or in one."""
+    is_one = preds is refs
+    candidate, reference = candidate_field(preds), reference_fields(refs)
+    if not is_one:  # a section can be a candidate's too, where it is sure to be no reference's
+        candidate = candidate or candidate_report_fields(preds)
+    if candidate and reference:
+        return candidate, reference
+    if is_one:
+        hint = "; give two files, PREDS and REFS" if from_files else ""
+    else:
+        swapped = candidate_field(refs) if candidate else reference_fields(preds)
+        hint = ". Are PREDS and REFS swapped?" if swapped else ""
+    if candidate:
+        raise _no_field(refs, "references", REFERENCE_ROLES, hint, sections=True)
+    raise _no_field(preds, "candidates", CANDIDATE_ROLES, hint, sections=not is_one)
 
 
 def _no_field(
-    table: Table, side: str, groups: tuple[tuple[str, ...], ...], *, swapped: bool
+    table: StudyTable, side: str, groups: tuple[tuple[str, ...], ...], hint: str, *, sections: bool
 ) -> JudgeError:
-    expected = [*_names(groups), *FIELD_NAMES["findings"], *FIELD_NAMES["impression"]]
-    hint = ". Are PREDS and REFS swapped?" if swapped else ""
+    roles = [role for group in groups for role in group]
+    roles += ["findings", "impression"] if sections else []
+    expected = [name for role in roles for name in FIELD_NAMES[role]]
     return JudgeError(
-        f"{table.name} has no field for the {side}s; its fields are: {listed(table.columns)}; "
+        f"{table.name} has no field for the {side}; its fields are: {listed(table.columns)}; "
         f"expected one of: {listed(expected, 40)}{hint}"
     )
 
 
-def _no_reference(refs: Table, reports: Sequence[Report], section: Section) -> JudgeError:
+def _no_reference(
+    refs: StudyTable, reports: Sequence[Report], section: Section, option: str
+) -> JudgeError:
     there = [other for other in SECTIONS if any(report.text(other) for report in reports)]
     if not there:
         return JudgeError(f"every reference in {refs.name} is empty")
     return JudgeError(
         f"no reference in {refs.name} has the section {section}; "
-        f"they have: {', '.join(there)}; choose with --section"
+        f"they have: {', '.join(there)}; choose with {option}"
     )
-
-
-def _candidates(sides: _Sides, section: Section) -> list[tuple[str | None, Cut | None]]:
-    if isinstance(sides.candidate, str):
-        return candidates_from_field(sides.preds, sides.candidate, section)
-    return candidates_from_reports(sides.preds, sides.candidate, section)
 
 
 def _missing(
-    sides: _Sides,
-    joined: Joined,
-    section: Section,
-    references: Sequence[str | None],
-    candidates: Sequence[str | None],
+    preds: Side, refs: Side, rows: Sequence[tuple[int, int]], section: Section
 ) -> tuple[Problem, Problem]:
     """Return the joined studies without a reference and, of the others, without a candidate."""
-    ids = sides.refs.ids
-    no_reference = tuple(ids[ref] for _, ref in joined.rows if not references[ref])
+    ids = refs.table.ids
+    no_reference = tuple(ids[ref] for _, ref in rows if not refs.texts[ref])
     no_candidate = tuple(
-        ids[ref] for pred, ref in joined.rows if references[ref] and candidates[pred] is None
+        ids[ref] for pred, ref in rows if refs.texts[ref] and preds.texts[pred] is None
     )
     return (
-        Problem(f"no {section} in {sides.refs.name}", no_reference, NO_REFERENCE),
-        Problem(f"no candidate text in {sides.preds.name}", no_candidate, NO_CANDIDATE),
+        Problem(f"no {section} in {refs.name}", no_reference, NO_REFERENCE),
+        Problem(f"no candidate text in {preds.name}", no_candidate, NO_CANDIDATE),
     )
 
 
-def _used(sides: _Sides) -> tuple[set[str], set[str]]:
-    """Return the fields of PREDS and of REFS whose text is judged."""
-    candidate = sides.candidate
-    preds = {candidate} if isinstance(candidate, str) else set(candidate.names)
-    refs = set(sides.reference.names)
-    return (preds | refs, preds | refs) if sides.preds is sides.refs else (preds, refs)
+def _kept(table: StudyTable, used: set[str]) -> dict[str, list[object]]:
+    """Return the fields that are kept beside the study: all but reports."""
+    return {
+        name: column
+        for name, column in table.columns.items()
+        if name not in used and not is_report_field(name, column)
+    }
 
 
-def _merged_fields(sides: _Sides, rows: Sequence[tuple[int, int]]) -> dict[str, tuple[object, ...]]:
-    used_preds, used_refs = _used(sides)
-
-    def kept(table: Table, used: set[str], at: Sequence[int]) -> dict[str, list[object]]:
-        return {
-            name: [column[row] for row in at]
-            for name, column in table.columns.items()
-            if name not in used and not is_report_field(name, column)
-        }
-
-    refs = kept(sides.refs, used_refs, [ref for _, ref in rows])
-    if sides.preds is sides.refs:
-        return merge(refs, {})
-    return merge(refs, kept(sides.preds, used_preds, [pred for pred, _ in rows]))
+def _notes(table: StudyTable, used: set[str]) -> tuple[str, ...]:
+    unused = [name for name in table.columns if name not in used | _kept(table, used).keys()]
+    if not unused:
+        return table.notes
+    note = f"{table.name}: not used: {listed(unused)}; used: {listed(sorted(used))}"
+    return (*table.notes, note)
 
 
-def _file_notes(sides: _Sides) -> list[str]:
-    used_preds, used_refs = _used(sides)
-    files = [(sides.refs, used_refs)]
-    if sides.preds is not sides.refs:
-        files.insert(0, (sides.preds, used_preds))
-    notes: list[str] = []
-    for table, used in files:
-        notes += table.notes
-        unused = [
-            name
-            for name, column in table.columns.items()
-            if name not in used and is_report_field(name, column)
-        ]
-        if unused:
-            notes.append(f"{table.name}: not used: {listed(unused)}; used: {listed(sorted(used))}")
-    return notes
+def _picked(columns: Columns, rows: Sequence[int]) -> dict[str, list[object]]:
+    return {name: [column[row] for row in rows] for name, column in columns.items()}
 
 
 def _cut_notes(study_ids: Sequence[str], cuts: Sequence[Cut | None]) -> list[str]:
     notes = []
     for kind in Cut:
-        ids = [study_id for study_id, cut in zip(study_ids, cuts, strict=True) if cut is kind]
+        ids = [study_id for study_id, cut in zip(study_ids, cuts, strict=False) if cut is kind]
         if ids:
             notes.append(f"{kind.value}: {len(ids)} ({first_ids(ids)})")
     return notes

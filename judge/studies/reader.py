@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import PurePath
 
 from judge.studies.delimited import header_has_id, read_delimited
@@ -10,31 +10,23 @@ from judge.studies.forms import looks_like_json, read_json
 from judge.studies.parquet import MAGIC, read_parquet
 from judge.studies.source import Content, decode, read_content
 from judge.studies.study_set import InputFile
-from judge.studies.table import Table
+from judge.studies.table import StudyTable
 from judge.types import JudgeError
 
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
 
 
-@dataclass(frozen=True, slots=True)
-class ReadFile:
-    """A table and the record of the file that it came from."""
-
-    table: Table
-    file: InputFile
-
-
-def read_file(source: str, role: str, *, id_field: str | None) -> ReadFile:
+def read_file(source: str, role: str, *, id_field: str | None) -> tuple[StudyTable, InputFile]:
     """Read a source, `-` for standard input, in any of the forms that are understood.
 
     `role` is what the file is to the run: `preds`, `refs` or `both`. Raises `JudgeError`.
     """
     content = read_content(source)
     table = _read_table(content, id_field)
-    return ReadFile(table, InputFile(source, role, content.sha256, len(table)))
+    return table, InputFile(source, role, content.sha256, len(table))
 
 
-def _read_table(content: Content, id_field: str | None) -> Table:
+def _read_table(content: Content, id_field: str | None) -> StudyTable:
     name = content.name
     if content.data.startswith(MAGIC):
         return read_parquet(name, content.data, id_field=id_field)
@@ -49,7 +41,7 @@ def _read_table(content: Content, id_field: str | None) -> Table:
         table = read_delimited(name, text, id_field=id_field)
     if note is None:
         return table
-    return Table(table.name, table.ids, table.id_kinds, table.columns, (note, *table.notes))
+    return replace(table, notes=(note, *table.notes))
 
 
 def _suffix(name: str) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import codecs
 import gzip
 import hashlib
+import os
+import stat
 import sys
 import zlib
 from dataclasses import dataclass
@@ -96,6 +98,9 @@ def decode(name: str, data: bytes) -> tuple[str, str | None]:
 
 def _read_file(source: str) -> bytes:
     try:
+        # `<(zcat file)` is a pipe too, and somebody writes to that one.
+        if stat.S_ISFIFO(os.stat(source).st_mode) and not source.startswith(("/dev/", "/proc/")):  # noqa: PTH116
+            raise JudgeError(f"{source} is a pipe with a name; read it with - as standard input")
         return Path(source).read_bytes()
     except FileNotFoundError as error:
         raise JudgeError(f"no such file: {source}") from error

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from judge.studies.names import FIELD_NAMES, listed, matching, plain
 from judge.types import JudgeError
 
+_MOST_FIELDS = 1_000
 IdKind = Literal["number", "text", "untyped"]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class StudyTable:
     """One file: ids as text with the type they had, and columns of equal length.
 
     A missing value (absent, null, NaN) is None. `columns` doesn't hold the ids. `notes`
@@ -31,8 +33,20 @@ class Table:
         return len(self.ids)
 
 
-def to_columns(records: Iterable[Mapping[str, object]]) -> dict[str, list[object]]:
-    """Turn records into columns of equal length, None where a record has no such field."""
+def check_width(name: str, fields: int) -> None:
+    """Raise `JudgeError` where a file has more fields than a table of studies can."""
+    if fields > _MOST_FIELDS:
+        raise JudgeError(
+            f"{name} has {fields:,} fields or more, and a file of studies at most "
+            f"{_MOST_FIELDS:,}; keep those that you group by"
+        )
+
+
+def to_columns(name: str, records: Iterable[Mapping[str, object]]) -> dict[str, list[object]]:
+    """Turn records into columns of equal length, None where a record has no such field.
+
+    Raises `JudgeError` where the records of the file `name` have too many fields.
+    """
     columns: dict[str, list[object]] = {}
     count = 0
     for record in records:
@@ -41,6 +55,7 @@ def to_columns(records: Iterable[Mapping[str, object]]) -> dict[str, list[object
             column.extend([None] * (count - len(column)))
             column.append(cleaned(value))
         count += 1
+        check_width(name, len(columns))
     for column in columns.values():
         column.extend([None] * (count - len(column)))
     return {encodable(key): column for key, column in columns.items()}
@@ -78,34 +93,43 @@ def id_of(value: object) -> tuple[str, IdKind] | None:
     return None
 
 
-def take_ids(
+def check_names(name: str, columns: Sequence[str]) -> None:
+    """Raise `JudgeError` where two columns have one name, or there are too many."""
+    check_width(name, len(columns))
+    if repeated := sorted(column for column, n in Counter(columns).items() if n > 1):
+        raise JudgeError(f"{name} has columns of the same name: {listed(repeated)}; rename them")
+
+
+def to_table(
     name: str,
     columns: dict[str, list[object]],
     *,
-    typed: bool,
-    id_field: str | None,
+    typed: bool = True,
+    id_field: str | None = None,
     fallback: str | None = None,
-) -> tuple[tuple[str, ...], tuple[IdKind, ...]]:
-    """Take the id column out of `columns` and return the ids with the types they had.
+    notes: tuple[str, ...] = (),
+) -> StudyTable:
+    """Make a table of columns, of which one is taken out to be the ids.
 
-    `fallback` is the column to take where none has a known name. Raises `JudgeError` where
-    no column can be the id, or a record has none.
+    `typed` says that the ids have the types of their values; `fallback` is the column to take
+    where none has a known name. Raises `JudgeError` where no column can be the id, a record
+    has none or there is no record.
     """
     column = _id_column(name, columns, id_field, fallback)
     values = columns.pop(column)
-    ids: list[str] = []
-    kinds: list[IdKind] = []
-    for number, value in enumerate(values, start=1):
-        found = id_of(value)
-        if found is None:
-            what = "no value" if value is None or value == "" else repr(value)[:40]
-            raise JudgeError(
-                f"{name}: record {number} of {len(values)} has {what} in {column!r}; "
-                "every record needs an id, a text or a number"
-            )
-        ids.append(found[0])
-        kinds.append(found[1] if typed else "untyped")
-    return tuple(ids), tuple(kinds)
+    found = [id_of(value) for value in values]
+    if not found:
+        raise JudgeError(f"{name} holds no study: it has no rows")
+    if None in found:
+        row = found.index(None)
+        what = "no value" if values[row] in (None, "") else repr(values[row])[:40]
+        raise JudgeError(
+            f"{name}: record {row + 1} of {len(values)} has {what} in {column!r}; "
+            "every record needs an id, a text or a number"
+        )
+    ids = [one for one in found if one is not None]
+    kinds = tuple(kind if typed else "untyped" for _, kind in ids)
+    return StudyTable(name, tuple(text for text, _ in ids), kinds, columns, notes)
 
 
 def _id_column(
@@ -122,10 +146,13 @@ def _id_column(
         return _unambiguous(name, found, columns)
     if id_field is None and fallback in columns:
         return str(fallback)
-    wanted = f"called {id_field!r}" if id_field else f"for the id ({listed(FIELD_NAMES['id'])})"
+    if id_field is not None:
+        raise JudgeError(
+            f"{name} has no field {id_field!r}, for the id; its fields are: {listed(columns)}"
+        )
     raise JudgeError(
-        f"{name} has no field {wanted}; its fields are: {listed(columns)}; "
-        "name the one that holds the id with --id-field"
+        f"{name} has no field for the id ({listed(FIELD_NAMES['id'])}); its fields are: "
+        f"{listed(columns)}; name the one that holds the id with --id-field"
     )
 
 

@@ -8,7 +8,7 @@ from enum import StrEnum
 
 from judge.studies.names import TEXT_ROLES, listed, matching
 from judge.studies.sections import Section, split_report
-from judge.studies.table import Table
+from judge.studies.table import StudyTable
 from judge.types import JudgeError
 
 CANDIDATE_ROLES = (("candidate",), ("candidate, failing these",))
@@ -65,19 +65,19 @@ class Cut(StrEnum):
     ABSENT = "candidates with headings but none for the section, judged as empty"
 
 
-def reference_fields(table: Table) -> ReportFields:
+def reference_fields(table: StudyTable) -> ReportFields:
     """Find the fields that hold whole reference reports or their sections."""
     return _report_fields(table, REFERENCE_ROLES)
 
 
-def candidate_report_fields(table: Table) -> ReportFields:
+def candidate_report_fields(table: StudyTable) -> ReportFields:
     """Find the same for candidates: a field called a reference isn't one."""
     return _report_fields(table, _REPORT_ROLES)
 
 
-def candidate_field(table: Table) -> str | None:
-    """Find the field that holds the candidates."""
-    return _pick(table, CANDIDATE_ROLES)
+def candidate_field(table: StudyTable) -> ReportFields:
+    """Find the field that is called a candidate."""
+    return ReportFields(whole=_pick(table, CANDIDATE_ROLES))
 
 
 def is_report_field(name: str, column: list[object]) -> bool:
@@ -87,13 +87,13 @@ def is_report_field(name: str, column: list[object]) -> bool:
     )
 
 
-def read_reports(table: Table, fields: ReportFields) -> list[Report]:
+def read_reports(table: StudyTable, fields: ReportFields) -> list[Report]:
     """Read each study's report; a section without a field of its own is split off the whole."""
     reports = []
     for row in range(len(table)):
-        findings = _text(table, fields.findings, row)
-        impression = _text(table, fields.impression, row)
-        whole = _text(table, fields.whole, row)
+        findings = text_of(table, fields.findings, row)
+        impression = text_of(table, fields.impression, row)
+        whole = text_of(table, fields.whole, row)
         if whole and not (findings and impression):
             split = split_report(whole)
             findings = findings or _first(split.findings, findings)
@@ -102,24 +102,17 @@ def read_reports(table: Table, fields: ReportFields) -> list[Report]:
     return reports
 
 
-def candidates_from_field(
-    table: Table, field: str, section: Section
+def read_candidates(
+    table: StudyTable, fields: ReportFields, section: Section
 ) -> list[tuple[str | None, Cut | None]]:
-    """Read each study's candidate, cut to the section where it has headings.
+    """Read each study's candidate, a whole text cut to the section where it has headings.
 
     None where the file has no value: an empty text is an empty candidate.
     """
-    return [_cut(_text(table, field, row), section) for row in range(len(table))]
-
-
-def candidates_from_reports(
-    table: Table, fields: ReportFields, section: Section
-) -> list[tuple[str | None, Cut | None]]:
-    """Read each study's candidate where the file holds it as sections or as a report."""
     found: list[tuple[str | None, Cut | None]] = []
-    for row, report in enumerate(read_reports(table, fields)):
+    for report in read_reports(table, fields):
         text = report.text(section)
-        whole = _text(table, fields.whole, row)
+        whole = report.whole
         found.append((text, None) if text or whole is None else _cut(whole, section))
     return found
 
@@ -143,13 +136,13 @@ def _first(text: str | None, otherwise: str | None) -> str | None:
     return otherwise if text is None else text
 
 
-def _report_fields(table: Table, whole: tuple[tuple[str, ...], ...]) -> ReportFields:
+def _report_fields(table: StudyTable, whole: tuple[tuple[str, ...], ...]) -> ReportFields:
     return ReportFields(
         _pick(table, (("findings",),)), _pick(table, (("impression",),)), _pick(table, whole)
     )
 
 
-def _pick(table: Table, groups: tuple[tuple[str, ...], ...]) -> str | None:
+def _pick(table: StudyTable, groups: tuple[tuple[str, ...], ...]) -> str | None:
     """Return the field for the first group of roles that has one.
 
     Raises `JudgeError` where it has two whose texts differ.
@@ -174,8 +167,11 @@ def _has_text(columns: Mapping[str, list[object]], name: str) -> bool:
     return any(isinstance(value, str) for value in columns[name])
 
 
-def _text(table: Table, field: str | None, row: int) -> str | None:
-    """Return a text with line feeds for line ends and no space around it."""
+def text_of(table: StudyTable, field: str | None, row: int) -> str | None:
+    """Return a text with line feeds for line ends and no space around it, None for none.
+
+    Raises `JudgeError` for a value that is no text.
+    """
     value = None if field is None else table.columns[field][row]
     if value is None:
         return None

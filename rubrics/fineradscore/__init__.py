@@ -9,13 +9,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judge.rubrics import Rubric, Score
+from judge.rubrics.categories import CATEGORY
+from judge.rubrics.contract import Order, Rubric, Statistic, Tally
 from judge.rubrics.fineradscore.apply import corrected
-from judge.rubrics.fineradscore.comparison import from_comparison
+from judge.rubrics.fineradscore.baseline import baseline
+from judge.rubrics.fineradscore.measures import CORRECTION, MEASURES, measure
 from judge.rubrics.fineradscore.parse import parse
 from judge.rubrics.fineradscore.render import render
-from judge.rubrics.fineradscore.scale import LEVELS
-from judge.rubrics.fineradscore.score import score
+from judge.rubrics.fineradscore.scale import SEVERITY
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -27,31 +28,104 @@ def _reply_model() -> type[BaseModel]:
     return Reply
 
 
+_STATISTICS = (
+    Statistic(
+        "fineradscore",
+        "highest severity",
+        "mean",
+        ("fineradscore",),
+        higher_is_better=False,
+        scale=(1, 4),
+        shown=frozenset({"head", "groups"}),
+    ),
+    Statistic(
+        "inverse_fineradscore",
+        "1/FineRadScore",
+        "mean",
+        ("fineradscore",),
+        higher_is_better=True,
+        is_reciprocal=True,
+        scale=(1, 4),
+        study_label="highest severity",
+        rexrank="1/FineRadScore",
+        shown=frozenset({"head", "groups", "compare"}),
+    ),
+    Statistic(
+        "fineradscore_sum",
+        "severity sum",
+        "mean",
+        ("fineradscore_sum",),
+        higher_is_better=False,
+        shown=frozenset({"head", "groups", "compare"}),
+    ),
+    Statistic(
+        "closeness_candidate",
+        "word overlap (Dice) before correction",
+        "mean",
+        ("closeness_candidate",),
+        higher_is_better=True,
+        scale=(0, 1),
+        shown=frozenset({"head"}),
+    ),
+    Statistic(
+        "closeness_corrected",
+        "word overlap (Dice) after correction",
+        "mean",
+        ("closeness_corrected",),
+        higher_is_better=True,
+        scale=(0, 1),
+        shown=frozenset({"head"}),
+    ),
+    Statistic(
+        "errors",
+        "errors per study",
+        "mean",
+        ("n_significant", "n_insignificant"),
+        higher_is_better=False,
+        study_label="errors",
+        shown=frozenset({"compare"}),
+    ),
+    Statistic(
+        "no_significant_error",
+        "no significant error",
+        "rate",
+        ("n_significant",),
+        higher_is_better=True,
+        definition="no error of severity 3 or 4",
+        study_label="errors of severity 3 or 4",
+    ),
+    Statistic(
+        "no_actionable_error",
+        "no actionable error",
+        "rate",
+        ("n_actionable",),
+        higher_is_better=True,
+        definition="no error of severity 2 or more",
+        study_label="errors of severity 2 or more",
+    ),
+)
+
 RUBRIC = Rubric(
     name="fineradscore",
-    version=1,
+    version=2,
     title="FineRadScore",
     summary="Judge reports by FineRadScore: line-by-line corrections, each with a severity.",
-    levels=LEVELS,
-    scores=(
-        Score(
-            "fineradscore",
-            "highest severity",
-            higher_is_better=False,
-            inverse="1/FineRadScore",
-        ),
-        Score("fineradscore_sum", "severity sum", higher_is_better=False),
-    ),
-    has_matched=False,
     prompt="fineradscore",
+    kinds=(CORRECTION,),
+    facets=(CATEGORY, SEVERITY),
+    measures=MEASURES,
+    statistics=_STATISTICS,
+    worst=(
+        Order("n_significant", largest_first=True),
+        Order("fineradscore", largest_first=True),
+        Order("fineradscore_sum", largest_first=True),
+        Order("n_insignificant", largest_first=True),
+    ),
+    tally=Tally("Errors by category", CORRECTION.name, CATEGORY.name, SEVERITY.name),
     parse=parse,
     render=render,
-    score=score,
-    from_comparison=from_comparison,
+    measure=measure,
+    baseline=baseline,
+    editor=corrected,
     reply_model=_reply_model,
-    corrected=corrected,
-    checks=(
-        Score("closeness_candidate", "closeness, candidate", higher_is_better=True),
-        Score("closeness_corrected", "closeness, corrected", higher_is_better=True),
-    ),
 )

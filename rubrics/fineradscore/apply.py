@@ -14,8 +14,8 @@ def corrected(annotation: Annotation, study: Study) -> str:
     spans = sentences(text)
     changed: dict[int, Edit] = {}
     inserted: dict[int, list[str]] = defaultdict(list)
-    for error in annotation.errors:
-        edit = error.edit
+    for item in annotation.items:
+        edit = item.edit
         if edit is None:
             continue
         if edit.kind == "insert":

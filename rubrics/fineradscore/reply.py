@@ -2,31 +2,31 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from judge.rubrics.fineradscore.scale import category_of, deletes, severity_of
-
-_NO_LINE = frozenset({"", "none", "null"})
+from judge.rubrics.fineradscore.wording import (
+    categories_of,
+    deletes,
+    edit_of,
+    line_of,
+    severity_of,
+)
 
 
 def _line(value: object) -> object:
-    if isinstance(value, str):
-        text = value.strip()
-        if text.lower() in _NO_LINE:
-            return None
-        if re.fullmatch(r"[0-9]{1,6}", text):
-            return int(text)
-    elif value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    raise PydanticCustomError("line off the report", "line is a whole number or null")
+    try:
+        return line_of(value)
+    except ValueError as error:
+        raise PydanticCustomError(
+            "line off the report", "line is a whole number or null"
+        ) from error
 
 
 def _edit(value: object) -> object:
-    return value.strip().lower() if isinstance(value, str) else value
+    return edit_of(value) or value
 
 
 def _comment(value: object) -> object:
@@ -56,22 +56,12 @@ def _severity(value: object) -> int:
 
 
 def _categories(value: object) -> list[str]:
-    given: object = value
-    if isinstance(value, str):
-        given = [part for part in re.split(r"[,;]|\band\b", value) if part.strip()]
-    elif isinstance(value, int):
-        given = [value]
-    if not isinstance(given, list):
-        raise PydanticCustomError("category off the scale", "categories is a list of letters")
-    found = set()
-    for one in given:
-        category = category_of(one)
-        if category is None:
-            raise PydanticCustomError("category off the scale", "a category is one of a to f")
-        found.add(category.value)
+    found = categories_of(value)
+    if found is None:
+        raise PydanticCustomError("category off the scale", "a category is one of a to f")
     if not found:
         raise PydanticCustomError("no category", "categories names at least one of a to f")
-    return sorted(found)
+    return [category.value for category in found]
 
 
 class Correction(BaseModel):

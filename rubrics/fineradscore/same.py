@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+LEFT_OUT = "a correction that changes nothing was left out"
+"""The warning about an answer that had one."""
+
 _WORD = re.compile(r"\w+|\?")
 
 
@@ -15,6 +18,11 @@ def says(text: str) -> tuple[str, ...]:
 def says_nothing(text: str) -> bool:
     """Return whether `text` stands for there being nothing to correct."""
     return says(text) in _NOTHING
+
+
+def no_text(text: str) -> bool:
+    """Return whether `text` stands for an empty one."""
+    return says(text) in ((), ("none",), ("null",), ("n", "a"))
 
 
 _NOTHING = frozenset(

@@ -6,26 +6,122 @@ errors), and 0 when nothing matched [Ostmeier et al. 2024].
 
 from __future__ import annotations
 
-from judge.rubrics import Level, Rubric, Score
-from judge.rubrics.green.layout import INSIGNIFICANT, SIGNIFICANT
+from typing import TYPE_CHECKING
+
+from judge.rubrics.categories import CATEGORY, ERROR
+from judge.rubrics.contract import (
+    Counted,
+    Facet,
+    Kind,
+    Label,
+    Measure,
+    Order,
+    Rubric,
+    Statistic,
+    StructuredReply,
+    Tally,
+)
+from judge.rubrics.counting import count_measures
+from judge.rubrics.green.layout import INSIGNIFICANT, MATCHED, SIGNIFICANCE, SIGNIFICANT
+from judge.rubrics.green.measures import baseline, measure
 from judge.rubrics.green.parse import parse
 from judge.rubrics.green.render import render
-from judge.rubrics.green.score import from_comparison, score
+from judge.types import Annotation, Study
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+
+def _reply_model() -> type[BaseModel]:
+    from judge.rubrics.green.reply import Reply
+
+    return Reply
+
+
+def _parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotation:
+    from judge.rubrics.green.reply import parse
+
+    return parse(text, study, complete=complete)
+
+
+def _render_reply(annotation: Annotation) -> str:
+    from judge.rubrics.green.reply import render
+
+    return render(annotation)
+
+
+_SIGNIFICANCE = Facet(
+    SIGNIFICANCE,
+    "significance",
+    "significances",
+    (
+        Label(SIGNIFICANT, "clinically significant", "serious"),
+        Label(INSIGNIFICANT, "clinically insignificant", "mild"),
+    ),
+)
+_ERROR = Kind(ERROR, "error", "errors", (CATEGORY.name, SIGNIFICANCE), graded_by=SIGNIFICANCE)
+_BY_GRADE = count_measures(_ERROR, _SIGNIFICANCE, CATEGORY)
 
 RUBRIC = Rubric(
     name="green",
-    version=1,
+    version=2,
     title="GREEN",
     summary="Judge reports by GREEN: errors in six categories, significant or not.",
-    levels=(
-        Level(SIGNIFICANT, "clinically significant", significant=True, actionable=None),
-        Level(INSIGNIFICANT, "clinically insignificant", significant=False, actionable=None),
-    ),
-    scores=(Score("green", "GREEN", higher_is_better=True),),
-    has_matched=True,
     prompt="green",
+    kinds=(_ERROR, Kind(MATCHED, "matched finding", "matched findings")),
+    facets=(CATEGORY, _SIGNIFICANCE),
+    measures=(
+        Measure("green", "GREEN", (0, 1), higher_is_better=True, role="score"),
+        *_BY_GRADE[:2],
+        Measure(
+            "n_matched",
+            "matched findings",
+            higher_is_better=True,
+            is_whole=True,
+            counts=Counted(MATCHED),
+        ),
+        *_BY_GRADE[2:],
+    ),
+    statistics=(
+        Statistic(
+            "green",
+            "GREEN",
+            "mean",
+            ("green",),
+            higher_is_better=True,
+            scale=(0, 1),
+            shown=frozenset({"head", "groups", "compare"}),
+            rexrank="GREEN",
+        ),
+        Statistic(
+            "errors",
+            "errors per study",
+            "mean",
+            ("n_significant", "n_insignificant"),
+            higher_is_better=False,
+            study_label="errors",
+            shown=frozenset({"compare"}),
+        ),
+        Statistic(
+            "no_significant_error",
+            "no significant error",
+            "rate",
+            ("n_significant",),
+            higher_is_better=True,
+            definition="no clinically significant error",
+            study_label="clinically significant errors",
+        ),
+    ),
+    worst=(
+        Order("n_significant", largest_first=True),
+        Order("green", largest_first=False),
+        Order("n_insignificant", largest_first=True),
+    ),
+    tally=Tally("Errors by category", ERROR, CATEGORY.name, SIGNIFICANCE),
     parse=parse,
     render=render,
-    score=score,
-    from_comparison=from_comparison,
+    measure=measure,
+    baseline=baseline,
+    reply_model=_reply_model,
+    structured=StructuredReply("green-structured", _parse_reply, _render_reply),
 )

@@ -1,4 +1,4 @@
-"""Reading the line that opens a category: its mark, its label and its count."""
+"""Where a category opens: its mark, its label and its count, in every usual form."""
 
 from __future__ import annotations
 
@@ -7,24 +7,29 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import NamedTuple
 
-from judge.rubrics.green.counts import read_count
-from judge.rubrics.green.layout import CATEGORIES, tidy
+from judge.rubrics.green.counts import Count, may_hold, read_count
+from judge.rubrics.green.layout import CATEGORIES
 from judge.types import Category
 
-_BY_MARK = {category.value: category for category in CATEGORIES} | {
-    str(number): category for number, category in enumerate(CATEGORIES, start=1)
-}
-
-_MARK = re.compile(
-    r"[\s>*_#\-+\u2022\u2013]*+(?:[0-9]{1,2}[.)][^\S\n]*+(?=[*_]*[(\[]))?+[*_]*+"
-    r"([(\[]?)[ ]?([a-fA-F1-6])[ ]?[)\].:](?=[\s*_:\-\u2013\u2014]|$)"
-    r"[\s*_]*+(?::[\s*_]*+)?+"
+_LETTER = {category.value: category for category in CATEGORIES}
+_NUMERAL = dict(zip(("1", "2", "3", "4", "5", "6"), CATEGORIES, strict=True)) | dict(
+    zip(("i", "ii", "iii", "iv", "v", "vi"), CATEGORIES, strict=True)
 )
-_COUNT_FIRST = re.compile(r"[\s*_(\"'\[]*+(?:[0-9]|[a-z]{2,6}\b|n/a)", re.IGNORECASE)
-_COUNT_LAST = re.compile(r"[(\[]([0-9]{1,4})[)\]][\s*_]*$")
-_DASH = re.compile(r"(?:^|[^\S\n]++)[-\u2013\u2014=]++(?=[^\S\n])")
-_NOT_LABEL = re.compile(r"[0-9;]|\.\s|[(\[][a-fA-F][)\]]")
-_LONGEST_LABEL = 200
+
+_LABEL_WORDS = r"""
+      (?P<e>mention(?:s|ing|ed)?(?:\ of)?\ (?:an?\ )?comparison
+        | (?:false|unsupported|hallucinated|fabricated)\ comparison
+        | comparison\ (?:that\ )?(?:is\ )?(?:not|absent|isn))
+    | (?P<f>(?:omit(?:s|ting|ted)?|missing|missed|omission\ of)\ (?:an?\ |the\ )?comparison)
+    | (?P<a>false\ (?:report|finding|positive|prediction|mention)
+        | (?:falsely\ reported|hallucinated)\ finding)
+    | (?P<b>(?:missing|missed|omitted|omission\ of)\ (?:an?\ )?finding | false\ negative)
+    | (?P<c>mis-?(?:identif|locali[sz]|locat|plac)
+        | (?:wrong|incorrect)\ (?:\w+\ )?(?:location|position|laterality|side)
+        | (?:location|position(?:al)?|laterality)(?:/\w+)?\ error)
+    | (?P<d>mis-?(?:assess|judg|grad) | (?:wrong|incorrect)\ (?:\w+\ )?severity | severity\ error)
+    """
+_LABEL = re.compile(_LABEL_WORDS, re.IGNORECASE | re.VERBOSE)
 
 _COMPARES = re.compile(r"compar|prior|previous|interval|change")
 _COMPARISONS = {
@@ -40,95 +45,300 @@ _FINDINGS = {
     Category.WRONG_SEVERITY: re.compile(r"sever|misassess"),
 }
 
+# What may stand before a mark on its line: quotation, a bullet, a number, "Category".
+_LINE = r"^[^\S\n]*+(?:[>\#]++[^\S\n]*+)*+(?:[-+\u2022\u2013\u25cf\u25aa\u25e6\u00b7][^\S\n]*+)?+"
+_CATEGORY = r"(?:(?:error[ ])?(?:category|type)[ ])?+"
+_JOIN = r"[^\S\n]*(?:[-\u2013\u2014,/&]|to\b|through\b|and\b|,[ ]?and\b)[^\S\n]*"
+_STOP = r"(?:[ ]?(?:\.\)|[).])[ ]?[:=|]?|[ ]?[:=|]|[^\S\n]*+[-\u2013\u2014=|](?=[\s0-9]))"
 
-class Mark(NamedTuple):
-    """A line's category mark: which, whether a digit, whether in brackets, and what follows."""
+_BRACKET = re.compile(
+    rf"""
+    [(\[{{][ ]?{_CATEGORY}(?P<first>[a-f])[ ]?[.:]?
+    (?: [ ]?[)\]}}] (?P<more>(?:{_JOIN}[(\[{{][a-f][)\]}}])*)
+      | (?P<spread>(?:{_JOIN}[a-f]){{1,5}})[ ]?[)\]}}]
+      | (?!\.[ ]?g\b)(?:[ ][-\u2013\u2014][ ]?|[:,.][ ])(?P<within>[^()\[\]\n]{{2,80}})[)\]}}] )
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_LOOSE = re.compile(
+    rf"""
+    (?: {_LINE}(?:[0-9]{{1,2}}[.)][^\S\n]*+)?+{_CATEGORY}
+      | (?P<inline>(?<=[;,.|:])[^\S\n]*+ | (?<=\S)[^\S\n]++(?=[a-f][).:=])) )
+    (?P<first>[a-f])(?P<spread>(?:{_JOIN}[a-f]){{0,5}}){_STOP}(?=[\s0-9]|$)
+    """,
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+_NUMBERED = re.compile(
+    rf"""
+    (?:{_LINE}|(?<=[;,.|\]])[^\S\n]++|(?<=\S)[^\S\n]++(?=[(\[])){_CATEGORY}
+    (?P<mark>[(\[]?(?P<first>[1-6]|iv|vi?|i{{1,3}}))[).:\]]{{1,2}}[^\S\n]*+(?=(?P<label>[^\W\d]))
+    """,
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+_NAMED = re.compile(rf"(?:{_LINE}|(?<=[;.|])[^\S\n]++)(?=[^\W\d])", re.MULTILINE)
+_OTHERS = re.compile(
+    rf"{_LINE}(?:all[ ])?(?:the[ ])?(?:other|others|remaining|rest)"
+    r"(?:[ ](?:of[ ]the[ ])?(?:error[ ])?(?:categories|category|types|errors))?(?=[ ]?[:=-])",
+    re.IGNORECASE | re.MULTILINE,
+)
 
-    category: Category
-    digit: bool
-    bracketed: bool
-    behind: str
+
+# What the searches below cannot do without. Each of these is found several times as fast, and
+# most lines have none of them.
+_LOOSE_NEEDS = re.compile(r"[a-fA-F](?<![\w(].)(?=\s*[.):=|\u2013\u2014-])")
+_NUMBERED_NEEDS = re.compile(rf"[1-6ivIV\u0130\u0131][).:\]]{{1,2}}[^\S\n]*+(?ix:{_LABEL_WORDS})")
+_NAMED_NEEDS = re.compile(rf"[;.|][^\S\n]++(?ix:{_LABEL_WORDS})")
+_NAMED_FIRST = re.compile(rf"{_LINE}(?ix:{_LABEL_WORDS})")
 
 
-class Slot(NamedTuple):
-    """What follows a mark. Without a count, `tail` is what stands where one is expected."""
+class Opener(NamedTuple):
+    """Where a category opens: the mark's place, which categories, and what marks them.
 
-    label: str
-    named: Category | None
-    stated: int | None
-    tail: str
+    `label` is the label that stands within the mark. More than one category, or none for
+    "all others", may share a count of 0.
+    """
+
+    start: int
+    end: int
+    categories: tuple[Category, ...]
+    style: str
+    label: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class _Label:
-    """What can be known from the words before the colon alone."""
+class Slot:
+    """What follows a mark: the label, the count if there is one, and where the rest begins."""
 
-    text: str
-    named: Category | None
-    count: int | None
-    may_open_with_count: bool
-    has_dash: bool
-    is_clean: bool
+    label: str
+    count: Count | None
+    end: int
 
 
-def read_mark(line: str) -> Mark | None:
-    """Return the category mark that `line` begins with: `(a)`, `a)`, `A.`, `(1)`, `1.`, ..."""
-    found = _MARK.match(line)
-    if found is None:
-        return None
-    bracket, mark = found.groups()
-    return Mark(_BY_MARK[mark.lower()], mark in "123456", bracket != "", line[found.end() :])
+def openers(text: str) -> list[Opener]:
+    """Return every place in `text` where a category opens, in order.
+
+    A letter in brackets always does, wherever it stands: what follows it must then be
+    readable as a category. Other marks do at the head of a line or behind a separator,
+    where a label or a count follows.
+    """
+    found = []
+    start = 0
+    bracketed = _BRACKET.search(text) is not None
+    for line in _LINES.findall(text):
+        read = _short_line if len(line) < _LONG else _in_line
+        for first, last, which, style, label in read(line, bracketed):
+            found.append(Opener(start + first, start + last, which, style, label))
+        start += len(line)
+    return found
 
 
-def read_slot(behind: str) -> Slot:
-    """Return the label and the count of a category's line: `label: 2.`, `label (2)`, `2.`, ..."""
-    before, colon, slot = behind.partition(":")
-    if len(before) > _LONGEST_LABEL:
-        return Slot("", None, None, behind)
-    label = _read_label(before)
-    if label.may_open_with_count and (count := read_count(behind)):
-        return Slot("", None, count[0], behind[count[1] :])
-    if label.has_dash:
-        for dash in _DASH.finditer(before):
-            if count := read_count(behind[dash.end() :]):
-                shorter = _read_label(before[: dash.start()])
-                tail = behind[dash.end() + count[1] :]
-                return Slot(shorter.text, shorter.named, count[0], tail)
-    if not colon:
-        is_alone = label.named is not None and label.count is None
-        return Slot(label.text, label.named, None, "" if is_alone else behind)
-    count = read_count(slot)
-    if label.count is not None:
-        if count is None:
-            return Slot(label.text, label.named, label.count, slot)
-        if count[0] != label.count:
-            return Slot(label.text, label.named, None, behind)
-    elif count and not label.is_clean:
-        return Slot(label.text, label.named, None, behind)
-    if count is None:
-        return Slot(label.text, label.named, None, slot)
-    return Slot(label.text, label.named, count[0], slot[count[1] :])
-
-
-def has_label(behind: str) -> bool:
-    """Return whether what follows a mark begins with a label that names a category."""
-    before, colon, _ = behind.partition(":")
-    return colon != "" and len(before) <= _LONGEST_LABEL and _read_label(before).named is not None
+_LINES = re.compile(r".*\n|.+")
+_LONG = 250
 
 
 @lru_cache(maxsize=4096)
-def _read_label(before: str) -> _Label:
-    count = _COUNT_LAST.search(before)
-    return _Label(
-        text=tidy(before),
-        named=named_category(before),
-        count=int(count[1]) if count else None,
-        may_open_with_count=_COUNT_FIRST.match(before) is not None,
-        has_dash=_DASH.search(before) is not None,
-        is_clean=_NOT_LABEL.search(before) is None,
+def _short_line(line: str, bracketed: bool) -> tuple[Opener, ...]:  # noqa: FBT001 - a key
+    return tuple(_in_line(line, bracketed))
+
+
+def _in_line(line: str, bracketed: bool) -> list[Opener]:  # noqa: FBT001
+    found = [_bracketed(m) for m in _BRACKET.finditer(line) if not _is_reference(line, m)]
+    if _LOOSE_NEEDS.search(line):
+        found += _loose(line, bracketed=bracketed)
+    if _NUMBERED_NEEDS.search(line):
+        found += _numbered(line)
+    if others := _OTHERS.match(line):
+        found.append(Opener(others.start(), others.end(), (), "others"))
+    if _NAMED_FIRST.match(line) or _NAMED_NEEDS.search(line):
+        found += _named(line, found)
+    found.sort(key=lambda opener: opener.start)
+    kept: list[Opener] = []
+    for opener in found:
+        if not kept or opener.start >= kept[-1].end:
+            kept.append(opener)
+    return kept
+
+
+_REFERS = re.compile(
+    r"\b(?:see|under|in|into|category|categories|as|or|than|also|with|from|of|per)[ ]*\(?\Z",
+    re.IGNORECASE,
+)
+
+
+def _is_reference(text: str, match: re.Match[str]) -> bool:
+    """Return whether a letter in brackets speaks of a category instead of opening it."""
+    if not _REFERS.search(text, max(0, match.start() - 12), match.start()):
+        return False
+    head = _head(text, match.end())
+    return _LABEL.match(head.lstrip()) is None and read_slot(head).count is None
+
+
+def _bracketed(match: re.Match[str]) -> Opener:
+    categories = _spread(match["first"], match["more"] or match["spread"] or "")
+    return Opener(match.start(), match.end(), categories, "bracket", match["within"] or "")
+
+
+def _spread(first: str, more: str) -> tuple[Category, ...]:
+    """Return the categories of a group such as `(c)-(f)` or `(c), (d) and (e)`."""
+    letters = [first.lower()]
+    for join, letter in re.findall(
+        r"([-\u2013\u2014]|to|through)?[^a-z]*([a-f])(?![a-z])", more.lower()
+    ):
+        if join and letter > letters[-1]:
+            letters += [chr(code) for code in range(ord(letters[-1]) + 1, ord(letter))]
+        letters.append(letter)
+    return tuple(_LETTER[letter] for letter in letters)
+
+
+def _loose(text: str, *, bracketed: bool) -> list[Opener]:
+    found = []
+    for match in _LOOSE.finditer(text):
+        sure = _LABEL.match(text, match.end() + _space(text, match.end())) or _counted(text, match)
+        if sure or not (bracketed or match["inline"] is not None):
+            categories = _spread(match["first"], match["spread"])
+            found.append(Opener(match.start("first"), match.end(), categories, "loose"))
+    return found
+
+
+def _space(text: str, at: int) -> int:
+    return len(text[at : at + 8]) - len(text[at : at + 8].lstrip(" \t"))
+
+
+def _counted(text: str, match: re.Match[str]) -> bool:
+    slot = read_slot(_head(text, match.end()))
+    return slot.count is not None and not slot.label
+
+
+def _head(text: str, at: int) -> str:
+    end = text.find("\n", at)
+    return text[at : at + 300] if end < 0 or end - at > 300 else text[at : end + 1]
+
+
+def _numbered(text: str) -> list[Opener]:
+    found = []
+    for match in _NUMBERED.finditer(text):
+        if _is_labelled(text, match.start("label")):
+            category = _NUMERAL[match["first"].lower()]
+            found.append(Opener(match.start("mark"), match.end(), (category,), "number"))
+    return found
+
+
+def _is_labelled(text: str, at: int, *, counted: bool = False) -> bool:
+    """Return whether the words at `at` are a category's label with a count or a list behind."""
+    label = _LABEL.match(text, at)
+    if label is None:
+        return False
+    head = _head(text, at)
+    slot = read_slot(head)
+    return slot.count is not None or (not counted and not head[slot.end :].strip())
+
+
+def _named(text: str, marks: list[Opener]) -> list[Opener]:
+    """Return the places where a label opens a category by itself."""
+    found = []
+    ends = {opener.end for opener in marks}
+    for match in _NAMED.finditer(text):
+        at = match.end()
+        label = _LABEL.match(text, at)
+        in_line = match.start() > 0 and text[match.start() - 1] != "\n"
+        marked = not ends.isdisjoint(range(at - 3, at + 1))
+        if label and not marked and _is_labelled(text, at, counted=in_line):
+            assert label.lastgroup is not None
+            found.append(Opener(at, at, (_LETTER[label.lastgroup],), "label"))
+    return found
+
+
+_LEAD = re.compile(r"[\s:|=]*+(?:[-\u2013\u2014]++(?=\s)[\s:|=]*+)?+")
+_SEPARATOR = re.compile(
+    r":|[-=]>|=|\||\u2192|\s[-\u2013\u2014]++(?=\s)|(?=[(\[]\s?(?:[0-9]|[a-z]{2,6}\b))",
+    re.IGNORECASE,
+)
+_DIRECT = re.compile(
+    r"[^0-9:;]*?(?<=[a-z)])[^\S\n]++(?=[0-9]{1,4}(?:[^\S\n]++[(\[]|\.\s|\s*\n))", re.IGNORECASE
+)
+_ALONE = re.compile(r"(?:(?!\s[-\u2013\u2014\u2192=]+\s+\S)[^0-9:;|]){0,120}")
+_NOT_LABEL = re.compile(r"[0-9;:]|\.\s")
+_LONGEST_LABEL = 200
+
+
+def read_slot(head: str) -> Slot:
+    """Return the label and the count at the head of a category: `label: 2.`, `label (2)`, ...
+
+    `head` is what follows the mark on its line. Where two counts stand there that differ,
+    or the label is none, there is no count.
+    """
+    lead = _LEAD.match(head)
+    start = lead.end() if lead else 0
+    if count := read_count(head[start:]):
+        return Slot("", count, start + count.end)
+    for separator in _SEPARATOR.finditer(head, start, start + _LONGEST_LABEL):
+        if found := read_count(head[separator.end() :]):
+            return _settled(head, start, separator.start(), separator.end(), found)
+    known = _LABEL.match(head, start)
+    if (
+        known
+        and (direct := _DIRECT.match(head, start))
+        and (found := read_count(head[direct.end() :]))
+    ):
+        return _settled(head, start, direct.end(), direct.end(), found)
+    colon = head.find(":", start, start + _LONGEST_LABEL)
+    if colon < 0 and known and _ALONE.fullmatch(head, start):
+        return Slot(head[start:].strip(), None, len(head))
+    return Slot(
+        head[start:colon].strip() if colon >= 0 else "", None, colon + 1 if colon >= 0 else start
     )
 
 
+_AGAIN = re.compile(r"[\s:=-]*+")
+
+
+def _settled(head: str, start: int, label_end: int, slot: int, count: Count) -> Slot:
+    label, end = head[start:label_end].strip(), slot + count.end
+    if _NOT_LABEL.search(label):
+        return Slot(label, None, start)
+    again = _AGAIN.match(head, end)
+    if (
+        head[slot : slot + 1] in ("(", "[")
+        and again
+        and (second := read_count(head[again.end() :]))
+    ):
+        if second.value != count.value:
+            return Slot(label, None, start)
+        return Slot(label, second, again.end() + second.end)
+    return Slot(
+        label,
+        Count(count.value, count.end, count.numbers and head[slot : slot + 1] not in ("(", "[")),
+        end,
+    )
+
+
+# One of these stands in every label.
+_LABEL_STEMS = ("comparison", "false", "mis", "omi", "hallucinated", "wrong", "incorrect", "error")
+_OPEN_END = re.compile(r"[:=\u2192]\s*\Z|\s[-\u2013\u2014]\s*\Z")
+
+
+def opens_with_label(text: str) -> bool:
+    """Return whether `text` begins with the words of a category."""
+    return _LABEL.match(text) is not None
+
+
+def stray_label(text: str) -> bool:
+    """Return whether `text` has a category's label with a count or nothing behind it."""
+    if not may_hold(text, _LABEL_STEMS):
+        return False
+    return any(
+        read_slot(_head(text, match.start())).count is not None
+        or _OPEN_END.search(text, match.end()) is not None
+        for match in _LABEL.finditer(text)
+    )
+
+
+def fits_error(text: str) -> bool:
+    """Return whether an error's `text` opens no category when it is read back."""
+    return len(openers(f"(a) false finding: 2. {text}; {text}\n")) == 1
+
+
+@lru_cache(maxsize=256)
 def named_category(label: str) -> Category | None:
     """Return the one category that the words of `label` clearly name, if they do."""
     low = label.lower()

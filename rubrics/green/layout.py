@@ -10,9 +10,10 @@ import string
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
 
-from judge.rubrics.wrapping import CHAT_TOKEN
-from judge.types import Category, Error, UnparsedError
+from judge.rubrics.categories import CATEGORY, ERROR, error
+from judge.types import Annotation, Category, Item, UnparsedError
 
+SIGNIFICANCE = "significance"
 SIGNIFICANT = "significant"
 INSIGNIFICANT = "insignificant"
 LEVELS = (SIGNIFICANT, INSIGNIFICANT)
@@ -62,7 +63,7 @@ CATEGORIES = tuple(Category)
 KEY = {
     (level, category): f"{level}_{category.value}" for level in LEVELS for category in CATEGORIES
 }
-"""The name of each error count in `Annotation.stated`, such as `significant_a`."""
+"""The name of each error count in `Annotation.stated_counts`, such as `significant_a`."""
 
 KEYS = tuple(KEY.values())
 """The names of the twelve error counts, in the order in which they are written."""
@@ -71,51 +72,89 @@ NOT_LISTED = "category not listed, counted 0: "
 DIFFERS = "stated count differs from list: "
 
 
-def remarks_on(
+def an_error(level: str, category: Category, text: str) -> Item:
+    """Return one error of a list."""
+    return error((category,), SIGNIFICANCE, level, text)
+
+
+def matched_finding(text: str) -> Item:
+    """Return one finding of the last section."""
+    return Item(MATCHED, text)
+
+
+def key_of(item: Item) -> str:
+    """Return the name of the count that an item is one of.
+
+    Raises KeyError or ValueError for an item that GREEN does not have.
+    """
+    if item.kind == MATCHED:
+        return MATCHED
+    if item.kind != ERROR:
+        raise KeyError(item.kind)
+    return KEY[item.label(SIGNIFICANCE), Category(item.label(CATEGORY.name))]
+
+
+def texts_by_count(annotation: Annotation) -> dict[str, list[str]]:
+    """Return the lists of an answer by the names of their counts.
+
+    Raises ValueError for an item that GREEN does not have.
+    """
+    texts: dict[str, list[str]] = {name: [] for name in (*KEYS, MATCHED)}
+    for item in annotation.items:
+        try:
+            texts[key_of(item)].append(item.text)
+        except KeyError as error:
+            raise ValueError(f"no item of GREEN: {item}") from error
+    return texts
+
+
+def warnings_on(
     stated: Mapping[str, int],
-    errors: Sequence[Error],
-    matched: Sequence[str],
+    items: Sequence[Item],
     not_listed: frozenset[str] = frozenset(),
 ) -> tuple[str, ...]:
-    """Return what is odd about the counts: one remark a count, in the order of `KEYS`.
+    """Return what is odd about the counts: one warning a count, in the order of `KEYS`.
 
-    Each remark is one of two fixed texts followed by the name of the count: a category
+    Each warning is one of two fixed texts followed by the name of the count: a category
     that the answer leaves out (`not_listed`) counts 0, and a count that differs from the
     length of its list is kept beside the list.
     """
     listed = dict.fromkeys((*KEYS, MATCHED), 0)
-    for error in errors:
-        listed[KEY[error.level, error.categories[0]]] += 1
-    listed[MATCHED] = len(matched)
+    for item in items:
+        listed[key_of(item)] += 1
     if stated == listed and not not_listed:
         return ()
-    remarks = []
+    warnings = []
     for name, count in listed.items():
         if name in not_listed:
-            remarks.append(NOT_LISTED + name)
+            warnings.append(NOT_LISTED + name)
         elif stated[name] != count:
-            remarks.append(DIFFERS + name)
-    return tuple(remarks)
+            warnings.append(DIFFERS + name)
+    return tuple(warnings)
 
 
-# White space as `str.isspace` knows it, and the asterisks of bold and italic type.
-_EDGES = string.whitespace + "\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000*"
+# White space as `str.isspace` knows it, the asterisks of bold type, what separates entries.
+_EDGES = string.whitespace + "\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000*,;|"
 _EDGES += "".join(map(chr, range(0x2000, 0x200B)))
 
 
 def tidy(text: str) -> str:
-    """Return `text` without white space and asterisks around it."""
+    """Return `text` without white space, asterisks and separators around it."""
     return text.strip(_EDGES)
 
 
 HEADING = re.compile(
     r"""
-    ^(?:[^\S\n]*+(?:[>\#]++[^\S\n]*+)*+(?:[0-9]{1,2}[.)][^\S\n]++(?![*_]*+\[))?+[*_]*+
+    ^(?:[^\S\n]*+(?:[>\#]++[^\S\n]*+)*+(?:[^\w\s!-~]++[^\S\n]*+)?+
+    (?:[0-9]{1,2}[.)][^\S\n]++(?![*_]*+\[)|[IVX]{1,4}[.)][^\S\n]++)?+[*_]*+
     (?P<bracket>\[)?+[*_]*+
     (?P<name>explanations?
         |(?:clinically[^\S\n]++)?(?:non-?|in|not[^\S\n]++)?significant[^\S\n]++errors?
         |match(?:ed|ing)[^\S\n]++findings?)
-    [*_]*+(?(bracket):?\])[*_]*+[^\S\n]*+(?::[*_]*+|(?=\n))
+    [*_]*+(?(bracket):?\])[*_]*+
+    (?:[^\S\n]*+[(\[](?P<stated>(?:total[^\S\n]*[:=]?[^\S\n]*)?[0-9a-z]{1,6}
+        (?:[^\S\n](?:in[^\S\n])?(?:total|errors?|findings?|matched))?)[)\]])?+
+    [*_]*+[^\S\n]*+(?:[:=][*_]*+|(?:[-\u2013\u2014]|[-=]>|\u2192)(?=\s)|(?=\n))
     |\x03(?=\n))
     """,
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
@@ -138,38 +177,3 @@ TEMPLATE_LINE = re.compile(
 
 BODY_PLACEHOLDER = re.compile(r"\s*(?:<[^<>]*>|\([^()]*\)|\{[^{}]*\})\s*")
 """What a template has in place of a whole section."""
-
-INLINE = re.compile(
-    r"\(([a-fA-F1-6])\)[^:;\n]{0,100}:[\s*_]*+(?:[0-9]|no\b|none\b|zero\b)", re.IGNORECASE
-)
-"""A further category with its count in the middle of a line."""
-
-
-def fits_list(text: str) -> bool:
-    """Return whether `text` can stand as an entry of a list and be read back unchanged.
-
-    An error must not match `INLINE` either.
-    """
-    return (
-        text != ""
-        and text == tidy(text)
-        and not any(mark in text for mark in ";\n\r")
-        and not CHAT_TOKEN.search(text)
-    )
-
-
-def fits_explanation(text: str) -> bool:
-    """Return whether `text` can stand as the explanation and be read back unchanged."""
-    return (
-        text == text.strip()
-        and "\r" not in text
-        and not CHAT_TOKEN.search(text)
-        and not any(opens_section(line) for line in text.split("\n"))
-        and not BODY_PLACEHOLDER.fullmatch(text)
-    )
-
-
-def opens_section(line: str) -> bool:
-    """Return whether `line` would open a section in an answer whose headings have brackets."""
-    heading = HEADING.match(line + "\n")
-    return heading is not None and (heading["bracket"] is not None or heading["name"] is None)

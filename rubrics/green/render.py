@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from judge.rubrics.categories import CATEGORY
+from judge.rubrics.green.categories import fits_error
 from judge.rubrics.green.layout import (
     CATEGORIES,
     EXPLANATION,
-    INLINE,
     KEY,
     KEYS,
     LEVELS,
@@ -13,10 +14,12 @@ from judge.rubrics.green.layout import (
     MAX_COUNT,
     NOT_LISTED,
     TITLES,
-    fits_explanation,
-    fits_list,
-    remarks_on,
+    key_of,
+    texts_by_count,
+    warnings_on,
 )
+from judge.rubrics.green.lists import fits_list
+from judge.rubrics.green.sections import fits_explanation
 from judge.types import Annotation
 
 
@@ -27,27 +30,27 @@ def render(annotation: Annotation) -> str:
     exactly one category or with an edit, errors out of order, a text that is empty, or has
     a semicolon, a line break, white space or an asterisk at an end, a chat token or
     another category's count in it, an explanation with a heading in it, a count that is
-    missing, or 0 with a list, a remark that does not follow from the counts.
-    `from_comparison` gives none of these, nor does `parse`.
+    missing, or 0 with a list, a warning that does not follow from the
+    counts. `baseline` gives none of these, nor does `parse`.
     """
     not_listed = _check(annotation)
+    texts = texts_by_count(annotation)
     sections = [f"[{TITLES[EXPLANATION]}]:\n{annotation.explanation}"]
     for level in LEVELS:
         lines = [f"[{TITLES[level]}]:"]
         for category in CATEGORIES:
             if KEY[level, category] not in not_listed:
-                texts = [
-                    error.text
-                    for error in annotation.errors
-                    if error.level == level and error.categories == (category,)
-                ]
-                count = annotation.stated[KEY[level, category]]
-                label = category.label.capitalize()
-                lines.append(f"({category.value}) {label}: {_listed(count, texts)}")
+                name = KEY[level, category]
+                label = CATEGORY[category].label.capitalize()
+                listed = _listed(annotation.stated_counts[name], texts[name])
+                lines.append(f"({category.value}) {label}: {listed}")
         sections.append("\n".join(lines))
-    matched = _listed(annotation.stated[MATCHED], list(annotation.matched))
+    matched = _listed(annotation.stated_counts[MATCHED], texts[MATCHED])
     sections.append(f"[{TITLES[MATCHED]}]:\n{matched}")
     return "\n\n".join(sections)
+
+
+_NAMES = (*KEYS, MATCHED)
 
 
 def _listed(count: int, texts: list[str]) -> str:
@@ -56,45 +59,47 @@ def _listed(count: int, texts: list[str]) -> str:
 
 def _check(annotation: Annotation) -> frozenset[str]:
     """Return the counts whose lines are to be left out; raises `ValueError`."""
-    stated = annotation.stated
+    stated = annotation.stated_counts
     if set(stated) != {*KEYS, MATCHED}:
-        raise ValueError(f"stated needs exactly {', '.join(KEYS)}, {MATCHED}")
+        raise ValueError(f"stated_counts needs exactly {', '.join(KEYS)}, {MATCHED}")
     if not all(0 <= count <= MAX_COUNT for count in stated.values()):
         raise ValueError(f"a stated count is from 0 to {MAX_COUNT}")
+    if annotation.values:
+        raise ValueError("the layout has no numbers but its counts")
     _check_lists(annotation)
     if not fits_explanation(annotation.explanation):
         raise ValueError(f"not an explanation: {annotation.explanation!r}")
-    return _check_remarks(annotation)
+    return _check_warnings(annotation)
 
 
 def _check_lists(annotation: Annotation) -> None:
-    stated = annotation.stated
     order = []
-    for error in annotation.errors:
-        if len(error.categories) != 1 or error.edit is not None or error.level not in LEVELS:
-            raise ValueError(f"an error of GREEN has one category, a level and no edit: {error}")
-        order.append(KEYS.index(KEY[error.level, error.categories[0]]))
+    for item in annotation.items:
+        try:
+            order.append(_NAMES.index(key_of(item)))
+        except KeyError as error:
+            raise ValueError(f"no item of GREEN: {item}") from error
+        if item.edit is not None or item.side is not None or item.links:
+            raise ValueError(f"an error of GREEN has no edit, no side and no links: {item}")
+        if not fits_list(item.text):
+            raise ValueError(f"not an entry of a list: {item.text!r}")
+        if item.kind != MATCHED and not fits_error(item.text):
+            raise ValueError(f"another category's count in an error: {item.text!r}")
     if order != sorted(order):
-        raise ValueError("errors stand in the order of level and category")
-    for text in (*(error.text for error in annotation.errors), *annotation.matched):
-        if not fits_list(text):
-            raise ValueError(f"not an entry of a list: {text!r}")
-    for error in annotation.errors:
-        if INLINE.search(error.text):
-            raise ValueError(f"another category's count in an error: {error.text!r}")
-    if any(stated[KEYS[at]] == 0 for at in order) or (annotation.matched and not stated[MATCHED]):
+        raise ValueError("errors stand in the order of significance and category")
+    if any(annotation.stated_counts[_NAMES[row]] == 0 for row in order):
         raise ValueError("a count of 0 has no list")
 
 
-def _check_remarks(annotation: Annotation) -> frozenset[str]:
-    stated = annotation.stated
+def _check_warnings(annotation: Annotation) -> frozenset[str]:
+    stated = annotation.stated_counts
     not_listed = frozenset(
-        remark.removeprefix(NOT_LISTED)
-        for remark in annotation.remarks
-        if remark.startswith(NOT_LISTED)
+        warning.removeprefix(NOT_LISTED)
+        for warning in annotation.warnings
+        if warning.startswith(NOT_LISTED)
     )
-    if annotation.remarks != remarks_on(stated, annotation.errors, annotation.matched, not_listed):
-        raise ValueError(f"remarks do not follow from the counts: {annotation.remarks}")
+    if annotation.warnings != warnings_on(stated, annotation.items, not_listed):
+        raise ValueError(f"warnings do not follow from the counts: {annotation.warnings}")
     if any(stated[name] for name in not_listed):
         raise ValueError("a category that is not listed counts 0")
     if any(all(KEY[level, category] in not_listed for category in CATEGORIES) for level in LEVELS):

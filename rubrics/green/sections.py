@@ -27,6 +27,7 @@ from judge.rubrics.green.layout import (
     Reason,
     unparsed,
 )
+from judge.rubrics.green.markup import plain_answer
 from judge.rubrics.wrapping import CHAT_TOKEN, after_thought
 
 _END_TOKENS = frozenset(
@@ -48,7 +49,7 @@ class Section(NamedTuple):
     """One section: its kind, its heading's style and place, and its body.
 
     `closed` says that something proves the body whole: a further heading, an end token, or
-    the judge's word that it had finished.
+    the judge's word that it had finished. `stated` is a count in the heading.
     """
 
     kind: str
@@ -56,13 +57,7 @@ class Section(NamedTuple):
     start: int
     body: str
     closed: bool
-
-    @property
-    def lines(self) -> list[str]:
-        r"""The body's lines; each ends in `\n` except a last one that may have been cut."""
-        lines = [line + "\n" for line in self.body.split("\n")]
-        lines[-1] = lines[-1][:-1]
-        return lines
+    stated: int | None = None
 
 
 Answer = dict[str, Section]
@@ -102,14 +97,50 @@ def split(text: str, *, complete: bool) -> list[Section]:
             end = following.start() if following else None
             bracketed = match["bracket"] is not None
             body, closed = text[match.end() : end], complete or end is not None
-            sections.append(Section(_kind(match["name"]), bracketed, match.start(), body, closed))
+            stated = _stated(match["stated"])
+            kind = _kind(match["name"])
+            sections.append(Section(kind, bracketed, match.start(), body, closed, stated))
     if len({section.kind for section in sections}) == len(sections) and _one_style(sections):
         return sections
     return [section for section in sections if not _is_template(section.kind, section.body)]
 
 
+def _stated(text: str | None) -> int | None:
+    count = read_count(text + "\n") if text else None
+    return count.value if count else None
+
+
+_IN_LINE = re.compile(
+    r"(?<=\S)[^\S\n]++(?=(?:\*\*|__|\#\#+[^\S\n])?\[?(?:explanation|clinically[^\S\n](?:in|non-?)?significant"
+    r"[^\S\n]errors|matched[^\S\n]findings)\]?(?:[^\S\n]?\([0-9]+\))?\]?(?:\*\*)?:)",
+    re.IGNORECASE,
+)
+
+
+def with_headings_on_lines(text: str) -> str:
+    """Return an answer that is all on one line with each heading on a line of its own."""
+    if len(_heading_lines(text)) > 1:
+        return text
+    return _IN_LINE.sub("\n", text)
+
+
 def _one_style(sections: list[Section]) -> bool:
     return len({section.bracketed for section in sections}) < 2
+
+
+_NO_HEADING = ("(", "\n")
+
+
+def _heading_lines(text: str) -> list[re.Match[str]]:
+    """Return what opens a section, in order: tried at line heads alone, which is faster."""
+    found = []
+    at = 0
+    while True:
+        if not text.startswith(_NO_HEADING, at) and (match := HEADING.match(text, at)):
+            found.append(match)
+        at = text.find("\n", at) + 1
+        if at == 0:
+            return found
 
 
 def _headings(text: str) -> list[re.Match[str]]:
@@ -118,7 +149,7 @@ def _headings(text: str) -> list[re.Match[str]]:
     Once a section with a bracketed heading has begun, a line like "Matched findings: ..."
     is a line of it, unless all such sections so far are a template's.
     """
-    found = list(HEADING.finditer(text))
+    found = _heading_lines(text)
     in_brackets = [match for match in found if match["name"] is None or match["bracket"]]
     if not in_brackets or len(in_brackets) == len(found):
         return found
@@ -181,3 +212,21 @@ def answers(sections: list[Section]) -> list[Answer]:
 def missing(answer: Answer) -> list[str]:
     """Return the kinds that count and that `answer` lacks."""
     return [kind for kind in (*LEVELS, MATCHED) if kind not in answer]
+
+
+def fits_explanation(text: str) -> bool:
+    """Return whether `text` can stand as the explanation and be read back unchanged."""
+    return (
+        text == text.strip()
+        and "\r" not in text
+        and not CHAT_TOKEN.search(text)
+        and not any(opens_section(line) for line in text.split("\n"))
+        and not BODY_PLACEHOLDER.fullmatch(text)
+        and plain_answer(text) == text
+    )
+
+
+def opens_section(line: str) -> bool:
+    """Return whether `line` would open a section in an answer whose headings have brackets."""
+    heading = HEADING.match(line + "\n")
+    return heading is not None and (heading["bracket"] is not None or heading["name"] is None)

@@ -13,7 +13,7 @@ from judge import rubrics
 from judge.rubrics import Rubric
 
 
-@pytest.fixture(params=rubrics.names())
+@pytest.fixture(params=rubrics.built_in())
 def rubric(request: pytest.FixtureRequest) -> Rubric:
     """Each rubric: what holds against a server holds for all of them."""
     return rubrics.load(request.param)

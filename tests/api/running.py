@@ -7,17 +7,18 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 from faultserver import FaultServer
 
 from judge import backends
-from judge.cache import CompletionCache
 from judge.rubrics import Rubric
-from judge.run.asking import Effort
-from judge.run.engine import Judged
-from judge.run.judging import Watch, judge_set
-from judge.run.progress import Progress
-from judge.studies import StudySet, from_columns
+from judge.running.asking import RequestPolicy
+from judge.running.engine import Judged
+from judge.running.judging import ProgressListener, judge_set
+from judge.running.progress import Progress
+from judge.running.session import JudgeSession
+from judge.studies import StudySet, from_given
 
 
 def keys(n: int) -> list[str]:
@@ -28,7 +29,7 @@ def keys(n: int) -> list[str]:
 def study_set(n: int, after: int = 0) -> StudySet:
     """n studies, those that come after the first `after`."""
     ids = keys(after + n)[after:]
-    return from_columns(
+    return from_given(
         [f"{key}. The lungs are clear." for key in ids],
         ["The lungs are clear. Small left effusion."] * n,
         study_ids=ids,
@@ -46,27 +47,32 @@ class Runner:
         self.said: list[str] = []
 
     def __call__(
-        self, studies: StudySet | int, *, timeout: float = 30.0, **effort: object
+        self,
+        studies: StudySet | int,
+        *,
+        timeout: float = 30.0,
+        model: str = "model-x",
+        asking: dict[str, Any] | None = None,
+        **policy: object,
     ) -> tuple[dict[str, Judged], Progress]:
-        settings = backends.Settings(
-            base_url=self.server.url, timeout=timeout, say=self.said.append
+        """Judge studies; `asking` is further settings of the judge, the rest is the policy."""
+        settings = backends.JudgeSettings(
+            base_url=self.server.url, timeout=timeout, say=self.said.append, **(asking or {})
         )
-        judge = backends.load("model-x", self.rubric, settings)
+        judge = backends.load(model, self.rubric, settings)
         ends: dict[str, Judged] = {}
 
         def sink(end: Judged) -> None:
             assert end.study.study_id not in ends, "a study ended twice"
             ends[end.study.study_id] = end
 
-        with CompletionCache(self.cache) as cache:
+        asked = RequestPolicy(**({"concurrency": 32} | policy))  # type: ignore[arg-type]
+        with JudgeSession(self.rubric, judge, asked, self.cache) as session:
             progress = judge_set(
+                session,
                 study_set(studies) if isinstance(studies, int) else studies,
-                self.rubric,
-                judge,
                 sink,
-                cache=cache,
-                effort=Effort(**({"concurrency": 32} | effort)),  # type: ignore[arg-type]
-                watch=Watch(say=self.said.append),
+                ProgressListener(say=self.said.append),
             )
         return ends, progress
 
@@ -97,6 +103,12 @@ class Shell:
             text=True,
             env={k: v for k, v in os.environ.items() if not k.startswith("OPENAI")},
         )
+
+    def judge(self, *words: str) -> tuple[int, str, str]:
+        """Run another command in the same folder."""
+        command = [sys.executable, "-m", "judge", *words]
+        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout, done.stderr
 
     def run(self, *options: str) -> tuple[int, str, str]:
         with self.start(*options) as process:

@@ -6,7 +6,7 @@ import pytest
 
 from judge import backends, rubrics
 from judge.backends.connection import OPENAI_URL, Connection
-from judge.run.prices import Prices, prompt_tokens
+from judge.running.prices import Prices, prompt_tokens
 from judge.types import CompletionRequest, JudgeError, Message, Usage
 
 GREEN = rubrics.load("green")
@@ -23,12 +23,59 @@ GREEN = rubrics.load("green")
         ("http://10.0.0.5/v1", False),
         ("http://localhost.example.org/v1", False),
         ("http://127.0.0.1.example.org/v1", False),
-        ("http://127.0.0.1@example.org/v1", False),
         (OPENAI_URL, False),
     ],
 )
 def test_only_this_machine_is_local(url: str, local: bool) -> None:
     assert Connection(url).is_local is local
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("localhost:8000/v1", "neither http"),
+        ("ftp://127.0.0.1/v1", "neither http"),
+        ("127.0.0.1:8000", "neither http"),
+        ("http://::1:8000/v1", "brackets"),
+        ("http://fe80::1/v1", "brackets"),
+        ("http://[::1/v1", "IPv6"),
+        ("http://127.0.0.1:99999/v1", "out of range"),
+        ("http://127.0.0.1:0/v1", "no port"),
+        ("http://127.0.0.1:x/v1", "integer"),
+        ("http:///v1", "no machine"),
+        ("http://me:hunter2@127.0.0.1/v1", "password"),
+        ("http://127.0.0.1@example.org/v1", "password"),
+        ("https://example.org/v1?api-key=hunter2", r"\?"),
+        ("http://127.0.0.1/v 1", "blank"),
+        ("http://127.0.0.1/v1\n", "control"),
+        ("", "neither http"),
+    ],
+)
+def test_a_wrong_address_is_one_message_at_once(url: str, says: str) -> None:
+    with pytest.raises(JudgeError, match=says) as caught:
+        backends.load(
+            "m", GREEN, backends.JudgeSettings(base_url=url, environ={"OPENAI_API_KEY": "k"})
+        )
+    assert len(str(caught.value).splitlines()) == 1
+    assert "hunter2" not in str(caught.value)
+
+
+def test_openai_base_url_is_honoured_and_said() -> None:
+    said: list[str] = []
+    environ = {"OPENAI_BASE_URL": "http://127.0.0.1:1234/v1/"}
+    judge = backends.load("m", GREEN, backends.JudgeSettings(environ=environ, say=said.append))
+    assert judge.billing_url is None, "a server on this machine, which costs nothing"
+    assert said == ["The server is the one that OPENAI_BASE_URL names: http://127.0.0.1:1234/v1/"]
+    said.clear()
+    here = backends.JudgeSettings(
+        base_url="http://127.0.0.1:1/v1", environ=environ, say=said.append
+    )
+    backends.load("m", GREEN, here)
+    assert not said, "--base-url comes first"
+    with pytest.raises(JudgeError, match="neither http"):
+        backends.load(
+            "m", GREEN, backends.JudgeSettings(environ={"OPENAI_BASE_URL": "localhost:1"})
+        )
 
 
 def test_the_key_is_the_one_of_the_server() -> None:
@@ -47,7 +94,7 @@ def test_a_key_that_is_not_set_is_asked_for_by_name(environ: dict[str, str]) -> 
 @pytest.mark.parametrize("name", ["lexcion", "lexikon", "lexicn:x", "", " "])
 def test_a_slip_never_sends_reports_away(name: str) -> None:
     with pytest.raises(JudgeError, match="built-in judge"):
-        backends.load(name, GREEN, backends.Settings(environ={"OPENAI_API_KEY": "k"}))
+        backends.load(name, GREEN, backends.JudgeSettings(environ={"OPENAI_API_KEY": "k"}))
 
 
 def test_a_model_without_a_key_says_what_it_is() -> None:
@@ -57,7 +104,7 @@ def test_a_model_without_a_key_says_what_it_is() -> None:
 
 def test_base_url_is_not_for_the_lexicon() -> None:
     with pytest.raises(JudgeError, match="--base-url"):
-        backends.load("lexicon", GREEN, backends.Settings(base_url="http://127.0.0.1/v1"))
+        backends.load("lexicon", GREEN, backends.JudgeSettings(base_url="http://127.0.0.1/v1"))
 
 
 def test_a_prompt_of_another_rubric_is_refused(tmp_path: object) -> None:
@@ -65,7 +112,9 @@ def test_a_prompt_of_another_rubric_is_refused(tmp_path: object) -> None:
     path.write_text('name: x\nversion: 1\nrubric: blue\nuser: "$reference $candidate"\n', "utf-8")
     with pytest.raises(JudgeError, match="blue"):
         backends.load(
-            "gpt-4o", GREEN, backends.Settings(prompt=str(path), environ={"OPENAI_API_KEY": "k"})
+            "gpt-4o",
+            GREEN,
+            backends.JudgeSettings(prompt=str(path), environ={"OPENAI_API_KEY": "k"}),
         )
 
 

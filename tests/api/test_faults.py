@@ -11,16 +11,15 @@ from running import Runner, keys, study_set
 
 from judge.backends.connection import OPENAI_URL
 from judge.rubrics import Rubric
-from judge.run import judging
-from judge.run.judging import RunStoppedError
-from judge.run.prices import Prices
+from judge.running import session
+from judge.running.judging import RunStoppedError
+from judge.running.prices import Prices
 from judge.studies import StudySet
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
 # What each rubric's parser calls an answer that is none; where it is not said, any reason will do.
 REASONS = {
-    ("green", Fault.MALFORMED): "missing section",
-    ("green", Fault.REFUSAL_TEXT): "refusal",
+    ("green", Fault.REFUSAL_TEXT): "no JSON",
     ("green", Fault.EMPTY): "empty",
     ("green", Fault.NULL): "empty",
     ("fineradscore", Fault.REFUSAL_TEXT): "no JSON",
@@ -49,11 +48,11 @@ def test_500_studies_with_every_kind_of_trouble_none_wrong_none_lost(
             assert isinstance(end.outcome, Unparsed)
             expected = REASONS.get((rubric.name, Fault.MALFORMED), end.outcome.reason)
             assert end.outcome.reason == expected
-            assert end.counts is None
+            assert end.measures is None
             assert end.attempt == 1
         else:
             assert isinstance(end.outcome, Annotated)
-            assert end.counts == rubric.score(server.annotation(key), end.study)
+            assert end.measures == rubric.measured(server.annotation(key), end.study)
     by_study = server.stats().by_study
     assert {key for key in keys(500) if by_study[key] > 1} == set(plans)
     assert all(by_study[key] == 2 for key in plans)
@@ -207,7 +206,7 @@ def test_a_broken_response_is_asked_for_again(
 ) -> None:
     server.set_faults(studies={"study-0003": first(fault)})
     ends, _ = runner(10)
-    assert ends["study-0003"].counts == rubric.score(
+    assert ends["study-0003"].measures == rubric.measured(
         server.annotation("study-0003"), ends["study-0003"].study
     )
     assert server.stats().by_study["study-0003"] == 2
@@ -296,7 +295,7 @@ def test_max_cost_stops_before_it_is_passed(
     runner: Runner, server: FaultServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No server on this machine has a price: this one is given GPT-4o's, and nothing else."""
-    monkeypatch.setattr(judging, "Prices", lambda _model, _at: Prices("gpt-4o", OPENAI_URL))
+    monkeypatch.setattr(session, "Prices", lambda _model, _at: Prices("gpt-4o", OPENAI_URL))
     with pytest.raises(RunStoppedError, match="--max-cost") as stopped:
         runner(200, max_cost=0.2, concurrency=4)
     spent = stopped.value.progress.dollars
@@ -314,7 +313,7 @@ def test_what_is_kept_of_an_answer(runner: Runner, server: FaultServer) -> None:
     ends, progress = runner(3)
     completion = ends["study-0001"].completion
     assert completion is not None
-    assert completion.text == server.answer("study-0001")
+    assert completion.text == server.reply("study-0001")
     assert completion.model == "model-x-2026-01-01"
     assert completion.finish_reason == "stop"
     assert completion.usage is not None

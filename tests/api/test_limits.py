@@ -7,9 +7,9 @@ import time
 
 import pytest
 
-from judge.run.limiter import Limiter
-from judge.run.outage import Outage
-from judge.run.stop import Stop, StoppedError
+from judge.running.limiter import Limiter
+from judge.running.outage import Outage
+from judge.running.stop import Stop, StoppedError
 from judge.types import JudgeError
 
 
@@ -35,6 +35,27 @@ def test_an_even_server_is_used_to_the_full() -> None:
         return await serve(limiter, 300, 0.005), int(limiter.limit)
 
     assert asyncio.run(work()) == (16, 16)
+
+
+def test_it_begins_at_the_full_limit() -> None:
+    async def work() -> int:
+        limiter = Limiter(16)
+        for _ in range(16):
+            await asyncio.wait_for(limiter.acquire(), 1)
+        return limiter.in_flight
+
+    assert asyncio.run(work()) == 16
+
+
+def test_one_slow_moment_does_not_cut_the_limit_for_long() -> None:
+    async def work() -> int:
+        limiter = Limiter(16)
+        await serve(limiter, 64, 0.01)
+        await serve(limiter, 32, 0.1)
+        await serve(limiter, 200, 0.01)
+        return limiter.limit
+
+    assert asyncio.run(work()) == 16
 
 
 def test_a_server_that_queues_is_not_pushed() -> None:
@@ -75,6 +96,20 @@ def test_the_limit_never_falls_below_one() -> None:
     assert asyncio.run(work()) == 1.0
 
 
+def test_a_stop_ends_the_wait_for_a_place() -> None:
+    async def work() -> float:
+        stop, limiter = Stop(), Limiter(4)
+        limiter.overloaded(await limiter.acquire(), 250.0)
+        limiter.release()
+        asyncio.get_running_loop().call_later(0.05, stop.set, "enough")
+        start = time.monotonic()
+        with pytest.raises(StoppedError), stop.ends_waiting():
+            await limiter.acquire()
+        return time.monotonic() - start
+
+    assert asyncio.run(work()) < 5
+
+
 def test_retry_after_holds_everyone_back() -> None:
     async def work() -> float:
         limiter = Limiter(4)
@@ -95,7 +130,7 @@ def test_a_limit_below_one_is_refused() -> None:
 
 def test_one_unlucky_study_is_no_outage() -> None:
     async def work() -> bool:
-        outage = Outage(10, Stop())
+        outage = Outage(10)
         for _ in range(20):
             outage.unanswered(1)
         outage.unanswered(2)
@@ -106,7 +141,7 @@ def test_one_unlucky_study_is_no_outage() -> None:
 
 def test_several_in_a_row_are_an_outage_until_anyone_answers() -> None:
     async def work() -> list[bool]:
-        outage = Outage(10, Stop())
+        outage = Outage(10)
         outage.unanswered(1)
         outage.answered()
         seen = [outage.unanswered(at) for at in (1, 2, 3)]
@@ -118,7 +153,7 @@ def test_several_in_a_row_are_an_outage_until_anyone_answers() -> None:
 
 def test_while_it_lasts_one_at_a_time_tries_and_then_all_go() -> None:
     async def work() -> tuple[int, int]:
-        outage = Outage(10, Stop())
+        outage = Outage(10)
         for at in (1, 2, 3):
             outage.unanswered(at)
         tries = 0
@@ -145,7 +180,7 @@ def test_while_it_lasts_one_at_a_time_tries_and_then_all_go() -> None:
 
 def test_patience_ends() -> None:
     async def work() -> None:
-        outage = Outage(0.0, Stop())
+        outage = Outage(0.0)
         for at in (1, 2, 3):
             outage.unanswered(at)
         await outage.wait()

@@ -10,10 +10,10 @@ from faultserver import Behaviour, Fault, FaultServer, Outage
 from running import keys, study_set
 
 from judge import backends, rubrics
-from judge.cache import CompletionCache
-from judge.run.asking import Effort
-from judge.run.engine import Judged
-from judge.run.judging import Watch, judge_set
+from judge.running.asking import RequestPolicy
+from judge.running.engine import Judged
+from judge.running.judging import ProgressListener, judge_set
+from judge.running.session import JudgeSession
 from judge.types import Annotated, Failed
 
 GREEN = rubrics.load("green")
@@ -30,20 +30,19 @@ class Runs:
         self.servers, self.cache = servers, cache
         self.said: list[str] = []
 
-    def __call__(self, n: int, **effort: object) -> dict[str, Judged]:
-        settings = backends.Settings(
+    def __call__(self, n: int, **policy: object) -> dict[str, Judged]:
+        settings = backends.JudgeSettings(
             base_url=[server.url for server in self.servers], timeout=5.0, say=self.said.append
         )
         ends: dict[str, Judged] = {}
-        with CompletionCache(self.cache) as cache:
+        judge = backends.load("model-x", GREEN, settings)
+        asked = RequestPolicy(**({"concurrency": 16} | policy))  # type: ignore[arg-type]
+        with JudgeSession(GREEN, judge, asked, self.cache) as session:
             judge_set(
+                session,
                 study_set(n),
-                GREEN,
-                backends.load("model-x", GREEN, settings),
                 lambda end: ends.update({end.study.study_id: end}),
-                cache=cache,
-                effort=Effort(**({"concurrency": 16} | effort)),  # type: ignore[arg-type]
-                watch=Watch(),
+                ProgressListener(),
             )
         return ends
 
@@ -111,5 +110,5 @@ def test_a_question_that_no_server_can_answer_costs_no_server(
 
 
 def test_an_address_given_twice_is_one_server() -> None:
-    settings = backends.Settings(base_url=["http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1/"])
+    settings = backends.JudgeSettings(base_url=["http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1/"])
     assert settings.base_urls == ("http://127.0.0.1:1/v1",)

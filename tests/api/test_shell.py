@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import re
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pandas as pd
@@ -70,9 +72,9 @@ def test_a_process_that_dies_leaves_its_questions_to_the_other(
 ) -> None:
     ready = shell(40)
     server.set_faults(studies={key: first(Fault.STALL) for key in keys(2)})
-    with ready.start("--out", "one", "--concurrency", "4") as one:
+    with ready.start("--out", "one", "--concurrency", "2") as one:
         server.wait_for(lambda stats: stats.requests == 2)
-        with ready.start("--out", "two", "--concurrency", "4") as two:
+        with ready.start("--out", "two", "--concurrency", "2") as two:
             time.sleep(1.5)
             assert server.stats().requests == 2, "the second waits for the first"
             one.kill()
@@ -176,9 +178,7 @@ def test_too_little_coverage_is_exit_code_3_with_its_reasons(
     table = pd.read_parquet(ready.folder / "run/studies.parquet").set_index("study_id")
     lost = table.loc[["study-0001", "study-0002"]]
     assert list(lost["outcome"]) == ["unparsed", "failed"]
-    scores = [score.name for score in rubric.scores]
-    by_category = f"{rubric.levels[0].name}_a"
-    assert lost[[*scores, "n_significant", "n_matched", by_category]].isna().all().all()
+    assert lost[[measure.name for measure in rubric.measures]].isna().all().all()
     assert ready.run("--out", "run", "--min-coverage", "0.9")[0] == 0
 
 
@@ -243,7 +243,7 @@ def test_progress_is_a_plain_line_without_a_terminal(shell: Made) -> None:
 @pytest.mark.parametrize(
     # What holds for ten thousand of one rubric's answers is shown for the others with fewer.
     ("name", "n"),
-    [(name, 10_000 if name == "green" else 1_000) for name in rubrics.names()],
+    [(name, 10_000 if name == "green" else 1_000) for name in rubrics.built_in()],
 )
 def test_ten_thousand_studies_in_little_memory_and_again_from_the_cache(
     tmp_path: Path, name: str, n: int
@@ -273,3 +273,29 @@ def test_ten_thousand_studies_in_little_memory_and_again_from_the_cache(
             assert json.loads(done.stdout)["n_scored"] == n
             assert server.stats().requests == requests
             assert int(re.search(r"peak (\d+)", done.stderr)[1]) <= 300
+
+
+def test_a_damaged_answer_is_asked_for_again_and_that_is_said(
+    server: FaultServer, shell: Made
+) -> None:
+    """The figure that the damage would have made is never seen."""
+    ready = shell(5)
+    _, whole, _ = ready.run("--format", "json")
+    cache = ready.folder / "cache"
+    with closing(sqlite3.connect(cache / "cache.db", isolation_level=None)) as data:
+        for name, value in data.execute("SELECT key, value FROM Cache LIMIT 2").fetchall():
+            entry = json.loads(value)
+            entry["completion"]["text"] += " "
+            changed = (json.dumps(entry).encode(), name)
+            data.execute("UPDATE Cache SET value = ? WHERE key = ?", changed)
+    _, _, err = ready.run("--dry-run")
+    assert "2 cached answers are damaged and would be asked for again" in err
+    server.reset()
+    code, again, err = ready.run("--format", "json")
+    assert (code, again) == (0, whole)
+    assert server.stats().requests == 2
+    assert "asked 2, from cache 3" in err
+    assert "2 cached answers were damaged and asked for again" in err
+    (manifest,) = ready.folder.glob("judge-runs/*/manifest.json")
+    assert json.loads(manifest.read_text())["spent"]["damaged"] == 2
+    assert "damaged" not in ready.run()[2]

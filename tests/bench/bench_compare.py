@@ -22,7 +22,8 @@ import pandas as pd
 
 from judge import rubrics
 from judge.rubrics import Rubric
-from judge.run.folder import RunWriter
+from judge.running.folder import RunWriter
+from judge.running.forms import FORMAT
 from judge.stats.summary import summarise
 from judge.stats.table import TableBuilder
 
@@ -30,7 +31,7 @@ SITES = 67
 
 
 def table_of(rubric: Rubric, rng: np.random.Generator, n: int, skill: float, failed: float):
-    """The table of a run whose errors a study are Poisson counts that fall with `skill`."""
+    """The table of a run whose errors per study are Poisson counts that fall with `skill`."""
     empty = TableBuilder(rubric, ["site", "patient"]).build()
     columns = {name: np.zeros(n, dtype=int) for name in empty.columns}
     fates = np.random.default_rng(1)
@@ -40,32 +41,31 @@ def table_of(rubric: Rubric, rng: np.random.Generator, n: int, skill: float, fai
     columns["site"] = np.char.add("site", fates.integers(0, SITES, n).astype(str))
     columns["patient"] = np.char.add("p", fates.integers(0, n * 3 // 4, n).astype(str))
     hard = fates.gamma(2.0, 0.5, n)
-    per_level = {level.name: rng.poisson(hard * (1 - skill), n) for level in rubric.levels}
-    significant = sum(per_level[level.name] for level in rubric.levels if level.significant)
-    total = sum(per_level.values())
+    assert rubric.grades is not None
+    counts = {grade: rng.poisson(hard * (1 - skill), n) for grade in rubric.grades.labels}
+    significant = sum(of_it for grade, of_it in counts.items() if grade.is_grave)
+    total = sum(counts.values())
+    for grade, of_it in counts.items():
+        columns[f"n_{grade.name}"] = columns[f"{grade.name}_a"] = of_it
     columns["n_significant"], columns["n_insignificant"] = significant, total - significant
-    for name, counts in per_level.items():
-        columns[f"n_{name}"] = columns[f"{name}_a"] = counts
     if rubric.name == "green":
         matched = rng.poisson(4 * skill, n)
         columns["n_matched"] = matched
         columns["green"] = np.where(matched, matched / np.maximum(matched + significant, 1), 0.0)
     else:
-        counts = [per_level[level.name] for level in rubric.levels]
-        columns["n_actionable"] = sum(counts[1:])
-        severities = np.array([np.where(c > 0, i + 1, 1) for i, c in enumerate(counts)])
+        of_each = list(counts.values())
+        columns["n_actionable"] = sum(of_each[1:])
+        severities = np.array([np.where(c > 0, i + 1, 1) for i, c in enumerate(of_each)])
         columns["fineradscore"] = severities.max(axis=0)
-        columns["fineradscore_sum"] = sum((i + 1) * c for i, c in enumerate(counts))
+        columns["fineradscore_sum"] = sum((i + 1) * c for i, c in enumerate(of_each))
     lost = rng.random(n) < failed
     columns["outcome"] = np.where(lost, "failed", "annotated")
     columns["reason"] = np.where(lost, "timeout", None)
-    columns["remarks"] = np.full(n, None)
+    columns["warnings"] = np.full(n, None)
     free = ("site", "patient", "class_inferred")
     dtypes = {name: dtype for name, dtype in empty.dtypes.items() if name not in free}
     table = pd.DataFrame(columns).astype(dtypes)
-    scores = [score.name for score in (*rubric.scores, *rubric.checks)]
-    counted = [name for name in empty.columns if name.startswith("n_") or name[-2:-1] == "_"]
-    table.loc[lost, [*scores, *counted]] = pd.NA
+    table.loc[lost, [measure.name for measure in rubric.measures]] = pd.NA
     return table
 
 
@@ -87,7 +87,7 @@ def write_run(folder: Path, rubric: Rubric, table: pd.DataFrame, model: str) -> 
     fields = ["site", "patient"]
     with RunWriter(folder, rubric, fields) as writer:
         summary = {**made_by, **summarise(table, rubric)}
-        manifest = {"format": 1, **made_by, "inputs": files, "fields": fields}
+        manifest = {"format": FORMAT, **made_by, "inputs": files, "fields": fields}
         writer.finish(table, summary, manifest)
 
 
@@ -100,7 +100,7 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as work:
         runs = []
         for at in range(asked.models):
-            for name in rubrics.names():
+            for name in rubrics.built_in():
                 rubric = rubrics.load(name)
                 rng = np.random.default_rng([2, at, len(runs)])
                 skill = 0.3 + 0.5 * at / asked.models

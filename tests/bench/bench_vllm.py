@@ -66,7 +66,7 @@ print("RESULT", json.dumps({"seconds": seconds, "tokens": sum(tokens), "utils": 
 OURS = """
 import json, os, sys, time
 from judge import annotate
-from judge.run.asking import Effort
+from judge.running.asking import RequestPolicy
 model, folder, warm, url, tokens, flight = sys.argv[1:]
 pairs = json.load(open(os.path.join(folder, "pairs.json")))
 def run(some, cache):
@@ -74,7 +74,7 @@ def run(some, cache):
     frame = annotate(
         [a for a, _ in some], [b for _, b in some], judge=f"vllm:{model}", base_url=url,
         max_tokens=int(tokens), timeout=3600, cache=os.path.join(folder, cache),
-        effort=Effort(concurrency=int(flight), reask=0))
+        policy=RequestPolicy(concurrency=int(flight), reask=0))
     return time.perf_counter() - began, frame
 run(pairs[: int(warm)], "warm")
 seconds, frame = run(pairs[int(warm):], "cache")

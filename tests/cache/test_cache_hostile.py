@@ -14,6 +14,7 @@ from diskcache.core import DEFAULT_SETTINGS
 from support import Invoke
 
 from judge.cache import CompletionCache, key
+from judge.cache.entry import checksum
 from judge.cache.files import FILES
 from judge.types import Completion, JudgeError
 
@@ -59,7 +60,7 @@ def test_a_planted_row_is_not_run_not_followed_and_can_be_removed(
     with CompletionCache(path) as cache:
         assert cache.get(request("question 1")) is None
         assert cache.get(request("question 2")) == ANSWER
-        assert cache.unreadable == (0 if "key" in how else 1)
+        assert cache.n_damaged == (0 if "key" in how else 1)
     verified = invoke("cache", "verify", "--cache", path)
     assert verified.exit_code == 1
     assert "2 entries are sound, 1 are not" in verified.stdout
@@ -138,7 +139,7 @@ def test_a_value_that_is_no_entry_counts_as_none(
         planted.execute("UPDATE Cache SET value = ? WHERE key = ?", (value.encode(), NAME))
     with CompletionCache(path) as cache:
         assert cache.get(request("question 1")) is None
-        assert cache.unreadable == 1
+        assert cache.n_damaged == 1
     assert "2 entries are sound, 1 are not" in invoke("cache", "verify", "--cache", path).stdout
     assert invoke("cache", "info", "--cache", path).exit_code == 0
 
@@ -162,6 +163,48 @@ def test_the_answer_to_one_request_is_not_given_to_another(tmp_path: Path) -> No
         )
     with CompletionCache(path) as cache:
         assert cache.get(request("question 1")) is None
+
+
+KEYED = {"key": NAME, "model": "m", "completion": ANSWER.plain(), "stored": 0.0}
+KEYED["sha256"] = checksum(ANSWER.plain())
+UNLIKE = {
+    "of another key": {"key": key(request("question 2"))},
+    "of no key": {"key": "v1-1"},
+    "of a key that is no text": {"key": 5},
+    "without a checksum": {"sha256": None},
+    "with another checksum": {"sha256": "0" * 64},
+    "of no model": {"model": None},
+    "with an empty request": {"request": None},
+}
+
+
+def test_an_entry_without_its_request_is_found_by_its_key(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    fill(path, 3)
+    with closing(database(path)) as planted:
+        value = json.dumps(KEYED).encode()
+        planted.execute("UPDATE Cache SET value = ? WHERE key = ?", (value, NAME))
+    with CompletionCache(path) as cache:
+        assert cache.get(request("question 1")) == ANSWER
+        assert cache.n_damaged == 0
+
+
+@pytest.mark.parametrize("how", UNLIKE)
+def test_an_entry_without_its_request_must_prove_itself(
+    tmp_path: Path, invoke: Invoke, how: str
+) -> None:
+    path = tmp_path / "c"
+    fill(path, 3)
+    value = json.dumps(KEYED | UNLIKE[how])
+    with closing(database(path)) as planted:
+        planted.execute("UPDATE Cache SET value = ? WHERE key = ?", (value.encode(), NAME))
+    with CompletionCache(path) as cache:
+        assert cache.get(request("question 1")) is None
+        assert cache.n_damaged == 1
+    assert "2 entries are sound, 1 are not" in invoke("cache", "verify", "--cache", path).stdout
+    if how != "of another key":  # that is one, by itself
+        done = invoke("cache", "import", "-", "--cache", tmp_path / "d", stdin=value)
+        assert "0 entries taken, 0 were there already, 1 refused" in done.stderr
 
 
 def test_nothing_is_evicted_and_planted_settings_have_no_effect(tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from judge.stats.panel import Panel
 SCORE = Metric("score", "score", "mean", True, "score", True, what="score")
 COST = Metric("cost", "cost", "mean", False, "cost", False)
 INVERSE = Metric("inverse", "1/cost", "inverse", True, "cost", False, what="score")
-RATE = Metric("rate", "no error", "rate", True, "no error", True, what="no_significant_error")
+RATE = Metric("rate", "no error", "rate", True, "no error", True, what="rate")
 
 
 def panel_of(values: dict[Metric, object], clusters: object = None, **fields: object) -> Panel:

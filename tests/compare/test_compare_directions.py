@@ -70,7 +70,7 @@ def test_models_rank_in_the_direction_of_their_metric() -> None:
     # Of the reciprocal more is better, and it is the highest where the values are lowest.
     values = 1 + np.random.default_rng(4).random((60, 1)) + np.array([0.0, 1.0, 2.0])
     panel = panel_of({SCORE: values, COST: values, INVERSE: values})
-    places = compare_pairs(panel, {}, FEW).places
+    places = compare_pairs(panel, {}, FEW).rank_shares
     firsts = {
         name: [shares.shares[0] if shares else None for shares in found]
         for name, found in places.items()
@@ -81,7 +81,7 @@ def test_models_rank_in_the_direction_of_their_metric() -> None:
 def test_the_interval_of_a_rank_leaves_out_less_than_a_fortieth_at_either_end() -> None:
     # A thousand but one, so that no share is a fortieth exactly.
     panel = panel_of({SCORE: np.random.default_rng(10).random((40, 12))})
-    found = compare_pairs(panel, {}, Resampling(1, resamples=999, flips=100)).places["score"]
+    found = compare_pairs(panel, {}, Resampling(1, resamples=999, flips=100)).rank_shares["score"]
     at_the_edge = 0
     for places in found:
         assert places is not None
@@ -143,4 +143,6 @@ def test_groups_are_resampled_by_patient_too() -> None:
     panel = panel_of({RATE: values}, clusters=patients, site=["x", "x", "y", "y"] * 30)
     comparison = compare(panel, by=["site"], how=FEW)
     assert [group.key for group in comparison.groups] == [{}, {"site": "x"}, {"site": "y"}]
-    assert [tests["rate"][0].method for tests in comparison.tests] == ["sign flips"] * 3
+    assert [tests["rate"][0].method for tests in comparison.tests] == [
+        "sign-flip permutation test"
+    ] * 3

@@ -45,7 +45,7 @@ def test_captions_edited_for_a_paper_are_not_lost(
     before = contents(tmp_path / "d")
     done = invoke(*args)
     assert done.exit_code == 2
-    assert "captions.md was changed since judge wrote it" in done.stderr
+    assert "captions.md is not as judge wrote it" in done.stderr
     assert contents(tmp_path / "d") == before
 
 

@@ -122,6 +122,15 @@ def test_output_that_is_closed_is_one_message(tmp_path: Path) -> None:
 @pytest.mark.usefixtures("example_run")
 def test_output_in_another_encoding_is_one_message(tmp_path: Path) -> None:
     done = judge(tmp_path, "PYTHONIOENCODING=ascii judge compare example-run")
+    assert done.returncode == 0
+    assert "─" not in done.stdout
+    done = judge(tmp_path, "PYTHONIOENCODING=ascii judge compare Zürich=example-run")
+    assert (done.returncode, "Zürich" in done.stdout) == (0, True)
+    (tmp_path / "reports.json").write_text('{"a": "The lungs are clear, señor."}', "utf-8")
+    ascii_audit = (
+        "judge green reports.json reports.json --out r && PYTHONIOENCODING=ascii judge audit r a"
+    )
+    done = judge(tmp_path, ascii_audit)
     assert done.returncode == 2
     assert "PYTHONIOENCODING=utf-8" in done.stderr
     assert "Traceback" not in done.stderr

@@ -153,7 +153,7 @@ def test_latex_has_the_tests_and_says_what_it_needs() -> None:
     assert "% note a note <b>of</b> it" in lines
     assert lines[-1].startswith("% signature ")
     assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}")
-    assert r" & errors a study & no significant error \\" in text
+    assert r" & errors per study & no clinically significant error \\" in text
 
 
 def test_latex_takes_no_name_for_a_command() -> None:
@@ -176,13 +176,13 @@ def sorts(comparison: Comparison, wanted: str) -> str:
 
 def test_metrics_are_found_by_what_is_printed() -> None:
     both, one = seeded(2), seeded(2, others=False)
-    assert sorts(both, "errors a study (GREEN)") == "green_errors"
+    assert sorts(both, "errors per study (GREEN)") == "green_errors"
     assert sorts(both, "no actionable error") == "fineradscore_no_actionable_error"
-    assert sorts(both, "No Actionable Error") == "fineradscore_no_actionable_error"
+    assert sorts(both, "No Error of Severity 2 or more") == "fineradscore_no_actionable_error"
     assert sorts(one, "1/FineRadScore") == "inverse_fineradscore"
     with pytest.raises(
-        JudgeError, match=r"several metrics: green_errors .'errors a study .GREEN.'"
+        JudgeError, match=r"several metrics: green_errors .'errors per study .GREEN.'"
     ):
-        sorts(both, "errors a study")
-    with pytest.raises(JudgeError, match=r"green_errors .'errors a study .GREEN.'"):
+        sorts(both, "errors per study")
+    with pytest.raises(JudgeError, match=r"green_errors .'errors per study .GREEN.'"):
         sorts(both, "nothing")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import gzip
 import io
 import json
 from decimal import Decimal
@@ -214,16 +215,28 @@ def test_the_outermost_values_make_whole_tables(invoke: Invoke, run, tmp_path: P
 def test_parquet_columns_of_one_name_are_refused(tmp_path: Path) -> None:
     columns = [pa.array(["s1"]), pa.array([0.5]), pa.array([0.6])]
     pq.write_table(pa.table(columns, names=["study_id", "bleu", "bleu"]), tmp_path / "m")
-    assert "columns of the same name: 'bleu'" in refused(str(tmp_path / "m"))
+    assert "columns of the same name: bleu" in refused(str(tmp_path / "m"))
 
 
 def test_parquet_texts_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
     data = pa.py_buffer(b"\xff\xfe")
     broken = pa.StringArray.from_buffers(1, pa.py_buffer(np.array([0, 2], dtype=np.int32)), data)
     said = refused(parquet(tmp_path / "m", study_id=broken, bleu=[0.5]))
-    assert "cannot read the column 'study_id'" in said
-    ids = pa.array([b"\xff"], pa.binary())
-    assert "cannot read the column" in refused(parquet(tmp_path / "m", study_id=ids, bleu=[0.5]))
+    assert "is a broken Parquet file" in said
+
+
+def test_csv_that_is_not_utf8_is_noted(tmp_path: Path) -> None:
+    (tmp_path / "m.csv").write_bytes("study_id,bleu\nmüller,0.5\n".encode("latin-1"))
+    found = read_metrics(str(tmp_path / "m.csv"))
+    assert found.study_ids == ("müller",)
+    assert "is not UTF-8" in found.notes[0]
+
+
+@pytest.mark.parametrize("text", ['[{"study_id": "s1", "bleu": 0.5}]', "study_id\tbleu\ns1\t0.5\n"])
+def test_metrics_have_any_form_that_reports_have(tmp_path: Path, text: str) -> None:
+    (tmp_path / "m").write_bytes(gzip.compress(text.encode()))
+    found = read_metrics(str(tmp_path / "m"))
+    assert (found.study_ids, found.columns[0][1].tolist()) == (("s1",), [0.5])
 
 
 def test_parquet_bytes_are_text_and_decimals_numbers(tmp_path: Path) -> None:
@@ -245,11 +258,11 @@ def test_every_row_needs_its_study_and_model(tmp_path: Path, column: str) -> Non
     columns = {"study_id": ["s1", "s2"], "model": ["a", "a"], "bleu": [0.5, 0.5]}
     columns[column] = [columns[column][0], None]
     said = refused(parquet(tmp_path / "m", **columns))
-    assert f"row 2 of 2 has no value in {column!r}" in said
+    assert f"record 2 of 2 has no value in {column!r}" in said
     (tmp_path / "m.csv").write_text(
         f"{column},{'model' if column == 'study_id' else 'study_id'},bleu\ns,a,1\n,b,1\n"
     )
-    assert "row 2 of 2 has no value" in refused(str(tmp_path / "m.csv"))
+    assert "record 2 of 2 has no value" in refused(str(tmp_path / "m.csv"))
 
 
 @pytest.mark.parametrize("index", ["", "Unnamed: 0"])
@@ -258,7 +271,7 @@ def test_an_index_without_a_name_is_passed_over(tmp_path: Path, index: str) -> N
     path.write_text(f"{index},study_id,bleu\n0,s1,0.5\n1,s2,0.7\n")
     assert [metric.name for metric, _ in read_metrics(str(path)).columns] == ["bleu2"]
     path.write_text("study_id,bleu,\ns1,0.5,1\n")
-    assert "column 3" in refused(str(path))
+    assert "'column_3'" in refused(str(path))
 
 
 def test_parquets_index_without_a_name_is_passed_over(tmp_path: Path) -> None:

@@ -303,7 +303,7 @@ def test_a_rubrics_own_metric_is_not_overwritten(invoke: Invoke, runs, tmp_path:
         (both(mine=[1.0] * 2 * len(IDS)), "--higher-is-better NAME"),
         (both(**{"1/RadCliQ-v1": [1.0] * 2 * len(IDS)}), "give 'RadCliQ-v1' for each study"),
         (both(), "holds no metric"),
-        ({"id": IDS, "bleu": [1.0] * len(IDS)}, "no column 'study_id'"),
+        ({"id": IDS, "bleu": [1.0] * len(IDS)}, "names the id (study_id)"),
         ({"study_id": IDS * 2, "bleu": [1.0] * 2 * len(IDS)}, "twice"),
         ({"study_id": IDS, "bleu": [1.0] * len(IDS)}, "add a column 'model'"),
         ({"study_id": ["x"], "model": ["a"], "bleu": [1.0]}, "nothing in"),

@@ -13,6 +13,7 @@ import pytest
 from judged_runs import IDS, PREDS, REFS, as_written, data, fail, judged, texts
 from support import Invoke
 
+from judge import rubrics
 from judge.comparing.comparison import compare_runs
 from judge.comparing.names import choice
 
@@ -81,14 +82,15 @@ def test_every_figure_is_what_the_run_itself_says(invoke: Invoke, rubric: str) -
     for run, model in zip(runs, ("good", "bad"), strict=True):
         summary = json.loads((run / "summary.json").read_text("utf-8"))
         figures = {name: cell[model]["value"] for name, cell in cells.items()}
-        errors = sum(level["per_study"] for level in summary["levels"].values())
-        assert figures.pop(f"{rubric}_errors") == pytest.approx(errors)
-        for rate in ("no_significant_error", "no_actionable_error"):
-            if summary[rate]:
-                wanted = summary[rate]["rate"]
-                assert figures.pop(f"{rubric}_{rate}") == pytest.approx(wanted)
-        means = {name: summary["scores"][name]["mean"] for name in figures}
-        assert figures == pytest.approx(means)
+        totals = summary["totals"]
+        errors = totals["n_significant"]["per_study"] + totals["n_insignificant"]["per_study"]
+        assert figures[f"{rubric}_errors"] == pytest.approx(errors)
+        compared = [one.name for one in rubrics.load(rubric).shown("compare")]
+        own = {name.removeprefix(f"{rubric}_"): value for name, value in figures.items()}
+        own |= {name: figures[name] for name in figures if name in compared}
+        wanted = {name: summary["statistics"][name]["value"] for name in compared}
+        assert {name: own[name] for name in compared} == pytest.approx(wanted)
+        assert len(figures) == len(compared)
 
 
 def test_on_common_studies_a_runs_counts_are_of_those_alone(
@@ -153,7 +155,7 @@ def test_the_field_patient_is_found_without_being_named(invoke: Invoke) -> None:
     found = data(invoke, *runs)
     assert found["patient_field"] == "patient"
     tests = found["groups"][0]["tests"]["green_no_significant_error"]
-    assert [test["method"] for test in tests] == ["sign flips"]
+    assert [test["method"] for test in tests] == ["sign-flip permutation test"]
     _, comparison = compare_runs([choice(str(run)) for run in runs], None)
     clusters = comparison.panel.clusters
     assert clusters is not None

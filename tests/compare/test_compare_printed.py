@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from panels import COST, INVERSE, RATE, SCORE, panel_of
 
-from judge.report.leaderboard import correlation_tables, places_table
+from judge.report.leaderboard import correlation_tables, ranks_table
 from judge.report.leaderboard import tests_table as table_of_tests
 from judge.report.leaderboard_formats import as_csv, as_latex, as_rexrank, pairs_as_csv
 from judge.stats.compare import Comparison, compare
@@ -84,10 +84,10 @@ def test_a_rank_has_its_interval_and_the_shares_of_first_first_two_first_three(
     by_cost: Comparison,
 ) -> None:
     names = by_cost.panel.models
-    rows = places_table(by_cost, 0).rows
+    rows = ranks_table(by_cost, 0).rows
     assert [row[:2] for row in rows] == [("b", "1"), ("a", "2"), ("c", "3")]
     for row in rows:
-        found = by_cost.places[0]["cost"][names.index(row[0])]
+        found = by_cost.rank_shares[0]["cost"][names.index(row[0])]
         assert found is not None
         assert row[2] == f"{found.low} to {found.high}"
         shares = [100 * sum(found.shares[:top]) for top in (1, 2, 3)]
@@ -159,7 +159,7 @@ def test_ranks_stand_in_csv_with_their_interval_and_the_share_of_firsts(
     known: Comparison,
 ) -> None:
     for row in rows_of(as_csv(known)):
-        shares = known.places[0][row["metric"]][known.panel.models.index(row["model"])]
+        shares = known.rank_shares[0][row["metric"]][known.panel.models.index(row["model"])]
         assert shares is not None
         assert (row["rank_low"], row["rank_high"]) == (str(shares.low), str(shares.high))
         assert float(row["first"]) == shares.shares[0]

@@ -132,7 +132,7 @@ def test_the_signature_names_the_judge_and_how_metrics_are_read(invoke: Invoke) 
         for way in ("higher", "lower")
     }
     assert len(signatures) == 2
-    assert all("|judge:green=lexicon-1+" in line for line in signatures)
+    assert all("|judge:green=lexicon-2+" in line for line in signatures)
 
 
 def test_the_judges_word_of_itself_is_in_what_is_published(invoke: Invoke) -> None:

@@ -44,11 +44,12 @@ def test_the_figures_are_the_runs_own(invoke: Invoke, two) -> None:
     for run, model in zip(two, ("good", "bad"), strict=True):
         summary = json.loads((run / "summary.json").read_text("utf-8"))
         for group, block in zip(cells["groups"], [summary, *summary["rates"]], strict=True):
-            score, cell = block["scores"]["green"], group["cells"]["green"][model]
-            assert [cell["n"], cell["value"]] == [score["n"], pytest.approx(score["mean"])]
+            found = block["statistics"]
+            score, cell = found["green"], group["cells"]["green"][model]
+            assert [cell["n"], cell["value"]] == [score["n"], pytest.approx(score["value"])]
             rate = group["cells"]["green_no_significant_error"][model]
             assert {k: rate[k] for k in ("k", "n", "low", "high")} == {
-                k: block["no_significant_error"][k] for k in ("k", "n", "low", "high")
+                k: found["no_significant_error"][k] for k in ("k", "n", "low", "high")
             }
 
 
@@ -122,7 +123,7 @@ def test_patients_are_found_and_can_be_set_aside(invoke: Invoke) -> None:
     assert found["patient_field"] == "patient_id"
     assert "patient:patient_id" in found["signature"]
     rate = found["groups"][0]["tests"]["green_no_significant_error"][0]
-    assert rate["method"] == "sign flips"
+    assert rate["method"] == "sign-flip permutation test"
     alone = data(invoke, *runs, "--patient-field", "none")
     assert alone["patient_field"] is None
     rate = alone["groups"][0]["tests"]["green_no_significant_error"][0]
@@ -185,10 +186,10 @@ def test_another_judge_or_prompt_needs_to_be_allowed(
 
 def test_another_section_or_rubric_version_is_never_mixed(invoke: Invoke, two) -> None:
     line = json.loads((two[1] / "manifest.json").read_text("utf-8"))["signature"]
-    edit_manifest(two[1], section="report", signature=line.replace("green:1", "green:0"))
+    edit_manifest(two[1], section="report", signature=line.replace("green:2", "green:0"))
     text = fails(invoke, *two, "--allow", "judge", "--allow", "prompt", "--common")
     assert "the section: findings in" in text
-    assert "the version of the rubric: green:1 in" in text
+    assert "the version of the rubric: green:2 in" in text
     assert "judge rescore" in text
 
 
@@ -222,7 +223,7 @@ def test_fields_that_disagree_cannot_be_grouped_by(invoke: Invoke) -> None:
     assert "cannot group by 'nowhere'" in fails(invoke, one, other, "--by", "nowhere")
 
 
-@pytest.mark.parametrize("column", ["green", "outcome", "n_significant", "remarks", "study_id"])
+@pytest.mark.parametrize("column", ["green", "outcome", "n_significant", "warnings", "study_id"])
 def test_what_a_judge_said_is_no_field_to_group_by(invoke: Invoke, two, column: str) -> None:
     assert f"cannot group by {column!r}" in fails(invoke, *two, "--by", column)
 

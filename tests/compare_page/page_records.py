@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from judge.report.compare_page.choice import Wanted
-from judge.report.compare_page.figure import PageFigure
+from judge.report.compare_page.data import PageFigure
 from judge.rubrics import load
 
 Say = Callable[[str], str]
@@ -25,17 +25,24 @@ def records_of(wanted: Wanted, say: Say = str) -> Mapping[tuple[str, str], Mappi
 
 
 def record(model: str, rubric: str, study_id: str, say: Say) -> dict[str, Any]:
-    levels = load(rubric).levels
+    grades = load(rubric).grades
+    assert grades is not None
     edit = {"kind": "change", "line": 0, "corrected": say("a corrected line")}
-    errors = [
+    categories = ["a", "b"] if rubric == "fineradscore" else ["a"]
+    nothing = {"side": None, "links": []}
+    items = [
         {
-            "categories": ["a", "b"] if rubric == "fineradscore" else ["a"],
-            "level": level.name,
-            "text": say(f"error of {level.name}"),
+            "kind": "error",
+            "text": say(f"error of {grade.name}"),
+            "labels": {"category": categories, grades.name: [grade.name]},
             "edit": edit if rubric == "fineradscore" else None,
+            **nothing,
         }
-        for level in levels
+        for grade in grades.labels
     ]
+    if rubric == "green":
+        matched = {"kind": "matched", "text": say("a matched finding"), "labels": {}, "edit": None}
+        items.append(matched | nothing)
     failed = study_id.endswith("7")
     return {
         "study_id": study_id,
@@ -47,9 +54,11 @@ def record(model: str, rubric: str, study_id: str, say: Say) -> dict[str, Any]:
         "annotation": None
         if failed
         else {
-            "errors": errors,
-            "matched": [say("a matched finding")] if rubric == "green" else [],
+            "items": items,
             "explanation": say("why it is so"),
-            "remarks": [say("odd")],
+            "values": {},
+            "stated_counts": {},
+            "warnings": [say("odd")],
         },
+        "measures": None if failed else {"n_matched": 1},
     }

@@ -52,7 +52,7 @@ def test_a_link_opens_the_same_pair_and_study(shown: Any, comparison: Comparison
     tab.select_option("#group", label=tab.locator("#group option").nth(2).inner_text())
     tab.select_option("#model-a", "2")
     tab.select_option("#model-b", "1")
-    tab.locator("[data-step=on]").click()
+    tab.locator("[data-step=Next]").click()
     study_id = open_first(tab)
     assert asked(tab)["study"] == study_id
     before = tab.inner_text("#study"), tab.inner_text("#list"), tab.inner_text("#board")

@@ -102,7 +102,7 @@ def test_studies_come_page_by_page_and_unscored_ones_are_counted(
     seen = set()
     while True:
         seen |= set(tab.texts("#list tbody button"))
-        step = tab.tab.locator("[data-step=on]")
+        step = tab.tab.locator("[data-step=Next]")
         if step.is_disabled():
             break
         step.click()
@@ -124,8 +124,8 @@ def test_turning_the_page_leaves_the_eye_where_it_is(shown: Any, comparison: Com
     tab = shown(comparison)
     tab.tab.locator("#list [data-study]").first.click()
     tab.tab.locator("#study-title:focus").wait_for()
-    tab.tab.click("[data-step=on]")
-    tab.tab.locator("[data-step=on]:focus").wait_for()
+    tab.tab.click("[data-step=Next]")
+    tab.tab.locator("[data-step=Next]:focus").wait_for()
     assert tab.tab.locator("#study").count() == 1
 
 
@@ -136,7 +136,7 @@ def test_a_study_that_was_not_scored_says_why(shown: Any, comparison: Comparison
     ids = comparison.panel.study_ids
     row = next(n for n, name in enumerate(ids) if name.endswith("7") and scored[n])
     while not tab.tab.locator(f'[data-study="{row}"]').count():
-        tab.tab.click("[data-step=on]")
+        tab.tab.click("[data-step=Next]")
     tab.tab.click(f'[data-study="{row}"]')
     tab.tab.wait_for_selector("#study")
     assert "Unparsed: cut short" in tab.tab.inner_text("#study")
@@ -147,7 +147,7 @@ def test_a_study_without_reports_says_where_they_are(shown: Any) -> None:
     assert "This page holds 30 of 800 judged reports" in tab.tab.inner_text("footer")
     away = tab.tab.locator("#list tbody tr", has_text="in the runs").first
     while not away.count():
-        tab.tab.click("[data-step=on]")
+        tab.tab.click("[data-step=Next]")
     name = away.locator("button").inner_text()
     away.locator("button").click()
     tab.tab.wait_for_selector("#study")

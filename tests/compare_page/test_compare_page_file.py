@@ -18,10 +18,10 @@ from seeded_comparison import seeded, seeded_panel
 from judge.report import page as page_of_a_run
 from judge.report.compare_page import FRONTEND, STATIC
 from judge.report.compare_page.choice import wanted
+from judge.report.compare_page.codes import coded
 from judge.report.compare_page.file import page
-from judge.report.compare_page.packing import coded
-from judge.report.leaderboard import figure, p_value
-from judge.report.page.packing import packed_json
+from judge.report.leaderboard import difference_and_interval, figure, p_value
+from judge.report.packing import as_json
 from judge.stats.compare import Comparison, compare
 
 
@@ -31,7 +31,7 @@ def text_of(c: Comparison, most: int = 10_000) -> str:
 
 def data_of(c: Comparison, most: int = 10_000) -> dict[str, bytes]:
     parts = re.findall(
-        r'<script type="text/plain" id="([\w-]+)">([\w+/=]*)</script>', text_of(c, most)
+        r'<script type="text/plain" id="data-([\w-]+)">([\w+/=]*)</script>', text_of(c, most)
     )
     return {name: gzip.decompress(base64.b64decode(text)) for name, text in parts}
 
@@ -104,7 +104,7 @@ def test_more_values_than_there_are_codes_lose_digits_and_not_studies() -> None:
 
 def test_no_number_is_written_that_is_none() -> None:
     with pytest.raises(ValueError, match="JSON compliant"):
-        packed_json({"value": float("nan")})
+        as_json({"value": float("nan")})
     assert "NaN" not in data_of(seeded(3, 60, tests=True))["overview"].decode()
 
 
@@ -119,12 +119,16 @@ def test_the_data_are_those_of_the_comparison() -> None:
     cell = c.groups[0].cells["green"][1]
     green = c.panel.metric("green")
     shown_cell = overview["groups"][0]["cells"]["green"][1]
-    assert shown_cell[:2] == [cell.n, cell.rank]
-    assert " ".join(shown_cell[2:]) == figure(cell, green)
+    assert (shown_cell["n"], shown_cell["rank"]) == (cell.n, cell.rank)
+    assert f"{shown_cell['figure']} {shown_cell['interval']}" == figure(cell, green)
     test = c.tests[0]["green"][0]
     shown = overview["groups"][0]["tests"]["green"][0]
-    assert shown[:3] == [test.a, test.b, test.n]
-    assert shown[5:] == [p_value(test.p), p_value(test.p_holm), test.is_significant, test.method]
+    assert (shown["a"], shown["b"], shown["n"]) == (test.a, test.b, test.n)
+    assert (shown["p"], shown["p_holm"]) == (p_value(test.p), p_value(test.p_holm))
+    assert (shown["is_significant"], shown["method"]) == (test.is_significant, test.method)
+    for sign, seen in zip((1, -1), shown["differences"], strict=True):
+        found = difference_and_interval(test, green, sign)
+        assert (seen["text"], seen["interval"]) == found
     assert overview["records"] == {"here": 360, "all": 360}
 
 
@@ -169,19 +173,19 @@ def test_every_file_of_the_page_is_used() -> None:
     own = {path.name for path in STATIC.iterdir()}
     shared = set(page_of_a_run.FRONTEND.files)
     assert own <= set(FRONTEND.files) <= own | shared
-    assert own & shared <= {"figures.js", "main.js", "study.js"}
+    assert own & shared <= {"figures.js", "main.js", "store.js", "study.js", "transports.js"}
 
 
 def test_lines_stand_with_the_corrections_that_name_them() -> None:
     c = seeded(2, 10)
     packet = json.loads(data_of(c)["packet-0"])
-    records = [(key, record) for found in packet.values() for key, record in found.items()]
-    for key, record in records:
-        is_corrected = key.endswith(" fineradscore") and record["outcome"] == "annotated"
+    records = [record for found in packet.values() for record in found]
+    for record in records:
+        is_corrected = record["rubric"] == "fineradscore" and record["outcome"] == "annotated"
         assert ("lines" in record) == is_corrected
         if is_corrected:
             assert record["lines"] == [record["candidate"]]
-    assert any("lines" in record for _, record in records)
+    assert any("lines" in record for record in records)
 
 
 def test_groups_come_in_the_order_of_their_numbers() -> None:

@@ -95,7 +95,7 @@ def test_every_number_is_that_of_the_table(shown: Any, sort: str) -> None:
 def test_the_data_have_ties_that_rounding_up_would_show_otherwise() -> None:
     c = compared("green_errors")
     texts = " ".join(leaderboard.board(c, c.groups[0], c.panel.metrics).rows[0])
-    assert "0.062 ±" in texts
+    assert "0.062 [" in texts
     assert "93.8%" in texts
     table = leaderboard.tests_table(compared("green_no_significant_error"), 0)
     assert "0.062" in [row[4] for row in table.rows]
@@ -159,9 +159,11 @@ def test_the_page_names_the_test_that_was_made(shown: Any) -> None:
     assert "50 bootstrap resamples of whole patients (field subject), seed 7" in tab.inner_text(
         words
     )
-    assert "p: 200 random sign flips, patient by patient." in tab.inner_text(words)
+    assert "p: sign-flip permutation test, 200 random flips, patient by patient." in tab.inner_text(
+        words
+    )
     tab.select_option("#metric", rate)
-    assert "sign flips, patient by patient." in tab.inner_text(words)
+    assert "random flips, patient by patient." in tab.inner_text(words)
     assert "McNemar" not in tab.inner_text(words)
     tab.select_option("#group", label="study_class single (20)")
     assert "p: McNemar's test, mid-p (no patient has two studies here)." in tab.inner_text(words)
@@ -171,10 +173,9 @@ def test_the_page_names_the_test_that_was_made(shown: Any) -> None:
 def test_without_patients_studies_are_resampled(shown: Any, comparison: Comparison) -> None:
     tab = shown(comparison).tab
     words = "#pairs-table > p:last-child"
-    assert (
-        "50 bootstrap resamples of studies, seed 7. p: 200 random sign flips, study by study."
-        in (tab.inner_text(words))
-    )
+    said = tab.inner_text(words)
+    assert "50 bootstrap resamples of studies, seed 7." in said
+    assert "p: sign-flip permutation test, 200 random flips, study by study." in said
     tab.select_option("#metric", "green_no_significant_error")
     assert "p: McNemar's test, mid-p." in tab.inner_text(words)
     assert "patient" not in tab.inner_text("#pairs")

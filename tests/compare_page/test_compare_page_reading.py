@@ -75,7 +75,7 @@ def test_a_rubric_is_named_once_above_its_metrics(shown: Any, comparison: Compar
     blocks = tab.tab.locator("#board thead [scope=colgroup]")
     assert blocks.all_inner_texts() == ["GREEN", "FineRadScore", "Other metrics"]
     headings = tab.texts("#board thead [data-sort]")
-    assert headings[1].startswith("errors a study ↓")
+    assert headings[1].startswith("errors per study ↓")
     assert not any("(" in text for text in headings)
     assert "Rank, 95% interval" in tab.texts("#board thead th")
     spans = tab.tab.locator("#board colgroup").evaluate_all("(all) => all.map((one) => one.span)")

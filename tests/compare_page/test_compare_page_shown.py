@@ -54,8 +54,10 @@ def assert_shown(cell: Cell, metric: Metric, text: str) -> None:
         wanted = [100 * cell.value, 100 * cell.low, 100 * cell.high]
         assert decimals(text) == pytest.approx(wanted, abs=0.06)
     else:
-        assert decimals(text) == pytest.approx([cell.value, cell.high - cell.value], abs=6e-4)
-        assert "±" in text
+        on_scale = [cell.value, cell.low, cell.high]
+        wanted = on_scale if metric.scale else [cell.value, cell.high - cell.value]
+        assert decimals(text) == pytest.approx(wanted, abs=6e-4)
+        assert ("±" in text) == (metric.scale is None)
 
 
 @pytest.mark.parametrize("group", range(len(GROUPS)), ids=GROUPS)

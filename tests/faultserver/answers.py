@@ -5,7 +5,9 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 
-from judge.types import Annotation, Category, Edit, Error
+from judge.rubrics.categories import error
+from judge.rubrics.green.layout import an_error, key_of, matched_finding
+from judge.types import Annotation, Category, Edit
 
 Annotate = Callable[[str, int], Annotation]
 Render = Callable[[Annotation], str]
@@ -45,24 +47,27 @@ def annotation_for(key: str, seed: int = 0) -> Annotation:
     """Return the annotation, in the manner of GREEN, that is right for the study `key`.
 
     0 to 4 significant and 0 to 3 insignificant errors in the order of level and category,
-    0 to 7 matched findings; `stated` has the thirteen counts. The explanation names the
+    0 to 7 matched findings; `stated_counts` has the thirteen. The explanation names the
     study, so that one study's answer cannot pass for another's.
     """
     rng = random.Random(f"{seed}/{key}")
-    errors = tuple(
-        Error((category,), level, _ERRORS[category].format(**_words(rng)))
+    drawn = [
+        an_error(level, category, _ERRORS[category].format(**_words(rng)))
         for level, most in zip(_LEVELS, (4, 3), strict=True)
         for category in sorted(rng.choices(tuple(Category), k=rng.randint(0, most)))
-    )
+    ]
+    # No error and no finding stands twice.
+    once = dict(zip(reversed([each.text for each in drawn]), reversed(drawn), strict=True))
+    errors = tuple(each for each in drawn if once[each.text] is each)
     stated = {f"{level}_{category.value}": 0 for level in _LEVELS for category in Category}
-    for error in errors:
-        stated[f"{error.level}_{error.categories[0].value}"] += 1
-    matched = tuple("no {side} {finding}".format(**_words(rng)) for _ in range(rng.randint(0, 7)))
+    for each in errors:
+        stated[key_of(each)] += 1
+    names = ("no {side} {finding}".format(**_words(rng)) for _ in range(rng.randint(0, 7)))
+    matched = tuple(dict.fromkeys(names))
     return Annotation(
-        errors=errors,
-        matched=matched,
+        items=(*errors, *map(matched_finding, matched)),
         explanation=f"This is about {key}. The candidate was held against the reference.",
-        stated={**stated, "matched": len(matched)},
+        stated_counts={**stated, "matched": len(matched)},
     )
 
 
@@ -84,8 +89,9 @@ def corrections_for(key: str, seed: int = 0) -> Annotation:
         edit, categories = rng.choice(kinds)
         chosen = sorted(rng.sample(categories, k=rng.randint(1, len(categories))))
         comment = f"This is about {key}. The {finding} is not as in the reference."
-        errors.append(Error(tuple(chosen), f"severity{rng.randint(1, 4)}", comment, edit))
-    return Annotation(errors=tuple(errors))
+        severity = f"severity{rng.randint(1, 4)}"
+        errors.append(error(chosen, "severity", severity, comment, edit))
+    return Annotation(tuple(errors))
 
 
 def _words(rng: random.Random) -> dict[str, str]:
@@ -101,20 +107,24 @@ ANNOTATE: dict[str, Annotate] = {"green": annotation_for, "fineradscore": correc
 
 
 class Answers:
-    """The right answer for each study, written once."""
+    """The right answer for each study, written once in each form.
 
-    def __init__(self, annotate: Annotate, render: Render) -> None:
+    `render` writes it as text, `render_reply` as a structured reply.
+    """
+
+    def __init__(self, annotate: Annotate, render: Render, render_reply: Render) -> None:
         self._annotate = annotate
-        self._render = render
-        self._texts: dict[tuple[str, int], str] = {}
+        self._renders = (render, render_reply)
+        self._texts: dict[tuple[str, int, bool], str] = {}
 
     def annotation(self, key: str, seed: int) -> Annotation:
         """Return what the judge finds in the study `key`."""
         return self._annotate(key, seed)
 
-    def text(self, key: str, seed: int) -> str:
-        """Return the judge's answer about the study `key`."""
-        text = self._texts.get((key, seed))
+    def text(self, key: str, seed: int, *, formed: bool = False) -> str:
+        """Return the judge's answer about the study `key`, as text or as a structured reply."""
+        text = self._texts.get((key, seed, formed))
         if text is None:
-            text = self._texts[key, seed] = self._render(self._annotate(key, seed))
+            annotation = self._annotate(key, seed)
+            text = self._texts[key, seed, formed] = self._renders[formed](annotation)
         return text

@@ -94,8 +94,12 @@ class FaultServer:
         return self._parts.annotate(key, self.behaviour.seed)
 
     def answer(self, key: str) -> str:
-        """Return the right answer about the study `key`."""
+        """Return the right answer about the study `key`, as text."""
         return self._parts.answers().text(key, self.behaviour.seed)
+
+    def reply(self, key: str) -> str:
+        """Return the right answer about the study `key`, as a structured reply."""
+        return self._parts.answers().text(key, self.behaviour.seed, formed=True)
 
     def stats(self) -> Stats:
         """Return what the server has counted."""

@@ -41,8 +41,10 @@ class Parts:
     def answers(self) -> Answers:
         """Return the right answers."""
         if self.render:
-            return Answers(self.annotate, self.render)
-        return Answers(self.annotate, load(self.rubric).render)
+            return Answers(self.annotate, self.render, self.render)
+        rubric = load(self.rubric)
+        reply = rubric.structured.render if rubric.structured else rubric.render
+        return Answers(self.annotate, rubric.render, reply)
 
 
 class Listener:

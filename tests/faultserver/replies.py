@@ -29,7 +29,10 @@ _TOKEN = 4
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """A request for a completion: which study it is about and what it needs for an answer."""
+    """A request for a completion: which study it is about and what it needs for an answer.
+
+    `formed` says that a structured reply is asked for, by its `mode` or by a schema in words.
+    """
 
     endpoint: str
     model: str
@@ -38,6 +41,7 @@ class Ask:
     max_tokens: int | None
     payload: Mapping[str, Any]
     mode: str = "text"
+    formed: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,8 @@ def read_ask(
         return None
     key = matches[0] if matches else hashlib.sha256("\0".join(texts).encode()).hexdigest()[:12]
     tokens = sum(map(len, texts)) // _TOKEN + 1
-    return Ask(endpoint, model, key, tokens, limit, payload, mode)
+    formed = mode != "text" or '"properties": {' in texts[0]
+    return Ask(endpoint, model, key, tokens, limit, payload, mode, formed)
 
 
 def _content(content: Any) -> str:

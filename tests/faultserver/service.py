@@ -168,7 +168,7 @@ class Service:
         if ask is None:
             said = replies.Said(Reply(400, b"{}"))
         else:
-            right = self._answers.text(ask.key, self.behaviour.seed)
+            right = self._answers.text(ask.key, self.behaviour.seed, formed=ask.formed)
             said = replies.answer(ask, right, fault, self.behaviour)
         if fault not in _ENDED_AS:
             self.counters.billed(said.tokens)

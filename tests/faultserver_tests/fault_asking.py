@@ -17,8 +17,8 @@ PATIENT, IMPATIENT = 20.0, 0.4
 
 def plain(annotation: Annotation) -> str:
     """An annotation in a few lines."""
-    errors = [f"{each.level} {each.categories[0]}: {each.text}" for each in annotation.errors]
-    return "\n".join([annotation.explanation, *errors, *annotation.matched])
+    items = [f"{item.kind} {dict(item.labels)}: {item.text}" for item in annotation.items]
+    return "\n".join([annotation.explanation, *items])
 
 
 def messages(key: str) -> list[dict[str, str]]:

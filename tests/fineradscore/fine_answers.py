@@ -6,10 +6,12 @@ import re
 
 from hypothesis import strategies as st
 
+from judge.rubrics.categories import error
 from judge.rubrics.fineradscore.same import says, says_nothing
-from judge.rubrics.fineradscore.scale import NAMES, deletes
+from judge.rubrics.fineradscore.scale import NAMES
+from judge.rubrics.fineradscore.wording import deletes
 from judge.sentences import lines
-from judge.types import Annotation, Category, Edit, Error, Study
+from judge.types import Annotation, Category, Edit, Study
 
 CANDIDATE = "1. Low lung volumes. Heart mildly enlarged,\nunchanged. No effusion. XXXX."
 STUDY = Study("s", "Heart size is normal. No pneumothorax.", CANDIDATE)
@@ -38,8 +40,9 @@ def annotations(draw: st.DrawFn, study: Study = STUDY) -> Annotation:
     edits += [Edit("insert", draw(places), text) for text in new]
     return Annotation(
         tuple(
-            Error(
-                tuple(sorted(draw(st.sets(st.sampled_from(tuple(Category)), min_size=1)))),
+            error(
+                sorted(draw(st.sets(st.sampled_from(tuple(Category)), min_size=1))),
+                "severity",
                 draw(st.sampled_from(NAMES)),
                 draw(st.text(max_size=40)),
                 edit,

@@ -11,16 +11,17 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judge import rubrics
+from judge.rubrics.categories import error as an_error
 from judge.rubrics.fineradscore.closeness import closeness
 from judge.rubrics.fineradscore.reply import Reply
 from judge.sentences import lines
-from judge.types import Annotation, Category, Edit, Error, Study, UnparsedError
+from judge.types import Annotation, Category, Edit, Item, Study, UnparsedError
 
 RUBRIC = rubrics.load("fineradscore")
 
 
-def error(edit: Edit | None, level: str = "severity2") -> Error:
-    return Error((Category.FALSE_FINDING,), level, "why", edit)
+def error(edit: Edit | None) -> Item:
+    return an_error([Category.FALSE_FINDING], "severity", "severity2", "why", edit)
 
 
 @given(annotations())
@@ -44,22 +45,28 @@ def test_no_part_of_an_answer_is_an_answer(annotation: Annotation, data: st.Data
 
 @given(annotations())
 def test_scores_follow_from_the_severities(annotation: Annotation) -> None:
-    counts = RUBRIC.score(annotation, STUDY)
-    severities = [int(error.level[-1]) for error in annotation.errors]
-    assert counts.scores["fineradscore"] == max([1, *severities])
-    assert counts.scores["fineradscore_sum"] == sum(severities)
-    assert counts.n_significant == sum(severity >= 3 for severity in severities)
-    assert counts.n_actionable == sum(severity >= 2 for severity in severities)
-    assert counts.n_insignificant == sum(severity < 3 for severity in severities)
-    assert sum(counts.by_level.values()) == len(severities)
-    assert sum(counts.by_category.values()) == sum(len(e.categories) for e in annotation.errors)
+    measures = RUBRIC.measured(annotation, STUDY)
+    severities = [int(item.label("severity")[-1]) for item in annotation.items]
+    assert measures["fineradscore"] == max([1, *severities])
+    assert measures["fineradscore_sum"] == sum(severities)
+    assert measures["n_significant"] == sum(severity >= 3 for severity in severities)
+    assert measures["n_actionable"] == sum(severity >= 2 for severity in severities)
+    assert measures["n_insignificant"] == sum(severity < 3 for severity in severities)
+    for n in (1, 2, 3, 4):
+        assert measures[f"n_severity{n}"] == severities.count(n)
+        for category in Category:
+            assert measures[f"severity{n}_{category}"] == sum(
+                item.labels == {"category": item.labels["category"], "severity": (f"severity{n}",)}
+                and category in item.labels["category"]
+                for item in annotation.items
+            )
 
 
 @example("Clear bilaterally.There is no effusion.")
 @given(st.text(max_size=300))
 def test_without_corrections_the_report_stays_as_it_is(text: str) -> None:
-    assert RUBRIC.corrected is not None
-    assert RUBRIC.corrected(Annotation(()), Study("s", "x", text)) == text
+    assert RUBRIC.editor is not None
+    assert RUBRIC.editor(Annotation(()), Study("s", "x", text)) == text
 
 
 def test_corrections_are_made_where_they_say() -> None:
@@ -70,8 +77,8 @@ def test_corrections_are_made_where_they_say() -> None:
         Edit("insert", None, "No pneumothorax."),
     )
     annotation = Annotation(tuple(error(edit) for edit in edits))
-    assert RUBRIC.corrected is not None
-    assert RUBRIC.corrected(annotation, STUDY) == (
+    assert RUBRIC.editor is not None
+    assert RUBRIC.editor(annotation, STUDY) == (
         "Port in place. 1. Low lung volumes. Heart size is normal. No effusion. No pneumothorax."
     )
 
@@ -79,11 +86,11 @@ def test_corrections_are_made_where_they_say() -> None:
 def test_lines_without_a_space_between_them_get_one_where_something_changes() -> None:
     study = Study("s", "x", "Clear bilaterally.There is no effusion.Normal heart.")
     assert len(lines(study.candidate)) == 3
-    assert RUBRIC.corrected is not None
+    assert RUBRIC.editor is not None
     changed = Annotation((error(Edit("change", 1, "Large effusion.")),))
-    assert RUBRIC.corrected(changed, study) == "Clear bilaterally. Large effusion. Normal heart."
+    assert RUBRIC.editor(changed, study) == "Clear bilaterally. Large effusion. Normal heart."
     deleted = Annotation((error(Edit("delete", 1, "")),))
-    assert RUBRIC.corrected(deleted, study) == "Clear bilaterally. Normal heart."
+    assert RUBRIC.editor(deleted, study) == "Clear bilaterally. Normal heart."
 
 
 def test_200_lines() -> None:
@@ -92,8 +99,8 @@ def test_200_lines() -> None:
     assert len(lines(report)) == 200
     annotation = Annotation((error(Edit("delete", 199, "")),))
     assert RUBRIC.parse(RUBRIC.render(annotation), study) == annotation
-    assert RUBRIC.corrected is not None
-    assert RUBRIC.corrected(annotation, study) == report.rsplit("\n", 1)[0]
+    assert RUBRIC.editor is not None
+    assert RUBRIC.editor(annotation, study) == report.rsplit("\n", 1)[0]
     beyond = RUBRIC.render(Annotation((error(Edit("delete", 200, "")),)))
     with pytest.raises(UnparsedError, match="line off the report"):
         RUBRIC.parse(beyond, study)
@@ -103,10 +110,12 @@ def test_200_lines() -> None:
     "annotation",
     [
         Annotation((error(None),)),
-        Annotation((Error((), "severity1", "why", Edit("delete", 0, "")),)),
-        Annotation((), matched=("lungs clear",)),
+        Annotation((an_error([], "severity", "severity1", "why", Edit("delete", 0, "")),)),
+        Annotation((Item("matched", "lungs clear"),)),
         Annotation((), explanation="because"),
-        Annotation((), remarks=("odd",)),
+        Annotation((), values={"confidence": 0.5}),
+        Annotation((), stated_counts={"severity1_a": 1}),
+        Annotation((), warnings=("odd",)),
     ],
 )
 def test_what_no_reply_expresses_is_not_written(annotation: Annotation) -> None:
@@ -141,7 +150,7 @@ def test_a_long_answer_of_one_piece_takes_no_time(piece: str) -> None:
 def test_whatever_comes_is_an_annotation_or_unparsed(before: str, after: str) -> None:
     for text in (before, f"{before}{{}}{after}", f'{before}{{"corrections": []}}{after}'):
         with suppress(UnparsedError):
-            assert RUBRIC.parse(text, STUDY).errors == ()
+            assert RUBRIC.parse(text, STUDY).items == ()
 
 
 def test_an_endless_number_is_no_answer() -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
@@ -16,9 +17,10 @@ from judge import annotate, backends, prompts, rubrics
 from judge.cli.output import _STYLES
 from judge.report.line import Line
 from judge.report.study import audit
-from judge.run.folder import Run
-from judge.run.signature import signature
-from judge.studies import from_columns
+from judge.running.folder import Run
+from judge.running.signature import signature
+from judge.stats.intervals import mean_interval
+from judge.studies import from_given
 
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 RUBRIC = rubrics.load("fineradscore")
@@ -40,35 +42,38 @@ def test_the_table_shows_both_rates_and_every_figure(invoke: Invoke) -> None:
         r"highest severity +\d\.\d{3} \[",
         r"1/FineRadScore +0\.\d{3} \[",
         r"severity sum +\d\.\d{3} \[",
-        r"closeness, candidate +0\.\d{3} \[",
-        r"closeness, corrected +0\.\d{3} \[",
+        r"word overlap \(Dice\) before correction +0\.\d{3} \[",
+        r"word overlap \(Dice\) after correction +0\.\d{3} \[",
         r"\(f\) omitted comparison",
         r"all errors +\d+ \(\d\.\d{3}\)",
         r"4 emergent",
-        r"signature  fineradscore:1\|judge:lexicon",
+        r"signature  fineradscore:2\|judge:lexicon",
     ):
         assert re.search(needed, done.stdout), needed
     rates = done.stdout[done.stdout.index("\nRates") :]
     row = next(line for line in rates.splitlines() if line.startswith("  normal "))
-    assert re.search(r"5/5 100\.0% \[.*\] +[3-5]/5 \d+\.0% \[.*\]", row)
+    assert re.search(r"4/5 80\.0% \[.*\] +3/5 60\.0% \[.*\]", row)
     assert "n/a" not in row
 
 
 def test_corpus_numbers_are_those_of_the_table(fine_run: Path) -> None:
     summary = json.loads((fine_run / "summary.json").read_text("utf-8"))
     table = pd.read_parquet(fine_run / "studies.parquet")
-    scores = summary["scores"]
+    found = summary["statistics"]
     mean = table["fineradscore"].mean()
-    half = 1.96 * table["fineradscore"].std() / len(table) ** 0.5
-    assert scores["fineradscore"]["mean"] == pytest.approx(mean)
-    assert scores["inverse_fineradscore"]["mean"] == pytest.approx(1 / mean)
-    assert scores["inverse_fineradscore"]["high"] == pytest.approx(1 / mean + half / mean**2)
-    assert scores["inverse_fineradscore"]["low"] == pytest.approx(1 / mean - half / mean**2)
-    assert scores["fineradscore_sum"]["mean"] == pytest.approx(table["fineradscore_sum"].mean())
-    assert summary["no_actionable_error"]["k"] == (table["fineradscore"] == 1).sum()
-    assert summary["no_significant_error"]["k"] == (table["fineradscore"] <= 2).sum()
-    for level in RUBRIC.levels:
-        assert summary["levels"][level.name]["n"] == table[f"n_{level.name}"].sum()
+    assert found["fineradscore"]["value"] == pytest.approx(mean)
+    assert found["inverse_fineradscore"]["value"] == pytest.approx(1 / mean)
+    interval = mean_interval(table["fineradscore"].tolist(), (1, 4))
+    assert interval.low is not None
+    assert interval.high is not None
+    assert found["inverse_fineradscore"]["low"] == pytest.approx(1 / interval.high)
+    assert found["inverse_fineradscore"]["high"] == pytest.approx(1 / interval.low)
+    assert found["fineradscore"]["low"] == pytest.approx(interval.low)
+    assert found["fineradscore_sum"]["value"] == pytest.approx(table["fineradscore_sum"].mean())
+    assert found["no_actionable_error"]["k"] == (table["fineradscore"] == 1).sum()
+    assert found["no_significant_error"]["k"] == (table["fineradscore"] <= 2).sum()
+    for n in (1, 2, 3, 4):
+        assert summary["totals"][f"n_severity{n}"]["n"] == table[f"n_severity{n}"].sum()
     assert (table["fineradscore"] >= 1).all()
 
 
@@ -81,7 +86,7 @@ def test_a_study_without_correction_scores_one_and_sums_to_nothing(fine_run: Pat
 def test_the_corrected_report_is_kept(fine_run: Path) -> None:
     for line in (fine_run / "annotations.jsonl").read_text("utf-8").splitlines():
         record = json.loads(line)
-        if record["annotation"]["errors"]:
+        if record["annotation"]["items"]:
             assert record["corrected"] != record["candidate"]
         else:
             assert record["corrected"] == record["candidate"]
@@ -97,7 +102,7 @@ def test_csv_and_markdown(invoke: Invoke) -> None:
     assert 0 <= float(rows[-1]["no_actionable_error_rate"]) <= 1
     markdown = invoke("fineradscore", PREDS, REFS, "--format", "md").stdout
     assert re.search(r"^\| 1/FineRadScore \| 0\.\d{3} \[", markdown, re.MULTILINE)
-    assert "Signature: `fineradscore:1|" in markdown
+    assert "Signature: `fineradscore:2|" in markdown
 
 
 def test_rates_and_rescore(invoke: Invoke, fine_run: Path) -> None:
@@ -169,7 +174,7 @@ def test_prompt_annotation_and_audit_number_the_lines_alike(invoke: Invoke, tmp_
     shown = re.findall(r"^[ -] (\d+)  (.*)$", audit, re.MULTILINE)
     assert shown == asked
     record = json.loads(Path("run/annotations.jsonl").read_text("utf-8"))
-    (error,) = record["annotation"]["errors"]
+    (error,) = record["annotation"]["items"]
     assert asked[error["edit"]["line"]][1] == "IMPRESSION: Old rib fracture."
 
 
@@ -186,14 +191,17 @@ def test_hostile_reports_are_text(invoke: Invoke, tmp_path: Path) -> None:
 
 
 def test_the_form_of_the_reply_stands_in_the_signature() -> None:
-    studies = from_columns(["Clear."], ["Clear."], study_ids=["1"], study_classes=["normal"])
-    settings = backends.Settings(base_url="http://127.0.0.1:9/v1")
+    studies = from_given(["Clear."], ["Clear."], study_ids=["1"], study_classes=["normal"])
+    settings = backends.JudgeSettings(base_url="http://127.0.0.1:9/v1")
     judge = backends.load("model-x", RUBRIC, settings)
     line = signature(RUBRIC, judge, studies, "study_class", 1)
     assert re.search(r"\|reply:[0-9a-f]{8}\|reask:1\|", line)
     green = rubrics.load("green")
     judge = backends.load("model-x", green, settings)
-    assert "reply:" not in signature(green, judge, studies, "study_class", 1)
+    line = signature(green, judge, studies, "study_class", 1)
+    assert re.search(r"\|reply:[0-9a-f]{8}\|", line)
+    judge = backends.load("model-x", green, replace(settings, reply="text"))
+    assert "|reply:text|" in signature(green, judge, studies, "study_class", 1)
 
 
 def test_annotate() -> None:
@@ -206,7 +214,7 @@ def test_annotate() -> None:
     assert frame.loc[0, "fineradscore"] == 1
     assert frame.loc[1, "fineradscore"] > 1
     assert list(frame["corrected"]) == ["Lungs are clear.", "Large left effusion."]
-    assert frame.attrs["signature"].startswith("fineradscore:1|")
+    assert frame.attrs["signature"].startswith("fineradscore:2|")
 
 
 def test_nobody_names_a_rubric_outside_its_folder() -> None:

@@ -14,10 +14,11 @@ from typing import Any
 import pytest
 
 from judge import rubrics
+from judge.rubrics.categories import error
 from judge.rubrics.fineradscore.scale import NAMES
 from judge.stats.summary import summarise
 from judge.stats.table import TableBuilder
-from judge.types import Annotated, Annotation, Category, Edit, Error, Study
+from judge.types import Annotated, Annotation, Category, Edit, Study
 
 RUBRIC = rubrics.load("fineradscore")
 N = 10_000
@@ -30,12 +31,12 @@ def summary_of(shares: dict[int, float]) -> dict[str, Any]:
     for severity, share in shares.items():
         errors = ()
         if severity:
-            categories, edit = (Category.FALSE_FINDING,), Edit("delete", 0, "")
-            errors = (Error(categories, NAMES[severity - 1], "why", edit),)
+            categories, edit = [Category.FALSE_FINDING], Edit("delete", 0, "")
+            errors = (error(categories, "severity", NAMES[severity - 1], "why", edit),)
         annotation = Annotation(errors)
-        counts = RUBRIC.score(annotation, study)
+        measures = RUBRIC.measured(annotation, study)
         for _ in range(round(share * N)):
-            table.add(study, Annotated(annotation), counts)
+            table.add(study, Annotated(annotation), measures)
     return summarise(table.build(), RUBRIC)
 
 
@@ -61,10 +62,10 @@ def test_abnormal_studies(
         4: fourths,
     }
     assert min(shares.values()) > 0
-    summary = summary_of(shares)
-    assert summary["scores"]["inverse_fineradscore"]["mean"] == pytest.approx(inverse, abs=5e-4)
-    assert summary["no_significant_error"]["rate"] == pytest.approx(insignificant, abs=1e-3)
-    assert summary["no_actionable_error"]["rate"] == pytest.approx(not_actionable, abs=1e-3)
+    found = summary_of(shares)["statistics"]
+    assert found["inverse_fineradscore"]["value"] == pytest.approx(inverse, abs=5e-4)
+    assert found["no_significant_error"]["value"] == pytest.approx(insignificant, abs=1e-3)
+    assert found["no_actionable_error"]["value"] == pytest.approx(not_actionable, abs=1e-3)
 
 
 @pytest.mark.parametrize(("inverse", "insignificant", "not_actionable", "rest"), ABNORMAL)
@@ -87,11 +88,11 @@ def test_normal_studies() -> None:
     seconds = mean - 1 - 2 * thirds - 3 * fourths
     assert 0 < seconds < NORMAL_INSIGNIFICANT
     ones = NORMAL_INSIGNIFICANT - seconds
-    summary = summary_of({0: ones - 0.05, 1: 0.05, 2: seconds, 3: thirds, 4: fourths})
-    inverse = summary["scores"]["inverse_fineradscore"]
-    assert inverse["mean"] == pytest.approx(NORMAL_INVERSE, abs=5e-4)
+    found = summary_of({0: ones - 0.05, 1: 0.05, 2: seconds, 3: thirds, 4: fourths})["statistics"]
+    inverse = found["inverse_fineradscore"]
+    assert inverse["value"] == pytest.approx(NORMAL_INVERSE, abs=5e-4)
     assert inverse["low"] < NORMAL_INVERSE < inverse["high"]
-    assert summary["no_significant_error"]["rate"] == pytest.approx(NORMAL_INSIGNIFICANT, abs=1e-3)
+    assert found["no_significant_error"]["value"] == pytest.approx(NORMAL_INSIGNIFICANT, abs=1e-3)
 
 
 def test_a_threshold_one_level_down_does_not_fit_normal_studies() -> None:

@@ -38,7 +38,7 @@ PHRASES = [
     "nodule of 2.5 cm in the left upper lobe",
     "tube tip 3 cm too low (carina)",
     "cardiomegaly called mild",
-    "2. degree not given",
+    "tip at the 7. rib",
     "heart size is normal.",
     'the word "stable" has no ground',
     "no pneumothorax",
@@ -125,8 +125,8 @@ def draw(rng: random.Random, *, plain: bool = False) -> Answer:
             more = order[order.index(kind) + 1 :]
             numbers_safe = bool({"significant", "insignificant"} & set(more))
             body, open_ended = _matched(rng, style, stated["matched"], numbers_safe)
-            # Where errors are listed by number, "1. x" may be the first entry of a list.
-            open_ended |= stated["matched"] == 1 and style.listing == "numbers"
+            # "1. x" may be the first entry of a list that was cut.
+            open_ended |= stated["matched"] == 1
             needs_complete |= last and open_ended
         else:
             body, open_ended = _errors(rng, style, kind, stated)
@@ -134,7 +134,7 @@ def draw(rng: random.Random, *, plain: bool = False) -> Answer:
         parts.append(f"{heading}{' ' if same_line else chr(10)}{body}")
     text = ("\n\n" if plain or rng.random() < 0.8 else "\n").join(parts)
     if plain:
-        return Answer(text, stated, explanation, needs_complete=False)
+        return Answer(text, stated, explanation, needs_complete)
     return _dressed(rng, text, stated, explanation, needs_complete)
 
 
@@ -163,7 +163,8 @@ def _errors(
     if not any(counts.values()) and (style.omit_zero or rng.random() < 0.2):
         return rng.choice(["No significant errors.", "None.", "No errors were identified."]), False
     lines = []
-    open_ended = False
+    # "1. x" may be the first entry of a list that was cut.
+    open_ended = counts["f"] == 1
     for at, (letter, count) in enumerate(counts.items()):
         if style.omit_zero and count == 0:
             open_ended = True

@@ -10,7 +10,7 @@ from green_answers import STUDY, draw
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge import prompts
+from judge import prompts, rubrics
 from judge.rubrics.green import RUBRIC
 from judge.rubrics.green.layout import Reason
 from judge.types import Annotation, Category, UnparsedError
@@ -41,7 +41,7 @@ def outcome(text: str, *, complete: bool = False) -> Annotation | str:
 def count(line: str, key: str = "significant_a") -> int | str:
     """The count that `line` states as the one line of the significant errors, or the reason."""
     found = outcome(answer(significant=line))
-    return found if isinstance(found, str) else found.stated[key]
+    return found if isinstance(found, str) else found.stated_counts[key]
 
 
 @pytest.mark.parametrize(
@@ -107,7 +107,7 @@ def test_count_forms(line: str, expected: int) -> None:
         ("(a) False finding, seen in 2. Nodule: 3. x", "unreadable count"),
         ("(a), (b): 2. x", "unreadable count"),
         ("(a) False finding: 1. x\n(g) Other: 2. y; z", "unreadable count"),
-        ("(a) False finding: 1. x\nMissing finding: 2. y; z", "unreadable count"),
+        ("(a) False finding: 1. x\nMissed things: 2. y; z", "unreadable count"),
         ("(a) False finding:\n- None\n- nodule", "unreadable count"),
         ("(a) False finding:\n- lungs\n  - nodule\n  - mass", "unreadable count"),
         ("(a) False finding:\nnodule", "unreadable count"),
@@ -116,6 +116,8 @@ def test_count_forms(line: str, expected: int) -> None:
         ("2.", "unreadable count"),
         ("", "missing section"),
         ("(a) False finding: 0. Nodule", "contradiction"),
+        ("(a) False finding: 1. None", "contradiction"),
+        ("(a) False finding: 3. None", "contradiction"),
         ("(a) False finding: 0. No mention of the nodule", "contradiction"),
         ("(a) False finding: 0.\n- Nodule", "contradiction"),
         ("(a) Missing finding: 1. x", "contradiction"),
@@ -143,8 +145,9 @@ def test_what_is_not_certain(line: str, reason: str) -> None:
         ("two. a; b", 2),
         ("2.\n1. a\n2. b", 2),
         ("2 findings:\n- a\n- b", 2),
-        ("1. a", 1),
-        ("1. 2.5 cm nodule", 1),
+        ("1 finding: a", 1),
+        ("1. a", "truncated"),
+        ("1. 2.5 cm nodule", "truncated"),
         ("0", 0),
         ("None of the findings match.", 0),
         ("0. None", 0),
@@ -154,7 +157,7 @@ def test_what_is_not_certain(line: str, reason: str) -> None:
         ("two", "truncated"),
         ("None", "truncated"),
         ("1. a\n2. b", "truncated"),
-        ("1. a\n2.", "truncated"),
+        ("1. a\n2.", "unreadable count"),
         ("1. a\n2", "truncated"),
         ("- a\n- b", "truncated"),
         ("", "truncated"),
@@ -164,7 +167,7 @@ def test_what_is_not_certain(line: str, reason: str) -> None:
 )
 def test_matched_forms(body: str, expected: int | str) -> None:
     found = outcome(answer(matched=body))
-    assert (found if isinstance(found, str) else found.stated["matched"]) == expected
+    assert (found if isinstance(found, str) else found.stated_counts["matched"]) == expected
 
 
 @pytest.mark.parametrize(
@@ -177,6 +180,9 @@ def test_matched_forms(body: str, expected: int | str) -> None:
         ("1) a\n2) b\n3) c", 3),
         ("(1) a\n(2) b", 2),
         ("(a) a\n(b) b", 2),
+        ("1. a", 1),
+        ("1. 2.5 cm nodule", 1),
+        ("1. a; b", 1),
         ("- a\n- b", 2),
         ("* a\n\n* b\n\n* c", 3),
         ("The following match:\n- a\n- b", 2),
@@ -189,15 +195,14 @@ def test_matched_forms(body: str, expected: int | str) -> None:
 )
 def test_matched_forms_of_a_complete_answer(body: str, expected: int | str) -> None:
     found = outcome(answer(matched=body), complete=True)
-    assert (found if isinstance(found, str) else found.stated["matched"]) == expected
+    assert (found if isinstance(found, str) else found.stated_counts["matched"]) == expected
 
 
-def test_one_numbered_finding_is_a_count_unless_errors_are_numbered() -> None:
-    """`1. a` at the very end may be a count or a cut list; it is read as the layout means it."""
-    assert outcome(answer(matched="1. a")) != "truncated"
-    numbered = answer(significant="(a) False finding: 2.\n1. x\n2. y", matched="1. a")
-    assert outcome(numbered) == "truncated"
-    assert isinstance(outcome(numbered, complete=True), Annotation)
+def test_one_numbered_finding_at_the_end_is_a_count_only_where_the_judge_had_finished() -> None:
+    """`1. a` at the very end may be a count, or a numbered list that was cut."""
+    assert outcome(answer(matched="1. a")) == "truncated"
+    assert isinstance(outcome(answer(matched="1. a"), complete=True), Annotation)
+    assert isinstance(outcome(answer(matched="1. a") + "\n</s>"), Annotation)
 
 
 @pytest.mark.parametrize(
@@ -233,7 +238,7 @@ def test_heading_forms(heading: str, case: object) -> None:
     found = outcome(text)
     assert isinstance(found, Annotation), found
     assert found.explanation == "Why."
-    assert RUBRIC.score(found, STUDY).scores == {"green": 0.75}
+    assert RUBRIC.measured(found, STUDY)["green"] == 0.75
 
 
 def test_plain_and_bracketed_headings_make_no_answer_together() -> None:
@@ -243,7 +248,7 @@ def test_plain_and_bracketed_headings_make_no_answer_together() -> None:
     assert outcome(prose + cut, complete=True) == "missing section"
     found = outcome(prose + answer(matched="2. a; b"))
     assert isinstance(found, Annotation)
-    assert found.stated["matched"] == 2
+    assert found.stated_counts["matched"] == 2
 
 
 def test_last_section_with_a_list_without_a_count() -> None:
@@ -253,14 +258,16 @@ def test_last_section_with_a_list_without_a_count() -> None:
     assert outcome(text) == "truncated"
     found = outcome(text, complete=True)
     assert isinstance(found, Annotation)
-    assert found.stated["significant_f"] == 2
+    assert found.stated_counts["significant_f"] == 2
     assert outcome(f"{first}[Clinically Significant Errors]:\n{counted}") == "truncated"
 
 
 def test_heading_words_within_a_line_open_no_section() -> None:
-    found = outcome(answer(significant="(a) False finding: 1. the [Matched Findings]: 9. aside"))
+    found = outcome(answer(significant="(a) False finding: 1. the [Matched Findings] aside"))
     assert isinstance(found, Annotation)
-    assert found.stated["matched"] == 2
+    assert found.stated_counts["matched"] == 2
+    counted = "(a) False finding: 1. the [Matched Findings]: 9. aside"
+    assert outcome(answer(significant=counted)) == "unreadable count"
 
 
 def test_echo_of_the_built_in_prompts_is_not_an_answer() -> None:
@@ -271,12 +278,12 @@ def test_echo_of_the_built_in_prompts_is_not_an_answer() -> None:
     reply = answer(significant="(b) Missing finding: 1. x")
     whole = outcome(f"{text}\n{reply}")
     assert isinstance(whole, Annotation)
-    assert whole.stated["significant_b"] == 1
+    assert whole.stated_counts["significant_b"] == 1
     for end in range(len(text)):
         assert isinstance(outcome(text[:end], complete=True), str), text[:end]
     for end in range(len(reply)):
         found = outcome(f"{text}\n{reply[:end]}")
-        assert isinstance(found, str) or found.stated == whole.stated
+        assert isinstance(found, str) or found.stated_counts == whole.stated_counts
 
 
 def test_an_answer_numbered_one_to_six_does_not_mislabel_the_next() -> None:
@@ -287,20 +294,19 @@ def test_an_answer_numbered_one_to_six_does_not_mislabel_the_next() -> None:
 
 
 def test_every_case_cut_anywhere_shows_no_other_count() -> None:
-    # A worked example before the answer is an answer itself where the text ends with it; a
-    # numbered list of findings begins like a count of 1.
-    left_out = {"echo-with-a-worked-answer", "matched-numbered-list"}
+    # A worked example or a draft before the answer is one itself where the text ends with it.
+    left_out = {"echo-with-a-worked-answer", "final-answer"}
     n_cut = 0
-    for path in sorted(RUBRIC.cases.glob("*.yaml")):
+    for path in sorted(rubrics.cases(RUBRIC.name).glob("*.yaml")):
         case = yaml.safe_load(path.read_text("utf-8"))
-        if "unparsed" in case["expect"] or path.stem in left_out:
+        if "unparsed" in case["expect"] or "reply" in case or path.stem in left_out:
             continue
         text = case["completion"]
         whole = outcome(text, complete=case.get("complete", False))
         assert isinstance(whole, Annotation)
         for end in range(len(text)):
             found = outcome(text[:end])
-            assert isinstance(found, str) or found.stated == whole.stated, text[:end]
+            assert isinstance(found, str) or found.stated_counts == whole.stated_counts, text[:end]
         n_cut += 1
     assert n_cut >= 20
 
@@ -317,7 +323,7 @@ def test_a_damaged_answer_is_read_or_refused(seed: int, damage: list[tuple[float
     for complete in (False, True):
         found = outcome(text, complete=complete)
         if isinstance(found, Annotation):
-            assert RUBRIC.parse(RUBRIC.render(found), STUDY) == found
+            assert RUBRIC.parse(RUBRIC.render(found), STUDY, complete=True) == found
 
 
 @settings(max_examples=300)
@@ -341,3 +347,15 @@ def test_a_huge_answer_is_read_in_time(piece: str, place: str) -> None:
         "label": answer(significant=f"(a) {filler}: 1. x"),
     }
     assert outcome(texts[place]) is not None
+
+
+def test_a_line_of_thought_without_its_opening_tag_is_no_answer_when_cut() -> None:
+    """Some templates write the opening tag, so the end tag is all that shows the thought."""
+    draft = f"Okay, let me count.\n{answer(matched='7. a; b')}\nWait, that is too many.\n</think>\n"
+    text = draft + answer(matched="2. a; b")
+    whole = outcome(text, complete=True)
+    assert isinstance(whole, Annotation)
+    assert whole.stated_counts["matched"] == 2
+    for end in range(len(text)):
+        found = outcome(text[:end])
+        assert isinstance(found, str) or found.stated_counts == whole.stated_counts, text[:end]

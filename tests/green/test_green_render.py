@@ -11,16 +11,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge.rubrics.green import RUBRIC
+from judge.rubrics.green.categories import fits_error
 from judge.rubrics.green.layout import (
     DIFFERS,
-    INLINE,
     NOT_LISTED,
-    fits_explanation,
-    fits_list,
-    remarks_on,
+    an_error,
+    matched_finding,
     tidy,
+    warnings_on,
 )
-from judge.types import Annotation, Category, Comparison, Discrepancy, Edit, Error
+from judge.rubrics.green.lists import fits_list
+from judge.rubrics.green.sections import fits_explanation
+from judge.types import Annotation, Category, Discrepancy, Edit, ReportComparison
 
 NASTY = [
     "(a)",
@@ -60,7 +62,7 @@ NASTY = [
 words = st.one_of(st.sampled_from(NASTY), st.text(max_size=12))
 lines = st.lists(words, min_size=1, max_size=5).map(" ".join)
 entries = lines.map(lambda text: tidy(text.replace(";", ","))).filter(fits_list)
-error_texts = entries.filter(lambda text: not INLINE.search(text))
+error_texts = entries.filter(fits_error)
 explanations = st.one_of(
     st.just(""), st.lists(lines, max_size=4).map("\n".join).map(str.strip).filter(fits_explanation)
 )
@@ -69,7 +71,7 @@ explanations = st.one_of(
 @st.composite
 def annotations(draw: st.DrawFn) -> Annotation:
     """Any annotation in normal form: counts with or without lists, categories left out."""
-    stated, errors, not_listed = {}, [], set()
+    stated, items, not_listed = {}, [], set()
     for level in ("significant", "insignificant"):
         left_out = draw(st.sets(st.sampled_from(list(Category)), max_size=5))
         for category in Category:
@@ -80,15 +82,15 @@ def annotations(draw: st.DrawFn) -> Annotation:
                 not_listed.add(key)
             elif texts or draw(st.booleans()):
                 stated[key] = draw(st.one_of(st.just(len(texts) or 1), st.integers(1, 9999)))
-                errors += [Error((category,), level, text) for text in texts]
+                items += [an_error(level, category, text) for text in texts]
     matched = draw(st.lists(entries, max_size=4))
+    items += map(matched_finding, matched)
     stated["matched"] = len(matched) if draw(st.booleans()) else draw(st.integers(1, 9999))
     return Annotation(
-        errors=tuple(errors),
-        matched=tuple(matched),
+        items=tuple(items),
         explanation=draw(explanations),
-        stated=stated,
-        remarks=remarks_on(stated, errors, matched, frozenset(not_listed)),
+        stated_counts=stated,
+        warnings=warnings_on(stated, items, frozenset(not_listed)),
     )
 
 
@@ -96,7 +98,7 @@ def annotations(draw: st.DrawFn) -> Annotation:
 @given(annotations())
 def test_parse_reads_back_what_render_writes(annotation: Annotation) -> None:
     text = RUBRIC.render(annotation)
-    assert RUBRIC.parse(text, STUDY) == annotation
+    assert RUBRIC.parse(text, STUDY, complete=True) == annotation
     assert RUBRIC.parse(text, STUDY, complete=True) == annotation
 
 
@@ -105,7 +107,7 @@ def test_what_was_parsed_renders_to_the_same_annotation() -> None:
     for _ in range(500):
         answer = draw(rng)
         once = RUBRIC.parse(answer.text, STUDY, complete=answer.needs_complete)
-        assert RUBRIC.parse(RUBRIC.render(once), STUDY) == once
+        assert RUBRIC.parse(RUBRIC.render(once), STUDY, complete=True) == once
 
 
 discrepancies = st.builds(
@@ -116,7 +118,7 @@ discrepancies = st.builds(
     text=lines,
 )
 comparisons = st.builds(
-    Comparison,
+    ReportComparison,
     discrepancies=st.lists(discrepancies, max_size=6).map(tuple),
     matched=st.lists(lines, max_size=5).map(tuple),
     explanation=st.lists(lines, max_size=4).map("\n".join),
@@ -125,19 +127,19 @@ comparisons = st.builds(
 
 @settings(max_examples=300)
 @given(comparisons)
-def test_whatever_rules_find_can_be_rendered(comparison: Comparison) -> None:
-    annotation = RUBRIC.from_comparison(comparison, STUDY)
-    assert RUBRIC.parse(RUBRIC.render(annotation), STUDY) == annotation
-    counts = RUBRIC.score(annotation, STUDY)
+def test_whatever_rules_find_can_be_rendered(comparison: ReportComparison) -> None:
+    annotation = RUBRIC.baseline(comparison, STUDY)
+    assert RUBRIC.parse(RUBRIC.render(annotation), STUDY, complete=True) == annotation
+    measures = RUBRIC.measured(annotation, STUDY)
     significant = sum(found.severity >= 2 for found in comparison.discrepancies)
-    assert counts.n_significant == significant
-    assert counts.n_insignificant == len(comparison.discrepancies) - significant
-    assert counts.n_matched == len(comparison.matched)
-    assert annotation.remarks == ()
+    assert measures["n_significant"] == significant
+    assert measures["n_insignificant"] == len(comparison.discrepancies) - significant
+    assert measures["n_matched"] == len(comparison.matched)
+    assert annotation.warnings == ()
 
 
 def test_plain_comparison_keeps_its_words() -> None:
-    comparison = Comparison(
+    comparison = ReportComparison(
         discrepancies=(
             Discrepancy(Category.WRONG_SEVERITY, 1, "effusion", "small; reference: moderate"),
             Discrepancy(Category.MISSING_FINDING, 3, "nodule", "nodule of 2.5 cm\nnot mentioned"),
@@ -145,14 +147,14 @@ def test_plain_comparison_keeps_its_words() -> None:
         matched=("heart size normal",),
         explanation="Two findings differ.",
     )
-    annotation = RUBRIC.from_comparison(comparison, STUDY)
-    assert annotation.errors == (
-        Error((Category.MISSING_FINDING,), "significant", "nodule of 2.5 cm not mentioned"),
-        Error((Category.WRONG_SEVERITY,), "insignificant", "small, reference: moderate"),
+    annotation = RUBRIC.baseline(comparison, STUDY)
+    assert annotation.items == (
+        an_error("significant", Category.MISSING_FINDING, "nodule of 2.5 cm not mentioned"),
+        an_error("insignificant", Category.WRONG_SEVERITY, "small, reference: moderate"),
+        matched_finding("heart size normal"),
     )
-    assert annotation.matched == ("heart size normal",)
     assert annotation.explanation == "Two findings differ."
-    assert {key for key, count in annotation.stated.items() if count} == {
+    assert {key for key, count in annotation.stated_counts.items() if count} == {
         "significant_b",
         "insignificant_d",
         "matched",
@@ -160,44 +162,54 @@ def test_plain_comparison_keeps_its_words() -> None:
 
 
 def _good() -> Annotation:
-    errors = (
-        Error((Category.MISSING_FINDING,), "significant", "effusion"),
-        Error((Category.WRONG_LOCATION,), "insignificant", "tip"),
+    items = (
+        an_error("significant", Category.MISSING_FINDING, "effusion"),
+        an_error("insignificant", Category.WRONG_LOCATION, "tip"),
+        matched_finding("heart"),
     )
     stated = dict.fromkeys([*KEYS, "matched"], 0) | {
         "significant_b": 1,
         "insignificant_c": 1,
         "matched": 1,
     }
-    return Annotation(errors, ("heart",), "Words.", stated)
+    return Annotation(items, "Words.", stated_counts=stated)
 
 
 def _error(**changes: object) -> dict[str, object]:
-    return {"errors": (replace(_good().errors[0], **changes), _good().errors[1])}
+    first, *others = _good().items
+    return {"items": (replace(first, **changes), *others)}
+
+
+def _labelled(**labels: tuple[str, ...]) -> dict[str, object]:
+    return _error(labels={**_good().items[0].labels, **labels})
+
+
+def _finding(text: str) -> dict[str, object]:
+    return {"items": (*_good().items[:2], matched_finding(text))}
 
 
 @pytest.mark.parametrize(
     "changes",
     [
-        {"stated": {}},
-        {"stated": _good().stated | {"further": 1}},
-        {"stated": _good().stated | {"significant_b": -1}},
-        {"stated": _good().stated | {"significant_b": 10_000}},
-        {"stated": _good().stated | {"significant_b": 0}},
-        {"stated": _good().stated | {"matched": 0}},
-        {"stated": _good().stated | {"significant_a": 1}},
-        {"errors": _good().errors[::-1]},
+        {"stated_counts": {}},
+        {"stated_counts": _good().stated_counts | {"further": 1}},
+        {"stated_counts": _good().stated_counts | {"significant_b": -1}},
+        {"stated_counts": _good().stated_counts | {"significant_b": 10_000}},
+        {"stated_counts": _good().stated_counts | {"significant_b": 0}},
+        {"stated_counts": _good().stated_counts | {"matched": 0}},
+        {"stated_counts": _good().stated_counts | {"significant_a": 1}},
+        {"items": _good().items[::-1]},
         {"explanation": "Words.\n[Matched Findings]:\n9."},
         {"explanation": " Words."},
         {"explanation": "<Explanation>"},
         {"explanation": "one\r\ntwo"},
         {"explanation": "ends here</s>"},
-        {"matched": ("",)},
-        {"matched": ("one; two",)},
-        {"remarks": ("odd",)},
-        {"remarks": (NOT_LISTED + "significant_b",)},
-        {"remarks": (DIFFERS + "matched",)},
-        {"remarks": tuple(NOT_LISTED + f"insignificant_{mark}" for mark in "abdef")},
+        _finding(""),
+        _finding("one; two"),
+        {"warnings": ("odd",)},
+        {"warnings": (NOT_LISTED + "significant_b",)},
+        {"warnings": (DIFFERS + "matched",)},
+        {"warnings": tuple(NOT_LISTED + f"insignificant_{mark}" for mark in "abdef")},
         _error(text=""),
         _error(text="one; two"),
         _error(text="one\ntwo"),
@@ -205,23 +217,32 @@ def _error(**changes: object) -> dict[str, object]:
         _error(text="**one**"),
         _error(text="one</s>"),
         _error(text="one (c) Wrong location: 2. two"),
-        _error(level="grave"),
-        _error(categories=()),
-        _error(categories=(Category.MISSING_FINDING, Category.WRONG_LOCATION)),
+        _labelled(significance=("grave",)),
+        _labelled(significance=()),
+        _error(labels={"category": ("b",)}),
+        _labelled(category=()),
+        _labelled(category=("b", "c")),
         _error(edit=Edit("delete", 0, "")),
+        _error(side="candidate"),
+        _error(links=(1,)),
+        _error(kind="fact"),
+        {"values": {"confidence": 0.5}},
     ],
     ids=str,
 )
 def test_what_cannot_be_read_back_is_not_rendered(changes: dict[str, object]) -> None:
-    assert RUBRIC.parse(RUBRIC.render(_good()), STUDY) == _good()
+    assert RUBRIC.parse(RUBRIC.render(_good()), STUDY, complete=True) == _good()
     annotation = replace(_good(), **changes)
-    if "remarks" in changes and len(changes["remarks"]) == 5:
+    if "warnings" in changes and len(changes["warnings"]) == 5:
         # Five of six left out is fine; so the sixth must be what makes the difference.
-        assert RUBRIC.parse(RUBRIC.render(annotation), STUDY) == annotation
-        stated = annotation.stated | {"insignificant_c": 0}
-        remarks = tuple(NOT_LISTED + f"insignificant_{mark}" for mark in "abcdef")
+        assert RUBRIC.parse(RUBRIC.render(annotation), STUDY, complete=True) == annotation
+        stated = annotation.stated_counts | {"insignificant_c": 0}
+        warnings = tuple(NOT_LISTED + f"insignificant_{mark}" for mark in "abcdef")
         annotation = replace(
-            annotation, errors=annotation.errors[:1], stated=stated, remarks=remarks
+            annotation,
+            items=annotation.items[:1] + annotation.items[2:],
+            stated_counts=stated,
+            warnings=warnings,
         )
     with pytest.raises(ValueError, match=r"."):
         RUBRIC.render(annotation)

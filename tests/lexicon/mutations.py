@@ -46,7 +46,7 @@ def mutations(text, lexicon) -> Iterator[tuple[str, str, str, str]]:
     """Yield (kind, category, reference, candidate) for one changed word of `text`."""
     for start, end in sentences(text):
         sentence = text[start:end]
-        said = [placed.mention for placed in read(sentence, lexicon)]
+        said = read(sentence, lexicon)
         whole = _Whole(text, start, end)
         present = [one for one in said if one.positive]
         yield from _swaps(whole, present)

@@ -9,7 +9,7 @@ import hub
 import pytest
 
 from judge.backends.local import encode, files
-from judge.official import green
+from judge.official import KNOWN
 from judge.types import JudgeError
 
 pytest.importorskip("huggingface_hub", reason="names on the hub need huggingface_hub")
@@ -40,7 +40,7 @@ def test_a_name_on_the_hub_brings_all_but_the_weights(model: Path) -> None:
         found = files.find("me/green", {"HF_ENDPOINT": url})
     assert (found.version, found.commit) == (f"me/green@{hub.COMMIT[:12]}", hub.COMMIT)
     assert not any("safetensors" in path for path in asked if "/resolve/" in path)
-    prompt = green.build("{text1} {text2}")
+    prompt = KNOWN["green-official"].build([("user", "{text1} {text2}")])
     here = files.find(str(model), {})
     messages = prompt.messages("No effusion.", "Clear.")
     assert encode.load(found, prompt).encode(messages) == encode.load(here, prompt).encode(messages)

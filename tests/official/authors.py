@@ -10,6 +10,7 @@ from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from judge.official.known import KNOWN, Official, Source
+from judge.official.known import digest as official_digest
 
 TEMPLATE = (
     "Aim:\tcompare.\n\n    1. A:\n    {text1}\n\n    2. B:\n    {text2}\n\n"
@@ -67,12 +68,10 @@ def digest(text: str) -> str:
 def stand_in(name: str, sources: dict[str, str]) -> Official:
     """The official prompt `name` with other sources, known by their own digests."""
     known = KNOWN[name]
-    text = known.read(sources)
     return replace(
         known,
         sources=tuple(Source(path, digest(source)) for path, source in sources.items()),
-        characters=len(text),
-        sha256=digest(text),
+        sha256=official_digest(known.turns(sources)),
     )
 
 

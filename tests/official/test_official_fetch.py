@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import socket
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -29,8 +30,9 @@ from hypothesis import strategies as st
 from support import Invoke
 
 from judge import official
-from judge.official import KNOWN, fineradscore, green
+from judge.official import KNOWN
 from judge.official import fetch as fetching
+from judge.official.known import digest
 from judge.types import JudgeError
 
 
@@ -64,7 +66,7 @@ def test_a_download_with_the_right_hash_is_kept(invoke: Invoke, one, config: Pat
     assert one.commit in asked[0]
     assert kept(config) == [f"{one.name}.yaml"]
     prompt = official.load(one.name, os.environ)
-    assert one.text(prompt) == one.read(SOURCES[one.name])
+    assert prompt == one.read(SOURCES[one.name])
     assert prompt.rubric == one.rubric
     assert prompt.digest in done.stdout
     assert prompt.digest in invoke("prompts", "list").stdout
@@ -209,13 +211,13 @@ def test_a_local_copy_of_another_commit_will_do(
     ("content", "says"),
     [
         (GREEN_SOURCE.replace("compare", "contrast"), "another prompt"),
-        ("def other(): pass", "no functions make_prompt"),
-        (GREEN_SOURCE + GREEN_SOURCE, "2 functions make_prompt"),
-        ("def make_prompt(text1, text2): return text1", "no templates"),
-        ("def make_prompt(a, text2): return f'{a} {text2}'", "unexpected value"),
-        ("def make_prompt(text1, text2): return f'{text1!r} {text2}'", "unexpected value"),
-        ("def make_prompt(text1, text2): return f'{text1:>9} {text2}'", "unexpected value"),
-        ("def make_prompt(text1, text2): return f'{text1()} {text2}'", "unexpected value"),
+        ("def other(): pass", "one function make_prompt"),
+        (GREEN_SOURCE + GREEN_SOURCE, "one function make_prompt"),
+        ("def make_prompt(text1, text2): return text1", "one prompt in"),
+        ("def make_prompt(a, text2): return f'{a} {text2}'", "one prompt in"),
+        ("def make_prompt(text1, text2): return f'{text1!r} {text2}'", "one prompt in"),
+        ("def make_prompt(text1, text2): return f'{text1:>9} {text2}'", "one prompt in"),
+        ("def make_prompt(text1, text2): return f'{text1()} {text2}'", "one prompt in"),
         ("not python at all", "no Python"),
         (b"\xff\xfe\x00", "UTF-8"),
         (None, "cannot read"),
@@ -238,21 +240,21 @@ def test_a_wrong_file_is_one_message(
     ("old", "new", "says"),
     [
         ("messages=[\n            {", "messages=list_of(\n            {", "no Python"),
-        ("messages=[", "turns=[", "no single list"),
-        ('"role": "assistant"', '"role": "user"', "alternate"),
-        ("json.dumps(answer1)", "json.dumps(answer1, indent=1)", "unexpected form"),
-        ("json.dumps(answer1)", "json.dumps(unknown)", "unexpected form"),
-        ('"content": INSTRUCTION}', '"content": OTHER}', "unexpected form"),
-        ("{pred_target}", "{pred_target.strip()}", "unexpected value"),
-        ("generate_gpt4_response(", "generate(", "no functions"),
+        ("messages=[", "turns=[", "one prompt in"),
+        ('"role": "assistant"', '"role": "user"', "another prompt"),
+        ("json.dumps(answer1)", "json.dumps(answer1, indent=1)", "one prompt in"),
+        ("json.dumps(answer1)", "json.dumps(unknown)", "one prompt in"),
+        ('"content": INSTRUCTION}', '"content": OTHER}', "one prompt in"),
+        ("{pred_target}", "{pred_target.strip()}", "one prompt in"),
+        ("generate_gpt4_response(", "generate(", "one function generate_gpt4_response"),
     ],
 )
 def test_a_call_of_another_form_is_one_message(
     invoke: Invoke, tmp_path: Path, old: str, new: str, says: str, config: Path
 ) -> None:
-    (tmp_path / fineradscore.TEXTS).write_text(TEXTS_SOURCE, "utf-8")
+    (tmp_path / FINERADSCORE.sources[0].path).write_text(TEXTS_SOURCE, "utf-8")
     assert old in CALL_SOURCE
-    (tmp_path / fineradscore.CALL).write_text(CALL_SOURCE.replace(old, new), "utf-8")
+    (tmp_path / FINERADSCORE.sources[1].path).write_text(CALL_SOURCE.replace(old, new), "utf-8")
     done = invoke("prompts", "fetch", FINERADSCORE.name, "--from", tmp_path)
     assert (done.exit_code, kept(config)) == (2, [])
     assert says in done.stderr
@@ -286,10 +288,10 @@ def test_what_is_there_stays_whole_when_writing_fails(
     assert invoke("prompts", "fetch", GREEN.name, "--from", tmp_path / "utils.py").exit_code == 0
     before = (config / "prompts" / f"{GREEN.name}.yaml").read_bytes()
 
-    def full(_handle: int) -> None:
+    def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(os, "fsync", full)
+    monkeypatch.setattr(Path, "write_text", full)
     done = invoke("prompts", "fetch", GREEN.name, "--from", tmp_path / "utils.py")
     assert done.exit_code == 2
     assert "No space left" in done.stderr
@@ -345,7 +347,7 @@ def test_the_text_that_radeval_ships_is_the_official_one(invoke: Invoke) -> None
     done = invoke("prompts", "fetch", "green-official", "--from", "radeval")
     assert done.exit_code == 0, done.output
     prompt = official.load("green-official", os.environ)
-    assert (len(green.text(prompt)), prompt.words, prompt.layout) == (1858, 300, "green")
+    assert (prompt.words, prompt.layout) == (300, "green")
     (turn,) = prompt.messages("THE REFERENCE", "THE CANDIDATE")
     assert turn.content.index("THE REFERENCE") < turn.content.index("THE CANDIDATE")
 
@@ -353,10 +355,11 @@ def test_the_text_that_radeval_ships_is_the_official_one(invoke: Invoke) -> None
 @given(st.text(alphabet="{}$\\\"'#:-|>\n\t ab é\u2028\x85\ufeff\x07\U0001fac1"))
 def test_every_character_of_a_template_is_kept(tmp_path_factory, text: str) -> None:
     template = f"{text}{{text1}}{text}{{text2}}{text}"
-    prompt = green.build(template)
-    assert green.text(prompt) == template
+    turns = [("user", template)]
+    prompt = GREEN.build(turns)
+    assert replace(GREEN, sha256=digest(turns)).is_genuine(prompt)
     path = tmp_path_factory.mktemp("kept") / "prompt.yaml"
-    fetching._replace(path, fetching._yaml(prompt, GREEN))
+    path.write_text(fetching.as_yaml(prompt, GREEN), "utf-8", newline="")
     assert official.load(str(path), {}) == prompt
     (turn,) = prompt.messages("R {text2} ${candidate}", "C")
     assert turn.content == template.replace("{text1}", "\0").replace("{text2}", "C").replace(
@@ -368,12 +371,12 @@ def test_the_template_is_what_the_function_would_have_returned() -> None:
     space: dict[str, object] = {}
     exec(GREEN_SOURCE.split("\n\n", 2)[2], space)  # the function alone, without what stops it
     made = space["make_prompt"]("a b", "c")  # type: ignore[operator]
-    (turn,) = GREEN.build(TEMPLATE).messages("a b", "c")
+    (turn,) = GREEN.build([("user", TEMPLATE)]).messages("a b", "c")
     assert turn.content == made
 
 
 def test_fineradscores_turns_are_those_of_the_call() -> None:
-    prompt = FINERADSCORE.build(FINERADSCORE.read(SOURCES[FINERADSCORE.name]))
+    prompt = FINERADSCORE.read(SOURCES[FINERADSCORE.name])
     turns = prompt.messages("The truth. All of it.", "Heart normal. Lungs clear.")
     assert [turn.role for turn in turns] == ["system", *["user", "assistant"] * 2, "user"]
     assert turns[0].content == "Correct the report.\n\tName éach line.\n"

@@ -10,7 +10,7 @@ import pytest
 
 from judge.backends.local import encode, files
 from judge.backends.local.encode import Encoder
-from judge.official import green
+from judge.official import KNOWN
 from judge.prompts import Prompt
 from judge.types import JudgeError
 
@@ -18,7 +18,7 @@ pytest.importorskip("tokenizers", reason="token ids need tokenizers")
 
 HERE = Path(__file__).parent
 MADE = json.loads((HERE / "ids.json").read_text("utf-8"))
-PROMPT = green.build(MADE["template"])
+PROMPT = KNOWN["green-official"].build([("user", MADE["template"])])
 
 
 def encoder(folder: Path, prompt: Prompt = PROMPT) -> Encoder:

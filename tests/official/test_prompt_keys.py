@@ -64,13 +64,13 @@ def test_each_key_changes_the_digest(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "says"),
     [
-        ({"words": 0}, "words is a whole number"),
+        ({"words": 0}, "words is a whole number from 1"),
         ({"words": True}, "words is a whole number"),
         ({"words": "300"}, "words is a whole number"),
         ({"layout": "llama"}, "layout is chat or green"),
         ({"turns": "x"}, "turns is a list"),
-        ({"turns": [{"role": "user"}]}, "turn 1"),
-        ({"turns": [{"role": "user", "content": 1}]}, "content is text"),
+        ({"turns": [{"role": "user"}]}, "turn 1: lacks content"),
+        ({"turns": [{"role": "user", "content": 1}]}, "turn 1: content is text"),
     ],
 )
 def test_a_bad_key_is_one_message(tmp_path: Path, keys: dict[str, object], says: str) -> None:

@@ -9,19 +9,20 @@ from typing import Any
 
 from judge import rubrics
 from judge.rubrics import Rubric
-from judge.run.engine import Judged, read
-from judge.run.folder import Run, RunWriter
+from judge.running.engine import Judged, read
+from judge.running.folder import Run, RunWriter
+from judge.running.forms import FORMAT
 from judge.stats.summary import summarise
 from judge.types import (
+    Annotated,
     Annotation,
-    Category,
     Completion,
     Edit,
-    Error,
     Failed,
+    Item,
+    Measures,
     Outcome,
     Study,
-    StudyCounts,
 )
 
 ROOT = Path(__file__).parents[2]
@@ -33,7 +34,7 @@ HOSTILE = (
 )
 
 
-def examples(rubric_name: str) -> list[tuple[Study, Outcome, StudyCounts | None, Completion]]:
+def examples(rubric_name: str) -> list[tuple[Study, Outcome, Measures | None, Completion]]:
     """The example studies as the built-in judge annotates them."""
     from judge.backends.lexicon.judge import LexiconJudge
 
@@ -62,7 +63,7 @@ def examples(rubric_name: str) -> list[tuple[Study, Outcome, StudyCounts | None,
 def write_run(
     path: Path,
     rubric: Rubric,
-    ends: Sequence[tuple[Study, Outcome, StudyCounts | None, Completion | None]],
+    ends: Sequence[tuple[Study, Outcome, Measures | None, Completion | None]],
     note: str | None = "a note",
 ) -> Run:
     """Write a run with these studies and open it."""
@@ -78,13 +79,13 @@ def write_run(
         "notes": [],
     }
     with RunWriter(path, rubric, fields) as writer:
-        for at, (study, outcome, counts, completion) in enumerate(ends):
-            writer.add(Judged(at, study, outcome, counts, completion, 1))
+        for at, (study, outcome, measures, completion) in enumerate(ends):
+            writer.add(Judged(at, study, outcome, measures, completion, 1))
         table = writer.table()
         writer.finish(
             table,
             {**made_by, **summarise(table, rubric)},
-            {"format": 1, **made_by, "fields": fields},
+            {"format": FORMAT, **made_by, "fields": fields},
         )
     return Run(path)
 
@@ -100,23 +101,30 @@ def failed(study_id: str) -> tuple[Study, Outcome, None, None]:
 
 def hostile(
     rubric: Rubric, study_id: str, length: int = 1_000_000
-) -> tuple[Study, Outcome, StudyCounts, Completion]:
+) -> tuple[Study, Outcome, Measures, Completion]:
     """A study all of whose texts are meant to do harm, and a report of `length` on one line."""
     report = f"{HOSTILE}. Small effusion."
-    edit = Edit("change", 0, HOSTILE) if rubric.corrected else None
+    edit = Edit("change", 0, HOSTILE) if rubric.editor else None
     text = HOSTILE.replace(";", ",").replace("\n", " ")
-    error = Error((Category.FALSE_FINDING,), rubric.levels[0].name, text, edit)
-    stated = {f"{level.name}_{c}": 0 for level in rubric.levels for c in Category}
-    stated |= {f"{rubric.levels[0].name}_a": 1, "matched": 1}
+    items = []
+    for kind in rubric.kinds:
+        labels = {facet: (rubric.facet(facet).labels[0].name,) for facet in kind.facets}
+        is_graded = kind in rubric.graded
+        items.append(
+            Item(
+                kind.name, text if is_graded else HOSTILE, labels, edit=edit if is_graded else None
+            )
+        )
+    stated = {m.name: 0 for m in rubric.measures if m.counts and len(m.counts.labels) == 2}
     annotation = Annotation(
-        (error,),
-        (HOSTILE,) if rubric.has_matched else (),
+        tuple(items),
         HOSTILE,
-        {} if rubric.corrected else stated,
-        (HOSTILE,),
+        values={} if rubric.kinds else {"score": 30.0},
+        stated_counts={**stated, "significant_a": 1, "matched": 1}
+        if rubric.name == "green"
+        else {},
+        warnings=(HOSTILE,),
     )
     study = Study(study_id, report + "x" * length, report, HOSTILE, fields={HOSTILE: HOSTILE})
-    from judge.types import Annotated
-
-    counts = rubric.score(annotation, study)
-    return study, Annotated(annotation), counts, Completion(HOSTILE, "stop", HOSTILE)
+    measures = rubric.measured(annotation, study)
+    return study, Annotated(annotation), measures, Completion(HOSTILE, "stop", HOSTILE)

@@ -20,7 +20,7 @@ from judge.report.frontend import content_type, source_hash
 from judge.report.page import FRONTEND, STATIC
 from judge.report.page.file import MARK, html_file
 from judge.rubrics import Rubric
-from judge.run.folder import Run
+from judge.running.folder import Run
 
 
 @pytest.fixture(scope="module")
@@ -91,14 +91,16 @@ def test_no_text_of_the_run_stands_in_the_markup(run: Run, green: Rubric) -> Non
 
 def test_the_data_are_the_run(run: Run, green: Rubric) -> None:
     text = "".join(html_file(run.summary(), run.table(), run.records(), green))
-    parts = dict(re.findall(r'<script type="text/plain" id="([\w-]+)">([\w+/=]*)</script>', text))
+    parts = dict(
+        re.findall(r'<script type="text/plain" id="data-([\w-]+)">([\w+/=]*)</script>', text)
+    )
     data = {k: json.loads(gzip.decompress(base64.b64decode(v))) for k, v in parts.items()}
     ids = [record["study_id"] for record in run.records()]
-    assert data["columns"]["columns"]["study_id"] == ids
+    assert data["index"]["columns"]["study_id"] == ids
     assert [
         view["study_id"] for name in data if name.startswith("packet-") for view in data[name]
     ] == ids
-    assert list(data)[:2] == ["overview", "columns"]
+    assert list(data)[:2] == ["overview", "index"]
 
 
 def test_records_are_read_a_packet_at_a_time(run: Run, green: Rubric) -> None:

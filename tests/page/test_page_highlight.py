@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import random
 import re
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judge.report import highlight
 from judge.report.highlight import Segment, highlights, segments
 from judge.sentences import sentences
 
@@ -127,3 +130,95 @@ def test_a_megabyte_is_no_trouble() -> None:
     assert re.sub(r"\s", "", "".join(segment.text for segment in found.reference)) == re.sub(
         r"\s", "", report
     )
+
+
+@pytest.mark.parametrize(
+    ("text", "report", "expected"),
+    [
+        ("The mediastinal shift is missed.", "Calcified mediastinal lymph nodes.", []),
+        ("The right pleural fluid is missed.", "No large pleural effusion.", []),
+        ("A rib fracture is missed.", "Old clavicle fracture.", []),
+        ("A rib fracture is missed.", "Old hip fracture. Rib fracture.", ["Rib fracture"]),
+        (
+            "The left pleural effusion is missed.",
+            "Left pleural effusion.",
+            ["Left pleural effusion"],
+        ),
+        ("The pneumothorax is missed.", "Small left pneumothorax.", ["pneumothorax"]),
+        ("The pneumothorax is missed.", "Left pneumothorax. Right pneumothorax.", []),
+        ("Interstitial edema is missed.", "Interstitial lung disease.", []),
+        ("Air-space disease is missed.", "Degenerative disease. Open space disease.", []),
+        ("A mass of 3 cm is missed.", "A 2 cm mass is seen.", ["mass"]),
+        ('It says "nodule".', "Left nodule. Right nodule.", []),
+        ('It says "nodule".', "Left nodule.", ["nodule"]),
+    ],
+)
+def test_only_what_is_certain_is_marked(text: str, report: str, expected: list[str]) -> None:
+    found = highlights(report, report, [error(text)])
+    assert marked(found.reference) == marked(found.candidate) == expected
+
+
+def test_an_insertion_marks_the_reference_and_nothing_of_the_candidate() -> None:
+    edit = {"kind": "insert", "line": None, "corrected": "Small left pneumothorax."}
+    one = error("Left pneumothorax missed.", edit)
+    found = highlights("Clear. Small left pneumothorax.", "No right pneumothorax.", [one])
+    assert marked(found.reference) == ["Small left pneumothorax"]
+    assert marked(found.candidate) == []
+
+
+@given(texts, texts, errors)
+def test_no_mark_begins_or_ends_with_a_space(reference: str, candidate: str, errors: list) -> None:
+    found = highlights(reference, candidate, errors)
+    for segment in (*found.reference, *found.candidate):
+        assert not segment.errors or segment.text == segment.text.strip() != ""
+
+
+def test_the_space_between_two_marks_of_one_error_is_not_marked() -> None:
+    found = segments("left pleural effusion", [((0, 21), 0), ((5, 12), 1), ((13, 21), 1)])
+    assert found == (
+        Segment("left", (0,)),
+        Segment(" "),
+        Segment("pleural", (0, 1)),
+        Segment(" "),
+        Segment("effusion", (0, 1)),
+    )
+
+
+def test_the_work_grows_with_the_errors_and_no_faster(monkeypatch: pytest.MonkeyPatch) -> None:
+    """12,000 errors over 2,000 words took a minute: each was looked for at every word."""
+    compared = 0
+    common = highlight._common
+
+    def counted(*arguments: Any) -> int:
+        nonlocal compared
+        compared += 1
+        return common(*arguments)
+
+    monkeypatch.setattr(highlight, "_common", counted)
+    rng = random.Random(0)
+    words = [f"finding{n}" for n in range(300)]
+
+    def looks(n_errors: int, n_words: int) -> int:
+        nonlocal compared
+        compared = 0
+        report = " ".join(rng.choices(words, k=n_words))
+        errors = [
+            {"text": " ".join(rng.choices(words, k=12)), "edit": None} for _ in range(n_errors)
+        ]
+        found = highlights(report, report, errors)
+        assert max(len(segment.errors) for segment in found.reference) <= 100
+        assert sum(len(segment.text) for segment in found.reference) == len(report)
+        return compared
+
+    few = looks(50, 2000)
+    assert looks(500, 2000) < 11 * few
+    assert looks(50, 20_000) < 11 * few
+    assert few < 50 * 2 * 2000 / 5
+
+
+def test_a_report_of_one_word_is_no_trouble() -> None:
+    """A word that stands everywhere and marks nothing is not looked at for ever."""
+    errors = [{"text": "left right", "edit": None}] * 50
+    report = "left " * 20_000
+    (segment,) = highlights(report, report, errors).reference
+    assert segment.errors == ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +15,15 @@ from pagemaking import HOSTILE, examples, failed, hostile, write_run
 
 from judge import rubrics
 from judge.report.edits import rows
-from judge.report.overview import cell, field_names, overview
+from judge.report.overview import _histogram, cell, declared, field_names, overview
 from judge.report.view import search_text, study_view
-from judge.rubrics import Level, Rubric
-from judge.run.folder import Run
-from judge.stats.worst import categories, worst_order, worst_rows
-from judge.types import Annotation, Edit, Error, Study
+from judge.rubrics.categories import error
+from judge.rubrics.contract import Measure, Rubric
+from judge.running.folder import Run
+from judge.stats.summary import summarise
+from judge.stats.table import TableBuilder
+from judge.stats.worst import codes, worst_order, worst_rows
+from judge.types import Annotation, Edit, Study
 
 
 @pytest.fixture(scope="module", params=rubrics.names())
@@ -33,8 +37,8 @@ def run(rubric: Rubric, tmp_path_factory: pytest.TempPathFactory) -> Run:
     return write_run(tmp_path_factory.mktemp("runs") / "run", rubric, ends)
 
 
-def joined(side: list[list[Any]]) -> str:
-    return "".join(text for text, _ in side)
+def joined(side: list[dict[str, Any]]) -> str:
+    return "".join(segment["text"] for segment in side)
 
 
 def test_a_view_holds_the_whole_record(run: Run, rubric: Rubric) -> None:
@@ -44,19 +48,28 @@ def test_a_view_holds_the_whole_record(run: Run, rubric: Rubric) -> None:
         assert joined(view["candidate"]) == record["candidate"]
         assert view["answer"] == record["answer"]
         assert view["outcome"] == record["outcome"]
-        errors = record["annotation"]["errors"] if record["annotation"] else []
-        assert [(e["text"], e["level"], e["categories"]) for e in view["errors"]] == [
-            (e["text"], e["level"], e["categories"]) for e in errors
+        items = record["annotation"]["items"] if record["annotation"] else []
+        graded = {kind.name: kind.graded_by for kind in rubric.graded}
+        assert view["items"] == [
+            {**item, "grade": item["labels"][graded[item["kind"]]][0]}
+            for item in items
+            if item["kind"] in graded
         ]
-        assert (view["edits"] is not None) == bool(rubric.corrected and record["annotation"])
-        assert (view["matched"] is not None) == bool(rubric.has_matched and record["annotation"])
+        assert (view["edits"] is not None) == bool(rubric.editor and record["annotation"])
+        plain = [kind.name for kind in rubric.kinds if kind.name not in graded]
+        assert [each["kind"] for each in view["lists"]] == (plain if record["annotation"] else [])
+        for each in view["lists"]:
+            assert each["texts"] == [i["text"] for i in items if i["kind"] == each["kind"]]
+            counts = rubric.counting(each["kind"], {})
+            n = record["measures"][counts[0].name] if counts else len(each["texts"])
+            assert each["n"] == n
 
 
 def test_a_failed_study_has_a_reason_and_no_annotation(run: Run, rubric: Rubric) -> None:
     view = study_view(run.record("f-1"), rubric)
     assert (view["outcome"], view["reason"], view["detail"]) == ("failed", "timeout", "no answer")
-    assert view["scores"] is None
-    assert view["errors"] == []
+    assert view["measures"] is None
+    assert view["items"] == view["lists"] == []
     assert view["edits"] is None
     assert view["candidate"] == []
 
@@ -76,30 +89,42 @@ def test_the_order_is_worst_first_and_holds_every_study(run: Run, rubric: Rubric
     assert table["study_id"].iloc[order[-1]] == "f-1"
     scored = [str(table["study_id"].iloc[at]) for at in order][:-1]
     assert [row["study_id"] for row in worst_rows(table, rubric, len(scored))] == scored
-    significant = [int(table["n_significant"].iloc[at]) for at in order[:-1]]
-    assert significant == sorted(significant, reverse=True)
+    first = rubric.worst[0]
+    values = table[first.measure].iloc[order[:-1]].dropna().tolist()
+    assert values == sorted(values, reverse=first.largest_first)
 
 
 def test_letters_are_those_of_the_errors(run: Run, rubric: Rubric) -> None:
-    for record, letters in zip(run.records(), categories(run.table(), rubric), strict=True):
-        errors = record["annotation"]["errors"] if record["annotation"] else []
-        assert letters == "".join(sorted({c for error in errors for c in error["categories"]}))
+    for record, letters in zip(run.records(), codes(run.table(), rubric), strict=True):
+        items = record["annotation"]["items"] if record["annotation"] else []
+        facet = rubric.codes
+        found = {code for item in items for code in item["labels"].get(facet and facet.name, ())}
+        names = [label.name for label in facet.labels if label.name in found] if facet else []
+        assert letters == ("" if not names or len(names[0]) == 1 else ", ").join(names)
 
 
 def test_an_overview_counts_each_study_once(run: Run, rubric: Rubric) -> None:
     table = run.table()
     view = json.loads(json.dumps(overview(run.summary(), table, rubric), allow_nan=False))
     for histogram in view["figures"]["scores"]:
-        assert sum(part["n"] for part in histogram["bins"]) == histogram["n"] == view["n_scored"]
-    rates = view["figures"]["rates"]
-    assert rates[-1]["group"] == "all"
-    assert sum(row["n_studies"] for row in rates[:-1]) == rates[-1]["n_studies"] == len(table)
+        assert sum(part["n"] for part in histogram["bins"]) == histogram["n"]
+        measure = next(one for one in rubric.measures if one.name == histogram["name"])
+        assert histogram["n"] == view["n_scored"] or measure.undefined
+    shown = [one for one in rubric.shown("groups") if one.kind == "rate"]
+    assert [rate["name"] for rate in view["figures"]["rates"]] == [one.name for one in shown]
+    for rate in view["figures"]["rates"]:
+        *groups, whole = rate["rows"]
+        assert whole["group"] == "all"
+        assert sum(row["n"] for row in groups) == whole["n"] == view["n_scored"]
+        assert sum(row["k"] for row in groups) == whole["k"]
+    assert view["n_studies"] == len(table)
     assert view["signature"] == run.summary()["signature"]
     assert view["judge"]["note"] == "a note"
     names = [column["name"] for column in view["columns"]]
-    assert {"study_id", "categories", "site", "context"} <= set(names)
+    coded = {rubric.codes.plural} if rubric.codes else set()
+    assert {"study_id", "site", "context"} | coded <= set(names)
     assert set(field_names(table, rubric)) == {"site", "context", HOSTILE}
-    assert all(name in table.columns or name == "categories" for name in names)
+    assert all(name in table.columns or name in coded for name in names)
 
 
 def test_no_study_scored(rubric: Rubric, tmp_path: Path) -> None:
@@ -109,26 +134,43 @@ def test_no_study_scored(rubric: Rubric, tmp_path: Path) -> None:
     assert all(
         histogram["bins"] == [] or histogram["n"] == 0 for histogram in view["figures"]["scores"]
     )
-    assert view["figures"]["rates"][-1]["no_significant_error"]["rate"] is None
+    assert all(rate["rows"][-1]["value"] is None for rate in view["figures"]["rates"])
 
 
-def test_tones_follow_the_scale() -> None:
-    def tones(name: str) -> dict[str, str]:
-        from judge.report.overview import tones
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("green", {"significant": "serious", "insignificant": "mild"}),
+        (
+            "fineradscore",
+            {
+                "severity1": "mild",
+                "severity2": "notable",
+                "severity3": "serious",
+                "severity4": "critical",
+            },
+        ),
+    ],
+)
+def test_tones_are_those_of_the_scale(name: str, expected: dict[str, str]) -> None:
+    rubric = rubrics.load(name)
+    assert rubric.grades is not None
+    (facet,) = (f for f in declared(rubric)["facets"] if f["name"] == rubric.grades.name)
+    assert {label["name"]: label["tone"] for label in facet["labels"]} == expected
+    empty = TableBuilder(rubric, []).build()
+    columns = overview(summarise(empty, rubric) | MADE_BY, empty, rubric)["columns"]
+    tones = {one["name"]: one["tone"] for one in columns if one["kind"] == "count"}
+    assert tones == {f"n_{grade}": tone for grade, tone in expected.items()}
 
-        levels = rubrics.load(name).levels
-        return {level.name: tone for level, tone in zip(levels, tones(levels), strict=True)}
 
-    assert tones("green") == {"significant": "serious", "insignificant": "mild"}
-    assert list(tones("fineradscore").values()) == ["mild", "notable", "serious", "critical"]
-
-
-def test_the_gravest_tone_is_at_the_significant_end() -> None:
-    from judge.report.overview import tones
-
-    up = [Level(name, name, significant=name > "b", actionable=None) for name in "abcd"]
-    assert tones(up) == ["mild", "notable", "serious", "critical"]
-    assert tones(up[::-1]) == ["critical", "serious", "notable", "mild"]
+MADE_BY = {
+    "judge": {"name": "j", "version": "1", "note": None},
+    "prompt": None,
+    "signature": "s",
+    "section": "findings",
+    "omitted": {},
+    "notes": [],
+}
 
 
 @pytest.mark.parametrize(
@@ -165,20 +207,20 @@ corrections = st.lists(
 @given(lines, corrections)
 def test_edit_rows_make_the_corrected_report(report: list[str], chosen: list) -> None:
     rubric = rubrics.load("fineradscore")
-    assert rubric.corrected is not None
+    assert rubric.editor is not None
     candidate = " ".join(report)
     edits = [
         Edit(kind, at, "" if kind == "delete" else f"Line {n} is new.")
         for kind, at, n in chosen
         if at < len(report) or (kind == "insert" and at == len(report))
     ]
-    annotation = Annotation(tuple(Error((), "severity1", "", edit) for edit in edits))
+    annotation = Annotation(tuple(error([], "severity", "severity1", "", edit) for edit in edits))
     errors = [
         {"text": "", "edit": {"kind": e.kind, "line": e.line, "corrected": e.corrected}}
         for e in edits
     ]
     found = list(rows(candidate, errors))
-    corrected = rubric.corrected(annotation, Study("1", "", candidate))
+    corrected = rubric.editor(annotation, Study("1", "", candidate))
     after = [row.after for row in found if row.after is not None]
     assert " ".join(after) == " ".join(corrected.split())
     assert [row.before for row in found if row.before is not None] == report
@@ -191,8 +233,48 @@ def test_pieces_make_both_lines(before: str, after: str) -> None:
 
     before, after = " ".join(before.split()), " ".join(after.split())
     pieces = Row("change", 0, before, after, 0).pieces()
-    bare = [
-        "".join("".join(t for c, t in pieces if c in kept).split())
-        for kept in (("same", "out"), ("same", "in"))
+    lines = [
+        "".join(t for c, t in pieces if c in kept) for kept in (("same", "out"), ("same", "in"))
     ]
-    assert bare == ["".join(before.split()), "".join(after.split())]
+    assert lines == [before, after]
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "shown"),
+    [
+        (
+            "No change in pneumothorax or fluid.",
+            "No residual pneumothorax.",
+            "No [-change in-][+residual+] pneumothorax[- or fluid.-][+.+]",
+        ),
+        ("Heart is large.", "Heart is not large.", "Heart is [+not +]large."),
+        ("Small effusion.", "Small effusion on the left.", "Small effusion[-.-][+ on the left.+]"),
+    ],
+)
+def test_pieces_keep_the_spaces_between_words(before: str, after: str, shown: str) -> None:
+    from judge.report.edits import Row
+
+    mark = {"same": "{}", "out": "[-{}-]", "in": "[+{}+]"}
+    pieces = Row("change", 1, before, after, 0).pieces()
+    assert "".join(mark[change].format(text) for change, text in pieces) == shown
+
+
+@pytest.mark.parametrize(
+    ("values", "bins"),
+    [
+        ([0, 1, 3], [(0, 0, 1), (1, 1, 1), (2, 2, 0), (3, 3, 1)]),
+        (range(15), [(n, n, 1) for n in range(15)]),
+        (range(41), [(n, n + 2, 3 if n < 39 else 2) for n in range(0, 41, 3)]),
+        ([], []),
+    ],
+)
+def test_whole_scores_have_bins_of_as_many_whole_numbers_each(
+    values: Sequence[int], bins: list[tuple[int, int, int]]
+) -> None:
+    """Fifteen scores in twenty bins had gaps that are not in the data."""
+    table = pd.DataFrame({"sum": [float(value) for value in values]})
+    score = Measure("sum", "sum", role="score")
+    found = _histogram(table, score)
+    assert [(one["low"], one["high"], one["n"]) for one in found["bins"]] == bins
+    assert found["whole"] is True
+    assert _histogram(pd.DataFrame({"sum": [0.25, 1.0]}), score)["whole"] is False

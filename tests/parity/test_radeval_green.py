@@ -113,14 +113,14 @@ def test_counts_and_score_are_the_reference_implementations(reference: Any) -> N
     scores = set()
     for _ in range(ANSWERS):
         text = _answer(rng)
-        counts = RUBRIC.score(RUBRIC.parse(text, STUDY), STUDY)
+        measures = RUBRIC.measured(RUBRIC.parse(text, STUDY, complete=True), STUDY)
         for level, heading in HEADINGS.items():
             total, by_category = reference.parse_error_counts(text, heading)
-            assert counts.by_level[level] == total, text
-            assert [counts.by_category[level, category] for category in Category] == by_category
-        assert counts.n_matched == reference.parse_error_counts(text, "Matched Findings")[0]
-        assert counts.scores["green"] == pytest.approx(reference.compute_green(text)), text
-        scores.add(counts.scores["green"])
+            assert measures[f"n_{level}"] == total, text
+            assert [measures[f"{level}_{category}"] for category in Category] == by_category
+        assert measures["n_matched"] == reference.parse_error_counts(text, "Matched Findings")[0]
+        assert measures["green"] == pytest.approx(reference.compute_green(text)), text
+        scores.add(measures["green"])
     # The answers are of many kinds, so that agreement is no accident.
     assert len(scores) > 50
     assert {0.0, 1.0} <= scores
@@ -129,6 +129,6 @@ def test_counts_and_score_are_the_reference_implementations(reference: Any) -> N
 def test_what_render_writes_is_read_alike(reference: Any) -> None:
     rng = random.Random(7)
     for _ in range(200):
-        annotation = RUBRIC.parse(_answer(rng), STUDY)
-        score = RUBRIC.score(annotation, STUDY).scores["green"]
+        annotation = RUBRIC.parse(_answer(rng), STUDY, complete=True)
+        score = RUBRIC.measured(annotation, STUDY)["green"]
         assert reference.compute_green(RUBRIC.render(annotation)) == pytest.approx(score)

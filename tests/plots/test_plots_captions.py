@@ -71,7 +71,7 @@ def test_captions_have_the_key_of_letters_that_the_font_lacks(tmp_path: Path) ->
     assert "lacks letters of 1 name:" in said
     lines = (tmp_path / CAPTIONS).read_text("utf-8").splitlines()
     (key,) = [line for line in lines if line.startswith(f"- {BOX}: ")]
-    assert "its place in the list of models" in key
+    assert "its position in the list of models" in key
     assert "2. \u6a21\u578b" in lines
 
 

@@ -65,7 +65,10 @@ def test_a_rate_is_its_models_in_its_class_with_its_interval(
     data = drawings["rates_fineradscore"].data
     assert isinstance(data, Rates)
     kinds = ("no_significant_error", "no_actionable_error")
-    assert [label.split()[1] for label in data.labels] == ["significant", "actionable"]
+    assert data.labels == (
+        "no error of severity 3 or 4 (FineRadScore)",
+        "no error of severity 2 or more (FineRadScore)",
+    )
     for panel in data.panels:
         for kind, points in zip(kinds, panel.series, strict=True):
             for model, point in zip(data.models, points, strict=True):
@@ -98,7 +101,7 @@ def test_a_rank_is_its_models_at_its_site(
 ) -> None:
     data = drawings["ranks_green"].data
     assert isinstance(data, Ranks)
-    columns = zip(*data.places, strict=True)
+    columns = zip(*data.ranks, strict=True)
     for site, n, places in zip(data.sites, data.n, columns, strict=True):
         assert comparison.panel.fields["site"].count(site) == n
         scored = [column(comparison, "green", model, site=site) for model in data.models]
@@ -108,7 +111,7 @@ def test_a_rank_is_its_models_at_its_site(
             None if mean is None else 1 + sum(other > mean + 1e-9 for other in known)
             for mean in means
         ]
-    assert any(None in line for line in data.places)
+    assert any(None in line for line in data.ranks)
 
 
 def test_studies_without_a_site_are_no_site(comparison: Comparison) -> None:
@@ -199,7 +202,7 @@ def test_the_best_place_is_the_lightest_and_each_is_written_in_its_cell(
     (axes,) = drawn(drawings["ranks_green"]).axes
     places = {
         (row, column): place
-        for row, line in enumerate(data.places)
+        for row, line in enumerate(data.ranks)
         for column, place in enumerate(line)
     }
     assert_lighter({cell: -place for cell, place in places.items() if place}, axes)

@@ -233,8 +233,11 @@ def test_a_figure_has_a_key_of_what_is_in_it_alone() -> None:
 @pytest.mark.parametrize(
     ("name", "axis"),
     [
-        ("rates_green", "studies without a clinically significant error (%)"),
-        ("rates_fineradscore", "studies without a clinically significant / actionable error (%)"),
+        ("rates_green", "studies with no clinically significant error (%)"),
+        (
+            "rates_fineradscore",
+            "studies with no error of severity 3 or 4 / no error of severity 2 or more (%)",
+        ),
     ],
 )
 def test_an_axis_can_be_understood_by_itself(name: str, axis: str) -> None:

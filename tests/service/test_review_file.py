@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from judge import rubrics
 from judge.service import reviews
 from judge.types import JudgeError
 
@@ -119,18 +120,28 @@ def test_a_link_in_the_files_place_is_not_followed(tmp_path: Path) -> None:
 def test_reviews_of_errors_that_are_gone_are_stale_and_count_nowhere() -> None:
     record = {
         "annotation": {
-            "errors": [{"categories": ["a"], "level": "significant", "text": "x", "edit": None}]
+            "items": [
+                {
+                    "kind": "error",
+                    "text": "x",
+                    "labels": {"category": ["a"], "significance": ["significant"]},
+                    "side": None,
+                    "links": [],
+                    "edit": None,
+                }
+            ]
         }
     }
-    (there,) = reviews.errors_of(record)
+    green = rubrics.load("green")
+    (there,) = reviews.errors_of(record, green)
     events = [
         said("anna", there, "right", categories=("a",)),
         said("anna", "gone", "wrong", categories=("a",)),
     ]
-    found = reviews.measured(events, lambda _: {there})
+    found = reviews.measured(events, lambda _: {there}, green)
     assert (found["n_reviewed_errors"], found["stale"]) == (1, 1)
-    assert found["precision"][0]["rate"] == 1.0
-    assert reviews.measured(events, lambda _: ())["stale"] == 2
+    assert found["precision"][0]["value"] == 1.0
+    assert reviews.measured(events, lambda _: (), green)["stale"] == 2
 
 
 def test_the_csv_has_a_row_for_each_review_that_counts() -> None:

@@ -69,12 +69,12 @@ def verdicts() -> list[Verdict]:
 
 
 def test_precision_by_hand() -> None:
-    found = statistics(verdicts())
+    found = statistics(verdicts(), "abcdef")
     assert (found["n_reviewed_errors"], found["n_studies"]) == (5, 1)
     assert found["readers"] == ["anna", "bob"]
 
     def counts(name: str) -> dict[str, tuple[int, int]]:
-        return {row["category"]: (row["k"], row["n"]) for row in found[name]}
+        return {row["code"]: (row["k"], row["n"]) for row in found[name]}
 
     # e1 is right; of e2 one of two said so, which is not more than half.
     assert counts("precision") == {
@@ -91,8 +91,8 @@ def test_precision_by_hand() -> None:
     assert counts("finding_precision")["b"] == (1, 3)
     row = found["precision"][0]
     expected = wilson(1, 5)
-    assert (row["rate"], row["low"], row["high"]) == (expected.rate, expected.low, expected.high)
-    assert found["precision"][4]["rate"] is None
+    assert (row["value"], row["low"], row["high"]) == (expected.rate, expected.low, expected.high)
+    assert found["precision"][4]["value"] is None
     # Both reviewed e1, e2 and e4: they agreed on two.
     (pair,) = found["kappa"]
     assert (pair["readers"], pair["n"], pair["agreed"]) == (["anna", "bob"], 3, 2)
@@ -100,32 +100,57 @@ def test_precision_by_hand() -> None:
 
 
 def test_nothing_reviewed_is_no_number() -> None:
-    found = statistics([])
+    found = statistics([], "abcdef")
     assert found["n_reviewed_errors"] == 0
-    assert all(row["rate"] is None and row["n"] == 0 for row in found["precision"])
+    assert all(row["value"] is None and row["n"] == 0 for row in found["precision"])
     assert found["kappa"] == []
     json.dumps(found, allow_nan=False)
 
 
 def test_three_readers_are_compared_two_by_two() -> None:
     said = [Verdict(reader, ("s", "e"), ("a",), "right") for reader in ("c", "a", "b")]
-    pairs = [pair["readers"] for pair in statistics(said)["kappa"]]
+    pairs = [pair["readers"] for pair in statistics(said, "abcdef")["kappa"]]
     assert pairs == [["a", "b"], ["a", "c"], ["b", "c"]]
+
+
+GRADED_BY = {"error": "significance"}
 
 
 def test_a_fingerprint_changes_with_all_that_an_error_says_and_nothing_else() -> None:
     def error(level: str, letters: str, text: str, edit: object) -> dict[str, object]:
-        return {"level": level, "categories": [*letters], "text": text, "edit": edit}
+        labels = {"category": [*letters], "significance": [level]}
+        return {"kind": "error", "grade": level, "labels": labels, "text": text, "edit": edit}
 
     edits = (None, {"kind": "delete", "line": 1, "corrected": ""})
     all_of_them = [error(*of) for of in product(("1", "2"), ("a", "ab"), ("x", "y"), edits)]
-    names = fingerprints(all_of_them)
+    names = fingerprints(all_of_them, GRADED_BY)
     assert len(set(names)) == len(names) == 16
-    assert fingerprints(all_of_them[::-1]) == names[::-1]
-    assert fingerprints([all_of_them[3]]) == [names[3]]
+    assert fingerprints(all_of_them[::-1], GRADED_BY) == names[::-1]
+    assert fingerprints([all_of_them[3]], GRADED_BY) == [names[3]]
+
+
+def test_a_fingerprint_is_the_one_under_which_errors_were_reviewed_before_there_were_items() -> (
+    None
+):
+    """Made by the release before, of {level, categories, text, edit}: reviews hang on it."""
+    edit = {"kind": "change", "line": 1, "corrected": "Heart size is normal."}
+    labels = {"category": ["a", "d"], "severity": ["severity3"]}
+    said = {"labels": labels, "text": "Too large.", "edit": edit}
+    error = {"kind": "error", "grade": "severity3", **said}
+    assert fingerprints([error], {"error": "severity"}) == ["84db1594c6f938ce"]
 
 
 def test_an_error_repeated_word_for_word_has_a_name_of_its_own() -> None:
-    error = {"level": "1", "categories": ["a"], "text": "x", "edit": None}
-    first, second = fingerprints([error, error])
+    error = {"kind": "error", "grade": "1", "labels": {"of": ["1"]}, "text": "x", "edit": None}
+    first, second = fingerprints([error, error], {"error": "of"})
     assert second == f"{first}-2"
+
+
+def test_a_label_that_is_called_as_the_grade_is_part_of_what_an_error_says() -> None:
+    def error(site: str) -> dict[str, object]:
+        labels = {"site": [site], "weight": ["high"]}
+        return {"kind": "error", "grade": "high", "labels": labels, "text": "x", "edit": None}
+
+    names = fingerprints([error("high"), error("low")], {"error": "weight"})
+    assert len(set(names)) == 2
+    assert "-" not in "".join(names)

@@ -83,8 +83,8 @@ def test_it_ends_at_once_when_it_is_interrupted(tmp_path: Path) -> None:
 
 def test_nothing_heavy_is_loaded_before_it_is_ready() -> None:
     program = (
-        "import sys; import judge.cli.serve, judge.service.serving\n"
-        "print(sorted({'pandas', 'numpy', 'pyarrow', 'openai', 'diskcache'} & set(sys.modules)))"
+        "import sys; import judge.cli.serve, judge.service.server\n"
+        "print(sorted({'pandas', 'numpy', 'pyarrow', 'openai', 'torch'} & set(sys.modules)))"
     )
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True

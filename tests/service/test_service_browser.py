@@ -45,7 +45,7 @@ def service(tmp_path: Path, finished: Path) -> Iterator[Served]:
 
 def test_a_reader_reviews_by_keyboard_alone_and_finds_it_again(service: Served, page: Page) -> None:
     seen = watch(page)
-    page.goto(f"{service.url}/runs/mine?study=ex-015")
+    page.goto(f"{service.url}/runs/mine#study=ex-015")
     ready(page)
     press = page.keyboard.press
     press("j")
@@ -75,6 +75,12 @@ def test_a_reader_reviews_by_keyboard_alone_and_finds_it_again(service: Served, 
     page.wait_for_function(
         "() => !document.getElementById('study-title').textContent.includes('ex-015')"
     )
+    press("Escape")
+    page.select_option("#filter-reviewed", label="yes")
+    page.wait_for_selector("text=1 of 15 studies")
+    assert page.locator("#list tbody th").all_inner_texts() == ["ex-015 ✓\nreviewed"]
+    page.select_option("#filter-reviewed", label="not yet")
+    page.wait_for_selector("text=14 of 15 studies")
     seen.assert_quiet()
     assert not seen.outside(service.url, "data:")
 
@@ -97,7 +103,7 @@ def test_a_hostile_report_is_shown_as_text(tmp_path: Path, page: Page) -> None:
         page.get_by_text("<script>document.title='taken'</script>").first.wait_for()
         page.goto(f"{service.url}/runs/{name}")
         ready(page)
-        page.goto(f"{service.url}/runs/{name}?study=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E")
+        page.goto(f"{service.url}/runs/{name}#study=%3Cimg%20src%3Dx%20onerror%3Dalert(1)%3E")
         ready(page)
         page.get_by_text("<script>document.title='taken'</script>").first.wait_for()
         assert "taken" not in page.title()

@@ -196,7 +196,7 @@ def workers_of(service: Served) -> list[int]:
     return [
         int(pid)
         for pid in children.read_text().split()
-        if b"judge.service.compared" in command_of(pid)
+        if b"judge.service.comparison_worker" in command_of(pid)
     ]
 
 

@@ -52,6 +52,6 @@ def test_the_field_of_patients_is_the_one_asked_for(tmp_path: Path, runs: Path) 
             printed = json.loads(invoke("compare", *arguments))
             assert found["patient_field"] == used
             method = found["groups"][0]["tests"][rate][0]["method"]
-            assert method == ("sign flips" if used else "mcnemar mid-p")
+            assert method == ("sign-flip permutation test" if used else "mcnemar mid-p")
             for name in ("signature", "groups", "notes"):
                 assert found[name] == printed[name], name

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from served import Served
 from support import EXAMPLES
 
+from judge import rubrics
 from judge.cli import main
 from judge.report.compare_page import data
 
@@ -53,7 +54,7 @@ def test_corrections_speak_of_the_same_lines_as_in_the_file(
         page.locator("#study-title", has_text=study_id).wait_for()
         asked = {"id": study_id, "record": "true"}
         record = service.client.get("/v1/runs/a/study", params=asked).json()["record"]
-        lines = data._record(record).get("lines", [])
+        lines = data._record(record, rubrics.load("fineradscore")).get("lines", [])
         n_lines.append(len(lines))
         assert page.locator("#study .lines li").all_inner_texts() == lines
     assert max(n_lines) > 1
@@ -67,8 +68,8 @@ def test_what_was_not_tested_names_the_field_of_the_form(service: Served, browse
     words = page.evaluate(
         """async () => {
           const folder = document.querySelector("script[src*=main]").src.replace("main.js", "");
-          const { serviceSource } = await import(`${folder}sources.js`);
-          return serviceSource(new URLSearchParams()).howToTest("site");
+          const { serviceTransport } = await import(`${folder}transports.js`);
+          return serviceTransport(new URLSearchParams()).howToTest("site");
         }"""
     )
     assert 'write site into "Test and rank within each"' in words

@@ -15,7 +15,7 @@ from served import Served, is_problem
 # What of the service reads which file of a run.
 OF_THE_SUMMARY = ("/v1/runs/{}", "/v1/runs/{}/results")
 OF_THE_TABLE = (*OF_THE_SUMMARY, "/v1/runs/{}/studies", "/v1/runs/{}/study?row=0")
-OF_A_RECORD = ("/v1/runs/{}/study?id=ex-001", "/v1/runs/{}/studies?q=effusion")
+OF_A_RECORD = ("/v1/runs/{}/study?id=ex-001", "/v1/runs/{}/search?q=effusion")
 
 
 def as_json(change: Callable[[Any], Any]) -> Callable[[bytes], bytes]:
@@ -48,7 +48,7 @@ DAMAGE: list[tuple[str, Callable[[bytes], bytes], tuple[str, ...]]] = [
     ("annotations.jsonl", first_line(without("candidate")), OF_A_RECORD),
     (
         "annotations.jsonl",
-        first_line(lambda record: {**record, "annotation": {**record["annotation"], "errors": 1}}),
+        first_line(lambda record: {**record, "annotation": {**record["annotation"], "items": 1}}),
         OF_A_RECORD,
     ),
 ]

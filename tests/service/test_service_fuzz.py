@@ -12,15 +12,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from served import Served
 
-from judge.service.app import create
-from judge.service.service import Service
-from judge.service.settings import Settings
+from judge.service.server import application, service_with
+from judge.service.settings import ServiceSettings
 
 schemathesis = pytest.importorskip("schemathesis")
 
 EXAMPLES = 30
 MODES = (schemathesis.GenerationMode.POSITIVE, schemathesis.GenerationMode.NEGATIVE)
-DESCRIBED = create(Service.of(Settings((Path("judge-runs"),))))._app.openapi()  # type: ignore[attr-defined]
+DESCRIBED = application(service_with(ServiceSettings((Path("judge-runs"),))))._app.openapi()  # type: ignore[attr-defined]
 OPERATIONS = [
     found.ok() for found in schemathesis.openapi.from_dict(DESCRIBED).get_all_operations()
 ]

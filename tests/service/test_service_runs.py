@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from faultserver import Behaviour, FaultServer
+from faultserver import Behaviour, FaultServer, always
 from faultserver.faults import Fault
 from served import Served, is_problem, until
 
@@ -99,13 +99,45 @@ def test_what_the_command_line_paid_for_is_free_here(tmp_path: Path) -> None:
         assert answered(model) == 11
 
 
+def test_how_a_model_is_asked_is_the_clients_choice(tmp_path: Path) -> None:
+    with FaultServer(Behaviour(record=True)) as model, asking(tmp_path, model) as service:
+        run = service.start_run(2, judge=MODEL, reply="text", temperature=0.5, seed=3).json()
+        service.until_state(run["id"], "finished")
+        body = model.requests()[-1]["body"]
+        assert (body["temperature"], body["seed"]) == (0.5, 3)
+        assert "response_format" not in body
+        shown = service.client.get(f"/v1/runs/{run['id']}").json()
+        assert "seed=3,temperature=0.5|reply:text|" in shown["summary"]["signature"]
+        for reply, is_formed in (("auto", True), ("text", False)):
+            answer = service.annotate(reference="study-0007.", judge=MODEL, reply=reply).json()
+            assert answer["outcome"] == "annotated"
+            assert ("response_format" in model.requests()[-1]["body"]) is is_formed
+        assert service.start_run(2, judge=MODEL, reply="json").status_code == 422
+        assert service.start_run(2, judge=MODEL, temperature=3).status_code == 422
+
+
+def test_a_run_whose_answers_cannot_be_read_ends_with_the_message(tmp_path: Path) -> None:
+    behaviour = Behaviour(studies={f"study-{at:04}": always(Fault.MALFORMED) for at in range(60)})
+    with FaultServer(behaviour) as model, asking(tmp_path, model) as service:
+        run = service.start_run(60, judge=MODEL, give_up_after=10).json()
+        ended = service.until_state(run["id"], "failed")
+        assert "of the first 10 answers cannot be read" in ended["detail"]
+        asked = model.stats().requests
+        assert asked < 2 * 60
+        assert service.client.post(f"/v1/runs/{run['id']}/resume").status_code == 200
+        service.until_state(run["id"], "failed")
+        assert model.stats().requests == asked
+        run = service.start_run(60, judge=MODEL, give_up_after=0).json()
+        service.until_state(run["id"], "finished")
+
+
 def test_a_judge_that_fails_gives_an_outcome_and_never_a_score(tmp_path: Path) -> None:
     with FaultServer(Behaviour()) as model, asking(tmp_path, model) as service:
         model.set_faults(rates={Fault.MALFORMED: 1.0})
         answer = service.annotate(reference="study-0001. Clear.", judge=MODEL)
         assert answer.status_code == 200
         assert answer.json()["outcome"] == "unparsed"
-        assert answer.json()["scores"] is None
+        assert answer.json()["measures"] is None
 
 
 def test_a_run_is_stopped_and_goes_on_where_it_was(tmp_path: Path, model: FaultServer) -> None:

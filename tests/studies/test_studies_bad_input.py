@@ -28,7 +28,7 @@ def message(preds, refs, **options):
         ("r.csv", b"\xef\xbb\xbf", "is empty"),
         ("r.json", b"[]", "holds no study: its list is empty"),
         ("r.json", b"{}", "holds no study: its object is empty"),
-        ("r.csv", b"id,text\n", "holds no study: it has a header and no rows"),
+        ("r.csv", b"id,text\n", "holds no study: it has no rows"),
         ("r.json", b'{"a": "x"', "is not JSON: .* at line 1, column 10"),
         ("r.json", b'{"a": "x",\n "b": y}', "is not JSON: Expecting value at line 2, column 7"),
         ("r.jsonl", b'{"id": "a", "text": "x"}\n{"id": }', "not JSON: .* at line 2, column 8"),
@@ -139,8 +139,8 @@ def test_unknown_section():
 def test_one_file_without_both_sides(put):
     refs = put("r.json", {"a": {"findings": "x"}})
     preds = put("p.json", {"a": {"model_prediction": "x"}})
-    assert "holds no candidates beside the references" in message(refs, None)
-    assert "holds no references; give a file of them as REFS" in message(preds, None)
+    assert "no field for the candidates; its fields are" in message(refs, None)
+    assert "no field for the references; its fields are" in message(preds, None)
 
 
 def test_candidates_called_references(put):

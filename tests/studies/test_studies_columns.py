@@ -6,12 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from judge.studies import from_columns
+from judge.studies import from_given
 from judge.types import JudgeError, Study
 
 
 def test_defaults():
-    studies = from_columns(["r1 ", "r2\r\nx"], ["c1", ""])
+    studies = from_given(["r1 ", "r2\r\nx"], ["c1", ""])
     assert list(studies) == [Study("0", "r1", "c1"), Study("1", "r2\nx", "")]
     assert len(studies) == 2
     assert studies.section == "report"
@@ -20,17 +20,16 @@ def test_defaults():
 
 
 def test_all_that_can_be_given():
-    studies = from_columns(
+    studies = from_given(
         ["r"],
         ["c"],
         study_ids=[7],
         study_classes=["Normal"],
         fields={"site": ["a"], "outcome": [1], "age": [np.int64(3)]},
-        section="findings",
     )
     fields = {"site": "a", "field_outcome": 1, "age": 3}
     assert list(studies) == [Study("7", "r", "c", "normal", fields=fields)]
-    assert (studies.section, studies.class_field) == ("findings", "study_class")
+    assert (studies.section, studies.class_field) == ("report", "study_class")
     assert type(studies.fields["age"][0]) is int
 
 
@@ -39,7 +38,7 @@ def test_columns_of_a_frame():
         {"id": [3, 4], "r": ["a", "b"], "c": ["x", "y"], "k": ["normal", None], "s": [1.5, None]},
         index=[8, 9],
     )
-    studies = from_columns(
+    studies = from_given(
         frame["r"], frame["c"], study_ids=frame["id"], study_classes=frame["k"], fields=frame[["s"]]
     )
     assert studies.study_ids == ("3", "4")
@@ -48,7 +47,7 @@ def test_columns_of_a_frame():
 
 
 def test_classes_from_a_field():
-    studies = from_columns(["r"], ["c"], fields={"study_class": ["Abnormal"]})
+    studies = from_given(["r"], ["c"], fields={"study_class": ["Abnormal"]})
     assert (studies.study_classes, studies.class_field, studies.fields) == (
         ("abnormal",),
         "study_class",
@@ -62,36 +61,45 @@ def test_classes_from_a_field():
         ((["a"], ["b", "c"]), "candidates has 2 values but there are 1 references"),
         (([], []), "no studies"),
         (("ab", "cd"), "references is one text"),
-        (([None], ["b"]), "the reference of study '0' is missing; it must be a text"),
-        ((["a"], [float("nan")]), "the candidate of study '0' is missing"),
-        ((["a"], [pd.NA]), "the candidate of study '0' is missing"),
-        ((["a"], [3]), "the candidate of study '0' is a int"),
-        ((["a", " "], ["b", "c"]), r"1 references are empty \(1\)"),
+        (([None], ["b"]), r"no report in references: 1 \(0\)"),
+        ((["a"], [float("nan")]), r"no candidate text in candidates: 1 \(0\)"),
+        ((["a"], [pd.NA]), r"no candidate text in candidates: 1 \(0\)"),
+        ((["a"], [3]), "'candidates' of study '0' is not a text but a int: 3"),
+        ((["a", " "], ["b", "c"]), r"no report in references: 1 \(1\)"),
     ],
 )
 def test_bad_texts(arguments, message):
     with pytest.raises(JudgeError, match=message):
-        from_columns(*arguments)
+        from_given(*arguments)
+
+
+def test_what_lacks_a_text_can_be_left_out_and_counted():
+    studies = from_given(
+        ["a", None, "c"], ["x", "y", None], fields={"site": ["n", "s", "w"]}, allow_missing=True
+    )
+    assert list(studies) == [Study("0", "a", "x", fields={"site": "n"})]
+    assert studies.omitted == {"no reference section": 1, "no candidate text": 1}
+    assert studies.omitted_ids["no candidate text"] == ("2",)
 
 
 @pytest.mark.parametrize(
     ("named", "message"),
     [
         ({"study_ids": ["a"]}, "study_ids has 1 values"),
-        ({"study_ids": ["a", "a"]}, r"1 study ids stand more than once \(a\)"),
-        ({"study_ids": [1, "1"]}, r"more than once \(1\)"),
-        ({"study_ids": ["a", None]}, r"study_ids\[1\] is None"),
+        ({"study_ids": ["a", "a"]}, r"ids more than once in references and candidates: 1 \(a\)"),
+        ({"study_ids": [1, "1"]}, r"more than once in references and candidates: 1 \(1\)"),
+        ({"study_ids": ["a", None]}, r"record 2 of 2 has no value in 'study_ids'"),
         ({"study_classes": ["normal"]}, "study_classes has 1 values"),
         ({"fields": {"site": [1]}}, "the field 'site' has 1 values"),
     ],
 )
 def test_bad_columns(named, message):
     with pytest.raises(JudgeError, match=message):
-        from_columns(["a", "b"], ["c", "d"], **named)
+        from_given(["a", "b"], ["c", "d"], **named)
 
 
 def test_a_set_can_not_be_changed_nor_be_wrong():
-    studies = from_columns(["a", "b"], ["c", "d"])
+    studies = from_given(["a", "b"], ["c", "d"])
     with pytest.raises(dataclasses.FrozenInstanceError):
         studies.section = "findings"
     with pytest.raises(ValueError, match="differ in length"):

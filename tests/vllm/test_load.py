@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from judge import backends, rubrics
 from judge.backends.openai import OpenAIJudge
-from judge.run.stop import Stop, StoppedError
+from judge.running.stop import Stop, StoppedError
 from judge.types import Completion, JudgeError, Study
 
 GREEN = rubrics.load("green")
@@ -23,7 +23,7 @@ class Reply(BaseModel):
     corrections: list[str]
 
 
-WITH_JSON = dataclasses.replace(GREEN, reply_model=lambda: Reply)
+WITH_JSON = dataclasses.replace(GREEN, reply_model=lambda: Reply, structured=None)
 
 
 @pytest.fixture
@@ -35,9 +35,9 @@ def folder(tmp_path: Path) -> Path:
     return model
 
 
-def settings(**options: object) -> backends.Settings:
-    given = {"prompt": "green", "environ": dict(os.environ)} | options
-    return backends.Settings(**given)  # type: ignore[arg-type]
+def settings(**options: object) -> backends.JudgeSettings:
+    given = {"prompt": "green-structured", "environ": dict(os.environ)} | options
+    return backends.JudgeSettings(**given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("name", ["vllm", "hf", "vlm:x/y", "vllmm:x/y", "VLLM:x/y", "hff:x"])
@@ -61,8 +61,8 @@ def test_no_model_and_no_such_folder_are_said() -> None:
 
 def test_flags_are_for_a_server_of_our_own(folder: Path) -> None:
     with pytest.raises(JudgeError, match="--vllm-arg belongs"):
-        backends.load("gpt-4o", GREEN, settings(vllm_args=["--dtype=float32"]))
-    given = settings(vllm_args=["--dtype=float32"], base_url="http://127.0.0.1:1/v1")
+        backends.load("gpt-4o", GREEN, settings(options={"vllm_args": ["--dtype=float32"]}))
+    given = settings(options={"vllm_args": ["--dtype=float32"]}, base_url="http://127.0.0.1:1/v1")
     with pytest.raises(JudgeError, match="--vllm-arg belongs"):
         backends.load(f"vllm:{folder}", GREEN, given)
 
@@ -73,13 +73,15 @@ def test_a_rubric_with_json_replies_chats_with_the_server(
 ) -> None:
     monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
     judge = backends.load(
-        f"vllm:{folder}", WITH_JSON, settings(vllm_args=["--dtype=float32"], timeout=10.0)
+        f"vllm:{folder}",
+        WITH_JSON,
+        settings(options={"vllm_args": ["--dtype=float32"]}, timeout=10.0),
     )
     assert isinstance(judge, OpenAIJudge)
     assert judge.name == f"vllm:{folder}"
     assert judge.version.startswith("vllm:model+")
     assert judge.version.endswith(",dtype=float32")
-    assert judge.paid_at is None
+    assert judge.billing_url is None
     study = Study("s", "The lungs are clear.", "The lungs are clear.")
     assert judge.request(study).endpoint == "chat"
     assert judge.request(study).model == judge.version
@@ -103,7 +105,9 @@ def test_a_rubric_with_json_replies_chats_with_the_server(
 @pytest.mark.usefixtures("standin")
 def test_the_signature_changes_with_what_changes_an_answer(folder: Path) -> None:
     def version(*flags: str) -> str:
-        return backends.load(f"vllm:{folder}", WITH_JSON, settings(vllm_args=flags)).version
+        return backends.load(
+            f"vllm:{folder}", WITH_JSON, settings(options={"vllm_args": flags})
+        ).version
 
     plain = version()
     assert version("--tensor-parallel-size=2") == plain
@@ -124,10 +128,9 @@ def test_stopping_ends_what_is_waited_for() -> None:
     async def work() -> None:
         stop = Stop()
         asyncio.get_running_loop().call_later(0.05, stop.set, "interrupted")
-        with pytest.raises(StoppedError):
-            await stop.unless(long)
-        with pytest.raises(StoppedError):
-            await stop.unless(long)
+        for _ in range(2):
+            with pytest.raises(StoppedError), stop.ends_waiting():
+                await long()
 
     asyncio.run(asyncio.wait_for(work(), 5))
     assert ended == ["ended"]
@@ -138,7 +141,8 @@ def test_what_fails_while_it_is_waited_for_is_raised() -> None:
         raise JudgeError("no")
 
     async def work() -> None:
-        await Stop().unless(fails)
+        with Stop().ends_waiting():
+            await fails()
 
     with pytest.raises(JudgeError, match="no"):
         asyncio.run(work())

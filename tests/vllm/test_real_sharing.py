@@ -113,11 +113,11 @@ def test_the_same_tokens_as_transformers(model: Taught, served: Served) -> None:
     studies = list(model.studies)
     studies += [Study(f"n{at}", *pair) for at, pair in enumerate(tinymodel.reports(8, seed=5))]
     settings = {"prompt": str(model.prompt), "max_tokens": 96}
-    theirs = backends.load(f"hf:{model.folder}", GREEN, backends.Settings(**settings))
+    theirs = backends.load(f"hf:{model.folder}", GREEN, backends.JudgeSettings(**settings))
     ours = backends.load(
         f"vllm:{model.folder}",
         GREEN,
-        backends.Settings(base_url=served.url, environ={"VLLM_API_KEY": KEY}, **settings),
+        backends.JudgeSettings(base_url=served.url, environ={"VLLM_API_KEY": KEY}, **settings),
     )
     for one, other in zip(answers(theirs, studies), answers(ours, studies), strict=True):
         assert one.text == other.text

@@ -17,7 +17,6 @@ import pytest
 from children import below, gone, guard_of, sessions, wait_for
 
 from judge.backends.errors import UnavailableError
-from judge.backends.vllm.managed import Managed
 from judge.backends.vllm.server import Launch, Server, executable
 from judge.types import Completion, JudgeError
 
@@ -34,14 +33,14 @@ class Made:
         self.said: list[str] = []
         self.log = folder / "logs" / "server.log"
         launch = Launch("some/model", ("--dtype", "float32"), self.log, dict(os.environ), **options)
-        self.managed = Managed(Server(launch, self.said.append), timeout=10.0)
+        self.server = Server(launch, self.said.append, timeout=10.0)
 
-    def use(self, work: Callable[[Managed], Awaitable[Any]]) -> Any:
+    def use(self, work: Callable[[Server], Awaitable[Any]]) -> Any:
         async def whole() -> Any:
             try:
-                return await work(self.managed)
+                return await work(self.server)
             finally:
-                await self.managed.aclose()
+                await self.server.aclose()
 
         return asyncio.run(whole())
 
@@ -51,15 +50,15 @@ def made(tmp_path: Path) -> Made:
     return Made(tmp_path)
 
 
-async def ask(managed: Managed) -> Completion:
-    await managed.ready()
-    return await managed.ask(ASK)
+async def ask(server: Server) -> Completion:
+    await server.ready()
+    return await server.ask(ASK)
 
 
 def test_it_is_started_asked_and_gone(made: Made) -> None:
-    async def work(managed: Managed) -> set[int]:
+    async def work(server: Server) -> set[int]:
         assert not below(os.getpid()), "nothing runs before there is something to ask"
-        assert (await ask(managed)).text == "answer to x"
+        assert (await ask(server)).text == "answer to x"
         return below(os.getpid())
 
     there = made.use(work)
@@ -71,13 +70,29 @@ def test_it_is_started_asked_and_gone(made: Made) -> None:
 
 
 def test_its_key_is_on_no_command_line(made: Made) -> None:
-    async def work(managed: Managed) -> None:
-        await managed.ready()
-        key = (await managed._server.address()).key
+    async def work(server: Server) -> None:
+        await server.ready()
+        key = (await server.address()).key
         assert len(key) > 20
         lines = [line for _, _, line in sessions().values()]
         assert any("some/model" in line for line in lines)
         assert not any(key in line for line in lines)
+
+    made.use(work)
+
+
+def test_it_reports_its_use_to_nobody(made: Made, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whatever the user's environment says [vLLM's documentation of its usage statistics]."""
+    monkeypatch.setenv("VLLM_NO_USAGE_STATS", "0")
+
+    async def work(server: Server) -> None:
+        await server.ready()
+        started = [pid for pid in below(os.getpid()) if "some/model" in sessions()[pid][2]]
+        assert started
+        for pid in started:
+            environ = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+            assert b"VLLM_NO_USAGE_STATS=1" in environ
+            assert b"DO_NOT_TRACK=1" in environ
 
     made.use(work)
 
@@ -95,17 +110,17 @@ def test_a_crash_is_forgiven_once(made: Made, monkeypatch: pytest.MonkeyPatch, d
         monkeypatch.setenv("STANDIN_DEAF", "1")
     made = Made(made.log.parent)
 
-    async def work(managed: Managed) -> None:
+    async def work(server: Server) -> None:
         for _ in range(2):
-            assert (await ask(managed)).text == "answer to x"
+            assert (await ask(server)).text == "answer to x"
         with pytest.raises(UnavailableError):
-            await ask(managed)
+            await ask(server)
         for _ in range(2):
-            assert (await ask(managed)).text == "answer to x"
+            assert (await ask(server)).text == "answer to x"
         with pytest.raises(JudgeError, match=r"second time.*in the cache.*server\.log"):
-            await ask(managed)
+            await ask(server)
         with pytest.raises(JudgeError, match="second time"):
-            await managed.ready()
+            await server.ready()
 
     made.use(work)
     assert not below(os.getpid())
@@ -119,12 +134,12 @@ def test_many_requests_that_die_together_are_one_crash(
     monkeypatch.setenv("STANDIN_CRASHES", "2")
     made = Made(made.log.parent)
 
-    async def work(managed: Managed) -> None:
+    async def work(server: Server) -> None:
         for _ in range(2):
-            await ask(managed)
-        lost = await asyncio.gather(*(ask(managed) for _ in range(8)), return_exceptions=True)
+            await ask(server)
+        lost = await asyncio.gather(*(ask(server) for _ in range(8)), return_exceptions=True)
         assert {type(each) for each in lost} <= {UnavailableError, Completion}
-        await managed.ready()
+        await server.ready()
 
     made.use(work)
     assert sum("ended in mid-run" in line for line in made.said) == 1
@@ -164,8 +179,8 @@ def test_a_start_that_failed_is_not_tried_again_by_the_next_who_asks(
     monkeypatch.setenv("STANDIN_LOG", str(tmp_path / "said"))
     made = Made(tmp_path)
 
-    async def work(managed: Managed) -> list[Any]:
-        return await asyncio.gather(*(ask(managed) for _ in range(4)), return_exceptions=True)
+    async def work(server: Server) -> list[Any]:
+        return await asyncio.gather(*(ask(server) for _ in range(4)), return_exceptions=True)
 
     wrong = made.use(work)
     assert {str(each) for each in wrong} == {str(wrong[0])}
@@ -178,8 +193,8 @@ def test_cancelled_while_it_loads_leaves_nothing(
 ) -> None:
     monkeypatch.setenv("STANDIN_HANGS", "1")
 
-    async def work(managed: Managed) -> None:
-        asking = asyncio.ensure_future(ask(managed))
+    async def work(server: Server) -> None:
+        asking = asyncio.ensure_future(ask(server))
         await asyncio.sleep(1)
         assert below(os.getpid())
         asking.cancel()
@@ -196,7 +211,7 @@ PARENT = textwrap.dedent("""
 
     async def main():
         launch = Launch("some/model", (), Path(sys.argv[1]), dict(os.environ))
-        await Server(launch, print).address()
+        await Server(launch, print, 10.0).address()
         print("ready", flush=True)
         await asyncio.sleep(600)
 
@@ -222,12 +237,12 @@ def test_kill_9_of_the_owner_leaves_nothing(tmp_path: Path, how: str) -> None:
 
 
 def test_a_guard_that_is_killed_takes_the_server_along_and_it_is_restarted(made: Made) -> None:
-    async def work(managed: Managed) -> None:
-        await ask(managed)
+    async def work(server: Server) -> None:
+        await ask(server)
         there = below(os.getpid())
         os.kill(guard_of(os.getpid()), signal.SIGKILL)
         await asyncio.to_thread(time.sleep, 0.5)
-        assert (await ask(managed)).text == "answer to x"
+        assert (await ask(server)).text == "answer to x"
         left = {pid for pid in there if pid in sessions() and "sleep" not in sessions()[pid][2]}
         assert not left
         for pid in there & set(sessions()):

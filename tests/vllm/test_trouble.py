@@ -132,20 +132,18 @@ def test_the_tail_of_a_long_log_is_enough(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("log", "stage"),
+    ("log", "newest"),
     [
-        ("", "starting"),
-        ("Resolved architecture: LlamaForCausalLM", "starting the engine"),
-        ("Starting to load model x...", "loading the weights"),
+        ("", "its log is empty so far"),
         (
-            (
-                "Starting to load model x...\nLoading safetensors checkpoint shards:  33% "
-                "Completed | 1/3 [00:01<00:02, 1.0it/s]"
-            ),
-            "loading the weights, 1/3",
+            "started\nResolved architecture: LlamaForCausalLM\n\n",
+            "Resolved architecture: LlamaForCausalLM",
         ),
-        ("Starting to load model x\nLoading weights took 3 seconds\nWarming up", "compiling"),
+        (
+            "(EngineCore pid=7) INFO 07-31 10:00:00 [loader.py:9] Loading weights took 3 seconds",
+            "Loading weights took 3 seconds",
+        ),
     ],
 )
-def test_how_far_a_start_has_come(log: str, stage: str) -> None:
-    assert trouble.stage(log) == stage
+def test_what_a_start_is_at_is_the_last_line_of_its_log(log: str, newest: str) -> None:
+    assert trouble.newest(log) == newest

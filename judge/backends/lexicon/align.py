@@ -4,122 +4,89 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from itertools import islice
+from typing import NamedTuple
 
 from judge.backends.lexicon.data import Lexicon
-from judge.backends.lexicon.mentions import Mention, Placed
+from judge.backends.lexicon.mentions import MOST, Mention
 
-_MOST_PARTNERS = 64
-"""A mention is compared with no more than this many: so that time stays linear."""
-
-
-@dataclass(frozen=True, slots=True)
-class Pair:
-    """A reference mention and the candidate's mention of the same thing."""
-
-    reference: Placed
-    candidate: Placed
+SAME_SIZE = 1.25
+"""Lengths whose ratio is below this are equal."""
 
 
-@dataclass(frozen=True, slots=True)
-class Alignment:
+Pair = tuple[Mention, Mention]
+"""A reference mention and the candidate's mention of the same thing."""
+
+
+class Alignment(NamedTuple):
     """`same` are equal pairs, `pairs` differ in something; the rest has no partner."""
 
-    same: tuple[Pair, ...]
-    pairs: tuple[Pair, ...]
-    only_reference: tuple[Placed, ...]
-    only_candidate: tuple[Placed, ...]
+    same: list[Pair]
+    pairs: list[Pair]
+    only_reference: list[Mention]
+    only_candidate: list[Mention]
 
 
-def align(reference: Sequence[Placed], candidate: Sequence[Placed], lexicon: Lexicon) -> Alignment:
+def align(
+    reference: Sequence[Mention], candidate: Sequence[Mention], lexicon: Lexicon
+) -> Alignment:
     """Pair the mentions of two reports, equal ones first, each with one partner at most.
 
     Equal mentions that are left over in one report count once. Only findings that are
     present are paired with a differing one.
     """
-    waiting: dict[Mention, list[Placed]] = defaultdict(list)
-    for placed in reversed(candidate):
-        waiting[placed.mention].append(placed)
-    same: list[Pair] = []
-    rest: list[Placed] = []
-    for placed in reference:
-        partners = waiting.get(placed.mention)
-        if partners:
-            same.append(Pair(placed, partners.pop()))
-        else:
-            rest.append(placed)
-    used = {id(pair.candidate) for pair in same}
-    left = _distinct(rest)
-    right = _distinct(placed for placed in candidate if id(placed) not in used)
+    waiting: defaultdict[Mention, list[Mention]] = defaultdict(list)
+    for mention in reversed(candidate):
+        waiting[mention].append(mention)
+    same = [(mention, waiting[mention].pop()) for mention in reference if waiting[mention]]
+    left, right = _others(reference, same), _others(candidate, same)
     pairs = _closest(left, right, lexicon)
-    paired = {id(pair.reference) for pair in pairs} | {id(pair.candidate) for pair in pairs}
-    return Alignment(
-        same=tuple(same),
-        pairs=tuple(pairs),
-        only_reference=tuple(one for one in left if id(one) not in paired),
-        only_candidate=tuple(one for one in right if id(one) not in paired),
-    )
+    return Alignment(same, pairs, _others(left, pairs), _others(right, pairs))
 
 
-def names(mention: Mention) -> tuple[str, ...]:
-    """Return the finding and the readings that are offered for it."""
-    return (mention.finding, *mention.also)
+def _others(mentions: Iterable[Mention], pairs: Sequence[Pair]) -> list[Mention]:
+    """Return the mentions that are in none of the pairs, equal ones once."""
+    paired = {id(mention) for pair in pairs for mention in pair}
+    alone = [mention for mention in mentions if id(mention) not in paired]
+    return list({mention: mention for mention in reversed(alone)}.values())[::-1]
 
 
-def readings(mention: Mention) -> tuple[str, ...]:
-    """Return what a mention makes of its shadow: the readings, or the finding itself."""
-    return mention.also or (mention.finding,)
+def ratio(ones: frozenset[float], others: frozenset[float]) -> float:
+    """Return the largest length of one over that of the other, at least 1; 1 without both."""
+    if not ones or not others:
+        return 1.0
+    small, large = sorted((max(ones), max(others)))
+    return large / small if small > 0 else 1.0
 
 
-def related(one: Mention, other: Mention, lexicon: Lexicon) -> bool:
-    """Return whether two mentions may be of one finding, by their names alone."""
-    return any(lexicon.related(a, b) for a in names(one) for b in names(other))
-
-
-def agree_in_site(one: Mention, other: Mention) -> bool:
-    """Return whether neither the sides nor the places of two mentions rule each other out."""
-    sides = not one.sides or not other.sides or bool(one.sides & other.sides)
-    places = not one.places or not other.places or bool(one.places & other.places)
-    return sides and places
-
-
-def _distinct(placed: Iterable[Placed]) -> list[Placed]:
-    return list({one.mention: one for one in reversed(list(placed))}.values())[::-1]
-
-
-def _closest(left: Sequence[Placed], right: Sequence[Placed], lexicon: Lexicon) -> list[Pair]:
+def _closest(left: Sequence[Mention], right: Sequence[Mention], lexicon: Lexicon) -> list[Pair]:
     options: list[tuple[float, int, int]] = []
-    positive = [at for at, one in enumerate(right) if one.mention.positive]
     for i, one in enumerate(left):
-        if not one.mention.positive:
-            continue
-        tried = 0
-        for j in positive:
-            likeness = _likeness(one.mention, right[j].mention, lexicon)
-            if likeness > 0:
-                options.append((-likeness, i, j))
-                tried += 1
-                if tried == _MOST_PARTNERS:
-                    break
-    options.sort()
+        if one.positive:
+            likely = (
+                (-likeness, i, j)
+                for j, other in enumerate(right)
+                if other.positive and (likeness := _likeness(one, other, lexicon)) > 0
+            )
+            options += islice(likely, MOST)
     pairs: dict[int, int] = {}
     taken: set[int] = set()
-    for _, i, j in options:
+    for _, i, j in sorted(options):
         if i not in pairs and j not in taken:
             pairs[i] = j
             taken.add(j)
-    return [Pair(left[i], right[j]) for i, j in sorted(pairs.items())]
+    return [(left[i], right[j]) for i, j in sorted(pairs.items())]
 
 
 def _likeness(one: Mention, other: Mention, lexicon: Lexicon) -> float:
     """Return how likely two differing mentions are of one finding; 0 or less: they are not."""
     if one.finding == other.finding:
         score = 8.0
-    elif set(names(one)) & set(names(other)):
+    elif set(one.names) & set(other.names):
         score = 5.0
-    elif related(one, other, lexicon):
+    elif one.related(other, lexicon):
         score = 3.0
-    elif _one_shadow(one, other, lexicon) and agree_in_site(one, other):
+    elif _one_shadow(one, other, lexicon) and one.agrees_in_site(other):
         score = 1.0
     else:
         return 0.0
@@ -128,6 +95,8 @@ def _likeness(one: Mention, other: Mention, lexicon: Lexicon) -> float:
         score += (2.0 if one.sides == other.sides else -0.5) if shared else -3.0
     if one.places and other.places:
         score += 1.0 if one.places & other.places else -1.5
+    if one.sizes and other.sizes:
+        score += 1.5 if ratio(one.sizes, other.sizes) < SAME_SIZE else -1.0
     if one.levels & other.levels:
         score += 0.5
     if one.changes == other.changes:
@@ -136,5 +105,5 @@ def _likeness(one: Mention, other: Mention, lexicon: Lexicon) -> float:
 
 
 def _one_shadow(one: Mention, other: Mention, lexicon: Lexicon) -> bool:
-    groups = {lexicon.findings[name].shadow for name in names(one)} - {""}
-    return bool(groups & {lexicon.findings[name].shadow for name in names(other)})
+    groups = {lexicon.findings[name].shadow for name in one.names} - {""}
+    return bool(groups & {lexicon.findings[name].shadow for name in other.names})

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
 
 from judge.backends.lexicon.data import Kind, Lexicon, Role
 from judge.backends.lexicon.heads import Head
 from judge.backends.lexicon.tokens import Line, Mark, Measure
+
+_COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
+_NUMBERS = {word: n for n, name in enumerate(_COUNTS, start=2) for word in (name, str(n))}
+_MOST_BETWEEN = 5
 
 _TOO_FAR = 9.0
 """A modifier that is dearer than this to attach belongs to no head (see `_price`)."""
@@ -15,7 +19,10 @@ _TOO_FAR = 9.0
 
 @dataclass(slots=True)
 class Draft:
-    """A head and what has been found to belong to it; `first` to `last` is what to quote."""
+    """A head and what has been found to belong to it; `first` to `last` is what to quote.
+
+    `said_sides` and `said_levels` are its sides and levels by the token where they stand.
+    """
 
     head: Head
     first: int
@@ -25,6 +32,9 @@ class Draft:
     levels: set[int] = field(default_factory=set)
     changes: set[str] = field(default_factory=set)
     sizes: set[float] = field(default_factory=set)
+    count: int = 0
+    said_sides: dict[int, frozenset[str]] = field(default_factory=dict)
+    said_levels: dict[int, frozenset[int]] = field(default_factory=dict)
 
     def cover(self, first: int, last: int) -> None:
         """Widen what is quoted by the tokens `first` to `last` (exclusive)."""
@@ -40,7 +50,7 @@ def attach(
     else ("heart size is large").
     """
     study: list[tuple[Mark, str]] = []
-    draft: Draft | None
+    findings = [draft for draft in drafts if draft.head.finding]
     for mark in (*line.marks, *line.inner):
         for role in mark.roles:
             if role.kind is Kind.CHANGE and mark.first not in used:
@@ -53,62 +63,85 @@ def attach(
             elif role.kind is not Kind.LEVEL or mark.first not in used:
                 _modify(line, drafts, mark, role, lexicon)
     for measure in line.measures:
-        draft = _nearest(line, drafts, measure, _is_finding)
-        if draft is not None:
-            draft.sizes.add(measure.mm)
-            draft.cover(measure.first, measure.last)
+        measured = _nearest(line, findings, measure)
+        if measured is not None:
+            measured.sizes.add(measure.mm)
+            measured.cover(measure.first, measure.last)
+    for draft in drafts:
+        _count(line, draft)
     return study
 
 
-def _modify(line: Line, drafts: Sequence[Draft], mark: Mark, role: Role, lexicon: Lexicon) -> None:
-    if role.kind is Kind.SIDE:
-        draft = _nearest(line, drafts, mark, _is_sideable)
-        if draft is not None and _is_sided(draft, lexicon):
-            draft.sides |= role.tags
-            draft.cover(mark.first, mark.last)
-    elif role.kind is Kind.PLACE:
-        domain = role.name
-        draft = _nearest(line, drafts, mark, lambda one: _domain(one, lexicon) == domain)
-        if draft is not None:
-            draft.places |= role.tags
-            draft.cover(mark.first, mark.last)
-    elif role.kind is Kind.LEVEL:
-        draft = _nearest(line, drafts, mark, _is_finding)
-        if draft is not None:
-            draft.levels.add(lexicon.levels[role.name])
-            draft.cover(mark.first, mark.last)
-
-
-def _is_finding(draft: Draft) -> bool:
-    return bool(draft.head.finding)
-
-
-def _is_sideable(draft: Draft) -> bool:
-    return bool(draft.head.finding) or draft.head.normal
-
-
-def _is_sided(draft: Draft, lexicon: Lexicon) -> bool:
+def _count(line: Line, draft: Draft) -> None:
+    """Read off how many there are: "two right lower lobe nodules", with nothing between."""
     head = draft.head
-    if head.finding:
-        return lexicon.findings[head.finding].sided
-    return lexicon.findings[lexicon.structures[head.structure].abnormal].sided
+    for at in range(head.first - 1, max(head.first - 1 - _MOST_BETWEEN, -1), -1):
+        if any(line.between(at, head.first)):
+            return
+        word = line.words[at]
+        if word in _NUMBERS and not any(m.first <= at < m.last for m in line.measures):
+            draft.count = _NUMBERS[word]
+            draft.cover(at, at + 1)
+            return
 
 
-def _domain(draft: Draft, lexicon: Lexicon) -> str:
-    return lexicon.findings[draft.head.finding].where if draft.head.finding else ""
+def split(draft: Draft) -> list[Draft]:
+    """Return a draft for each side where each has a level: "small right and large left"."""
+    sides = {at: side for at, side in draft.said_sides.items() if len(side) == 1}
+    if len(sides) != 2 or len(draft.said_levels) != 2 or len(set(sides.values())) != 2:
+        return [draft]
+    kinds = [at in sides for at in sorted({*sides, *draft.said_levels})]
+    if kinds not in ([True, False, True, False], [False, True, False, True]):
+        return [draft]
+    levels = [level for _, level in sorted(draft.said_levels.items())]
+    return [
+        replace(draft, sides=set(side), levels=set(level))
+        for (_, side), level in zip(sorted(sides.items()), levels, strict=True)
+    ]
 
 
-def _nearest(
-    line: Line, drafts: Sequence[Draft], mark: Mark | Measure, fits: Callable[[Draft], bool]
-) -> Draft | None:
+def _modify(line: Line, drafts: Sequence[Draft], mark: Mark, role: Role, lexicon: Lexicon) -> None:
+    """Give the side, place or severity word to the nearest head that can have one."""
+    draft = _nearest(line, [one for one in drafts if _takes(one, role, lexicon)], mark)
+    if draft is None:
+        return
+    if role.kind is Kind.SIDE:
+        head = draft.head
+        name = head.finding or lexicon.structures[head.structure].abnormal
+        if not lexicon.findings[name].sided:
+            return
+        draft.sides |= role.tags
+        draft.said_sides[mark.first] = role.tags
+    elif role.kind is Kind.PLACE:
+        # Each place of a tube narrows down where it ends.
+        narrowed = draft.places & role.tags if role.name == "line" else None
+        draft.places = set(narrowed or draft.places | role.tags)
+    else:
+        level = frozenset({lexicon.levels[role.name]})
+        draft.levels |= level
+        draft.said_levels[mark.first] = draft.said_levels.get(mark.first, level) | level
+    draft.cover(mark.first, mark.last)
+
+
+def _takes(draft: Draft, role: Role, lexicon: Lexicon) -> bool:
+    finding = draft.head.finding
+    match role.kind:
+        case Kind.SIDE:
+            return bool(finding) or draft.head.normal
+        case Kind.PLACE:
+            return bool(finding) and lexicon.findings[finding].where == role.name
+        case kind:
+            return bool(finding) and kind is Kind.LEVEL
+
+
+def _nearest(line: Line, drafts: Sequence[Draft], mark: Mark | Measure) -> Draft | None:
     """Return the head that is cheapest to attach `mark` to; on a tie the later one."""
     best: Draft | None = None
     lowest = _TOO_FAR
     for draft in drafts:
-        if fits(draft):
-            price = _price(line, mark, draft.head)
-            if price <= lowest:
-                best, lowest = draft, price
+        price = _price(line, mark, draft.head)
+        if price <= lowest:
+            best, lowest = draft, price
     return best
 
 
@@ -124,10 +157,7 @@ def _price(line: Line, mark: Mark | Measure, head: Head) -> float:
     first, last = (mark.last, head.first) if ahead else (head.last, mark.first)
     if first > last:
         return 0.0
-    joins = line.joins[last] - line.joins[first]
-    verbs = line.verbs[last] - line.verbs[first]
-    prepositions = line.prepositions[last] - line.prepositions[first]
-    breaks = line.breaks[last] - line.breaks[first]
+    joins, verbs, prepositions, breaks = line.between(first, last)
     if ahead:
         price = 2.5 * joins + 2.5 * verbs + 2.0 * prepositions + 3.5 * breaks
     else:
@@ -138,24 +168,24 @@ def _price(line: Line, mark: Mark | Measure, head: Head) -> float:
 def _changed(line: Line, drafts: Sequence[Draft], mark: Mark) -> list[Draft]:
     """Return the heads that a change is said of: the nearest, and those joined to it."""
     able = [draft for at, draft in enumerate(drafts) if _can_change(line, drafts, at)]
-    nearest = _nearest(line, able, mark, lambda _: True)
+    nearest = _nearest(line, able, mark)
     if nearest is None:
         return []
     changed = [nearest]
     if mark.last <= nearest.head.first and "of" in line.words[mark.last - 1 : mark.last + 1]:
         # "Removal of the tube and the line" is said of both.
         return changed + _joined_after(line, able, nearest)
-    edge = nearest.head.first
-    if line.verbs[mark.first] > line.verbs[min(nearest.head.last, mark.first)]:
+    if line.between(nearest.head.last, mark.first).verbs:
         # "Effusion and atelectasis are unchanged" is said of both.
+        edge = nearest.head.first
         for draft in reversed(able[: able.index(nearest)]):
             last = draft.head.last
+            between = line.between(last, edge)
             if (
-                last > edge
-                or line.joins[edge] == line.joins[last]
-                or line.verbs[edge] > line.verbs[last]
-                or line.breaks[edge] > line.breaks[last]
-                or any(mark.role(Kind.CHANGE) for mark in line.marks if last <= mark.first < edge)
+                not between.joins
+                or between.verbs
+                or between.breaks
+                or line.marked(last, edge, Kind.CHANGE)
             ):
                 break
             changed.append(draft)
@@ -170,14 +200,10 @@ def _joined_after(line: Line, able: Sequence[Draft], nearest: Draft) -> list[Dra
         first = draft.head.first
         if first < edge:
             continue
-        between = line.words[edge:first]
-        stops = line.verbs[first] + line.prepositions[first] + line.breaks[first]
-        if stops > line.verbs[edge] + line.prepositions[edge] + line.breaks[edge]:
-            break
-        if not {"and", ","} & set(between) or any(
-            mark.role(Kind.CHANGE) or mark.role(Kind.LEVEL)
-            for mark in line.marks
-            if edge <= mark.first < first
+        if (
+            line.between(edge, first).stops
+            or not {"and", ","} & set(line.words[edge:first])
+            or line.marked(edge, first, Kind.CHANGE, Kind.LEVEL)
         ):
             break
         joined.append(draft)
@@ -193,18 +219,10 @@ def _can_change(line: Line, drafts: Sequence[Draft], at: int) -> bool:
     for other in drafts[:at]:
         if other.head.finding and other.head.last <= head.first:
             first = max(other.head.last, head.first - 4)
-            if (
-                line.prepositions[head.first] > line.prepositions[first]
-                or "of" in line.words[first : head.first]
-            ):
+            between = line.words[first : head.first]
+            if line.between(first, head.first).prepositions or "of" in between:
                 return False
     for other in drafts[at + 1 :]:
-        first, last = head.last, other.head.first
-        if other.head.finding and last >= first:
-            return (
-                line.joins[last] > line.joins[first]
-                or line.verbs[last] > line.verbs[first]
-                or line.prepositions[last] > line.prepositions[first]
-                or line.breaks[last] > line.breaks[first]
-            )
+        if other.head.finding and other.head.first >= head.last:
+            return any(line.between(head.last, other.head.first))
     return True

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from judge.backends.lexicon.align import align
 from judge.backends.lexicon.attributes import Found, differences
 from judge.backends.lexicon.data import Lexicon
 from judge.backends.lexicon.matched import common_sentences, matched
-from judge.backends.lexicon.mentions import Placed, read
-from judge.backends.lexicon.presence import unpaired
-from judge.backends.lexicon.reports import Reports, lay_out
-from judge.backends.lexicon.wider import wider_changes
-from judge.types import Category, Comparison, Discrepancy
+from judge.backends.lexicon.mentions import Mention, read
+from judge.backends.lexicon.one_sided import unpaired, wider_changes
+from judge.backends.lexicon.reports import ReadReport, Reports
+from judge.types import Category, Discrepancy, ReportComparison
 
 
-def compare(reference: str, candidate: str, lexicon: Lexicon) -> Comparison:
+def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportComparison:
     """Return the discrepancies between two reports, what matches, and a short explanation.
 
     Pure and deterministic. Discrepancies come in the order of the reference, then those
@@ -24,7 +24,7 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> Comparison:
     """
     left, right = read(reference, lexicon), read(candidate, lexicon)
     alignment = align(left, right, lexicon)
-    reports = Reports(lay_out(left), lay_out(right), lexicon)
+    reports = Reports(ReadReport(left), ReadReport(right), lexicon)
     found = [one for pair in alignment.pairs for one in differences(pair, reports)]
     found += unpaired(alignment, reports)
     found += wider_changes(reports)
@@ -33,16 +33,14 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> Comparison:
         agreed = matched(left, right, alignment, ordered, lexicon)
     else:
         agreed = common_sentences(reference, candidate)
-    partners = {
-        (pair.reference.sentence, pair.candidate.sentence)
-        for pair in (*alignment.same, *alignment.pairs)
-    }
+    aligned = (*alignment.same, *alignment.pairs)
+    partners = {(one.sentence, other.sentence) for one, other in aligned}
     explanation = _explain(left, right, ordered, agreed, lexicon)
-    return Comparison(ordered, agreed, explanation, tuple(sorted(partners)))
+    return ReportComparison(ordered, agreed, explanation, tuple(sorted(partners)))
 
 
 def _once(found: Sequence[Found]) -> list[Discrepancy]:
-    """Return the discrepancies, one for each category and topic in a pair of sentences."""
+    """Return the discrepancies, the gravest for each category and topic in a pair of sentences."""
     kept: dict[tuple[object, ...], Discrepancy] = {}
     for one in found:
         error = one.discrepancy
@@ -51,16 +49,18 @@ def _once(found: Sequence[Found]) -> list[Discrepancy]:
             sentence = (error.reference_sentence, None)
         elif error.category is Category.FALSE_COMPARISON:
             sentence = (None, error.candidate_sentence)
-        kept.setdefault((error.category, one.topic, *sentence), error)
+        key = (error.category, one.topic, *sentence)
+        if key not in kept or kept[key].severity < error.severity:
+            kept[key] = error
     return list(kept.values())
 
 
 def _order(one: Discrepancy) -> tuple[bool, int, int, str, str, str]:
-    only_candidate = one.reference_sentence is None
+    reference, candidate = one.reference_sentence, one.candidate_sentence
     return (
-        only_candidate,
-        -1 if one.reference_sentence is None else one.reference_sentence,
-        -1 if one.candidate_sentence is None else one.candidate_sentence,
+        reference is None,
+        -1 if reference is None else reference,
+        -1 if candidate is None else candidate,
         one.category.value,
         one.finding,
         one.text,
@@ -68,8 +68,8 @@ def _order(one: Discrepancy) -> tuple[bool, int, int, str, str, str]:
 
 
 def _explain(
-    reference: Sequence[Placed],
-    candidate: Sequence[Placed],
+    reference: Sequence[Mention],
+    candidate: Sequence[Mention],
     discrepancies: Sequence[Discrepancy],
     agreed: Sequence[str],
     lexicon: Lexicon,
@@ -79,11 +79,8 @@ def _explain(
             f"Rules of {lexicon.version}: no finding is recognised in either report, "
             f"sentences in common: {len(agreed)}."
         )
-    counts = ", ".join(
-        f"{category.label}: {number}"
-        for category in dict.fromkeys(one.category for one in discrepancies)
-        if (number := sum(one.category is category for one in discrepancies))
-    )
+    numbers = Counter(one.category.label for one in discrepancies)
+    counts = ", ".join(f"{label}: {number}" for label, number in numbers.items())
     return (
         f"Rules of {lexicon.version}: {len(reference)} statements recognised in the reference, "
         f"{len(candidate)} in the candidate, {len(agreed)} in agreement, "

@@ -30,58 +30,35 @@ def heads(line: Line, lexicon: Lexicon) -> tuple[list[Head], set[int]]:
     used: set[int] = set()
     bound: dict[int, list[Mark]] = {}
     for index, mark in enumerate(line.marks):
-        if mark.role(Kind.QUALITY) is None:
-            continue
-        subjects = _subjects(line, index, bound, lexicon)
+        subjects = _subjects(line, index, bound, lexicon) if mark.role(Kind.QUALITY) else []
         if subjects:
             bound[index] = subjects
             used.add(mark.first)
-            found += _described(mark, subjects, lexicon)
-    taken = {token for head in found for token in (head.first, head.pivot)}
-    for subjects in bound.values():
-        taken |= {subject.first for subject in subjects}
+            found += [head for one in subjects if (head := _described(mark, one, lexicon))]
+    taken = used | {token for head in found for token in (head.first, head.pivot)}
+    taken |= {subject.first for subjects in bound.values() for subject in subjects}
     for mark in line.marks:
-        finding = mark.role(Kind.FINDING)
-        structure = mark.role(Kind.STRUCTURE)
-        if mark.first in used or mark.first in taken:
+        if mark.first in taken:
             continue
-        if finding is not None:
+        if finding := mark.role(Kind.FINDING):
             found.append(Head(mark.first, mark.last, mark.first, finding=finding.name))
-        elif structure is not None:
+        elif structure := mark.role(Kind.STRUCTURE):
             found.append(Head(mark.first, mark.last, mark.first, structure=structure.name))
     found.sort(key=lambda head: (head.pivot, head.first, head.finding, head.structure))
     return found, used
 
 
-def _described(quality: Mark, subjects: list[Mark], lexicon: Lexicon) -> list[Head]:
-    result = []
-    for subject in subjects:
-        first, last = min(quality.first, subject.first), max(quality.last, subject.last)
-        for role in quality.roles:
-            name = _structure(subject)
-            if role.kind is not Kind.QUALITY:
-                continue
-            if role.name == "normal":
-                result.append(Head(first, last, quality.first, structure=name, normal=True))
-                break
-            finding = lexicon.rules.get((name, role.name))
-            if finding:
-                result.append(Head(first, last, quality.first, finding=finding, structure=name))
-                break
-    return result
-
-
-def _structure(mark: Mark) -> str:
-    role = mark.role(Kind.STRUCTURE)
-    return "" if role is None else role.name
-
-
-def _fits(quality: Mark, subject: Mark, lexicon: Lexicon) -> bool:
-    name = _structure(subject)
-    return any(
-        role.kind is Kind.QUALITY and (role.name == "normal" or (name, role.name) in lexicon.rules)
-        for role in quality.roles
-    )
+def _described(quality: Mark, subject: Mark, lexicon: Lexicon) -> Head | None:
+    """Return what the quality makes of the structure, if it says something about it."""
+    structure = subject.role(Kind.STRUCTURE)
+    name = structure.name if structure else ""
+    for role in quality.roles:
+        normal = role.name == "normal"
+        finding = lexicon.rules.get((name, role.name), "")
+        if role.kind is Kind.QUALITY and (normal or finding):
+            first, last = min(quality.first, subject.first), max(quality.last, subject.last)
+            return Head(first, last, quality.first, finding, name, normal)
+    return None
 
 
 def _subjects(line: Line, index: int, bound: dict[int, list[Mark]], lexicon: Lexicon) -> list[Mark]:
@@ -90,14 +67,12 @@ def _subjects(line: Line, index: int, bound: dict[int, list[Mark]], lexicon: Lex
     if quality.role(Kind.FINDING) and quality.last - quality.first > 1:
         return []
     before = [] if _adjectival(line, index) else _before(line, index, bound)
-    fitting = [subject for subject in before if _fits(quality, subject, lexicon)]
+    fitting = [one for one in before if _described(quality, one, lexicon)]
     if fitting:
-        nearest = fitting[-1]
-        gap = quality.first - nearest.last
-        if line.verbs[quality.first] > line.verbs[nearest.last] or gap <= 1:
+        edge = fitting[-1].last
+        if line.between(edge, quality.first).verbs or quality.first - edge <= 1:
             return fitting
-    after = [s for s in _after(line, index) if _fits(quality, s, lexicon)]
-    return after or fitting
+    return [one for one in _after(line, index) if _described(quality, one, lexicon)] or fitting
 
 
 def _adjectival(line: Line, index: int) -> bool:
@@ -106,32 +81,22 @@ def _adjectival(line: Line, index: int) -> bool:
     if any(role.kind is Kind.QUALITY and role.name == "normal" for role in quality.roles):
         return False
     for mark in line.marks[index + 1 : index + 5]:
-        if _interrupted(line, quality.last, mark.first):
+        between = line.words[quality.last : mark.first]
+        if any(line.between(quality.last, mark.first)) or "of" in between:
             return False
         if mark.role(Kind.FINDING):
             return True
-        if not (mark.role(Kind.LEVEL) or mark.role(Kind.SIDE) or mark.role(Kind.PLACE)):
+        if not mark.role(Kind.LEVEL, Kind.SIDE, Kind.PLACE):
             return False
     return False
 
 
-def _interrupted(line: Line, first: int, last: int) -> bool:
-    return (
-        line.joins[last] > line.joins[first]
-        or line.verbs[last] > line.verbs[first]
-        or line.prepositions[last] > line.prepositions[first]
-        or line.breaks[last] > line.breaks[first]
-        or "of" in line.words[first:last]
-    )
-
-
 def _before(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark]:
     """Return the structures before the quality, back to the last quality, finding or break."""
-    quality = line.marks[index]
     run: list[Mark] = []
     for back in range(index - 1, -1, -1):
         mark = line.marks[back]
-        if line.breaks[quality.first] > line.breaks[mark.first]:
+        if line.between(mark.first, line.marks[index].first).breaks:
             break
         if back in bound:
             # "the aorta is tortuous and calcified": both qualities have one subject.
@@ -140,28 +105,20 @@ def _before(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark]:
             run.append(mark)
         elif mark.role(Kind.FINDING):
             break
-    run.reverse()
-    return run
+    return run[::-1]
 
 
 def _after(line: Line, index: int) -> list[Mark]:
     """Return the structures that follow the quality directly, and those joined to them."""
-    quality = line.marks[index]
     run: list[Mark] = []
-    edge = quality.last
+    edge = line.marks[index].last
     for mark in line.marks[index + 1 :]:
-        between = line.words[edge : mark.first]
-        if any(
-            counts[mark.first] > counts[edge]
-            for counts in (line.verbs, line.breaks, line.prepositions)
-        ):
+        between = line.between(edge, mark.first)
+        if between.stops:
             break
         if mark.role(Kind.STRUCTURE):
-            if run and not set(between) <= {"and", "or", ","}:
-                break
-            if not run and line.joins[mark.first] > line.joins[edge]:
-                break
-            if run and _predicated(line, mark):
+            listed = set(line.words[edge : mark.first]) <= {"and", "or", ","}
+            if (not listed or _predicated(line, mark)) if run else between.joins:
                 break
             run.append(mark)
             edge = mark.last
@@ -169,20 +126,27 @@ def _after(line: Line, index: int) -> list[Mark]:
             if run:
                 break
             edge = mark.last
-        elif any(role.kind in _ENDS for role in mark.roles):
+        elif mark.role(*_ENDS):
             break
     return run
 
 
-_ENDS = (Kind.FINDING, Kind.VERB, Kind.BREAK, Kind.NEGATES_AFTER, Kind.HEDGES_AFTER)
+_ENDS = (
+    Kind.FINDING,
+    Kind.VERB,
+    Kind.BREAK,
+    Kind.NEGATES_AFTER,
+    Kind.LIKELY_AFTER,
+    Kind.HEDGES_AFTER,
+)
 """What a quality does not reach across to a structure after it."""
 
 
 def _predicated(line: Line, subject: Mark) -> bool:
     """Return whether `subject` has a predicate of its own ("... and the lungs are clear")."""
-    for mark in line.marks:
-        if mark.first >= subject.last:
-            return mark.first - subject.last <= 1 and bool(
-                mark.role(Kind.VERB) or mark.role(Kind.QUALITY)
-            )
-    return False
+    following = next((mark for mark in line.marks if mark.first >= subject.last), None)
+    return (
+        following is not None
+        and following.first - subject.last <= 1
+        and following.role(Kind.VERB, Kind.QUALITY) is not None
+    )

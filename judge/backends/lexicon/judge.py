@@ -2,40 +2,65 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
 from pathlib import Path
-from types import MappingProxyType
 
 from judge.backends import lexicon
+from judge.backends.base import Judge
 from judge.rubrics import Rubric
-from judge.types import Completion, CompletionRequest, Message, Study, Unparsed
+from judge.types import Completion, CompletionRequest, JudgeError, Message, Study
+
+_UNFAMILIAR = {"language": "in another language", "images": "of CT, MRI or ultrasound"}
 
 NOTE = "the built-in rule-based baseline: never report its numbers as a model's"
 
 
-class LexiconJudge:
+class LexiconJudge(Judge):
     """Compares two reports by the lexicon's rules.
 
-    Deterministic, free, and local. It answers through the rubric's `render`, so what it
-    says takes the same road as a model's answer.
+    Deterministic, free, and local. It answers through the rubric's `baseline` and `render`, so
+    what it says takes the same road as a model's answer. Raises `JudgeError` for a rubric that
+    has no baseline.
     """
 
-    prompt = None
     note = NOTE
-    sampling: Mapping[str, object] = MappingProxyType({})
-    is_free = True
-    paid_at = None
-    log = None
-    notes = ()
+    runs_inline = True
 
     def __init__(self, rubric: Rubric, path: Path | None = None) -> None:
+        if rubric.baseline is None or rubric.render is None:
+            raise JudgeError(
+                f"the built-in judge has no rules for {rubric.title}; name another with --judge"
+            )
         self._rubric = rubric
+        self._baseline, self._render = rubric.baseline, rubric.render
         self._lexicon = lexicon.load(path)
         self.name = f"lexicon:{path}" if path else "lexicon"
         self.version = f"{self._lexicon.version}(baseline)"
+        self._asked = 0
+        self._unfamiliar: Counter[str] = Counter()
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """How many of the studies asked about have a report that the rules were not made for."""
+        return tuple(
+            f"{self._unfamiliar[why]} of {self._asked} studies have a report that seems to be "
+            f"{what}: the built-in judge reads English reports of chest X-rays, and what it says "
+            "of these means little"
+            for why, what in _UNFAMILIAR.items()
+            if self._unfamiliar[why]
+        )
 
     def request(self, study: Study) -> CompletionRequest:
-        """Return the two reports as they are: rules need no prompt around them."""
+        """Return the two reports as they are: rules need no prompt around them.
+
+        Counts the studies whose reports are of another language or no X-ray's.
+        """
+        self._asked += 1
+        found = {
+            lexicon.unfamiliar(report, self._lexicon)
+            for report in (study.reference, study.candidate)
+        }
+        self._unfamiliar.update(why for why in found if why)
         return CompletionRequest(
             endpoint="lexicon",
             model=self.version,
@@ -51,20 +76,5 @@ class LexiconJudge:
         by_role = {message.role: message.content for message in request.messages}
         reference, candidate = by_role["reference"], by_role["candidate"]
         comparison = lexicon.compare(reference, candidate, self._lexicon)
-        annotation = self._rubric.from_comparison(comparison, Study("", reference, candidate))
-        return Completion(self._rubric.render(annotation), "stop", self.version)
-
-    def again(
-        self,
-        request: CompletionRequest,
-        completion: Completion,  # noqa: ARG002 - rules say the same to anything
-        unparsed: Unparsed,  # noqa: ARG002
-    ) -> CompletionRequest:
-        """Return the same request: rules cannot be told what was wrong."""
-        return request
-
-    async def ready(self) -> None:
-        """It always is."""
-
-    async def aclose(self) -> None:
-        """Nothing is open."""
+        annotation = self._baseline(comparison, Study("", reference, candidate))
+        return Completion(self._render(annotation), "stop", self.version)

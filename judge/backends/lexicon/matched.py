@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from judge.backends.lexicon.align import Alignment
 from judge.backends.lexicon.data import Lexicon
-from judge.backends.lexicon.mentions import Mention, Placed
+from judge.backends.lexicon.mentions import Mention
+from judge.backends.lexicon.reports import rules_out
 from judge.sentences import sentences
 from judge.types import Category, Discrepancy
 
@@ -17,53 +18,43 @@ _LONGEST = 80
 
 
 def matched(
-    reference: Sequence[Placed],
-    candidate: Sequence[Placed],
+    reference: Sequence[Mention],
+    candidate: Sequence[Mention],
     alignment: Alignment,
     discrepancies: Sequence[Discrepancy],
     lexicon: Lexicon,
 ) -> tuple[str, ...]:
-    """Return the reference's statements that the candidate bears out, in order, once each.
+    """Return what both reports state, in the reference's words and order, once each.
 
-    A statement that denies a finding or calls a structure normal is borne out by one about
-    the same finding or structure. Reports that have nothing in common in that way, and no
-    error that counts, agree in other words: then whatever rules out the same bears it out.
-    Neither holds where the candidate makes a false finding.
+    A finding that is present is matched by its partner. A statement that denies a finding
+    or calls a structure normal is matched by one about the same, or by any that rules out
+    the same in other words ("No effusion", "Pleural spaces are clear"), unless the other
+    report has a finding there that this one lacks. Each statement is decided by itself.
+    After the reference's come the statements that only the candidate makes, and the
+    reference bears out.
     """
-    strictly = _agreed(reference, candidate, alignment, discrepancies, lexicon, widely=False)
-    if strictly or any(one.severity >= _SPOILS for one in discrepancies):
-        return strictly
-    return _agreed(reference, candidate, alignment, discrepancies, lexicon, widely=True)
-
-
-def _agreed(
-    reference: Sequence[Placed],
-    candidate: Sequence[Placed],
-    alignment: Alignment,
-    discrepancies: Sequence[Discrepancy],
-    lexicon: Lexicon,
-    *,
-    widely: bool,
-) -> tuple[str, ...]:
     spoilt = {
         (one.finding, one.reference_sentence) for one in discrepancies if one.severity >= _SPOILS
     }
-    agreed = {id(pair.reference) for pair in (*alignment.same, *alignment.pairs)}
-    false = {one.finding for one in discrepancies if one.category is Category.FALSE_FINDING}
-    normals = _Normals(candidate, false, lexicon)
+    agreed = {id(mention) for mention, _ in (*alignment.same, *alignment.pairs)}
     words: dict[tuple[str, str, frozenset[str]], str] = {}
-    for placed in reference:
-        mention = placed.mention
+    theirs = _Said(candidate, _contrary(Category.FALSE_FINDING, discrepancies), lexicon)
+    for mention in reference:
         if mention.positive:
             name = lexicon.findings[mention.finding].label
-            holds = id(placed) in agreed and (name, placed.sentence) not in spoilt
-            key = (mention.finding, "present", mention.sides)
-        else:
-            holds = normals.bear_out(mention, widely=widely)
-            key = (mention.finding, mention.structure, frozenset())
-        if holds:
-            words.setdefault(key, mention.words)
+            if id(mention) in agreed and (name, mention.sentence) not in spoilt:
+                words.setdefault((mention.finding, "present", mention.sides), mention.words)
+        elif theirs.bear_out(mention):
+            words.setdefault((mention.finding, mention.structure, frozenset()), mention.words)
+    ours = _Said(reference, _contrary(Category.MISSING_FINDING, discrepancies), lexicon)
+    for mention in candidate:
+        if not mention.positive and not ours.states(mention) and ours.bear_out(mention):
+            words.setdefault((mention.finding, mention.structure, frozenset()), mention.words)
     return tuple(words.values())
+
+
+def _contrary(category: Category, discrepancies: Sequence[Discrepancy]) -> set[str]:
+    return {one.finding for one in discrepancies if one.category is category}
 
 
 def common_sentences(reference: str, candidate: str) -> tuple[str, ...]:
@@ -84,43 +75,56 @@ def _plain(text: str) -> str:
     return " ".join(text.lower().replace(";", ",").split()).rstrip(".") or "."
 
 
-class _Normals:
-    """What a candidate calls normal or denies."""
+class _Said:
+    """What a report calls normal or denies, and the findings that it has to itself."""
 
-    def __init__(self, candidate: Sequence[Placed], false: set[str], lexicon: Lexicon) -> None:
-        said = {one.mention for one in candidate if not one.mention.positive}
+    def __init__(self, said: Sequence[Mention], alone: set[str], lexicon: Lexicon) -> None:
         self._lexicon = lexicon
-        self._said = said
-        self._false = false
-        self._false_areas = {
-            finding.area for finding in lexicon.findings.values() if finding.label in false
+        self._said = {one for one in said if not one.positive}
+        self._alone = alone
+        self._alone_areas = {
+            finding.area for finding in lexicon.findings.values() if finding.label in alone
         }
-        self._denied = {mention.finding for mention in said if mention.finding}
-        self._normal = {mention.structure for mention in said if mention.normal}
-        self._ruled_out = {area for mention in said for area in _rules_out(mention, lexicon)}
-        self._touched = self._ruled_out | {lexicon.findings[name].area for name in self._denied}
+        self._sides: dict[tuple[str, str], set[frozenset[str]]] = {}
+        for mention in self._said:
+            if mention.finding or mention.normal:
+                sides = self._sides.setdefault((mention.finding, mention.structure), set())
+                sides.add(mention.sides)
+        self._ruled_out = {
+            area
+            for one in self._said
+            if len(one.sides) != 1
+            for area in _widened(rules_out(one, lexicon))
+        }
+        self._touched = self._ruled_out | {
+            lexicon.findings[name].area for name, _ in self._sides if name
+        }
 
-    def bear_out(self, mention: Mention, *, widely: bool) -> bool:
-        """Return whether the candidate says the same of a finding denied or a normal structure.
-
-        `widely`: or whether it rules out the same by other words.
-        """
+    def states(self, mention: Mention) -> bool:
+        """Return whether the report denies the same finding or calls the same part normal."""
         if not mention.finding and not mention.normal:
             return mention in self._said
-        wide = _rules_out(mention, self._lexicon)
+        said = self._sides.get((mention.finding, mention.structure), ())
+        return any(not (one and mention.sides) or one & mention.sides for one in said)
+
+    def bear_out(self, mention: Mention) -> bool:
+        """Return whether the report says the same, or rules out the same in other words."""
+        if not mention.finding and not mention.normal:
+            return self.states(mention)
+        own = rules_out(mention, self._lexicon)
         label = self._lexicon.findings[mention.finding].label if mention.finding else ""
-        if wide & self._false_areas or label in self._false:
+        if own & self._alone_areas or label in self._alone:
             return False
-        if mention.finding in self._denied or mention.structure in self._normal:
+        if self.states(mention):
             return True
-        if not widely:
-            return False
-        if wide:
-            return bool(wide & self._touched)
+        if len(mention.sides) == 1:
+            return False  # other words seldom name a side
+        if own:
+            wide = _widened(own)
+            return bool(wide & self._touched) and not wide & self._alone_areas
         return self._lexicon.findings[mention.finding].area in self._ruled_out
 
 
-def _rules_out(mention: Mention, lexicon: Lexicon) -> frozenset[str]:
-    if mention.normal:
-        return lexicon.structures[mention.structure].rules_out
-    return lexicon.findings[mention.finding].rules_out if mention.finding else frozenset()
+def _widened(areas: frozenset[str]) -> frozenset[str]:
+    """Return the areas, and with the lungs the pleura: clear lungs have no fluid around them."""
+    return areas | {"pleura"} if "lungs" in areas else areas

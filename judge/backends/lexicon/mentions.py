@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
+from typing import Literal
 
-from judge.backends.lexicon.attach import Draft, attach
+from judge.backends.lexicon.attach import Draft, attach, split
 from judge.backends.lexicon.data import Kind, Lexicon
 from judge.backends.lexicon.heads import heads
 from judge.backends.lexicon.scope import Scope, scope
 from judge.backends.lexicon.tokens import Line, lines
 from judge.sentences import sentences, skips
 
+MOST = 64
+"""A mention is held against no more than this many others: so that time stays linear."""
+
 _LONGEST_QUOTE = 160
+
+_SOON = 8
+"""An "or" so many words on still belongs to the list."""
 
 _USUAL = 400
 """Sentences of up to so many characters recur from study to study and are remembered."""
@@ -25,10 +32,12 @@ _NONE: frozenset[str] = frozenset()
 class Mention:
     """One thing that a report says.
 
-    Either a `finding`, present or denied, with the readings offered for it (`also`); or a
-    `structure` that is called normal (`normal`), or of which only a change is said; or,
-    with neither, a change of the whole study. `sizes` are in millimetres; of a line or
-    tube they say where it ends. `words` quote the report and don't enter comparisons.
+    Either a `finding`, present or denied, with the readings offered for it (`also`), some of
+    them only as `possible`; or a `structure` that is called normal (`normal`), or of which
+    only a change is said; or, with neither, a change of the whole study. `count` is how many
+    there are said to be, 0 where nothing is said. `sizes` are in millimetres; of a line or
+    tube they say where it ends. `words` quote the report, `sentence` is the number of the
+    sentence, counted from 0; neither enters comparisons.
     """
 
     finding: str = ""
@@ -37,6 +46,8 @@ class Mention:
     present: bool = True
     doubted: bool = False
     also: tuple[str, ...] = ()
+    possible: frozenset[str] = _NONE
+    count: int = 0
     sides: frozenset[str] = _NONE
     places: frozenset[str] = _NONE
     levels: frozenset[int] = frozenset()
@@ -44,27 +55,40 @@ class Mention:
     sizes: frozenset[float] = frozenset()
     refers_back: bool = False
     words: str = field(default="", compare=False)
+    sentence: int = field(default=0, compare=False)
 
     @property
     def positive(self) -> bool:
         """Whether it says that a finding is there."""
         return bool(self.finding) and self.present
 
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The finding and the readings that are offered for it."""
+        return (self.finding, *self.also)
 
-@dataclass(frozen=True, slots=True)
-class Placed:
-    """A mention and the number of its sentence, counted from 0."""
+    @property
+    def readings(self) -> tuple[str, ...]:
+        """What it makes of its shadow: the readings, or the finding itself."""
+        return self.also or (self.finding,)
 
-    mention: Mention
-    sentence: int
+    def agrees_in_site(self, other: Mention) -> bool:
+        """Return whether neither the sides nor the places of the two rule each other out."""
+        sides = not self.sides or not other.sides or bool(self.sides & other.sides)
+        places = not self.places or not other.places or bool(self.places & other.places)
+        return sides and places
+
+    def related(self, other: Mention, lexicon: Lexicon) -> bool:
+        """Return whether the two may be of one finding, by their names alone."""
+        return any(lexicon.related(a, b) for a in self.names for b in other.names)
 
 
-def read(text: str, lexicon: Lexicon) -> list[Placed]:
+def read(text: str, lexicon: Lexicon) -> list[Mention]:
     """Return what `text` mentions, in order.
 
     Sections such as Indication or Technique are left out where a later heading ends them.
     """
-    found: list[Placed] = []
+    found: list[Mention] = []
     spans = sentences(text)
     pieces = [text[start:end] for start, end in spans]
     opens = [skips(piece) for piece in pieces]
@@ -75,25 +99,28 @@ def read(text: str, lexicon: Lexicon) -> list[Placed]:
             skipping = opened
         if skipping and (number < last_read or opened):
             continue
-        for mention in _sentence(piece, lexicon):
+        told = _mentions if len(piece) <= _USUAL else _mentions.__wrapped__
+        for mention in told(piece, lexicon):
             earlier = found[-1] if found else None
             if (
                 mention.refers_back
                 and earlier is not None
-                and (earlier.mention.positive or not mention.finding)
+                and (earlier.positive or not mention.finding)
                 and number - earlier.sentence <= 1
             ):
-                found[-1] = replace(earlier, mention=_joined(earlier.mention, mention))
+                found[-1] = _joined(earlier, mention)
             else:
-                found.append(Placed(replace(mention, refers_back=False), number))
+                found.append(replace(mention, refers_back=False, sentence=number))
     return found
 
 
 def _joined(shadow: Mention, reading: Mention) -> Mention:
     """Return `shadow` with `reading` as one more of its readings."""
+    possible = reading.possible | ({reading.finding} if reading.doubted else _NONE)
     return replace(
         shadow,
-        also=(*shadow.also, *(name for name in (reading.finding, *reading.also) if name)),
+        also=(*shadow.also, *filter(None, reading.names)),
+        possible=shadow.possible | possible,
         sides=shadow.sides | reading.sides,
         places=shadow.places | reading.places,
         levels=shadow.levels | reading.levels,
@@ -101,15 +128,7 @@ def _joined(shadow: Mention, reading: Mention) -> Mention:
     )
 
 
-def _sentence(text: str, lexicon: Lexicon) -> tuple[Mention, ...]:
-    return _usual(text, lexicon) if len(text) <= _USUAL else _mentions(text, lexicon)
-
-
 @lru_cache(maxsize=8192)
-def _usual(text: str, lexicon: Lexicon) -> tuple[Mention, ...]:
-    return _mentions(text, lexicon)
-
-
 def _mentions(text: str, lexicon: Lexicon) -> tuple[Mention, ...]:
     found: list[Mention] = []
     for line in lines(text, lexicon):
@@ -122,27 +141,25 @@ def _line(text: str, line: Line, lexicon: Lexicon) -> list[Mention]:
     said = scope(line, found, used)
     drafts = [Draft(head, head.first, head.last) for head in found]
     study = attach(line, drafts, used, lexicon)
-    mentions: list[Mention] = []
-    shadows: list[Draft | None] = []
+    told: list[tuple[Mention, Draft]] = []
     for index, draft in enumerate(drafts):
         if index in said.ignored or _is_place(drafts, index):
             continue
-        mention = _mention(text, line, draft, index, said, lexicon)
-        if mention is None:
-            continue
-        shadow = next(
-            (at for at in range(len(mentions) - 1, -1, -1) if mentions[at].positive), None
+        *others, mention = (
+            _mention(text, line, part, index, said, lexicon) for part in split(draft)
         )
-        if shadow is not None and mention.positive:
-            link = _reads_as(line, shadows[shadow], draft, mentions[shadow], mention, lexicon)
-            if link:
-                mentions[shadow] = _joined(mentions[shadow], mention)
-                shadows[shadow] = draft
-                continue
-        if not mentions and mention.positive:
-            mention = replace(mention, refers_back=_refers_back(line, draft))
-        mentions.append(mention)
-        shadows.append(draft)
+        told += [(other, draft) for other in others]
+        at = max((at for at, (one, _) in enumerate(told) if one.positive), default=-1)
+        joins = at >= 0 and mention.positive
+        if joins and _reads_as(line, *told[at], mention, draft, lexicon):
+            told[at] = (_joined(told[at][0], mention), draft)
+            continue
+        if not told and mention.positive and line.words[0] in _BACKWARD:
+            # "This may represent ..." reads a shadow of the sentence before.
+            back = line.marked(0, draft.head.first, Kind.READS_AS, Kind.MAY_READ_AS)
+            mention = replace(mention, refers_back=back)
+        told.append((mention, draft))
+    mentions = [mention for mention, _ in told]
     for mark, change in study:
         words = _quote(text, line, mark.first, mark.last)
         back = not mentions and not _BACKWARD.isdisjoint(line.words[:3])
@@ -166,77 +183,77 @@ def _is_place(drafts: Sequence[Draft], index: int) -> bool:
 
 def _mention(
     text: str, line: Line, draft: Draft, index: int, said: Scope, lexicon: Lexicon
-) -> Mention | None:
+) -> Mention:
     head = draft.head
     cue = said.denied.get(index)
     if cue is not None:
         draft.cover(cue.first, cue.last)
     words = _quote(text, line, draft.first, draft.last)
+    sides = frozenset(draft.sides)
+    if head.normal and cue is not None:
+        abnormal = lexicon.structures[head.structure].abnormal
+        return Mention(finding=abnormal, sides=sides, words=words)
     if not head.finding:
-        if head.normal and cue is not None:
-            abnormal = lexicon.structures[head.structure].abnormal
-            return Mention(finding=abnormal, sides=frozenset(draft.sides), words=words)
-        return Mention(
-            structure=head.structure,
-            normal=head.normal,
-            sides=frozenset(draft.sides),
-            changes=frozenset(draft.changes - {"resolved"}),
-            words=words,
-        )
+        # What is normal and stays so is not compared with anything.
+        unsaid = {"resolved", "unchanged"} if head.normal else {"resolved"}
+        changes = frozenset(draft.changes - unsaid)
+        return Mention("", head.structure, head.normal, sides=sides, changes=changes, words=words)
     finding = lexicon.findings[head.finding]
     present = cue is None and "resolved" not in draft.changes
     levels = draft.levels
-    if not levels and present and finding.level is not None:
-        levels = {finding.level}
+    if not levels and present and finding.level:
+        levels = {lexicon.levels[finding.level]}
     return Mention(
         finding=head.finding,
         present=present,
         doubted=index in said.doubted,
-        sides=frozenset(draft.sides),
+        sides=sides,
         places=frozenset(draft.places),
         levels=frozenset(levels),
         changes=frozenset(draft.changes if present else draft.changes & {"resolved"}),
         sizes=frozenset(draft.sizes),
+        count=draft.count,
         words=words,
     )
 
 
 def _reads_as(
-    line: Line,
-    shadow: Draft | None,
-    draft: Draft,
-    earlier: Mention,
-    later: Mention,
-    lexicon: Lexicon,
+    line: Line, earlier: Mention, shadow: Draft, later: Mention, draft: Draft, lexicon: Lexicon
 ) -> bool:
     """Return whether `later` is offered as a reading of the shadow `earlier`."""
-    if shadow is None or shadow.head.last > draft.head.first:
-        return False
     first, last = shadow.head.last, draft.head.first
-    names = (earlier.finding, *earlier.also)
-    kin = any(
-        lexicon.related(name, later.finding)
-        or lexicon.findings[name].shadow == lexicon.findings[later.finding].shadow != ""
-        for name in names
-    )
-    marks = [mark for mark in line.marks if first <= mark.first < last]
-    if any(mark.role(Kind.READS_AS) or mark.role(Kind.MAY_READ_AS) for mark in marks):
-        return True
-    if not kin or line.breaks[last] > line.breaks[first]:
+    if first > last:
         return False
-    if any(mark.role(Kind.HEDGES_AFTER) for mark in marks):
+    if line.marked(first, last, Kind.READS_AS, Kind.MAY_READ_AS):
         return True
-    if line.verbs[last] > line.verbs[first]:
+    between, words = line.between(first, last), line.words[first:last]
+    if between.breaks:
         return False
-    between = line.words[first:last]
-    alternative = "or" in between or "/" in between
-    return alternative or (bool(earlier.also) and line.joins[last] > line.joins[first])
+    group = lexicon.findings[later.finding].shadow
+    if any(
+        lexicon.related(name, later.finding) or lexicon.findings[name].shadow == group != ""
+        for name in earlier.names
+    ):
+        if line.marked(first, last, Kind.HEDGES_AFTER, Kind.LIKELY_AFTER):
+            return True
+        listed = "or" in words or "/" in words or (bool(earlier.also) and between.joins > 0)
+    else:
+        # A list of readings goes on: "edema, infection or fibrosis".
+        soon = line.words[last : last + _SOON]
+        listed = bool(earlier.also) and ("or" in words or ("," in words and "or" in soon))
+    return listed and not between.verbs
 
 
-def _refers_back(line: Line, draft: Draft) -> bool:
-    """Return whether "this may represent ..." reads a shadow of the sentence before."""
-    return line.words[0] in _BACKWARD and any(
-        mark.role(Kind.READS_AS) or mark.role(Kind.MAY_READ_AS)
-        for mark in line.marks
-        if mark.first < draft.head.first
+def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal"]:
+    """Return `abnormal` where the report has any finding, a minor or possible one included.
+
+    A report that says nothing of a finding is `normal`; one without any letter or digit
+    raises `ValueError`, since it says nothing at all.
+    """
+    if not any(map(str.isalnum, reference)):
+        raise ValueError("an empty report has no class")
+    found = any(
+        mention.positive and lexicon.findings[mention.finding].abnormal
+        for mention in read(reference, lexicon)
     )
+    return "abnormal" if found else "normal"

@@ -2,53 +2,58 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from judge.backends.lexicon.align import names, readings
 from judge.backends.lexicon.data import Lexicon
-from judge.backends.lexicon.mentions import Mention, Placed
+from judge.backends.lexicon.mentions import MOST, Mention
 
-_MOST = 64
-"""No more mentions of one name than this are looked at: so that time stays linear."""
+WHOLE = ("", "chest")
+"""The structures of which a change is one of the whole study."""
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
+class ReadReport:
     """What one report says.
 
     `present` and `denied` hold the mentions by finding, `changes` what is said to have
     changed in the study as a whole.
     """
 
-    said: Sequence[Placed]
-    present: Mapping[str, Sequence[Placed]]
-    denied: Mapping[str, Sequence[Placed]]
-    changes: frozenset[str]
+    def __init__(self, said: Sequence[Mention]) -> None:
+        self.said = said
+        self.present: dict[str, list[Mention]] = {}
+        self.denied: dict[str, list[Mention]] = {}
+        self.changes: frozenset[str] = frozenset()
+        for one in said:
+            if one.positive:
+                for name in dict.fromkeys(one.names):
+                    self.present.setdefault(name, []).append(one)
+            elif one.finding:
+                self.denied.setdefault(one.finding, []).append(one)
+            elif one.structure in WHOLE:
+                self.changes |= one.changes
 
     def named(self, wanted: Iterable[str]) -> list[Mention]:
         """Return what is present under any of the `wanted` names or readings."""
-        return [one.mention for name in wanted for one in self.present.get(name, ())[:_MOST]]
+        return [one for name in wanted for one in self.present.get(name, ())[:MOST]]
 
-    def likely(self, mention: Mention, lexicon: Lexicon) -> list[Placed]:
-        """Return what is present under a name related to those of `mention`, in order."""
-        found = [
-            one
-            for name, placed in self.present.items()
-            if any(lexicon.related(name, own) for own in names(mention))
-            for one in placed[:_MOST]
+    def twin(self, mention: Mention, lexicon: Lexicon) -> Mention | None:
+        """Return what repeats `mention`, under its name or a related one, the same name first."""
+        names = [
+            name
+            for name in self.present
+            if any(lexicon.related(name, own) for own in mention.names)
         ]
-        return sorted(found, key=lambda one: one.sentence)
+        twins = [one for one in self.named(names) if one.agrees_in_site(mention)]
+        return min(
+            twins, key=lambda one: (one.finding != mention.finding, one.sentence), default=None
+        )
 
-    def denial(self, mention: Mention) -> Placed | None:
+    def denial(self, mention: Mention) -> Mention | None:
         """Return the statement that denies exactly this finding at this side."""
-        for one in self.denied.get(mention.finding, ())[:_MOST]:
-            other = one.mention
-            same_level = not other.levels or bool(other.levels & mention.levels)
-            if same_level and (
-                not other.sides or not mention.sides or bool(other.sides & mention.sides)
-            ):
+        for one in self.denied.get(mention.finding, ())[:MOST]:
+            same_level = not one.levels or one.levels & mention.levels
+            if same_level and (not one.sides or not mention.sides or one.sides & mention.sides):
                 return one
         return None
 
@@ -56,32 +61,21 @@ class Report:
         """Return whether each of the `wanted` findings is denied outright and never present."""
         return all(
             name not in self.present
-            and any(not one.mention.levels for one in self.denied.get(name, ())[:_MOST])
+            and any(not one.levels for one in self.denied.get(name, ())[:MOST])
             for name in wanted
         )
 
 
-@dataclass(frozen=True, slots=True)
-class Reports:
+class Reports(NamedTuple):
     """The two reports under comparison."""
 
-    reference: Report
-    candidate: Report
+    reference: ReadReport
+    candidate: ReadReport
     lexicon: Lexicon
 
 
-def lay_out(said: Sequence[Placed]) -> Report:
-    """Return `said` as a `Report`."""
-    present: dict[str, list[Placed]] = defaultdict(list)
-    denied: dict[str, list[Placed]] = defaultdict(list)
-    changes: set[str] = set()
-    for one in said:
-        mention = one.mention
-        if mention.positive:
-            for name in dict.fromkeys((*names(mention), *readings(mention))):
-                present[name].append(one)
-        elif mention.finding:
-            denied[mention.finding].append(one)
-        elif mention.structure in ("", "chest"):
-            changes |= mention.changes
-    return Report(said, dict(present), dict(denied), frozenset(changes))
+def rules_out(mention: Mention, lexicon: Lexicon) -> frozenset[str]:
+    """Return the areas whose findings are not there if what is called normal or denied isn't."""
+    if mention.normal:
+        return lexicon.structures[mention.structure].rules_out
+    return lexicon.findings[mention.finding].rules_out if mention.finding else frozenset()

@@ -2,15 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from judge.backends.lexicon.data import Kind
 from judge.backends.lexicon.heads import Head
 from judge.backends.lexicon.tokens import Line, Mark
 
-_FRESH = (Kind.LEVEL, Kind.CHANGE, Kind.STRUCTURE)
+_FRESH = (Kind.LEVEL, Kind.CHANGE, Kind.STRUCTURE, Kind.LIKELY_AFTER, Kind.HEDGES_AFTER)
 """What opens a statement of its own after "no effusion, ..."."""
+
+_REASONS = frozenset({"due", "secondary", "because"})
+_LIMITS = frozenset({"limited", "suboptimal", "insufficient", "limit", "limiting"})
+
+_FORWARD = {
+    Kind.NEGATES_AFTER: "denial",
+    Kind.HEDGES_AFTER: "doubt",
+    Kind.MAY_READ_AS: "doubt",
+    Kind.IGNORES_AFTER: "aside",
+}
+"""What a cue puts the words after it under."""
+
+_State = dict[str, Mark]
+"""The cues whose scope the token at hand is in, by what they do."""
+
+_NEAR = 3
 
 
 @dataclass(slots=True)
@@ -24,10 +41,9 @@ class Scope:
 
 def scope(line: Line, heads: Sequence[Head], used: set[int]) -> Scope:
     """Return which of `heads` are denied, doubted or set aside by the cues of `line`."""
-    result = Scope()
-    _forward(line, heads, used, result)
+    result = _forward(line, heads, used)
     for mark in line.marks:
-        if mark.role(Kind.NEGATES_BEFORE):
+        if mark.role(Kind.NEGATES_BEFORE) and not _looks_ahead(line, heads, mark):
             for index in _reach_back(line, heads, mark):
                 result.denied.setdefault(index, mark)
         if mark.role(Kind.HEDGES_BEFORE):
@@ -37,64 +53,58 @@ def scope(line: Line, heads: Sequence[Head], used: set[int]) -> Scope:
     return result
 
 
-@dataclass(slots=True)
-class _State:
-    denial: Mark | None = None
-    doubt: Mark | None = None
-    aside: bool = False
-
-    def clear(self) -> None:
-        self.denial = self.doubt = None
-        self.aside = False
-
-
-def _forward(line: Line, heads: Sequence[Head], used: set[int], result: Scope) -> None:
-    by_pivot: dict[int, list[int]] = {}
+def _forward(line: Line, heads: Sequence[Head], used: set[int]) -> Scope:
+    result = Scope()
+    by_pivot: defaultdict[int, list[int]] = defaultdict(list)
     for index, head in enumerate(heads):
-        by_pivot.setdefault(head.pivot, []).append(index)
-    state = _State()
-    for token, mark in _steps(line):
-        if mark is None:
-            _pass_word(line, token, state, used)
-        else:
-            _pass_mark(mark, state)
-        for index in by_pivot.get(token, ()):
-            _apply(heads[index], index, state, result)
-
-
-def _steps(line: Line) -> Iterator[tuple[int, Mark | None]]:
-    """Yield each phrase at its first token, and each word that is in no phrase."""
+        by_pivot[head.pivot].append(index)
     marks = {mark.first: mark for mark in line.marks}
+    state: _State = {}
     token = 0
     while token < len(line.words):
         mark = marks.get(token)
-        yield token, mark
+        if mark is None:
+            _pass_word(line, token, state, used)
+        elif not mark.role(Kind.NEGATES_BEFORE) or _looks_ahead(line, heads, mark):
+            for role in mark.roles:
+                if role.kind is Kind.BREAK:
+                    state.clear()
+                elif role.kind in _FORWARD:
+                    state[_FORWARD[role.kind]] = mark
+        for index in by_pivot[token]:
+            _apply(heads[index], index, state, result)
         token = mark.last if mark else token + 1
+    return result
 
 
-def _pass_mark(mark: Mark, state: _State) -> None:
-    for role in mark.roles:
-        if role.kind is Kind.BREAK:
-            state.clear()
-        elif role.kind is Kind.NEGATES_AFTER:
-            state.denial = mark
-        elif role.kind in (Kind.HEDGES_AFTER, Kind.MAY_READ_AS):
-            state.doubt = mark
-        elif role.kind is Kind.IGNORES_AFTER:
-            state.aside = True
+def _apply(head: Head, index: int, state: _State, result: Scope) -> None:
+    denial = state.get("denial")
+    if "aside" in state:
+        result.ignored.add(index)
+    if denial is None and "doubt" in state:
+        result.doubted.add(index)
+    # "No pneumonia, heart is normal": only a denial next to "normal" is meant for it.
+    if denial and (not head.normal or 0 <= head.pivot - denial.last <= 1):
+        result.denied[index] = denial
 
 
 def _pass_word(line: Line, token: int, state: _State, used: set[int]) -> None:
     word = line.words[token]
     if word in (";", ":"):
         state.clear()
-    elif word in (",", "and", ")") and (state.denial or state.doubt):
+    elif word in _REASONS and "aside" in state:
+        # "Evaluation of the spine is limited due to osteopenia": what limits it is there.
+        if not _LIMITS.isdisjoint(line.words[state["aside"].first : token]):
+            del state["aside"]
+    elif word in (",", "and", ")") and ("denial" in state or "doubt" in state):
         if word == "," and line.words[token + 1 : token + 2] == ("and",):
             word = ", and"
-        if _starts_afresh(line, token, word, used):
-            state.denial = state.doubt = None
-        elif word != "and" and state.denial and line.words[state.denial.last - 1] == "not":
-            state.denial = None
+        denial = state.get("denial")
+        afresh = _starts_afresh(line, token, word, used)
+        if afresh or (word != "and" and denial and line.words[denial.last - 1] == "not"):
+            state.pop("denial", None)
+        if afresh:
+            state.pop("doubt", None)
 
 
 def _starts_afresh(line: Line, token: int, word: str, used: set[int]) -> bool:
@@ -105,21 +115,17 @@ def _starts_afresh(line: Line, token: int, word: str, used: set[int]) -> bool:
     first = upcoming[0]
     if first.role(Kind.FINDING) and first.first not in used:
         return _has_predicate(line, first)
-    if first.role(Kind.SIDE) or first.role(Kind.PLACE):
+    if first.role(Kind.SIDE, Kind.PLACE):
         return word != "and" or any(mark.role(Kind.VERB) for mark in upcoming[1:])
-    return first.first in used or any(first.role(kind) for kind in _FRESH)
+    return first.first in used or first.role(*_FRESH) is not None
 
 
 def _has_predicate(line: Line, finding: Mark) -> bool:
     """Return whether "cardiomegaly is stable" follows, not just an item of a list."""
-    for mark in line.marks:
-        if mark.first >= finding.last:
-            return bool(mark.first == finding.last and mark.role(Kind.VERB)) and any(
-                later.role(Kind.CHANGE) or later.role(Kind.LEVEL)
-                for later in line.marks
-                if mark.last <= later.first <= mark.last + 2
-            )
-    return False
+    verb = next((mark for mark in line.marks if mark.first >= finding.last), None)
+    if verb is None or verb.first > finding.last or not verb.role(Kind.VERB):
+        return False
+    return line.marked(verb.last, verb.last + 3, Kind.CHANGE, Kind.LEVEL)
 
 
 def _listed(line: Line, token: int) -> bool:
@@ -127,20 +133,18 @@ def _listed(line: Line, token: int) -> bool:
     for later in range(token + 1, len(line.words)):
         if line.words[later] in ("or", "nor"):
             return True
-        if line.verbs[later + 1] > line.verbs[token] or line.breaks[later + 1] > line.breaks[token]:
+        between = line.between(token, later + 1)
+        if between.verbs or between.breaks:
             return False
     return False
 
 
-def _apply(head: Head, index: int, state: _State, result: Scope) -> None:
-    if state.aside:
-        result.ignored.add(index)
-    if state.denial is not None:
-        # "No pneumonia, heart is normal": only a denial next to "normal" is meant for it.
-        if not head.normal or 0 <= head.pivot - state.denial.last <= 1:
-            result.denied[index] = state.denial
-    elif state.doubt is not None:
-        result.doubted.add(index)
+def _looks_ahead(line: Line, heads: Sequence[Head], cue: Mark) -> bool:
+    """Return whether a cue that may look both ways is about what follows: "unlikely pneumonia"."""
+    return cue.role(Kind.NEGATES_AFTER, Kind.HEDGES_AFTER) is not None and any(
+        cue.last <= head.first <= cue.last + _NEAR and not any(line.between(cue.last, head.first))
+        for head in heads
+    )
 
 
 def _reach_back(line: Line, heads: Sequence[Head], cue: Mark) -> list[int]:
@@ -149,13 +153,14 @@ def _reach_back(line: Line, heads: Sequence[Head], cue: Mark) -> list[int]:
     if any(head.first <= cue.first < head.last for head in heads):
         return reached
     edge = cue.first
-    while edge > 0 and line.verbs[edge] > line.verbs[edge - 1]:
+    while edge > 0 and line.between(edge - 1, edge).verbs:
         edge -= 1
     for index in range(len(heads) - 1, -1, -1):
         head = heads[index]
         if head.last > cue.first:
             continue
-        if line.breaks[edge] > line.breaks[head.last] or line.verbs[edge] > line.verbs[head.last]:
+        between = line.between(head.last, edge)
+        if between.breaks or between.verbs:
             break
         if head.finding:
             reached.append(index)

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import accumulate
+from operator import add, sub
+from typing import NamedTuple
 
 from judge.backends.lexicon.data import Kind, Lexicon, Node, Role, stem
 
@@ -15,10 +18,15 @@ _JOINS = frozenset({",", "and", "or", "nor", "(", ")", "/"})
 _BREAKS = frozenset({";", ":"})
 _NUMBER = re.compile(r"\d{1,4}(?:\.\d{1,3})?\Z")
 _BETWEEN_NUMBERS = frozenset({"x", "by", "to"})
+_FORMERLY = frozenset({"previously", "formerly", "prior", "was"})
 _MM = {"mm": 1.0, "millimeter": 1.0, "cm": 10.0, "centimeter": 10.0}
 
 _MOST_TOKENS = 200
 """A sentence of more words than this is read in pieces, so that time stays linear."""
+
+
+_SHORTEST = 6
+"""A word of fewer letters is one slip away from too many others to be mended."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +37,10 @@ class Mark:
     last: int
     roles: tuple[Role, ...]
 
-    def role(self, kind: Kind) -> Role | None:
-        """Return the meaning of this kind, if the phrase has one."""
+    def role(self, *kinds: Kind) -> Role | None:
+        """Return the first meaning of one of these kinds, if the phrase has one."""
         for role in self.roles:
-            if role.kind is kind:
+            if role.kind in kinds:
                 return role
         return None
 
@@ -46,13 +54,29 @@ class Measure:
     mm: float
 
 
+class Between(NamedTuple):
+    """How many joins, verbs, prepositions and breaks stand between two tokens."""
+
+    joins: int = 0
+    verbs: int = 0
+    prepositions: int = 0
+    breaks: int = 0
+
+    @property
+    def stops(self) -> int:
+        """All but the joins: how often the list of things ends."""
+        return self.verbs + self.prepositions + self.breaks
+
+
+_NOTHING = Between()
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
     """A sentence as words: the spans in its text, the phrases, and running counts.
 
     `inner` holds the sides and places within a finding's own phrase ("basilar atelectasis").
-    `joins`, `verbs`, `prepositions` and `breaks` hold at position i how many of them lie
-    before token i, so that what stands between two tokens is one subtraction.
+    `counts` holds at position i what lies before token i.
     """
 
     words: tuple[str, ...]
@@ -60,10 +84,17 @@ class Line:
     marks: tuple[Mark, ...]
     inner: tuple[Mark, ...]
     measures: tuple[Measure, ...]
-    joins: tuple[int, ...]
-    verbs: tuple[int, ...]
-    prepositions: tuple[int, ...]
-    breaks: tuple[int, ...]
+    counts: tuple[Between, ...]
+
+    def between(self, first: int, last: int) -> Between:
+        """Return what stands from token `first` to `last` (exclusive), if that comes later."""
+        if last <= first or self.counts[last] == self.counts[first]:
+            return _NOTHING
+        return Between(*map(sub, self.counts[last], self.counts[first]))
+
+    def marked(self, first: int, last: int, *kinds: Kind) -> bool:
+        """Return whether a phrase of one of these kinds begins at `first` or before `last`."""
+        return any(mark.role(*kinds) for mark in self.marks if first <= mark.first < last)
 
 
 def lines(sentence: str, lexicon: Lexicon) -> list[Line]:
@@ -73,7 +104,8 @@ def lines(sentence: str, lexicon: Lexicon) -> list[Line]:
     for match in _TOKEN.finditer(sentence):
         word = match.group().lower()
         if word not in _DROPPED and not _HIDDEN.fullmatch(word):
-            words.append(stem(word))
+            word = stem(word)
+            words.append(word if word in lexicon.words else mended(word, lexicon))
             spans.append(match.span())
     return [
         _line(words[at : at + _MOST_TOKENS], spans[at : at + _MOST_TOKENS], lexicon.phrases)
@@ -84,25 +116,21 @@ def lines(sentence: str, lexicon: Lexicon) -> list[Line]:
 def _line(words: list[str], spans: list[tuple[int, int]], root: Node) -> Line:
     marks: list[Mark] = []
     inner: list[Mark] = []
-    joins, verbs, prepositions, breaks = ([0] * (len(words) + 1) for _ in range(4))
+    counts = [_NOTHING] * (len(words) + 1)
     at = 0
     while at < len(words):
         end, roles = _longest(words, at, root)
-        word = words[at]
+        word, kinds = words[at], {role.kind for role in roles}
         if roles:
-            mark = Mark(at, end, roles)
-            marks.append(mark)
-            kinds = {role.kind for role in roles}
+            marks.append(Mark(at, end, roles))
             if Kind.FINDING in kinds and end > at + 1:
                 inner += _inner(words, at, end, root)
-            verbs[at + 1] = Kind.VERB in kinds
-            breaks[at + 1] = Kind.BREAK in kinds
-            if Kind.PREPOSITION in kinds and word != "of":
-                prepositions[at + 1] = 1
-        elif word in _JOINS:
-            joins[at + 1] = 1
-        elif word in _BREAKS:
-            breaks[at + 1] = 1
+        counts[at + 1] = Between(
+            joins=not roles and word in _JOINS,
+            verbs=Kind.VERB in kinds,
+            prepositions=Kind.PREPOSITION in kinds and word != "of",
+            breaks=Kind.BREAK in kinds or (not roles and word in _BREAKS),
+        )
         at = end
     return Line(
         tuple(words),
@@ -110,10 +138,7 @@ def _line(words: list[str], spans: list[tuple[int, int]], root: Node) -> Line:
         tuple(marks),
         tuple(inner),
         tuple(_measures(words)),
-        tuple(accumulate(joins)),
-        tuple(accumulate(verbs)),
-        tuple(accumulate(prepositions)),
-        tuple(accumulate(breaks)),
+        tuple(accumulate(counts, lambda ones, others: Between(*map(add, ones, others)))),
     )
 
 
@@ -144,7 +169,7 @@ def _longest(words: list[str], at: int, root: Node) -> tuple[int, tuple[Role, ..
 
 
 def _measures(words: list[str]) -> list[Measure]:
-    """Return the lengths in `words`: the largest of "1.2 x 3 cm" or "2-3 cm"."""
+    """Return the lengths in `words`, not those of earlier: the largest of "1.2 x 3 cm"."""
     found: list[Measure] = []
     for at, word in enumerate(words):
         if word not in _MM:
@@ -158,6 +183,34 @@ def _measures(words: list[str]) -> list[Measure]:
             elif before not in _BETWEEN_NUMBERS and before not in _MM:
                 break
             first -= 1
-        if largest:
+        former = first > 0 and words[first - 1] in _FORMERLY
+        if largest and not former:
             found.append(Measure(first, at + 1, largest * _MM[word]))
     return found
+
+
+@lru_cache(maxsize=65536)
+def mended(word: str, lexicon: Lexicon) -> str:
+    """Return `word`, or the one word of the lexicon that it is a slip of.
+
+    A slip is one letter too many, too few, wrong, or two neighbours swapped; never the
+    first letter. Words that are right themselves, and slips of two words, stay as they are.
+    """
+    if len(word) < _SHORTEST or word in lexicon.words or word in lexicon.right_words:
+        return word
+    slips = [known for known in lexicon.long_words.get(word[0], ()) if _is_slip(word, known)]
+    return slips[0] if len(slips) == 1 else word
+
+
+def _is_slip(word: str, known: str) -> bool:
+    """Return whether the two words are at an optimal string alignment distance of 1."""
+    if abs(len(word) - len(known)) > 1:
+        return False
+    start = 0
+    while start < min(len(word), len(known)) and word[start] == known[start]:
+        start += 1
+    end = 0
+    while end < min(len(word), len(known)) - start and word[-1 - end] == known[-1 - end]:
+        end += 1
+    ours, theirs = word[start : len(word) - end], known[start : len(known) - end]
+    return max(len(ours), len(theirs)) == 1 or (len(ours) == 2 and ours[::-1] == theirs)

@@ -2,79 +2,114 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 
+from judge.backends import sampling, structured
+from judge.backends.base import Judge
 from judge.backends.errors import StudyError
 from judge.backends.local.encode import Encoded, Encoder
-from judge.prompts import Prompt
-from judge.types import CompletionRequest, Study
+from judge.prompts import CHAT, Prompt
+from judge.types import Completion, CompletionRequest, Study, Unparsed
+
+# What is counted, and what a reader of the numbers is told of it.
+_NOTES = {
+    "words": "{n} of {prompts} prompts show only the first {words} words of a report, as the "
+    "prompt {prompt} wants it.",
+    "tokens": "{n} of {prompts} prompts are longer than the {limit} tokens that the model has "
+    "for prompt and answer, and leave no room for one.",
+    "greedy": "{n} answers that could not be read were not asked for again: the model decodes "
+    "greedily, cannot be told what was wrong, and would say the same.",
+}
 
 
-@dataclass(slots=True)
-class Cuts:
-    """How many of the prompts that were built lost something, as the official pipeline's do."""
+class LocalJudge(Judge):
+    """A model whose prompts are encoded here and answered in text.
 
-    prompts: int = 0
-    words: int = 0
-    tokens: int = 0
-
-    def notes(self, prompt: Prompt, limit: int) -> tuple[str, ...]:
-        """Return a sentence for each kind of cut that happened; none where nothing was cut."""
-        said = []
-        if self.words:
-            said.append(
-                f"{self.words} of {self.prompts} prompts show only the first {prompt.words} words "
-                f"of a report, as the prompt {prompt.name} wants it."
-            )
-        if self.tokens:
-            said.append(
-                f"{self.tokens} of {self.prompts} prompts are longer than the {limit} tokens that "
-                "the model has for prompt and answer, and leave no room for one."
-            )
-        return tuple(said)
-
-
-@dataclass(slots=True)
-class Questions:
-    """Makes the requests of one judge, and counts the prompts that had to be cut.
-
-    `version` is the judge's full name, `max_tokens` bounds one answer.
+    `version` is the judge's full name, `max_tokens` bounds one answer, `asked` are the sampling
+    parameters that the user wants; without them an answer is greedy. `say` tells the user
+    something. A subclass says how an encoded prompt is answered.
     """
 
-    version: str
     prompt: Prompt
-    encoder: Encoder
-    max_tokens: int
-    schema: dict[str, object] | None = None
-    cuts: Cuts = field(default_factory=Cuts)
 
-    @property
-    def sampling(self) -> dict[str, object]:
-        """The sampling parameters: greedy, and how long prompt and answer may be together."""
-        return {
+    def __init__(
+        self,
+        name: str,
+        version: str,
+        prompt: Prompt,
+        encoder: Encoder,
+        say: Callable[[str], None],
+        *,
+        max_tokens: int,
+        asked: Mapping[str, object],
+    ) -> None:
+        self.name = name
+        self.version = version
+        self.prompt = prompt
+        self.encoder = encoder
+        # How long prompt and answer may be together is part of what was asked.
+        self.sampling = {
             "temperature": 0,
-            "max_length": self.encoder.limit,
-            "max_tokens": self.max_tokens,
+            "max_length": encoder.limit,
+            "max_tokens": max_tokens,
+            **asked,
         }
+        self._max_tokens = max_tokens
+        self._asked = asked
+        self._say = say
+        self._counts: Counter[str] = Counter()
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What a reader of the numbers must know of the prompts built so far."""
-        return self.cuts.notes(self.prompt, self.encoder.limit)
+        about = {
+            "prompts": self._counts["prompts"],
+            "words": self.prompt.words,
+            "prompt": self.prompt.name,
+            "limit": self.encoder.limit,
+        }
+        return tuple(
+            note.format(n=self._counts[what], **about)
+            for what, note in _NOTES.items()
+            if self._counts[what]
+        )
 
     def request(self, study: Study) -> CompletionRequest:
-        """Return what the model is asked about `study`; counts what is cut."""
+        """Return the prompt around the study's reports; counts what is cut."""
         messages = self.prompt.messages(study.reference, study.candidate)
-        self.cuts.prompts += 1
-        self.cuts.words += self.prompt.cuts(study.reference, study.candidate)
-        self.cuts.tokens += self.encoder.encode(messages).cut > 0
+        self._counts["prompts"] += 1
+        self._counts["words"] += self.prompt.cuts(study.reference, study.candidate)
+        self._counts["tokens"] += self.encoder.encode(messages).cut > 0
         return CompletionRequest(
             endpoint="completions",
             model=self.version,
             messages=messages,
             sampling=self.sampling,
-            schema=self.schema,
         )
+
+    def repair_request(
+        self, request: CompletionRequest, completion: Completion, unparsed: Unparsed
+    ) -> CompletionRequest | None:
+        """Return what to ask after `completion`, an answer to `request` that is `unparsed`.
+
+        A model with a chat template is told what was wrong. A GREEN model knows one question:
+        it is asked that again, with the next seed, unless it is greedy and would say the same.
+        """
+        if self.encoder.layout == CHAT:
+            return structured.repair_request(request, completion.text, unparsed)
+        if sampling.is_greedy(request.sampling):
+            self._counts["greedy"] += 1
+            return None
+        seed = request.sampling.get("seed")
+        if not isinstance(seed, int):
+            return request
+        return replace(request, sampling={**request.sampling, "seed": seed + 1})
+
+    def asked_in(self, request: CompletionRequest) -> dict[str, object]:
+        """Return the parameters of a request that the user has asked for."""
+        return {name: request.sampling[name] for name in self._asked}
 
     def encoded(self, request: CompletionRequest) -> tuple[Encoded, int]:
         """Return the ids of a request and how many tokens its answer may have.
@@ -82,11 +117,17 @@ class Questions:
         The room is what the limit leaves for this request alone, whatever else is in its
         batch. Raises `StudyError` where there is none.
         """
-        encoded = self.encoder.encode(request.messages)
-        room = min(self.max_tokens, self.encoder.limit - len(encoded.ids))
+        encoded = self.encoder.encode(structured.in_words(request.messages))
+        room = min(self._max_tokens, self.encoder.limit - len(encoded.ids))
         if room < 1:
             raise StudyError(
                 "too_long",
                 f"the prompt takes all of the {self.encoder.limit} tokens of prompt and answer",
             )
         return encoded, room
+
+    async def aclose(self) -> None:
+        """Say what was cut, and let go as every judge does."""
+        for note in self.notes:
+            self._say(note)
+        await super().aclose()

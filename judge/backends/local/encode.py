@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from judge.backends.local.files import ModelFiles
-from judge.backends.local.layout import LIMIT, lay_out
 from judge.prompts import CHAT, GREEN, Prompt
 from judge.types import JudgeError, Message
 
@@ -24,6 +23,8 @@ if TYPE_CHECKING:
 _LLAMA_CLASSES = frozenset({"LlamaTokenizer", "LlamaTokenizerFast"})
 _LLAMA_MODELS = frozenset({"llama", "mistral", "mixtral"})
 _DEFAULT_CONTEXT = 4096
+LIMIT = 2048
+"""How many tokens prompt and answer have together [Ostmeier et al. 2024, published code]."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +79,18 @@ class Encoder:
         """Return the text of an answer, without special tokens."""
         text: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
         return text
+
+
+def lay_out(messages: Sequence[Message], eos: str) -> str:
+    """Return `messages` in GREEN's layout, as the official pipeline's chat template renders them.
+
+    Each turn stands under a mark of its speaker and ends with the end-of-sequence token `eos`
+    and a line feed. After the user's turn comes an assistant's turn without text, and after
+    that the mark under which the model is to answer.
+    """
+    turns = [*messages, Message("assistant", "")]
+    laid = "".join(f"<|{turn.role}|>\n{turn.content}{eos}\n" for turn in turns)
+    return f"{laid}<|assistant|>\n"
 
 
 def load(files: ModelFiles, prompt: Prompt) -> Encoder:

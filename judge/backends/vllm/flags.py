@@ -54,13 +54,8 @@ def split(arguments: Sequence[str]) -> tuple[str, ...]:
 
 
 def value(words: Sequence[str], flag: str) -> str | None:
-    """Return what `flag` is set to among the arguments; None where it is not there."""
+    """Return what `flag` is set to, "" where it has no value; None where it is not given."""
     return next((value for name, value in _pairs(words) if name == flag), None)
-
-
-def has(words: Sequence[str], flag: str) -> bool:
-    """Return whether `flag` is among the arguments."""
-    return any(name == flag for name, _ in _pairs(words))
 
 
 def marks(words: Sequence[str]) -> str:

@@ -23,7 +23,6 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
 
@@ -59,62 +58,39 @@ def main(command: list[str]) -> int:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the command and all that came of it, gently first."""
+    """End the command and all that came of it, gently first.
+
+    The children of one that ends become the guard's own, and are next.
+    """
     # The group is this process's own: it must not hear the signal that it sends.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.killpg(os.getpgrp(), signal.SIGTERM)
-    _send(signal.SIGTERM, [pid for pid in _left(child) if not _is_in_group(pid)])
+    asked = {child.pid}
     until = time.monotonic() + _GRACE
-    while _left(child) and time.monotonic() < until:
+    while left := _children(child):
+        is_late = time.monotonic() > until
+        for pid in left if is_late else left - asked:
+            with suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL if is_late else signal.SIGTERM)
+        asked |= left
         time.sleep(_TICK)
-    while left := _left(child):
-        _send(signal.SIGKILL, left)
-        time.sleep(_TICK)
 
 
-def _send(what: signal.Signals, pids: list[int]) -> None:
-    for pid in pids:
-        with suppress(ProcessLookupError):
-            os.kill(pid, what)
-
-
-def _is_in_group(pid: int) -> bool:
-    try:
-        return os.getpgid(pid) == os.getpgrp()
-    except ProcessLookupError:
-        return True
-
-
-def _left(child: subprocess.Popen[bytes]) -> list[int]:
-    """Return the processes that are still there, having buried the dead among our children."""
-    child.poll()
-    me = os.getpid()
-    parents = dict(_parents())
-    for pid in [pid for pid, parent in parents.items() if parent == me and pid != child.pid]:
-        with suppress(ChildProcessError):
-            if os.waitpid(pid, os.WNOHANG)[0]:
-                del parents[pid]
-    left = [pid for pid in parents if pid != me and _descends(pid, me, parents)]
-    if child.returncode is None and child.pid not in left:  # no /proc here
-        left.append(child.pid)
-    return left
-
-
-def _descends(pid: int, ancestor: int, parents: dict[int, int]) -> bool:
-    while pid in parents:
-        pid = parents[pid]
-        if pid == ancestor:
-            return True
-    return False
-
-
-def _parents() -> Iterator[tuple[int, int]]:
-    """Yield every process with its parent, as far as the system tells."""
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with suppress(OSError, ValueError, IndexError):
+def _children(child: subprocess.Popen[bytes]) -> set[int]:
+    """Return the processes that are this one's children, having buried the dead among them."""
+    left = set() if child.poll() is not None else {child.pid}
+    for entry in Path("/proc").glob("[0-9]*/stat"):  # where there is one
+        pid = int(entry.parent.name)
+        with suppress(OSError, IndexError):
             # The name in brackets may hold anything, brackets and spaces included.
-            after = entry.read_text("utf-8", "replace").rpartition(")")[2].split()
-            yield int(entry.parent.name), int(after[1])
+            parent = entry.read_text("utf-8", "replace").rpartition(")")[2].split()[1]
+            if (
+                int(parent) == os.getpid()
+                and pid != child.pid
+                and not os.waitpid(pid, os.WNOHANG)[0]
+            ):
+                left.add(pid)
+    return left
 
 
 def _prctl(option: int, value: int) -> None:

@@ -9,19 +9,17 @@ from pathlib import Path
 
 import platformdirs
 
-from judge.backends import Judge, Settings, prompt_for
+from judge.backends import sampling, wording
+from judge.backends.base import Judge, JudgeSettings
 from judge.backends.connection import NO_KEY, Connection
 from judge.backends.local import encode
-from judge.backends.local.asking import Questions
 from judge.backends.local.files import ModelFiles, find
-from judge.backends.local.wording import prompt_name
 from judge.backends.openai import OpenAIJudge
 from judge.backends.pool import Pool, Servers
 from judge.backends.vllm import flags
 from judge.backends.vllm.judge import VLLMJudge
-from judge.backends.vllm.managed import Managed
-from judge.backends.vllm.server import Launch, Server
-from judge.prompts import GREEN
+from judge.backends.vllm.server import START_TIMEOUT, Launch, Server
+from judge.prompts import GREEN, STRUCTURED
 from judge.rubrics import Rubric
 from judge.types import JudgeError
 
@@ -30,45 +28,70 @@ KIND = "vllm"
 _GREEN_DTYPE = "float16"
 
 
-def load(model: str, rubric: Rubric, settings: Settings) -> Judge:
+def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     """Return the judge `vllm:MODEL`: behind a server of our own, or those at `base_url`.
 
-    Nothing is started before there is something to ask. A rubric whose reply is JSON is asked
-    over the chat endpoint; any other in token ids. Raises `JudgeError` for a model that
+    Nothing is started before there is something to ask. A structured reply is asked for over
+    the chat endpoint, text in token ids. Raises `JudgeError` for a model that
     cannot be found, a flag that is not the user's to set, a prompt that is not there and a
     `vllm` that is not installed.
     """
     if not model:
         raise JudgeError(f"{KIND}: names no model; write {KIND}:OWNER/NAME or {KIND}:FOLDER")
-    given = flags.split(settings.vllm_args)
+    given = flags.split(_args(settings))
     if settings.base_urls and given:
         raise JudgeError("--vllm-arg belongs to a server that judge starts, not to --base-url")
-    prompt = prompt_for(rubric, prompt_name(rubric, settings.prompt), settings.environ)
+    prompt, reply = wording.for_own_model(rubric, settings.prompt, settings.reply, settings.environ)
+    longest = sampling.max_tokens(model, settings.sampling, settings.max_tokens)
     files = find(model, settings.environ, flags.value(given, "--revision"))
-    if rubric.reply_model is not None:
-        version = _version(files, given)
+    served_as = model if settings.base_urls else _served(files)
+    if reply == STRUCTURED:
         return OpenAIJudge(
-            model if settings.base_urls else _served(files),
+            served_as,
             rubric,
             prompt,
+            reply,
             _servers(model, files, given, settings),
-            max_tokens=settings.max_tokens,
+            asked=settings.sampling,
+            max_tokens=longest,
             say=settings.say,
             name=f"{KIND}:{model}",
-            version=version,
+            version=_version(files, given),
+        )
+    if "reasoning_effort" in settings.sampling:
+        raise JudgeError(
+            f"{KIND}: asks for text in token ids, which know no --reasoning-effort: "
+            "ask with --reply structured, or name the model's server with --base-url alone"
         )
     encoder = encode.load(files, prompt)
     if encoder.layout == GREEN and not settings.base_urls:
         given = _with_default(given, "--dtype", _GREEN_DTYPE)
         given = _with_default(given, "--max-model-len", str(encoder.limit))
-    version = f"{_version(files, given)},{encoder.layout}"
     return VLLMJudge(
         f"{KIND}:{model}",
-        model if settings.base_urls else _served(files),
-        Questions(version, prompt, encoder, settings.max_tokens),
-        _servers(model, files, given, settings),
+        f"{_version(files, given)},{encoder.layout}",
+        prompt,
+        encoder,
         settings.say,
+        served_as=served_as,
+        servers=_servers(model, files, given, settings),
+        max_tokens=longest,
+        asked=settings.sampling,
     )
+
+
+def _args(settings: JudgeSettings) -> Sequence[str]:
+    given = settings.options.get("vllm_args", ())
+    if not isinstance(given, list | tuple) or not all(isinstance(flag, str) for flag in given):
+        raise JudgeError(f"vllm_args is a list of flags, not {given!r}")
+    return given
+
+
+def _timeout(settings: JudgeSettings) -> float:
+    given = settings.options.get("vllm_timeout", START_TIMEOUT)
+    if not isinstance(given, int | float):
+        raise JudgeError(f"vllm_timeout is a number of seconds, not {given!r}")
+    return given
 
 
 def _version(files: ModelFiles, given: Sequence[str]) -> str:
@@ -81,10 +104,12 @@ def _served(files: ModelFiles) -> str:
 
 
 def _with_default(given: tuple[str, ...], flag: str, value: str) -> tuple[str, ...]:
-    return given if flags.has(given, flag) else (*given, flag, value)
+    return (*given, flag, value) if flags.value(given, flag) is None else given
 
 
-def _servers(model: str, files: ModelFiles, given: tuple[str, ...], settings: Settings) -> Servers:
+def _servers(
+    model: str, files: ModelFiles, given: tuple[str, ...], settings: JudgeSettings
+) -> Servers:
     if settings.base_urls:
         # Not OPENAI_API_KEY: that one is not for whoever happens to listen here.
         key = settings.environ.get("VLLM_API_KEY", "").strip() or NO_KEY
@@ -95,8 +120,8 @@ def _servers(model: str, files: ModelFiles, given: tuple[str, ...], settings: Se
         )
     if files.commit:  # the weights of the commit whose tokenizer is read here
         given = _with_default(given, "--revision", files.commit)
-    launch = Launch(_served(files), given, log_file(), settings.environ, settings.vllm_timeout)
-    return Managed(Server(launch, settings.say), settings.timeout)
+    launch = Launch(_served(files), given, log_file(), settings.environ, _timeout(settings))
+    return Server(launch, settings.say, settings.timeout)
 
 
 def log_file() -> Path:

@@ -14,10 +14,17 @@ from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+from judge.backends.connection import CHAT, Connection
+from judge.backends.errors import OverloadError, TransientError, UnavailableError
+from judge.backends.structured import Mode
 from judge.backends.vllm import trouble
 from judge.backends.vllm.process import Process
-from judge.types import JudgeError
+from judge.types import Completion, JudgeError
+
+if TYPE_CHECKING:
+    from judge.backends.openai_client import Client
 
 HOST = "127.0.0.1"
 START_TIMEOUT = 3600.0
@@ -55,14 +62,19 @@ class Address:
 class Server:
     """`vllm serve` as a child process on a free port of this machine.
 
-    It takes a random key, which only the environment of the process holds. A server that
-    ends by itself is started again once; the second time is an error. It is gone when
-    this process is (see `guard`).
+    It takes a random key, which only the environment of the process holds. It is started
+    before the first request; one that ends by itself is started again once, and the second
+    time is an error. It is gone when this process is (see `guard`). An answer may take
+    `timeout` seconds.
     """
 
-    def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
+    billing_url = None
+
+    def __init__(self, launch: Launch, say: Callable[[str], None], timeout: float) -> None:
         self._launch = launch
         self._say = say
+        self._timeout = timeout
+        self._client: tuple[Address, Client] | None = None
         self._executable = executable(launch.environ)
         self._lock = asyncio.Lock()
         self._process: Process | None = None
@@ -72,9 +84,44 @@ class Server:
         self._failure: JudgeError | None = None
 
     @property
-    def log(self) -> Path:
-        """The file that the server writes to."""
-        return self._launch.log
+    def log(self) -> Path | None:
+        """What the server wrote; None where it was never started."""
+        return self._launch.log if self._launch.log.exists() else None
+
+    async def ready(self) -> None:
+        """Return when the server runs; raises `JudgeError` where it cannot."""
+        await self.address()
+
+    async def ask(
+        self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
+    ) -> Completion:
+        """Send one request.
+
+        One that dies with the server is an `UnavailableError`: it may be asked again, and is
+        then asked of the server's successor.
+        """
+        address = await self.address()
+        try:
+            return await (await self._to(address)).ask(body, path, mode)
+        except OverloadError:
+            raise
+        except TransientError as error:
+            if await self._is_gone(address):
+                raise UnavailableError("server ended", str(error)) from error
+            raise
+
+    async def _to(self, address: Address) -> Client:
+        if self._client is None or self._client[0] is not address:
+            from judge.backends.openai_client import Client
+
+            old, client = (
+                self._client,
+                Client(Connection(address.base_url, self._timeout), address.key),
+            )
+            self._client = (address, client)
+            if old is not None:
+                await old[1].aclose()
+        return self._client[1]
 
     async def address(self) -> Address:
         """Return where the server is, having started it where it does not run.
@@ -96,7 +143,7 @@ class Server:
                     raise
             return self._address
 
-    async def is_gone(self, address: Address) -> bool:
+    async def _is_gone(self, address: Address) -> bool:
         """Return whether the server at `address` has ended or lost its engine.
 
         A server without its engine lingers for some seconds, answering errors: it is ended
@@ -114,10 +161,14 @@ class Server:
             return True
 
     async def aclose(self) -> None:
-        """Stop the server; returns when nothing of it is left."""
+        """Close the connections and stop the server; returns when nothing of it is left."""
         process, self._process, self._address = self._process, None, None
-        if process is not None:
-            await asyncio.to_thread(process.stop)
+        try:
+            if self._client is not None:
+                await self._client[1].aclose()
+        finally:
+            if process is not None:
+                await asyncio.to_thread(process.stop)
 
     async def _ended(self, status: int) -> None:
         """Note that the running server ended by itself: once is forgiven."""
@@ -126,7 +177,8 @@ class Server:
         if self._restarted:
             self._failure = JudgeError(
                 f"vLLM ended in mid-run for the second time ({_status(status)}"
-                f"{self._cause()}); what was answered is in the cache, its log is {self.log}"
+                f"{self._cause()}); what was answered is in the cache, its log is "
+                f"{self._launch.log}"
             )
             raise self._failure
         self._restarted = True
@@ -136,12 +188,12 @@ class Server:
         for trial in range(_PORT_TRIALS):
             address = Address(f"http://{HOST}:{_free_port()}/v1", secrets.token_urlsafe(24))
             self._say(
-                f"Starting vLLM with {self._launch.model}; its log is {self.log}"
+                f"Starting vLLM with {self._launch.model}; its log is {self._launch.log}"
                 if trial == 0
                 else "Somebody else took the port; trying another."
             )
-            self._log_from = self.log.stat().st_size if self.log.exists() else 0
-            process = Process(self._command(address), self._environ(address), self.log)
+            self._log_from = self.log.stat().st_size if self.log else 0
+            process = Process(self._command(address), self._environ(address), self._launch.log)
             try:
                 if await self._comes_up(process, address):
                     self._process = process
@@ -155,7 +207,7 @@ class Server:
                 break
         self._quote()
         raise JudgeError(
-            f"vLLM did not start ({_status(status)}{self._cause()}); its log is {self.log}"
+            f"vLLM did not start ({_status(status)}{self._cause()}); its log is {self._launch.log}"
         )
 
     async def _comes_up(self, process: Process, address: Address) -> bool:
@@ -170,12 +222,12 @@ class Server:
                 self._quote()
                 raise JudgeError(
                     f"vLLM was not ready after {self._launch.timeout / 60:.3g} minutes "
-                    f"({trouble.stage(self._text())}); give it longer with --vllm-timeout, "
-                    f"its log is {self.log}"
+                    f"({trouble.newest(self._text())}); give it longer with --vllm-timeout, "
+                    f"its log is {self._launch.log}"
                 )
             if now - said >= _SECONDS_BETWEEN_LINES:
                 said = now
-                self._say(f"  {now - began:.0f} s, {trouble.stage(self._text())}")
+                self._say(f"  {now - began:.0f} s: {trouble.newest(self._text())}")
             await asyncio.sleep(_TICK)
         return False
 
@@ -186,11 +238,12 @@ class Server:
 
     def _environ(self, address: Address) -> dict[str, str]:
         # Not as a flag: command lines are for everyone on the machine to read.
-        return {**self._launch.environ, "VLLM_API_KEY": address.key}
+        quiet = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1"}
+        return {**self._launch.environ, **quiet, "VLLM_API_KEY": address.key}
 
     def _text(self) -> str:
         """Return what the process of now, or the last one, wrote."""
-        return trouble.read_tail(self.log, self._log_from)
+        return trouble.read_tail(self._launch.log, self._log_from)
 
     def _cause(self) -> str:
         cause = trouble.cause(self._text())

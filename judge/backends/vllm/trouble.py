@@ -1,4 +1,4 @@
-"""What a server's log says: how far it has come, and why it ended.
+"""What a server's log says: what it does now, and why it ended.
 
 The wordings are those of vLLM 0.32 and of the libraries under it; older ones are known where
 they differ. A log that says nothing known is quoted.
@@ -78,21 +78,6 @@ _NOISE = re.compile(r"nanobind|leaked |\.\.\. skipped|resource_tracker|warnings\
 _PREFIX = re.compile(
     r"^(\(\w+(?: \w+)?(?: pid=\d+)?\) )?((?:INFO|WARNING|ERROR) [\d :-]+\[[^\]]*\] ?)?"
 )
-# How far a start has come, latest first.
-_STAGES = [
-    ("Application startup complete", "about to answer"),
-    ("Starting vLLM", "about to answer"),
-    ("KV cache size", "about to answer"),
-    ("Capturing CUDA graph", "capturing graphs"),
-    ("torch.compile", "compiling"),
-    ("Warming up", "compiling"),
-    ("Loading weights took", "weights loaded"),
-    ("Starting to load model", "loading the weights"),
-    ("Initializing a V", "starting the engine"),
-    ("Retrying in", "trying to reach the Hugging Face Hub"),
-    ("Resolved architecture", "starting the engine"),
-]
-_SHARDS = re.compile(r"checkpoint shards: +\d+% Completed \| (\d+/\d+)")
 
 
 def read_tail(log: Path, start: int = 0) -> str:
@@ -113,15 +98,10 @@ def last_lines(text: str) -> list[str]:
     return lines[-_SHOWN:]
 
 
-def stage(text: str) -> str:
-    """Return how far the start has come, in a few words."""
-    shards = _SHARDS.findall(text)
-    for mark, words in _STAGES:
-        if mark in text:
-            if words == "loading the weights" and shards:
-                return f"{words}, {shards[-1]}"
-            return words
-    return "starting"
+def newest(text: str) -> str:
+    """Return the last line that says something, without who said it and when."""
+    lines = last_lines(text)
+    return _one_line(_PREFIX.sub("", lines[-1])) if lines else "its log is empty so far"
 
 
 def cause(text: str) -> str:

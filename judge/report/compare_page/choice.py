@@ -58,17 +58,17 @@ def _by_difference(c: Comparison, most: int) -> Iterator[tuple[int, tuple[int, .
         for metric in metrics
         for pair in pairs
     }
-    for at in range(depth):
+    for position in range(depth):
         for metric in metrics:
             for pair in pairs:
                 rows = furthest[metric.name, pair]
-                if at < len(rows):
-                    yield int(rows[at]), pair
+                if position < len(rows):
+                    yield int(rows[position]), pair
 
 
 def _furthest(c: Comparison, metric: Metric, pair: tuple[int, ...], depth: int) -> list[int]:
     """Return the rows in which the first of the pair is furthest ahead, the furthest first."""
-    values = c.panel.values[metric.name] * (1 if metric.study_higher_is_better else -1)
+    values = c.panel.of_study(metric.name) * (1 if metric.study_higher_is_better else -1)
     if len(pair) == 1:
         ahead = -values[:, pair[0]]
         scored = ~np.isnan(ahead)

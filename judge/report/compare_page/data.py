@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from judge import rubrics
-from judge.report.compare_page.packing import Codes
+from judge.report.compare_page.codes import Codes
 from judge.report.leaderboard import (
     difference_and_interval,
     figure_and_interval,
@@ -14,15 +15,16 @@ from judge.report.leaderboard import (
     p_value,
 )
 from judge.report.natural import in_natural_order
-from judge.report.overview import tones
+from judge.report.overview import declared
+from judge.report.view import graded_items, plain_lists
 from judge.report.words import group_value, number
+from judge.rubrics import Rubric
 from judge.sentences import lines
 from judge.stats.compare import Comparison
-from judge.stats.metric import Metric, label_of_a_study, short_label
+from judge.stats.metric import Metric
 from judge.stats.paired import PairTest
 from judge.stats.panel import GROUP_FIELDS, Cell, Group, group_cells, groups_of
 from judge.stats.ranks import RankShares
-from judge.types import Category
 
 Records = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
 """By model and rubric, then by study id: the records as a run keeps them."""
@@ -31,6 +33,20 @@ _MOST_GROUPS = 100
 """A field with more values than this is no field to choose a group by."""
 _PACKET = 40
 """Studies a packet: opening one unpacks its neighbours too, and more compress better."""
+
+
+@dataclass(frozen=True, slots=True)
+class PageFigure:
+    """A figure as a page takes it: its title, what it shows, and the SVG."""
+
+    title: str
+    caption: str
+    svg: str
+
+    @property
+    def words(self) -> dict[str, str]:
+        """All but the picture, as JSON's types."""
+        return {"title": self.title, "caption": self.caption}
 
 
 def overview(c: Comparison) -> dict[str, Any]:
@@ -43,7 +59,6 @@ def overview(c: Comparison) -> dict[str, Any]:
         "sort": c.sort,
         "groups": [*_tested_groups(c), *_other_groups(c)],
         "rubrics": {name: _rubric(name) for name in rubric_names(c)},
-        "categories": {str(category): category.label for category in Category},
         "correlations": _correlations(c),
         "resampling": _resampling(c),
         "signature": c.signature,
@@ -60,10 +75,10 @@ def _metric(metric: Metric) -> dict[str, Any]:
     return {
         "name": metric.name,
         "label": metric.label,
-        "short": short_label(metric),
+        "short": metric.short,
         "kind": metric.kind,
         "higher": metric.higher_is_better,
-        "study_label": label_of_a_study(metric),
+        "study_label": metric.study_label,
         "study_higher": metric.study_higher_is_better,
         "rubric": metric.rubric,
     }
@@ -81,17 +96,19 @@ def _resampling(c: Comparison) -> dict[str, Any] | None:
 
 
 def _tested_groups(c: Comparison) -> Iterator[dict[str, Any]]:
-    for at in in_natural_order([group.key for group in c.groups]):
-        group = c.groups[at]
-        tests = c.tests[at] if c.tests else {}
-        places = c.places[at] if c.places else {}
+    for index in in_natural_order([group.key for group in c.groups]):
+        group = c.groups[index]
+        tests = c.tests[index] if c.tests else {}
+        rank_shares = c.rank_shares[index] if c.rank_shares else {}
         yield {
             **_group(group, c.panel.metrics),
             "tests": {
                 name: [_test(test, c.panel.metric(name)) for test in found]
                 for name, found in tests.items()
             },
-            "places": {name: [_place(p) for p in found] for name, found in places.items()},
+            "rank_intervals": {
+                name: [_rank_interval(p) for p in found] for name, found in rank_shares.items()
+            },
         }
 
 
@@ -102,10 +119,10 @@ def _other_groups(c: Comparison) -> Iterator[dict[str, Any]]:
             continue
         parts = groups_of(c.panel, [field])
         if len(parts) <= _MOST_GROUPS:
-            for at in in_natural_order([key for key, _ in parts]):
-                key, part = parts[at]
+            for index in in_natural_order([key for key, _ in parts]):
+                key, part = parts[index]
                 group = _group(group_cells(part, key), c.panel.metrics)
-                yield {**group, "tests": {}, "places": {}}
+                yield {**group, "tests": {}, "rank_intervals": {}}
 
 
 def _group(group: Group, metrics: Sequence[Metric]) -> dict[str, Any]:
@@ -124,30 +141,33 @@ def _group(group: Group, metrics: Sequence[Metric]) -> dict[str, Any]:
 # that page and table never differ in a digit.
 
 
-def _cell(cell: Cell, metric: Metric) -> list[Any]:
-    """Return denominator and rank, and as text the figure and its interval."""
-    return [cell.n, cell.rank, *figure_and_interval(cell, metric)]
+def _cell(cell: Cell, metric: Metric) -> dict[str, Any]:
+    figure, interval = figure_and_interval(cell, metric)
+    return {"n": cell.n, "rank": cell.rank, "figure": figure, "interval": interval}
 
 
-def _test(test: PairTest, metric: Metric) -> list[Any]:
-    """Return the models, their studies, what is printed, whether it is significant, the test."""
-    texts = (*difference_and_interval(test, metric), p_value(test.p), p_value(test.p_holm))
-    return [test.a, test.b, test.n, *texts, test.is_significant, test.method]
+def _test(test: PairTest, metric: Metric) -> dict[str, Any]:
+    """Return a test with its difference as each of the two models sees it, `a` less `b` first."""
+    found = (difference_and_interval(test, metric, sign) for sign in (1, -1))
+    return {
+        "a": test.a,
+        "b": test.b,
+        "n": test.n,
+        "differences": [{"text": text, "interval": interval} for text, interval in found],
+        "p": p_value(test.p),
+        "p_holm": p_value(test.p_holm),
+        "is_significant": test.is_significant,
+        "method": test.method,
+    }
 
 
-def _place(place: RankShares | None) -> list[int] | None:
-    return None if place is None else [place.low, place.high]
+def _rank_interval(shares: RankShares | None) -> dict[str, int] | None:
+    return None if shares is None else {"low": shares.low, "high": shares.high}
 
 
 def _rubric(name: str) -> dict[str, Any]:
     rubric = rubrics.load(name)
-    return {
-        "title": rubric.title,
-        "levels": {
-            level.name: {"label": level.label, "tone": tone}
-            for level, tone in zip(rubric.levels, tones(rubric.levels), strict=True)
-        },
-    }
+    return {"title": rubric.title, **declared(rubric)}
 
 
 def _correlations(c: Comparison) -> dict[str, Any] | None:
@@ -184,42 +204,41 @@ def _field(values: Sequence[object]) -> dict[str, Any]:
 
 def packet_of_each(c: Comparison, records: Records) -> list[int]:
     """Return for each study the number of the packet that holds its reports, -1 for none."""
-    numbers = {row: at for at, rows in enumerate(_packets(c, records)) for row in rows}
+    numbers = {row: packet for packet, rows in enumerate(_packets(c, records)) for row in rows}
     return [numbers.get(row, -1) for row in range(len(c.panel.study_ids))]
 
 
 def packets(c: Comparison, records: Records) -> Iterator[dict[str, Any]]:
-    """Yield the studies' reports, a packet at a time: by row, then by `model rubric`."""
+    """Yield the studies' reports, a packet at a time: by row, what each model and rubric has."""
     for rows in _packets(c, records):
-        yield {str(row): _study(c, records, c.panel.study_ids[row]) for row in rows}
+        yield {str(row): list(_study(c, records, c.panel.study_ids[row])) for row in rows}
 
 
 def _packets(c: Comparison, records: Records) -> list[list[int]]:
     known = {study_id for found in records.values() for study_id in found}
     rows = [row for row, study_id in enumerate(c.panel.study_ids) if study_id in known]
-    return [rows[at : at + _PACKET] for at in range(0, len(rows), _PACKET)]
+    return [rows[start : start + _PACKET] for start in range(0, len(rows), _PACKET)]
 
 
-def _study(c: Comparison, records: Records, study_id: str) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+def _study(c: Comparison, records: Records, study_id: str) -> Iterator[dict[str, Any]]:
     for (model, rubric), studies in records.items():
         if study_id in studies:
-            found[f"{c.panel.models.index(model)} {rubric}"] = _record(studies[study_id])
-    return found
+            record = _record(studies[study_id], rubrics.load(rubric))
+            yield {"model": c.panel.models.index(model), "rubric": rubric, **record}
 
 
-def _record(record: Mapping[str, Any]) -> dict[str, Any]:
+def _record(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     """Return what the page shows of a record."""
     kept = {
         name: record[name] for name in ("reference", "candidate", "outcome", "reason", "detail")
     }
     annotation = record["annotation"]
     if annotation:
-        kept["errors"] = annotation["errors"]
-        kept["matched"] = annotation["matched"]
+        kept["items"] = graded_items(annotation, rubric)
+        kept["lists"] = plain_lists(record, rubric)
         kept["explanation"] = annotation["explanation"]
-        kept["remarks"] = annotation["remarks"]
+        kept["warnings"] = annotation["warnings"]
         # Corrections name a line of the candidate by its number.
-        if any(error["edit"] for error in annotation["errors"]):
+        if any(item["edit"] for item in annotation["items"]):
             kept["lines"] = lines(record["candidate"])
     return kept

@@ -10,9 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from judge.report.compare_page import FRONTEND, data
-from judge.report.compare_page.figure import PageFigure
-from judge.report.compare_page.packing import coded
-from judge.report.page.packing import as_json, element, packed
+from judge.report.compare_page.codes import coded
+from judge.report.packing import as_json
 from judge.stats.compare import Comparison
 
 MARK = "<!doctype html><!-- judge compare -->"
@@ -22,7 +21,7 @@ MARK = "<!doctype html><!-- judge compare -->"
 def page(
     c: Comparison,
     records: data.Records,
-    figures: Sequence[PageFigure] = (),
+    figures: Sequence[data.PageFigure] = (),
     commands: Mapping[tuple[str, str], str] | None = None,
 ) -> Iterator[str]:
     """Yield the file piece by piece.
@@ -31,30 +30,28 @@ def page(
     reports, and with what `commands` says to type, the study's id after it. The same input
     gives the same text.
     """
-    yield FRONTEND.opening(MARK, f"Comparison of {len(c.panel.models)} models", images="blob:")
-    for name, content in page_data(c, records, figures, commands or {}):
-        yield element(name, packed(content))
-    yield FRONTEND.closing()
+    title = f"Comparison of {len(c.panel.models)} models"
+    return FRONTEND.file(MARK, title, _data(c, records, figures, commands or {}), images="blob:")
 
 
-def page_data(
+def _data(
     c: Comparison,
     records: data.Records,
-    figures: Sequence[PageFigure],
+    figures: Sequence[data.PageFigure],
     commands: Mapping[tuple[str, str], str],
 ) -> Iterator[tuple[str, bytes]]:
     """Yield each piece of the page's data: its name, and JSON, codes or SVG."""
-    codes = {metric.name: coded(c.panel.values[metric.name]) for metric in c.panel.metrics}
+    codes = {metric.name: coded(c.panel.of_study(metric.name)) for metric in c.panel.metrics}
     yield "overview", as_json({**data.overview(c), **_reports(c, records, commands)})
     packet_of_each = data.packet_of_each(c, records)
     yield "columns", as_json({**data.columns(c, codes), "packets": packet_of_each})
-    for at, metric in enumerate(c.panel.metrics):
-        yield f"values-{at}", codes[metric.name].data
-    for at, packet in enumerate(data.packets(c, records)):
-        yield f"packet-{at}", as_json(packet)
-    yield "figure-words", as_json([figure.words for figure in figures])
-    for at, figure in enumerate(figures):
-        yield f"figure-{at}", figure.svg.encode()
+    for number, metric in enumerate(c.panel.metrics):
+        yield f"values-{number}", codes[metric.name].data
+    for number, packet in enumerate(data.packets(c, records)):
+        yield f"packet-{number}", as_json(packet)
+    yield "figures", as_json([figure.words for figure in figures])
+    for number, figure in enumerate(figures):
+        yield f"figure-{number}", figure.svg.encode()
 
 
 def _reports(

@@ -15,18 +15,19 @@ from hypothesis import strategies as st
 from running import Runner, keys, study_set
 from toy import DOWN, to_read
 
-from judge import backends
+from judge import backends, rubrics
 from judge.backends.connection import OPENAI_URL
-from judge.backends.structured import UNREAD, Mode, Structured, again
-from judge.cache import CompletionCache
+from judge.backends.structured import UNREAD, Mode, Structured, repair_request
 from judge.cache.entry import decode, encode
 from judge.cache.keys import canonical, key_of
 from judge.cli.progress import account
-from judge.run import judging
-from judge.run.dry import forecast
-from judge.run.judging import RunStoppedError
-from judge.run.prices import Prices, prompt_tokens
-from judge.run.record import completion_of
+from judge.running import session
+from judge.running.asking import RequestPolicy
+from judge.running.dry import Forecast, forecast
+from judge.running.judging import RunStoppedError
+from judge.running.prices import Prices, prompt_tokens
+from judge.running.record import completion_of
+from judge.running.session import JudgeSession
 from judge.types import (
     Annotated,
     Completion,
@@ -94,44 +95,39 @@ def test_a_reply_in_another_mode_belongs_to_the_same_chain(
 
 
 @pytest.mark.parametrize("fault", [Fault.TRUNCATED, Fault.REFUSAL, Fault.EMPTY, Fault.NULL])
-def test_where_nothing_can_be_corrected_the_same_is_asked_again(
-    server: FaultServer, runner: Runner, fault: Fault
-) -> None:
+def test_no_question_is_asked_twice(server: FaultServer, runner: Runner, fault: Fault) -> None:
     server.set_faults(studies={"study-0001": first(fault)}, record=True)
     ends, _ = runner(2)
     assert ends["study-0001"].attempt == 1
     one, two = (each["body"] for each in server.requests() if each["study"] == "study-0001")
-    assert one == two
+    assert two["messages"][: len(one["messages"])] == one["messages"]
+    answer, wrong = two["messages"][len(one["messages"]) :]
+    assert answer["role"] == "assistant"
+    assert answer["content"].strip(), "servers refuse an answer without words"
+    assert wrong["role"] == "user"
 
 
-@pytest.mark.parametrize("reason", ["truncated", "refusal"])
-def test_what_was_cut_or_refused_is_not_quoted(reason: str) -> None:
-    assert again(REQUEST, '{"faults": [', Unparsed(reason, "why")) == REQUEST
+def test_of_what_was_cut_the_beginning_is_shown() -> None:
+    asked = repair_request(REQUEST, '{"faults": [' * 1000, Unparsed("truncated", "why"))
+    assert asked.messages[-2].content == ('{"faults": [' * 1000)[:500]
 
 
 @given(st.text(), st.text(min_size=1), st.text())
 def test_what_is_asked_again_is_decided_by_what_was_said(
     text: str, reason: str, detail: str
 ) -> None:
-    asked = again(REQUEST, text, Unparsed(reason, detail))
-    assert asked == again(REQUEST, text, Unparsed(reason, detail))
-    if text.strip() and reason not in ("truncated", "refusal"):
-        assert asked.messages[:-2] == REQUEST.messages
-        assert asked.messages[-2] == Message("assistant", text)
-        assert asked.messages[-1].role == UNREAD
-    else:
-        assert asked is REQUEST
+    asked = repair_request(REQUEST, text, Unparsed(reason, detail))
+    assert asked == repair_request(REQUEST, text, Unparsed(reason, detail))
+    assert asked.messages[:-2] == REQUEST.messages
+    assert asked.messages[-2] == Message("assistant", text if text.strip() else "(no answer)")
+    assert asked.messages[-1].role == UNREAD
 
 
-def test_a_text_rubric_and_the_built_in_judge_ask_the_same_again() -> None:
-    settings = backends.Settings(base_url="http://127.0.0.1:9/v1")
-    for judge in (
-        backends.load("m", toy.GREEN, settings),
-        backends.load("lexicon", toy.GREEN),
-    ):
-        request = judge.request(next(iter(study_set(1))))
-        completion = Completion("nothing", "stop", "m")
-        assert judge.again(request, completion, Unparsed("missing section")) is request
+def test_the_built_in_judge_is_asked_once() -> None:
+    judge = backends.load("lexicon", rubrics.load("green"))
+    request = judge.request(next(iter(study_set(1))))
+    completion = Completion("nothing", "stop", "m")
+    assert judge.repair_request(request, completion, Unparsed("missing section")) is None
 
 
 CHAIN = [
@@ -150,18 +146,14 @@ CHAIN = [
 def test_how_a_correction_is_put_in_each_mode(mode: Mode) -> None:
     body = Structured(toy.Verdict).body(mode, CHAIN)
     roles = [turn["role"] for turn in body["messages"]]
-    answer = "tool" if mode is Mode.TOOLS else "user"
     assert roles == [
         *("system", "user", "assistant", "user"),
-        *("assistant", answer, "assistant", "user"),
+        *("assistant", "user", "assistant", "user"),
     ]
+    assert body["messages"][4]["content"] == '{"faults": 1}'
     assert "a list is wanted" in body["messages"][5]["content"]
+    assert body["messages"][6]["content"] == "words"
     assert "no JSON" in body["messages"][7]["content"]
-    assert body["messages"][6]["content"] == "words", "what is no JSON is no call"
-    if mode is Mode.TOOLS:
-        (call,) = body["messages"][4]["tool_calls"]
-        assert call["function"] == {"name": "Verdict", "arguments": '{"faults": 1}'}
-        assert body["messages"][5]["tool_call_id"] == call["id"]
     assert json.loads(json.dumps(body)) == body
 
 
@@ -173,7 +165,7 @@ def test_every_attempt_is_paid_for(
 ) -> None:
     """No server on this machine has a price: this one is given GPT-4o's."""
     prices = Prices("gpt-4o", OPENAI_URL)
-    monkeypatch.setattr(judging, "Prices", lambda _model, _at: prices)
+    monkeypatch.setattr(session, "Prices", lambda _model, _at: prices)
     server.set_faults(studies={"study-0001": always(Fault.MALFORMED)}, cached_tokens=50)
     ends, progress = runner(3, reask=2)
     assert to_read(ends["study-0001"].outcome) == "bad form"
@@ -188,7 +180,7 @@ def test_every_attempt_is_paid_for(
 def test_max_cost_is_kept_when_answers_are_asked_for_again(
     server: FaultServer, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(judging, "Prices", lambda _model, _at: Prices("gpt-4o", OPENAI_URL))
+    monkeypatch.setattr(session, "Prices", lambda _model, _at: Prices("gpt-4o", OPENAI_URL))
     server.set_faults(rates={Fault.MALFORMED: 1.0})
     with pytest.raises(RunStoppedError, match="--max-cost") as stopped:
         runner(200, max_cost=0.2, concurrency=4, reask=3)
@@ -200,7 +192,7 @@ def test_max_cost_is_kept_when_answers_are_asked_for_again(
 def test_what_a_form_adds_to_the_prompt_is_in_the_estimate() -> None:
     bare = replace(REQUEST, schema=None)
     formed = replace(bare, schema=toy.Verdict.model_json_schema())
-    longer = again(formed, "x" * 400, Unparsed("bad form"))
+    longer = repair_request(formed, "x" * 400, Unparsed("bad form"))
     assert prompt_tokens(bare) < prompt_tokens(formed) < prompt_tokens(longer)
     prices = Prices("gpt-4o", OPENAI_URL)
     ours, asked = replace(bare, model="gpt-4o"), replace(formed, model="gpt-4o")
@@ -212,13 +204,18 @@ def test_a_forecast_follows_the_answers_that_could_not_be_read(
 ) -> None:
     server.set_faults(studies={key: always(Fault.MALFORMED) for key in keys(2)})
     runner(5, reask=0)
-    judge = backends.load("model-x", toy.TOY, backends.Settings(base_url=server.url))
-    with CompletionCache(runner.cache) as cache:
-        plain = forecast(study_set(5), judge, toy.TOY, cache, 0)
-        again_once = forecast(study_set(5), judge, toy.TOY, cache, 1)
+    judge = backends.load("model-x", toy.TOY, backends.JudgeSettings(base_url=server.url))
+
+    def coming(reask: int) -> Forecast:
+        with JudgeSession(toy.TOY, judge, RequestPolicy(reask=reask), runner.cache) as session:
+            found = forecast(session, study_set(5))
+        assert found is not None
+        return found
+
+    plain, again_once = coming(0), coming(1)
     assert (plain.requests, plain.cached) == (0, 5)
     assert (again_once.requests, again_once.cached) == (2, 5)
-    assert again_once.prompt_tokens > 0
+    assert again_once.usage.prompt_tokens > 0
     _, progress = runner(5, reask=1)
     assert progress.asked == again_once.requests
 
@@ -252,11 +249,9 @@ def test_a_run_keeps_the_mode_of_each_answer(server: FaultServer, runner: Runner
 def test_who_asks_for_no_form_waits_for_no_import() -> None:
     program = (
         "import sys\n"
-        "from judge import annotate\n"
-        "annotate(['The lungs are clear.'], ['Small left effusion.'])\n"
-        "from judge import backends, rubrics\n"
+        "from judge import annotate, backends, rubrics\n"
         "backends.load('m', rubrics.load('green'), "
-        "backends.Settings(base_url='http://127.0.0.1:9/v1'))\n"
+        "backends.JudgeSettings(base_url='http://127.0.0.1:9/v1', reply='text'))\n"
         "print(*{'instructor', 'pydantic', 'openai'} & set(sys.modules))"
     )
     done = subprocess.run(

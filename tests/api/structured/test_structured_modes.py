@@ -33,7 +33,7 @@ def test_the_first_mode_that_is_not_refused_is_used(
     server.set_faults(refused_modes=DOWN[mode], error_style=style)
     ends, progress = runner(12, concurrency=1)
     for key, end in ends.items():
-        assert end.counts == toy.score(server.annotation(key), end.study)
+        assert end.measures == toy.measure(server.annotation(key), end.study)
         assert end.completion is not None
         assert end.completion.mode == mode.value
         assert end.completion.text == server.answer(key)
@@ -154,7 +154,7 @@ def test_what_is_sent_in_each_mode(server: FaultServer, runner: Runner, mode: Mo
     runner(3, concurrency=1)
     body = server.requests()[-1]["body"]
     schema = toy.Verdict.model_json_schema()
-    judge = backends.load("m", toy.TOY, backends.Settings(base_url=server.url))
+    judge = backends.load("m", toy.TOY, backends.JudgeSettings(base_url=server.url))
     request = judge.request(list(study_set(3))[-1])
     assert request.schema == schema, "what holds the reply to its form is in the cache's key"
     own = [{"role": turn.role, "content": turn.content} for turn in request.messages]
@@ -187,7 +187,7 @@ def test_what_openai_would_not_promise_is_not_asked_as_a_promise() -> None:
         assert "strict" not in json.dumps(Structured(Loose).body(mode, [Message("user", "x")]))
 
 
-FORMED = [name for name in rubrics.names() if rubrics.load(name).reply_model]
+FORMED = [name for name in rubrics.built_in() if rubrics.load(name).reply_model]
 
 
 @pytest.mark.parametrize("name", FORMED)
@@ -206,7 +206,7 @@ def test_each_rubric_in_each_mode(tmp_path: Path, name: str, mode: Mode) -> None
         ask = Runner(server, rubrics.load(name), tmp_path)
         ends, progress = ask(10)
         for key, end in ends.items():
-            assert end.counts == ask.rubric.score(server.annotation(key), end.study)
+            assert end.measures == ask.rubric.measured(server.annotation(key), end.study)
         assert progress.asked == 11
         assert server.stats().by_mode[SEEN[mode]] == 11
 
@@ -222,7 +222,7 @@ def test_another_call_than_the_one_is_never_read(
     ends, _ = runner(3)
     end = ends["study-0001"]
     assert to_read(end.outcome) == "wrong tool call"
-    assert end.counts is None
+    assert end.measures is None
     assert end.attempt == 1
     assert end.completion is not None
     assert server.answer("study-0001") in [
@@ -239,7 +239,7 @@ def test_an_answer_in_plain_words_instead_of_a_call_is_read(
     )
     ends, _ = runner(5)
     for key, end in ends.items():
-        assert end.counts == toy.score(server.annotation(key), end.study)
+        assert end.measures == toy.measure(server.annotation(key), end.study)
 
 
 @pytest.mark.parametrize(
@@ -278,3 +278,17 @@ def test_a_call_is_read_as_it_is_written() -> None:
     text, as_asked = called(message(good, good), "Verdict") or ("", True)
     assert json.loads(text) == [good, good]
     assert not as_asked
+
+
+@pytest.mark.parametrize("name", ["green", "fineradscore"])
+def test_a_schema_is_asked_for_as_the_library_words_it(name: str) -> None:
+    """Our own words spare its import; every other way of asking goes through it."""
+    from instructor import Mode as Theirs
+    from instructor.processing import handle_response_model
+
+    form = rubrics.load(name).reply_model
+    assert form is not None
+    _, theirs = handle_response_model(form(), mode=Theirs.JSON_SCHEMA, messages=[])
+    ours = Structured(form()).body(Mode.JSON_SCHEMA, [Message("user", "?")])
+    assert ours["response_format"]["json_schema"].pop("strict") is True
+    assert ours["response_format"] == theirs["response_format"]

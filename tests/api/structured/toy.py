@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import json
 import random
-from dataclasses import replace
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from judge import rubrics
 from judge.backends.structured import Mode
-from judge.rubrics import Rubric
-from judge.types import Annotation, Category, Error, Study, StudyCounts, Unparsed, UnparsedError
-
-GREEN = rubrics.load("green")
+from judge.rubrics.contract import (
+    Facet,
+    Kind,
+    Label,
+    Measure,
+    Order,
+    Rubric,
+    Statistic,
+)
+from judge.types import Annotation, Item, Measures, Study, Unparsed, UnparsedError
 
 
 class Fault(BaseModel):
@@ -41,55 +45,60 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
         raise UnparsedError("bad form", error.errors()[0]["msg"]) from error
     return Annotation(
         tuple(
-            Error(
-                (Category.FALSE_FINDING,),
-                "significant" if fault.severe else "insignificant",
-                fault.text,
-            )
-            for fault in verdict.faults
+            _fault("severe" if fault.severe else "slight", fault.text) for fault in verdict.faults
         )
     )
 
 
 def render(annotation: Annotation) -> str:
-    faults = [{"severe": e.level == "significant", "text": e.text} for e in annotation.errors]
+    faults = [
+        {"severe": item.label("weight") == "severe", "text": item.text} for item in annotation.items
+    ]
     return json.dumps({"faults": faults})
 
 
-def score(annotation: Annotation, _study: Study) -> StudyCounts:
-    levels = [error.level for error in annotation.errors]
-    by_level = {level.name: levels.count(level.name) for level in GREEN.levels}
-    return StudyCounts(
-        by_level=by_level,
-        by_category={
-            (level, category): n if category is Category.FALSE_FINDING else 0
-            for level, n in by_level.items()
-            for category in Category
-        },
-        n_significant=by_level["significant"],
-        n_insignificant=by_level["insignificant"],
-        n_actionable=None,
-        n_matched=None,
-        scores={"green": float(len(levels))},
-    )
+def measure(annotation: Annotation, _study: Study) -> Measures:
+    return {"n_faults": len(annotation.items)}
+
+
+def _fault(weight: str, text: str) -> Item:
+    return Item("fault", text, {"weight": (weight,)})
 
 
 def annotate(key: str, seed: int) -> Annotation:
     rng = random.Random(f"{seed}/{key}")
     return Annotation(
         tuple(
-            Error(
-                (Category.FALSE_FINDING,),
-                rng.choice(("significant", "insignificant")),
-                f"number {n} of {key}",
-            )
+            _fault(rng.choice(("severe", "slight")), f"number {n} of {key}")
             for n in range(rng.randint(0, 3))
         )
     )
 
 
-TOY: Rubric = replace(
-    GREEN, parse=parse, render=render, score=score, reply_model=lambda: Verdict, has_matched=False
+TOY = Rubric(
+    name="green",  # whose prompt it borrows
+    version=1,
+    title="Toy",
+    summary="Judge reports by counting what is wrong.",
+    prompt="green-structured",
+    kinds=(Kind("fault", "fault", "faults", ("weight",), graded_by="weight"),),
+    facets=(
+        Facet(
+            "weight",
+            "weight",
+            "weights",
+            (Label("severe", "severe", "serious"), Label("slight", "slight", "mild")),
+        ),
+    ),
+    measures=(Measure("n_faults", "faults", role="score", is_whole=True),),
+    statistics=(
+        Statistic("faults", "faults per study", "mean", ("n_faults",), higher_is_better=False),
+    ),
+    worst=(Order("n_faults", largest_first=True),),
+    parse=parse,
+    render=render,
+    measure=measure,
+    reply_model=lambda: Verdict,
 )
 
 DOWN = {

@@ -3,7 +3,7 @@
 
 import { alarm } from "./dom.js";
 
-// The state in words; names rather than places, which change with the runs.
+// The state in words; names rather than positions, which change with the runs.
 function asWords(state, { overview, store }) {
   return {
     group: overview.groups[state.group].name,
@@ -20,7 +20,7 @@ function asWords(state, { overview, store }) {
 
 // How each word is read; undefined for one that this comparison does not know.
 function readers({ overview, store }) {
-  const at = (field, place) => (place < 0 ? undefined : { [field]: place });
+  const at = (field, position) => (position < 0 ? undefined : { [field]: position });
   const model = (field) => (text) => at(field, overview.models.indexOf(text));
   const metric = (field) => (text) => (overview.metrics.some(({ name }) => name === text) ? { [field]: text } : undefined);
   const oneOf = (field, ...known) => (text) => (known.includes(text) ? { [field]: text } : undefined);

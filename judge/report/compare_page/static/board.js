@@ -1,29 +1,24 @@
 // The leaderboard of one group, ranked by one metric.
 
-import { el, said } from "./dom.js";
+import { control, el, said } from "./dom.js";
 import { options } from "./choices.js";
-import { count } from "./words.js";
-import { cellOf } from "./store.js";
+import { count, printed } from "./words.js";
 import { sideways } from "./scroll.js";
 
-// Models by place, those without a figure last, equal ones in the order they were given.
+// Models by rank, those without a figure last, equal ones in the order they were given.
 export function ranking(group, metric) {
-  const places = group.cells[metric].map((cell) => cellOf(cell).rank ?? Infinity);
-  return places.map((_, at) => at).sort((a, b) => (places[a] - places[b]) || (a - b));
+  const ranks = group.cells[metric].map(({ rank }) => rank ?? Infinity);
+  return ranks.map((_, model) => model).sort((a, b) => (ranks[a] - ranks[b]) || (a - b));
 }
 
 export function boardSection(app) {
   return el("section", { id: "board", "aria-labelledby": "board-title" },
     el("h2", { id: "board-title", tabindex: "-1" }, "Leaderboard"),
     el("div", { class: "filters controls" },
-      el("div", { class: "control" },
-        el("label", { for: "group" }, "Studies"),
-        el("select", { id: "group", on: { change: ({ target }) => app.set({ group: Number(target.value) }) } },
-          options(app.overview.groups.map(({ name }) => name), (at) => String(at), (at) => ` (${app.overview.groups[at].n.toLocaleString("en")})`))),
-      el("div", { class: "control" },
-        el("label", { for: "metric" }, "Ranked by"),
-        el("select", { id: "metric", on: { change: ({ target }) => app.set({ metric: target.value }) } },
-          options(app.overview.metrics.map(({ label }) => label), (at) => app.overview.metrics[at].name)))),
+      control("group", "Studies", el("select", { on: { change: ({ target }) => app.set({ group: Number(target.value) }) } },
+        options(app.overview.groups.map(({ name }) => name), String, (at) => ` (${app.overview.groups[at].n.toLocaleString("en")})`))),
+      control("metric", "Ranked by", el("select", { on: { change: ({ target }) => app.set({ metric: target.value }) } },
+        options(app.overview.metrics.map(({ label }) => label), (at) => app.overview.metrics[at].name)))),
     el("div", { id: "board-table" }));
 }
 
@@ -45,28 +40,28 @@ export function drawBoard(app) {
   document.getElementById("metric").value = state.metric;
   const order = ranking(group, state.metric);
   if (state.reversed) order.reverse();
-  const places = group.places[state.metric];
+  const rankIntervals = group.rank_intervals[state.metric];
   const blocks = blocksOf(overview);
   const firsts = new Set(blocks.map(({ metrics }) => metrics[0].name));
   const stub = (label, kind) => el("th", { scope: "col", rowspan: "2", class: kind }, label);
   const table = el("table", { class: "studies board" },
     el("caption", { class: "unseen" }, "Leaderboard; a heading sorts by its metric, a number opens its studies"),
-    el("colgroup", { span: places ? "3" : "2" }),
+    el("colgroup", { span: rankIntervals ? "3" : "2" }),
     blocks.map(({ metrics }) => el("colgroup", { span: String(metrics.length) })),
     el("thead", {},
       el("tr", {},
         stub("Rank", "numbers"),
-        places ? stub("Rank, 95% interval", "numbers") : null,
+        rankIntervals ? stub("Rank, 95% interval", "numbers") : null,
         stub("Model", "model"),
         blocks.map(({ title, metrics }) => el("th", { scope: "colgroup", colspan: String(metrics.length), class: "block" }, el("span", {}, said(title))))),
       el("tr", {}, overview.metrics.map((metric) => heading(metric, firsts, app)))),
-    el("tbody", {}, order.map((model) => line(model, places, firsts, app))));
+    el("tbody", {}, order.map((model) => line(model, rankIntervals, firsts, app))));
   const focused = document.activeElement?.dataset?.sort;
   const box = document.getElementById("board-table");
   box.replaceChildren(
     ...sideways("Leaderboard, table", table),
     el("p", { class: "small" },
-      `${count(group.n, "study", "studies")}. A mean with its 95% interval (1.96 standard errors), a rate with its `
+      `${count(group.n, "study", "studies")}. A mean with its 95% interval, a rate with its `
       + "Wilson interval, both as if studies were independent; n where fewer studies were scored. "
       + "A heading ranks by its metric; a number opens the studies behind it."));
   // The rubrics' names stay beside the models' when the figures are scrolled.
@@ -88,18 +83,18 @@ function heading(metric, firsts, app) {
     el("span", { class: "unseen" }, metric.higher ? ", higher is better" : ", lower is better")));
 }
 
-function line(model, places, firsts, app) {
+function line(model, rankIntervals, firsts, app) {
   const { overview, group, state } = app;
-  const ranked = cellOf(group.cells[state.metric][model]);
-  const shared = group.cells[state.metric].filter((cell) => cellOf(cell).rank === ranked.rank).length > 1;
-  const place = places?.[model];
+  const ranked = group.cells[state.metric][model];
+  const shared = group.cells[state.metric].filter(({ rank }) => rank === ranked.rank).length > 1;
+  const ends = rankIntervals?.[model];
   return el("tr", {},
     el("td", { class: "numbers" }, ranked.rank === null ? "n/a" : `${ranked.rank}${shared ? "=" : ""}`),
-    places ? el("td", { class: "numbers" }, place ? (place[0] === place[1] ? String(place[0]) : `${place[0]}–${place[1]}`) : "n/a") : null,
+    rankIntervals ? el("td", { class: "numbers" }, ends ? (ends.low === ends.high ? String(ends.low) : `${ends.low}–${ends.high}`) : "n/a") : null,
     el("th", { scope: "row", class: "model" }, said(overview.models[model])),
     overview.metrics.map((metric) => {
-      const cell = cellOf(group.cells[metric.name][model]);
-      const { figure, interval } = cell;
+      const cell = group.cells[metric.name][model];
+      const [figure, interval] = [printed(cell.figure), printed(cell.interval)];
       const style = `numbers${firsts.has(metric.name) ? " block" : ""}`;
       const fewer = cell.n === group.n ? null : el("span", { class: "small" }, `n = ${cell.n.toLocaleString("en")}`);
       if (!cell.n) return el("td", { class: style }, figure);

@@ -15,7 +15,7 @@ export function correlationSection({ overview }) {
     el("h2", { id: "correlations-title" }, "Do the metrics agree?"),
     el("p", { class: "small" }, "Over the reports of all models that have both values.",
       found.labels.some((label) => label.startsWith("−"))
-        ? " − before a metric: less is better, so its values are turned round, and agreement is positive." : null),
+        ? " − before a metric: less is better; its values are negated, so that agreement is positive." : null),
     Object.entries(NAMES).map(([name, title], at) => el("details", { open: at === 0 },
       el("summary", {}, title),
       ...sideways(`${title} correlation`,

@@ -1,23 +1,22 @@
 // Which runs to compare, and how: the form of a service's page.
 
-import { alarm, el, said } from "./dom.js";
+import { alarm, control, el, said } from "./dom.js";
 import { ask } from "./http.js";
 import { sideways } from "./scroll.js";
 
 const SWITCHES = [
-  ["common", "true", "Studies (those that all runs have are compared)"],
-  ["allow", "judge", "Judges"],
-  ["allow", "prompt", "Prompts"],
-  ["allow", "references", "References"],
+  { name: "common", value: "true", label: "Studies (those that all runs have are compared)" },
+  { name: "allow", value: "judge", label: "Judges" },
+  { name: "allow", value: "prompt", label: "Prompts" },
+  { name: "allow", value: "references", label: "References" },
 ];
 
 export function runsForm(query, isOpen) {
   const names = query.getAll("name");
   const chosen = new Map(query.getAll("run").map((run, at) => [run, names[at] ?? ""]));
   const rows = el("div", {});
-  const text = (name, label, hint) => el("div", { class: "control" },
-    el("label", { for: `ask-${name}` }, label),
-    el("input", { id: `ask-${name}`, name, value: query.get(name) ?? "", placeholder: hint, maxlength: "200" }));
+  const text = (name, label, hint) => control(`ask-${name}`, label,
+    el("input", { name, value: query.get(name) ?? "", placeholder: hint, maxlength: "200" }));
   const submit = (event) => {
     event.preventDefault();
     // What stands after the # is of the comparison before.
@@ -27,7 +26,7 @@ export function runsForm(query, isOpen) {
   // Shown when there is something to choose from.
   const options = el("div", { hidden: true },
     el("fieldset", { class: "switches" }, el("legend", {}, "What may differ"),
-      SWITCHES.map(([name, value, label]) => el("label", {},
+      SWITCHES.map(({ name, value, label }) => el("label", {},
         el("input", { type: "checkbox", name, value, checked: query.getAll(name).includes(value) }), ` ${label}`))),
     el("div", { class: "controls" },
       text("by", "Test and rank within each", "site, study_class"),

@@ -1,7 +1,7 @@
 // Opens the comparison and draws what is asked for.
 
-import { alarm, el, frame, said } from "./dom.js";
-import { fileSource, serviceSource } from "./sources.js";
+import { alarm, begin, el, frame, said } from "./dom.js";
+import { fileTransport, serviceTransport } from "./transports.js";
 import { openStore } from "./store.js";
 import { boardSection, drawBoard, ranking } from "./board.js";
 import { drawPairs, pairsSection } from "./pairs.js";
@@ -16,8 +16,8 @@ function around(query, isOpen) {
   return [el("a", { href: "/" }, "All runs"), runsForm(query, isOpen)];
 }
 
-async function start(source, top) {
-  const store = await openStore(source);
+async function start(transport, top) {
+  const store = await openStore(transport);
   const { overview } = store;
   const order = ranking(overview.groups[0], overview.sort);
   const app = {
@@ -125,9 +125,9 @@ async function draw(app) {
   await drawStudy(app);
 }
 
-async function begin() {
+begin(async () => {
   if (document.documentElement.dataset.mode === "file") {
-    await start(fileSource(), []);
+    await start(fileTransport(), []);
     return;
   }
   const query = new URLSearchParams(location.search);
@@ -138,15 +138,10 @@ async function begin() {
   frame(el("header", { class: "top" }, el("h1", {}, document.title), ...top), el("main", { id: "main" }, word));
   if (!hasRuns) return;
   try {
-    await start(serviceSource(query), top);
+    await start(serviceTransport(query), top);
   } catch (error) {
     word.textContent = "These runs could not be compared.";
     document.getElementById("ask").open = true;
     throw error;
   }
-}
-
-begin().catch((error) => {
-  if (!document.getElementById("alarm")) frame(el("main", { id: "main" }, el("h1", {}, "This page cannot be shown")));
-  alarm(error);
-}).finally(() => { document.documentElement.dataset.ready = "yes"; });
+});

@@ -1,25 +1,22 @@
 // The tests of one model against each other one.
 
-import { el, said } from "./dom.js";
+import { control, el, said } from "./dom.js";
 import { options } from "./choices.js";
-import { count, NOTHING } from "./words.js";
+import { count, NOTHING, printed } from "./words.js";
 import { ranking } from "./board.js";
-import { testOf } from "./store.js";
 import { sideways } from "./scroll.js";
 
 const BY = {
-  "sign flips": ({ flips, patient }) => `${flips.toLocaleString("en")} random sign flips, ${patient === null ? "study by study" : "patient by patient"}`,
+  "sign-flip permutation test": ({ flips, patient }) => `sign-flip permutation test, ${flips.toLocaleString("en")} random flips, ${patient === null ? "study by study" : "patient by patient"}`,
   "mcnemar mid-p": ({ patient }) => `McNemar's test, mid-p${patient === null ? "" : " (no patient has two studies here)"}`,
 };
 
 export function pairsSection(app) {
   return el("section", { id: "pairs", "aria-labelledby": "pairs-title" },
-    el("h2", { id: "pairs-title" }, "Is it real?"),
+    el("h2", { id: "pairs-title" }, "Pairwise significance tests"),
     el("div", { class: "filters controls" },
-      el("div", { class: "control" },
-        el("label", { for: "pairs-model" }, "Model"),
-        el("select", { id: "pairs-model", on: { change: ({ target }) => app.set({ tested: Number(target.value) }) } },
-          options(app.overview.models, String)))),
+      control("pairs-model", "Model", el("select", { on: { change: ({ target }) => app.set({ tested: Number(target.value) }) } },
+        options(app.overview.models, String)))),
     el("div", { id: "pairs-table" }));
 }
 
@@ -27,7 +24,7 @@ export function drawPairs(app) {
   const { overview, group, state } = app;
   const box = document.getElementById("pairs-table");
   document.getElementById("pairs-model").value = String(state.tested);
-  const found = (group.tests[state.metric] ?? []).filter(([a, b]) => a === state.tested || b === state.tested);
+  const found = (group.tests[state.metric] ?? []).filter(({ a, b }) => a === state.tested || b === state.tested);
   if (!found.length) {
     box.replaceChildren(el("p", { class: "empty" }, overview.models.length < 2
       ? "There is no other model to compare with."
@@ -36,7 +33,7 @@ export function drawPairs(app) {
   }
   const metric = app.metric;
   const order = ranking(group, state.metric);
-  const rows = found.map((test) => testOf(test, state.tested))
+  const rows = found.map((test) => seenBy(state.tested, test))
     .sort((one, other) => order.indexOf(one.other) - order.indexOf(other.other));
   box.replaceChildren(
     el("p", { class: "title" }, said(overview.models[state.tested]), " less the other, ", said(metric.label),
@@ -67,6 +64,12 @@ function untested({ overview, group, metric, store }) {
   return `Nothing was tested for ${group.name} alone. ${store.howToTest(Object.keys(group.key).join(","))}`;
 }
 
+// A test as one of its two models sees it.
+function seenBy(model, test) {
+  const [other, difference] = test.a === model ? [test.b, test.differences[0]] : [test.a, test.differences[1]];
+  return { ...test, other, difference: printed(difference.text), interval: printed(difference.interval) };
+}
+
 function testRow(row, metric, app) {
   const name = app.overview.models[row.other];
   return el("tr", {},
@@ -74,8 +77,8 @@ function testRow(row, metric, app) {
     el("td", { class: "numbers" }, row.difference),
     el("td", { class: "numbers" }, row.interval || NOTHING),
     el("td", { class: "numbers", title: row.method }, row.p),
-    el("td", { class: "numbers" }, row.holm),
-    el("td", {}, row.isSignificant
+    el("td", { class: "numbers" }, row.p_holm),
+    el("td", {}, row.is_significant
       ? [el("span", { "aria-hidden": "true" }, "*"), el("span", { class: "unseen" }, "significant")] : null),
     el("td", { class: "numbers" }, row.n.toLocaleString("en")),
     el("td", { class: "numbers" }, el("button", {

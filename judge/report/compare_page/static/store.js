@@ -2,8 +2,8 @@
 
 import { number, printed } from "./words.js";
 
-export async function openStore(source) {
-  const [overview, columns] = await Promise.all([source.overview(), source.columns()]);
+export async function openStore(transport) {
+  const [overview, columns] = await Promise.all([transport.overview(), transport.columns()]);
   const n = columns.study_id.length;
   const valuesOf = new Map();
 
@@ -12,10 +12,10 @@ export async function openStore(source) {
     if (!valuesOf.has(metric)) {
       const at = overview.metrics.findIndex(({ name }) => name === metric);
       const { unique, width } = columns.values[metric];
-      const bytes = new DataView(await source.values(at));
+      const bytes = new DataView(await transport.values(at));
       valuesOf.set(metric, (row, model) => {
-        const place = model * n + row;
-        const code = width === 1 ? bytes.getUint8(place) : bytes.getUint16(2 * place, true);
+        const position = model * n + row;
+        const code = width === 1 ? bytes.getUint8(position) : bytes.getUint16(2 * position, true);
         return code < unique.length ? unique[code] : null;
       });
     }
@@ -25,12 +25,12 @@ export async function openStore(source) {
   // The rows of a group's studies, in the order of the file.
   function rowsOf(group) {
     const wanted = Object.entries(group.key).map(([name, value]) => {
-      const field = columns.fields[name];
-      return [field.rows, field.values.indexOf(value)];
+      const { rows: codes, values: texts } = columns.fields[name];
+      return { codes, code: texts.indexOf(value) };
     });
     const rows = [];
     for (let row = 0; row < n; row += 1) {
-      if (wanted.every(([codes, code]) => codes[row] === code)) rows.push(row);
+      if (wanted.every(({ codes, code }) => codes[row] === code)) rows.push(row);
     }
     return rows;
   }
@@ -39,7 +39,7 @@ export async function openStore(source) {
     overview,
     values,
     rowsOf,
-    reports: (row, models) => source.reports(row, { columns, overview, models }),
+    reports: (row, models) => transport.reports(row, { columns, overview, models }),
     studyId: (row) => columns.study_id[row],
     rowOf: (id) => columns.study_id.indexOf(id),
     // A study's value as it is printed; whole numbers where all of the metric's are. Of a
@@ -51,29 +51,11 @@ export async function openStore(source) {
     },
     // Whether the reports of some studies are elsewhere.
     isPartial: "records" in overview && overview.records.here < overview.records.all,
-    hasReports: (row) => source.hasReports(row, columns),
+    hasReports: (row) => transport.hasReports(row, columns),
     fieldNames: Object.keys(columns.fields),
     fieldOf: (name, row) => columns.fields[name].values[columns.fields[name].rows[row]],
-    howToTest: source.howToTest,
-    figures: source.figures,
-    figure: source.figure,
+    howToTest: transport.howToTest,
+    figures: transport.figures,
+    figure: transport.figure,
   };
-}
-
-// A cell as the file writes it: denominator, place, and as printed the figure and its interval.
-export function cellOf([n, rank, figure, interval]) {
-  return { n, rank, figure: printed(figure), interval: printed(interval) };
-}
-
-// A test as the file writes it, as the difference of `model` from the other one.
-export function testOf([a, b, n, difference, interval, p, holm, isSignificant, method], model) {
-  const own = a === model
-    ? { other: b, difference, interval }
-    : { other: a, difference: turned(difference), interval: turned(interval).replace(/\[(.*), (.*)\]/, "[$2, $1]") };
-  return { ...own, difference: printed(own.difference), interval: printed(own.interval), n, p, holm, isSignificant, method };
-}
-
-// The same numbers with the other sign; what rounds to nothing has a plus either way.
-function turned(text) {
-  return text.replace(/[+-](?=[0-9.]*[1-9])/g, (sign) => (sign === "+" ? "-" : "+"));
 }

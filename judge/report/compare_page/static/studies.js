@@ -1,6 +1,7 @@
 // Where does one model beat another? The studies, by the difference.
 
-import { announce, el, option, said } from "./dom.js";
+import { announce, control, el, option, said } from "./dom.js";
+import { pager } from "./pager.js";
 import { count } from "./words.js";
 import { options } from "./choices.js";
 import { sideways } from "./scroll.js";
@@ -10,30 +11,23 @@ const FIELDS = 3;
 
 export function studiesSection(app) {
   const { models, metrics } = app.overview;
-  const choose = (name, id, label, content) => el("div", { class: "control" },
-    el("label", { for: id }, label),
-    el("select", {
-      id, on: { change: ({ target }) => app.set({ [name]: target.value === "" ? null : Number(target.value), offset: 0 }) },
-    }, content));
+  const choose = (name, id, label, content, read = String) => control(id, label, el("select", {
+    on: { change: ({ target }) => app.set({ [name]: read(target.value), offset: 0 }) },
+  }, content));
+  const model = (value) => (value === "" ? null : Number(value));
   return el("section", { id: "studies", "aria-labelledby": "studies-title" },
     el("h2", { id: "studies-title", tabindex: "-1" }, "The studies behind it"),
     el("div", { class: "filters controls" },
-      choose("a", "model-a", "Model A", options(models, String)),
-      choose("b", "model-b", "Model B", [option("", "no other: this model alone"), ...options(models, String)]),
-      el("div", { class: "control" },
-        el("label", { for: "study-metric" }, "Compared by"),
-        el("select", { id: "study-metric", on: { change: ({ target }) => app.set({ studyMetric: target.value }) } },
-          options(metrics.map(({ study_label: label }) => label), (at) => metrics[at].name))),
-      el("div", { class: "control" },
-        el("label", { for: "first" }, "First come"),
-        el("select", { id: "first", on: { change: ({ target }) => app.set({ first: target.value, offset: 0 }) } },
-          option("a", "studies where A is ahead"), option("b", "studies where A is behind"))),
-      el("div", { class: "control" },
-        el("label", { for: "only" }, "Show"),
-        el("select", { id: "only", on: { change: ({ target }) => app.set({ only: target.value, offset: 0 }) } },
-          option("all", "all that were scored"),
-          app.store.isPartial ? option("here", "those whose reports are on this page") : null,
-          option("unscored", "those not scored")))),
+      choose("a", "model-a", "Model A", options(models, String), model),
+      choose("b", "model-b", "Model B", [option("", "no other: this model alone"), ...options(models, String)], model),
+      choose("studyMetric", "study-metric", "Compared by",
+        options(metrics.map(({ study_label: label }) => label), (at) => metrics[at].name)),
+      choose("first", "first", "First come",
+        [option("a", "studies where A is ahead"), option("b", "studies where A is behind")]),
+      choose("only", "only", "Show", [
+        option("all", "all that were scored"),
+        app.store.isPartial ? option("here", "those whose reports are on this page") : null,
+        option("unscored", "those not scored")])),
     el("div", { id: "list" }),
     el("div", { id: "opened" }));
 }
@@ -69,7 +63,8 @@ export async function drawStudies(app) {
   const page = shown.slice(state.offset, state.offset + LIMIT);
   const focused = document.activeElement?.dataset?.step;
   const list = document.getElementById("list");
-  list.replaceChildren(summary(scored, all.length, app), table(page, app), pager(shown.length, app));
+  list.replaceChildren(summary(scored, all.length, app), table(page, app),
+    pager({ offset: state.offset, n: shown.length, limit: LIMIT }, (offset) => app.set({ offset })));
   if (focused) list.querySelector(`[data-step="${focused}"]:enabled`)?.focus();
   announce(count(shown.length, "study", "studies"));
 }
@@ -116,16 +111,4 @@ function table(page, app) {
         two ? el("td", { class: "numbers" }, store.valueText(metric, b)) : null,
         two ? el("td", { class: "numbers" }, by(difference)) : null,
         store.isPartial ? el("td", {}, store.hasReports(row) ? "yes" : "no, in the runs") : null))))));
-}
-
-function pager(n, app) {
-  const { offset } = app.state;
-  const step = (name, text, to, enabled) => el("button", {
-    type: "button", "data-step": name, disabled: !enabled, on: { click: () => app.set({ offset: to }) },
-  }, text);
-  if (n <= LIMIT) return el("div", {});
-  return el("nav", { class: "pager", "aria-label": "Pages of the list" },
-    step("back", "Previous", offset - LIMIT, offset > 0),
-    el("span", { class: "small" }, `${offset + 1}–${Math.min(n, offset + LIMIT)} of ${n.toLocaleString("en")}`),
-    step("on", "Next", offset + LIMIT, offset + LIMIT < n));
 }

@@ -1,8 +1,8 @@
 // One study: the reference, both candidates, and what each judge wrote down.
 
-import { clipped, el, said } from "./dom.js";
-import { studyAddress } from "./sources.js";
-import { capital, percent } from "./words.js";
+import { clipped, el, fact, said } from "./dom.js";
+import { studyAddress } from "./transports.js";
+import { capital, count, itemLabels, percent } from "./words.js";
 
 export async function drawStudy(app) {
   const { state, store, overview } = app;
@@ -21,7 +21,7 @@ export async function drawStudy(app) {
     store.reports(row, models), ...overview.metrics.map(({ name }) => store.values(name))]);
   if (app.drawingStudy !== drawing) return;
   const values = new Map(overview.metrics.map(({ name }, at) => [name, all[at]]));
-  const references = referencesOf(models, found, overview);
+  const references = referencesOf(models, found);
   box.replaceChildren(el("section", { id: "study", "aria-labelledby": "study-title" },
     steps(app),
     el("h3", { id: "study-title", tabindex: "-1" }, "Study ", said(store.studyId(row))),
@@ -34,13 +34,11 @@ export async function drawStudy(app) {
 }
 
 // What the models shown were judged against; one text, unless other references were allowed.
-function referencesOf(models, found, overview) {
+function referencesOf(models, found) {
   const texts = new Map();
-  for (const model of models) {
-    for (const name of Object.keys(overview.rubrics)) {
-      const text = found[`${model} ${name}`]?.reference;
-      if (text !== undefined && !texts.has(text.trim().split(/\s+/).join(" "))) texts.set(text.trim().split(/\s+/).join(" "), text);
-    }
+  for (const { model, reference } of found) {
+    const words = reference.trim().split(/\s+/).join(" ");
+    if (models.includes(model) && !texts.has(words)) texts.set(words, reference);
   }
   return [...texts.values()];
 }
@@ -58,7 +56,7 @@ function steps({ state, listed, step, back }) {
 }
 
 function report(text) {
-  return el("div", { class: "text", dir: "auto" }, ...(text ? clipped(text, (part) => [said(part)]) : [el("em", {}, "(empty)")]));
+  return el("div", { class: "text", dir: "auto" }, ...(text ? clipped(text, said) : [el("em", {}, "(empty)")]));
 }
 
 // A candidate's text; where corrections name its lines, the lines with their numbers.
@@ -66,24 +64,23 @@ function words(records) {
   const lines = records.find((record) => record.lines?.length)?.lines;
   if (!lines) return report(records[0].candidate);
   return el("ol", { class: "lines", start: "0" },
-    lines.map((line) => el("li", { class: "text", dir: "auto" }, ...clipped(line, (part) => [said(part)]))));
+    lines.map((line) => el("li", { class: "text", dir: "auto" }, ...clipped(line, said))));
 }
 
 function candidate(row, model, letter, found, values, app) {
   const { overview } = app;
-  const rubrics = Object.keys(overview.rubrics).filter((name) => found[`${model} ${name}`]);
-  const own = rubrics.map((name) => found[`${model} ${name}`]);
+  const own = found.filter((record) => record.model === model);
   const id = `candidate-${letter}`;
   return el("section", { class: "report", "aria-labelledby": id },
     el("h4", { id }, `${letter}: `, said(overview.models[model])),
     own.length ? words(own) : elsewhere(row, [model], app),
     el("dl", { class: "facts" }, overview.metrics.map((metric) => {
       const value = values.get(metric.name)(row, model);
-      return el("div", {}, el("dt", {}, said(metric.study_label)), el("dd", {}, app.store.valueText(metric, value)));
+      return fact(metric.study_label, app.store.valueText(metric, value));
     })),
-    rubrics.map((name, at) => {
-      const run = overview.runs?.find((one) => one.model === model && one.rubric === name)?.run;
-      return judged(own[at], overview.rubrics[name], overview,
+    own.map((record) => {
+      const run = overview.runs?.find((one) => one.model === model && one.rubric === record.rubric)?.run;
+      return judged(record, overview.rubrics[record.rubric],
         run ? el("a", { href: studyAddress(run, app.store.studyId(row)) }, "Open in its run") : null);
     }));
 }
@@ -103,34 +100,36 @@ function quoted(id) {
   return id.startsWith("-") ? `-- ${word}` : word;
 }
 
-function judged(record, rubric, overview, link) {
+function judged(record, rubric, link) {
+  const labels = itemLabels(rubric);
   const part = el("div", { class: "part" }, el("h5", {}, said(rubric.title), link ? " " : null, link));
   if (record.outcome !== "annotated") {
     part.append(el("p", {}, capital(record.outcome), ": ", said(record.reason ?? "")),
       el("p", { class: "small" }, said(record.detail || "Nothing more is known.")));
     return part;
   }
-  if (!record.errors.length) part.append(el("p", {}, "No error."));
-  else part.append(el("ol", { class: "errors" }, record.errors.map((error) => errorCard(error, rubric, overview))));
-  if (record.matched.length) {
-    part.append(el("details", {}, el("summary", {}, `${record.matched.length} matched`),
-      el("ul", { class: "matched" }, record.matched.map((text) => el("li", {}, said(text))))));
+  if (record.items.length) part.append(el("ol", { class: "errors" }, record.items.map((item) => card(item, labels))));
+  else if (labels.hasGraded) part.append(el("p", {}, `No ${labels.noun.label}.`));
+  for (const { kind, n, texts } of record.lists.filter((list) => list.n)) {
+    const { label, plural } = labels.kind(kind);
+    part.append(el("details", {}, el("summary", {}, count(n, label, plural)),
+      el("ul", { class: "matched" }, texts.map((text) => el("li", {}, said(text))))));
   }
   if (record.explanation) {
     part.append(el("details", {}, el("summary", {}, "The judge's explanation"),
-      el("p", { class: "text", dir: "auto" }, ...clipped(record.explanation, (text) => [said(text)]))));
+      el("p", { class: "text", dir: "auto" }, ...clipped(record.explanation, said))));
   }
-  for (const remark of record.remarks) part.append(el("p", { class: "small" }, "Remark: ", said(remark)));
+  for (const warning of record.warnings) part.append(el("p", { class: "small" }, "Warning: ", said(warning)));
   return part;
 }
 
-function errorCard(error, rubric, overview) {
-  const level = rubric.levels[error.level];
-  const names = error.categories.map((letter) => `(${letter}) ${overview.categories[letter]}`).join(", ");
-  return el("li", { class: `error tone-${level.tone}` },
-    el("p", { class: "error-head" }, el("span", { class: "severity" }, level.label), el("span", {}, names)),
-    el("p", { dir: "auto" }, ...clipped(error.text, (text) => [said(text)])),
-    error.edit ? el("p", { class: "small" }, ...editWords(error.edit)) : null);
+function card(item, labels) {
+  const grade = labels.grade(item);
+  return el("li", { class: `error tone-${grade.tone}` },
+    el("p", { class: "error-head" }, el("span", { class: "severity" }, grade.label),
+      el("span", {}, labels.tags(item).join(", "))),
+    el("p", { dir: "auto" }, ...clipped(item.text, said)),
+    item.edit ? el("p", { class: "small" }, ...editWords(item.edit)) : null);
 }
 
 function editWords({ kind, line, corrected }) {

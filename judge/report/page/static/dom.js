@@ -27,14 +27,25 @@ export function said(text) {
 
 // A long text begins with its first part; the rest is there for the asking, since a browser
 // takes seconds to lay out a megabyte on one line.
-export function clipped(text, show = (part) => [part]) {
-  if (text.length <= CLIP) return show(text);
+export function clipped(text, show = (part) => part) {
+  if (text.length <= CLIP) return [show(text)];
   const rest = el("button", {
     type: "button",
     class: "quiet",
-    on: { click: () => rest.replaceWith(...show(text.slice(CLIP))) },
+    on: { click: () => rest.replaceWith(show(text.slice(CLIP))) },
   }, `Show all ${text.length.toLocaleString("en")} characters`);
-  return [...show(text.slice(0, CLIP)), rest];
+  return [show(text.slice(0, CLIP)), rest];
+}
+
+// One of a list of names with what is said of each.
+export function fact(name, ...value) {
+  return el("div", {}, el("dt", {}, said(name)), el("dd", {}, ...value));
+}
+
+// A field of a form below its label.
+export function control(id, label, field) {
+  field.id = id;
+  return el("div", { class: "control" }, el("label", { for: id }, label), field);
 }
 
 export function option(value, label, chosen) {
@@ -65,6 +76,14 @@ export function frame(...content) {
     el("div", { id: "alarm", role: "alert" }),
     ...content,
   );
+}
+
+// Starts the page; the document says when it is drawn, or why it cannot be.
+export function begin(start) {
+  start().catch((error) => {
+    if (!document.getElementById("alarm")) frame(el("main", { id: "main" }, el("h1", {}, "This page cannot be shown")));
+    alarm(error);
+  }).finally(() => { document.documentElement.dataset.ready = "yes"; });
 }
 
 function skip(event) {

@@ -3,15 +3,13 @@
 import { el, said } from "./dom.js";
 import { capital, count, number, rate } from "./words.js";
 
-export function ratesFigure(rows, key, title) {
-  const drawn = rows.filter((row) => row[key]);
-  if (!drawn.length) return null;
+export function ratesFigure({ label, definition, rows }) {
   return el("figure", { class: "figure" },
-    el("figcaption", {}, title),
-    el("ul", { class: "bars" }, drawn.map((row) => el("li", {},
+    el("figcaption", {}, `Studies with ${definition ?? label}`),
+    el("ul", { class: "bars" }, rows.map((row) => el("li", {},
       el("span", { class: "bar-name" }, said(row.group)),
-      interval(row[key]),
-      el("span", { class: "bar-value" }, rate(row[key])),
+      interval(row),
+      el("span", { class: "bar-value" }, rate(row)),
     ))),
     el("p", { class: "small" }, "Share of scored studies; the line is the 95% Wilson interval."),
   );
@@ -19,9 +17,9 @@ export function ratesFigure(rows, key, title) {
 
 export function interval(value) {
   const track = el("span", { class: "track", "aria-hidden": "true" });
-  if (value.rate !== null) {
+  if (value.value !== null) {
     track.append(
-      el("span", { class: "fill", style: { width: `${100 * value.rate}%` } }),
+      el("span", { class: "fill", style: { width: `${100 * value.value}%` } }),
       el("span", {
         class: "whisker",
         style: { left: `${100 * value.low}%`, width: `${100 * (value.high - value.low)}%` },
@@ -31,34 +29,34 @@ export function interval(value) {
   return track;
 }
 
-export function errorsFigure(rows, labels) {
-  const totals = rows.map((row) => labels.levels.reduce((sum, { name }) => sum + row.levels[name], 0));
+export function tallyFigure({ title, rows, columns, counts }, labels) {
+  const [named, parts] = [labels.facet(rows), labels.facet(columns).labels];
+  const totals = counts.map(({ n }) => parts.reduce((sum, { name }) => sum + n[name], 0));
   const most = Math.max(1, ...totals);
   return el("figure", { class: "figure" },
-    el("figcaption", {}, "Errors by category and severity"),
-    el("ul", { class: "legend" }, labels.levels.map((level) =>
-      el("li", {}, el("span", { class: `swatch tone-${level.tone}`, "aria-hidden": "true" }), level.label))),
-    el("ul", { class: "bars" }, rows.map((row, at) => el("li", {},
-      el("span", { class: "bar-name" }, labels.category(row.category)),
-      el("span", { class: "track", "aria-hidden": "true" }, labels.levels.map((level) => el("span", {
-        class: `part tone-${level.tone}`,
-        style: { width: `${(100 * row.levels[level.name]) / most}%` },
+    el("figcaption", {}, `${title} and ${labels.facet(columns).label}`),
+    el("ul", { class: "legend" }, parts.map(({ label, tone }) =>
+      el("li", {}, el("span", { class: `swatch tone-${tone}`, "aria-hidden": "true" }), label))),
+    el("ul", { class: "bars" }, counts.map(({ name, n }, at) => el("li", {},
+      el("span", { class: "bar-name" }, named.labelOf.get(name).text),
+      el("span", { class: "track", "aria-hidden": "true" }, parts.map((part) => el("span", {
+        class: `part tone-${part.tone}`,
+        style: { width: `${(100 * n[part.name]) / most}%` },
       }))),
-      el("span", { class: "bar-value" }, totals[at] ? byLevel(row, labels) : "0"),
+      el("span", { class: "bar-value" }, totals[at] ? byPart(n, parts) : "0"),
     ))),
   );
 }
 
-function byLevel(row, labels) {
-  const parts = labels.levels.filter((level) => row.levels[level.name]);
-  return parts.map((level) => `${level.label}: ${row.levels[level.name]}`).join("; ");
+function byPart(n, parts) {
+  return parts.filter(({ name }) => n[name]).map(({ name, label }) => `${label}: ${n[name]}`).join("; ");
 }
 
 export function scoresFigure(histogram) {
   const most = Math.max(1, ...histogram.bins.map((bin) => bin.n));
   const name = (bin) => (bin.low === bin.high
     ? String(bin.low)
-    : `${number(bin.low, 2)} to ${number(bin.high, 2)}`);
+    : histogram.whole ? `${bin.low} to ${bin.high}` : `${number(bin.low, 2)} to ${number(bin.high, 2)}`);
   const few = histogram.bins.length <= 12;
   const direction = histogram.higher_is_better ? "higher is better" : "lower is better";
   const ends = histogram.bins.length ? [histogram.bins[0].low, histogram.bins.at(-1).high] : [];

@@ -1,11 +1,12 @@
 // The form that narrows the list of studies. Its state is the query itself.
 
-import { el, option, said } from "./dom.js";
+import { control, el, option, said } from "./dom.js";
 import { capital } from "./words.js";
 
 const WAIT = 120;
+const itself = (value) => ({ value, label: value });
 
-export function filterForm(view, labels, query, changed, { canReview }) {
+export function filterForm({ view, canReview }, labels, query, changed) {
   const { filters } = view;
   let timer = null;
   const set = (name, value, wait = 0) => {
@@ -17,13 +18,10 @@ export function filterForm(view, labels, query, changed, { canReview }) {
     }, wait);
   };
   const id = (name) => `filter-${name.replace(/[^A-Za-z0-9_-]/g, (sign) => `_${sign.codePointAt(0)}`)}`;
-  const labelled = (name, text, control) => {
-    control.id = id(name);
-    return el("div", { class: "control" }, el("label", { for: control.id }, said(text)), control);
-  };
+  const labelled = (name, text, field) => control(id(name), said(text), field);
   const choice = (name, text, choices) => labelled(name, text, el("select", {
-    on: { change: (event) => set(name, choices[event.target.selectedIndex - 1]?.[0] ?? null) },
-  }, option("", "all"), choices.map(([value, label], at) =>
+    on: { change: (event) => set(name, choices[event.target.selectedIndex - 1]?.value ?? null) },
+  }, option("", "all"), choices.map(({ value, label }, at) =>
     el("option", { selected: query.get(name) === value, value: String(at) }, label))));
   const typed = (name, text, type, more = {}) => labelled(name, text, el("input", {
     type, autocomplete: "off", value: query.get(name) ?? "", ...more,
@@ -32,8 +30,8 @@ export function filterForm(view, labels, query, changed, { canReview }) {
 
   const classFilter = () => {
     if (!filters.classes) return typed("has.study_class", "Class contains", "search");
-    const classes = filters.classes.map((value) => [value, value]);
-    if (filters.no_class) classes.push(["", "(none)"]);
+    const classes = filters.classes.map(itself);
+    if (filters.no_class) classes.push({ value: "", label: "(none)" });
     return choice("class", "Class", classes);
   };
   const score = ({ name, label }) => {
@@ -45,7 +43,7 @@ export function filterForm(view, labels, query, changed, { canReview }) {
       typed(`max.${name}`, "to", "number", { ...range, placeholder: String(Math.round(ends.high * 1000) / 1000) }));
   };
   const field = ({ name, values }) => (values
-    ? choice(`field.${name}`, name, values.map((value) => [value, value]))
+    ? choice(`field.${name}`, name, values.map(itself))
     : typed(`has.${name}`, `${name} contains`, "search"));
 
   return el("form", {
@@ -57,10 +55,10 @@ export function filterForm(view, labels, query, changed, { canReview }) {
   el("div", { class: "controls" },
     typed("q", "Search in ids, reports, errors", "search", { class: "wide", "aria-keyshortcuts": "/" }),
     classFilter(),
-    choice("category", "Category", labels.categories.map((letter) => [letter, labels.category(letter)])),
-    choice("level", "Severity", labels.levels.map((level) => [level.name, level.label])),
-    choice("outcome", "Outcome", filters.outcomes.map((value) => [value, capital(value)])),
-    canReview ? choice("reviewed", "Reviewed", [["yes", "yes"], ["no", "not yet"]]) : null,
+    ...filters.labels.map((name) => choice(name, capital(labels.facet(name).label),
+      labels.facet(name).labels.map(({ name: value, text }) => ({ value, label: text })))),
+    choice("outcome", "Outcome", filters.outcomes.map((value) => ({ value, label: capital(value) }))),
+    canReview ? choice("reviewed", "Reviewed", [itself("yes"), { value: "no", label: "not yet" }]) : null,
     ...filters.fields.filter((one) => one.values && one.values.length > 1 && one.values.length <= 12).map(field)),
   el("details", { class: "more", open: [...query.keys()].some((key) => /^(min|max|has)\./.test(key)) },
     el("summary", {}, "By score and further fields"),

@@ -13,7 +13,8 @@ function isOff() {
 }
 
 export class Keys {
-  // `actions` is a list of [key, what it does, function that may return false when it does not apply].
+  // Each of `actions` has its `keys`, what they do as `text`, and `act`, which may return false
+  // when it does not apply.
   constructor(actions) {
     this.actions = actions;
     this.off = isOff();
@@ -31,8 +32,8 @@ export class Keys {
       return;
     }
     if (this.off && event.key !== "Escape") return;
-    const action = this.actions.find(([keys]) => keys.split(" ").includes(event.key));
-    if (action && action[2]() !== false) event.preventDefault();
+    const action = this.actions.find(({ keys }) => keys.split(" ").includes(event.key));
+    if (action && action.act() !== false) event.preventDefault();
   }
 
   help() {
@@ -40,7 +41,7 @@ export class Keys {
     const box = el("input", { type: "checkbox", id: "keys-off", checked: this.off, on: { change: () => this.keep(box.checked) } });
     const dialog = el("dialog", { "aria-labelledby": "keys-title", class: "help" },
       el("h2", { id: "keys-title" }, "Keys"),
-      el("dl", {}, this.actions.map(([keys, text]) => el("div", {},
+      el("dl", {}, this.actions.map(({ keys, text }) => el("div", {},
         el("dt", {}, keys.split(" ").flatMap((key, at) => [at ? " or " : "", el("kbd", {}, names[key] ?? key)])),
         el("dd", {}, text)))),
       el("p", {}, box, el("label", { for: "keys-off" }, " switch single keys off")),

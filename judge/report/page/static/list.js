@@ -1,12 +1,13 @@
 // The list of studies, a page at a time.
 
 import { announce, el, said } from "./dom.js";
+import { pager } from "./pager.js";
 import { count, shown } from "./words.js";
 
 const LIMIT = 50;
 const FIELDS = 3;
 
-export function studiesSection(view, labels, query, form) {
+export function studiesSection(form) {
   return el("section", { id: "studies", "aria-labelledby": "studies-title" },
     el("h2", { id: "studies-title", tabindex: "-1" }, "Studies"),
     form,
@@ -14,18 +15,17 @@ export function studiesSection(view, labels, query, form) {
 }
 
 export async function drawList(app) {
-  const { source, query } = app;
-  const asked = new URLSearchParams(query);
-  asked.set("limit", String(LIMIT));
   const drawing = Symbol("drawing");
   app.drawing = drawing;
-  const page = await source.studies(asked);
+  const page = await app.store.page(app.query, LIMIT);
   // A slower answer to an older question must not replace a newer one.
   if (app.drawing !== drawing) return;
   const list = document.getElementById("list");
-  const focused = document.activeElement?.dataset?.sort;
-  list.replaceChildren(summary(page, app), studiesTable(page, app), pager(page, app));
-  if (focused) list.querySelector(`[data-sort="${CSS.escape(focused)}"]`)?.focus();
+  const { sort, step } = document.activeElement?.dataset ?? {};
+  const pages = { offset: page.offset, n: page.matching, limit: LIMIT };
+  list.replaceChildren(summary(page, app), studiesTable(page, app), pager(pages, (to) => turnPage(to, app)));
+  if (sort) list.querySelector(`[data-sort="${CSS.escape(sort)}"]`)?.focus();
+  if (step) list.querySelector(`[data-step="${step}"]:enabled`)?.focus();
   announce(`${count(page.matching, "study", "studies")} of ${page.total} match`);
 }
 
@@ -49,13 +49,13 @@ function columnsOf(app) {
 }
 
 function studiesTable(page, app) {
-  if (!page.rows.length) return el("p", { class: "empty" }, "No study matches.");
+  if (!page.studies.length) return el("p", { class: "empty" }, "No study matches.");
   const columns = columnsOf(app);
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "List of studies" },
     el("table", { class: "studies" },
       el("caption", { class: "unseen" }, "Studies; a heading sorts by its column"),
       el("thead", {}, el("tr", {}, columns.map((column) => heading(column, app)))),
-      el("tbody", {}, page.rows.map((row) => line(row, columns, app)))));
+      el("tbody", {}, page.studies.map((study) => line(study, columns, app)))));
 }
 
 function heading(column, app) {
@@ -73,32 +73,32 @@ function heading(column, app) {
       said(column.label), el("span", { "aria-hidden": "true" }, sorted ? (descending ? " ▾" : " ▴") : "")));
 }
 
-function line(row, columns, app) {
-  const address = app.addressOf(row.study_id);
+function line(study, columns, app) {
+  const address = app.addressOf(study.id);
   return el("tr", { on: { click: (event) => { if (!event.target.closest("a")) app.go(address); } } },
     columns.map((column) => {
-      const value = row[column.name];
       if (column.kind === "id") {
-        return el("th", { scope: "row" }, el("a", { href: address }, said(value)),
-          row.n_reviews ? el("span", { class: "reviewed", title: "reviewed" }, " ✓",
+        return el("th", { scope: "row" }, el("a", { href: address }, said(study.id)),
+          study.reviews ? el("span", { class: "reviewed", title: "reviewed" }, " ✓",
             el("span", { class: "unseen" }, "reviewed")) : null);
       }
-      return el("td", { class: column.kind }, content(column, value, row, app));
+      return el("td", { class: column.kind }, content(column, study, app));
     }));
 }
 
-function content(column, value, row, app) {
+function content(column, study, app) {
+  const value = study.value(column.name);
   switch (column.kind) {
     case "score":
       return app.labels.score(column.name, value);
     case "count":
       if (!value) return value === 0 ? "0" : "";
-      return el("span", { class: `pill tone-${app.labels.level(column.name.slice(2)).tone}` }, String(value));
-    case "categories":
-      return el("span", {}, [...value].map((letter) =>
-        el("abbr", { title: app.labels.category(letter) }, letter)));
+      return el("span", { class: column.tone ? `pill tone-${column.tone}` : "pill" }, String(value));
+    case "codes":
+      return el("span", {}, codesOf(value, app.labels.codes).flatMap(({ name, text }, at) =>
+        [at && name.length > 1 ? ", " : "", el("abbr", { title: text }, name)]));
     case "outcome":
-      return value === "annotated" ? value : el("strong", {}, said([value, row.reason].filter(Boolean).join(": ")));
+      return value === "annotated" ? value : el("strong", {}, said([value, study.value("reason")].filter(Boolean).join(": ")));
     case "class":
       return said(shown(value));
     default:
@@ -106,21 +106,15 @@ function content(column, value, row, app) {
   }
 }
 
-function pager(page, app) {
-  if (page.matching <= LIMIT) return "";
-  const to = (offset) => () => {
-    if (offset) app.query.set("offset", String(offset)); else app.query.delete("offset");
-    app.changed();
-    document.getElementById("studies-title").scrollIntoView();
-  };
-  const button = (text, offset, possible) =>
-    el("button", { type: "button", disabled: !possible, on: { click: to(offset) } }, text);
-  const last = Math.min(page.offset + LIMIT, page.matching);
-  const end = Math.floor((page.matching - 1) / LIMIT) * LIMIT;
-  return el("nav", { class: "pager", "aria-label": "Pages of the list" },
-    button("First", 0, page.offset > 0),
-    button("Back", Math.max(0, page.offset - LIMIT), page.offset > 0),
-    el("span", {}, `${page.offset + 1} to ${last} of ${page.matching.toLocaleString("en")}`),
-    button("On", page.offset + LIMIT, last < page.matching),
-    button("Last", end, last < page.matching));
+// Codes of one letter stand without a space: `abd`.
+function codesOf(value, facet) {
+  const isShort = facet.labels.every(({ name }) => name.length === 1);
+  const names = isShort ? [...value] : value.split(", ").filter(Boolean);
+  return names.map((name) => facet.labelOf.get(name));
+}
+
+function turnPage(to, app) {
+  if (to) app.query.set("offset", String(to)); else app.query.delete("offset");
+  app.changed();
+  document.getElementById("studies-title").scrollIntoView();
 }

@@ -1,23 +1,22 @@
 // Starts the page: which data, which view, and how they follow the address.
 
-import { alarm, el, frame, said } from "./dom.js";
-import { embedded } from "./embedded.js";
+import { alarm, begin, el, frame, said } from "./dom.js";
 import { filterForm } from "./filters.js";
 import { Keys } from "./keys.js";
 import { drawList, studiesSection } from "./list.js";
+import { openStore } from "./store.js";
 import { overviewSection, readersSection } from "./overview.js";
 import { Reader, Review } from "./review.js";
 import { runsPage } from "./runs.js";
-import { service } from "./service.js";
 import { focusError, studySection } from "./study.js";
+import { fileTransport, serviceTransport } from "./transports.js";
 import { labels } from "./words.js";
 
 class App {
-  constructor(source, { view, reviews }, reader) {
-    this.source = source;
-    this.view = view;
-    this.statistics = reviews;
-    this.labels = labels(view);
+  constructor(store, reader) {
+    this.store = store;
+    this.view = store.view;
+    this.labels = labels(store.view);
     this.reader = reader;
     this.query = new URLSearchParams();
     this.study = null;
@@ -25,14 +24,9 @@ class App {
   }
 
   start() {
-    // A service links to a study with ?study=; from then on the part after # says what is open.
-    const asked = new URLSearchParams(location.search).get("study");
-    if (asked !== null && location.protocol !== "file:") {
-      history.replaceState(null, "", location.pathname + (location.hash || this.addressOf(asked)));
-    }
     this.query = this.fromAddress().query;
     this.form = el("div", {});
-    this.home = el("div", {}, this.overviewPart(), studiesSection(this.view, this.labels, this.query, this.form));
+    this.home = el("div", {}, overviewSection(this.store, this.labels), studiesSection(this.form));
     this.open = el("div", { hidden: true });
     frame(this.header(), el("main", { id: "main" }, this.home, this.open), this.footer());
     this.drawForm();
@@ -50,14 +44,14 @@ class App {
     this.drawReader(this.reader?.name);
     return el("header", { class: "top" },
       el("h1", {}, rubric.title, " ", el("span", { class: "of" }, "of ", said(judge.name))),
-      this.source.canReview ? el("a", { href: "/" }, "All runs") : null,
+      this.store.canReview ? el("a", { href: "/" }, "All runs") : null,
       this.who,
       el("button", { type: "button", class: "quiet", "aria-keyshortcuts": "?", on: { click: () => this.keys.help() } }, "Keys"),
       judge.note ? el("p", { class: "note", role: "note" }, said(judge.note)) : null);
   }
 
   drawReader(name) {
-    if (!this.source.canReview) return;
+    if (!this.store.canReview) return;
     this.who.replaceChildren(
       name ? el("span", {}, "Reviewing as ", said(name), " ") : "",
       el("button", { type: "button", class: "quiet", on: { click: () => this.reader.ask() } }, name ? "Change" : "Who is reviewing?"));
@@ -67,29 +61,25 @@ class App {
     return el("footer", {}, el("p", { class: "mono small" }, said(this.view.signature)));
   }
 
-  overviewPart() {
-    const files = this.source.resultsFile
-      ? ["csv", "parquet", "json"].map((form) => [form.toUpperCase(), this.source.resultsFile(form)]) : [];
-    return overviewSection(this.view, this.labels, files);
-  }
-
   drawForm() {
-    this.form.replaceChildren(filterForm(this.view, this.labels, this.query, () => this.changed(), this.source));
+    this.form.replaceChildren(filterForm(this.store, this.labels, this.query, () => this.changed()));
     const search = this.form.querySelector("#filter-q");
-    search.addEventListener("focus", () => this.source.prepareSearch(), { once: true });
+    search.addEventListener("focus", () => this.store.prepareSearch(), { once: true });
   }
 
   drawReaders() {
-    if (!this.source.canReview) return;
+    if (!this.store.canReview) return;
     document.getElementById("readers").replaceChildren(
-      readersSection(this.statistics, this.labels, this.source.reviewsFile));
+      readersSection(this.store.statistics, this.labels, this.store.reviewsFile));
   }
 
   fromAddress() {
     const query = new URLSearchParams(location.hash.slice(1));
     const study = query.get("study");
     query.delete("study");
-    return { query, study };
+    const unknown = this.store.unknown(query);
+    unknown.forEach((name) => query.delete(name));
+    return { query, study, unknown };
   }
 
   addressOf(studyId) {
@@ -122,7 +112,10 @@ class App {
   }
 
   async route() {
-    const { query, study } = this.fromAddress();
+    const { query, study, unknown } = this.fromAddress();
+    if (unknown.length) {
+      alarm(new Error(`The address asks for what this run does not have: ${unknown.join(", ")}. The rest of it is shown.`));
+    }
     if (query.toString() !== this.query.toString()) {
       this.query = query;
       this.drawForm();
@@ -141,14 +134,14 @@ class App {
     this.open.hidden = true;
     this.open.replaceChildren();
     this.home.hidden = false;
+    if (this.readersStale) {
+      await this.store.readReviews();
+      this.readersStale = false;
+      this.drawReaders();
+    }
     if (this.stale) {
       await drawList(this);
       this.stale = false;
-    }
-    if (this.readersStale) {
-      this.statistics = (await this.source.reviews()).statistics;
-      this.readersStale = false;
-      this.drawReaders();
     }
     if (this.back) {
       const link = [...this.home.querySelectorAll("tbody a")].find((one) => one.textContent === this.back);
@@ -159,11 +152,11 @@ class App {
   async show(which) {
     const opening = Symbol("opening");
     this.opening = opening;
-    const found = await this.source.study(which, this.query);
+    const found = await this.store.study(which, this.query);
     if (this.opening !== opening) return;
     this.study = { ...found, labels: this.labels };
     this.back = found.view.study_id;
-    const review = this.source.canReview ? new Review(this.study, this) : null;
+    const review = this.store.canReview ? new Review(this.study, this) : null;
     this.review = review;
     this.home.hidden = true;
     this.open.hidden = false;
@@ -185,14 +178,14 @@ class App {
   }
 
   move(by) {
-    const n = this.study?.view.errors.length ?? 0;
+    const n = this.study?.view.items.length ?? 0;
     if (!n) return;
     const at = this.at();
     focusError(this.open, at < 0 ? (by > 0 ? 0 : n - 1) : Math.min(n - 1, Math.max(0, at + by)));
   }
 
   verdict(word) {
-    if (!this.review || !this.study.view.errors.length) return;
+    if (!this.review || !this.study.view.items.length) return;
     // With one error there is no doubt which is meant; the first, when none is chosen yet.
     const at = Math.max(0, this.at());
     if (this.at() < 0) focusError(this.open, at);
@@ -202,26 +195,26 @@ class App {
   actions() {
     const inStudy = (act) => () => (this.study ? act() : false);
     const steps = [
-      ["n", "next study", inStudy(() => this.step(this.study.next).catch(alarm))],
-      ["p", "previous study", inStudy(() => this.step(this.study.previous).catch(alarm))],
-      ["j ArrowDown", "next error", inStudy(() => this.move(1))],
-      ["k ArrowUp", "previous error", inStudy(() => this.move(-1))],
+      { keys: "n", text: "next study", act: inStudy(() => this.step(this.study.next).catch(alarm)) },
+      { keys: "p", text: "previous study", act: inStudy(() => this.step(this.study.previous).catch(alarm)) },
+      { keys: "j ArrowDown", text: "next error", act: inStudy(() => this.move(1)) },
+      { keys: "k ArrowUp", text: "previous error", act: inStudy(() => this.move(-1)) },
     ];
-    const reviewing = !this.source.canReview ? [] : [
-      ["a", "agree: the error is right", inStudy(() => this.verdict("right"))],
-      ["d", "disagree: the error is wrong", inStudy(() => this.verdict("wrong"))],
-      ["s", "right, but the wrong severity", inStudy(() => this.verdict("wrong_severity"))],
-      ["u", "withdraw the verdict", inStudy(() => this.verdict("none"))],
-      ["m", "add an error that was missed", inStudy(() => this.toMissed())],
-      ["c", "comment on the study", inStudy(() => document.getElementById("comment").focus())],
+    const reviewing = !this.store.canReview ? [] : [
+      { keys: "a", text: "agree: the error is right", act: inStudy(() => this.verdict("right")) },
+      { keys: "d", text: "disagree: the error is wrong", act: inStudy(() => this.verdict("wrong")) },
+      { keys: "s", text: "right, but the wrong severity", act: inStudy(() => this.verdict("wrong_severity")) },
+      { keys: "u", text: "withdraw the verdict", act: inStudy(() => this.verdict("none")) },
+      { keys: "m", text: "add an error that was missed", act: inStudy(() => this.toMissed()) },
+      { keys: "c", text: "comment on the study", act: inStudy(() => document.getElementById("comment").focus()) },
     ];
     return [
       ...steps,
       ...reviewing,
-      ["r", "raw answer", inStudy(() => this.toggleAnswer())],
-      ["/", "search", () => (this.study ? false : this.form.querySelector("#filter-q").focus())],
-      ["Escape", "leave a field, back to all studies", inStudy(() => this.go(this.addressOf(null)))],
-      ["?", "this help", () => this.keys.help()],
+      { keys: "r", text: "raw answer", act: inStudy(() => this.toggleAnswer()) },
+      { keys: "/", text: "search", act: () => (this.study ? false : this.form.querySelector("#filter-q").focus()) },
+      { keys: "Escape", text: "leave a field, back to all studies", act: inStudy(() => this.go(this.addressOf(null))) },
+      { keys: "?", text: "this help", act: () => this.keys.help() },
     ];
   }
 
@@ -238,23 +231,13 @@ class App {
   }
 }
 
-async function begin() {
+begin(async () => {
   const { mode, run, reader } = document.documentElement.dataset;
-  if (mode === "file") {
-    const source = await embedded();
-    await new App(source, await source.overview(), null).start();
+  if (mode !== "file" && !run) await runsPage();
+  else {
+    const store = await openStore(mode === "file" ? fileTransport() : serviceTransport(run));
+    await new App(store, store.canReview ? new Reader(reader) : null).start();
     // The search is made ready while nobody waits for it.
-    setTimeout(source.prepareSearch);
-  } else if (run) {
-    const source = service(run);
-    await new App(source, await source.overview(), new Reader(reader)).start();
-  } else {
-    await runsPage();
+    setTimeout(store.prepareSearch);
   }
-  document.documentElement.dataset.ready = "yes";
-}
-
-begin().catch((error) => {
-  if (!document.getElementById("alarm")) frame(el("main", { id: "main" }, el("h1", {}, "judge")));
-  alarm(error);
 });

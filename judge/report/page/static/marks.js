@@ -5,7 +5,7 @@ import { clipped, el, said } from "./dom.js";
 export function report(title, segments, study) {
   const name = title.toLowerCase();
   const text = segments.length
-    ? segments.flatMap(([part, errors]) => clipped(part, (piece) => [marked(piece, errors, study)]))
+    ? segments.flatMap(({ text: part, errors }) => clipped(part, (piece) => marked(piece, errors, study)))
     : [el("em", {}, "(empty)")];
   return el("section", { class: "report", "aria-labelledby": `${name}-title` },
     el("h3", { id: `${name}-title` }, title),
@@ -14,7 +14,7 @@ export function report(title, segments, study) {
 
 function marked(text, errors, study) {
   if (!errors.length) return text;
-  const tone = study.labels.gravest(errors.map((at) => study.view.errors[at].level));
+  const tone = study.labels.gravest(errors.map((at) => study.view.items[at]));
   return el("mark", {
     class: `tone-${tone}`,
     tabindex: "0",
@@ -32,7 +32,7 @@ export function edit(rows, study) {
 
 function editRow(row, study) {
   const number = row.line === null ? "+" : String(row.line);
-  const tone = row.error === null ? "" : ` tone-${study.labels.level(study.view.errors[row.error].level).tone}`;
+  const tone = row.error === null ? "" : ` tone-${study.labels.grade(study.view.items[row.error]).tone}`;
   return el("li", {
     class: `edit-row ${row.kind}${tone}`,
     "data-errors": row.error === null ? null : String(row.error),
@@ -45,20 +45,23 @@ function editRow(row, study) {
 }
 
 function lineText(row) {
-  const out = (text) => el("del", {}, ...clipped(text, (part) => [said(part)]));
-  const put = (text) => el("ins", {}, ...clipped(text, (part) => [said(part)]));
+  const out = (text) => el("del", {}, ...clipped(text, said));
+  const put = (text) => el("ins", {}, ...clipped(text, said));
   switch (row.kind) {
     case "same":
-      return clipped(row.before, (part) => [said(part)]);
+      return clipped(row.before, said);
     case "delete":
       return [out(row.before)];
     case "insert":
       return [put(row.after)];
     default:
-      return row.diff.flatMap(([change, text]) => {
-        if (change === "same") return clipped(text, (part) => [said(part)]);
+      return row.diff.flatMap(({ change, text }, at) => {
+        if (change === "same") return clipped(text, said);
+        if (change === "in") return [put(text)];
         // What is put in right after what is taken out must not run into it.
-        return change === "out" ? [out(text), /\s$/.test(text) ? "" : " "] : [put(text)];
+        const next = row.diff[at + 1];
+        const apart = next?.change === "in" && !/\s$/.test(text) && !/^\s/.test(next.text);
+        return [out(text), apart ? " " : ""];
       });
   }
 }

@@ -1,27 +1,25 @@
 // What a run comes to: facts, figures, tables, and what its readers made of it.
 
-import { el, said } from "./dom.js";
-import { errorsFigure, interval, ratesFigure, scoresFigure } from "./figures.js";
+import { el, fact, said } from "./dom.js";
+import { interval, ratesFigure, scoresFigure, tallyFigure } from "./figures.js";
 import { NOTHING, count, number, rate } from "./words.js";
 
-export function overviewSection(view, labels, files = []) {
+export function overviewSection({ view, files }, labels) {
   const { figures } = view;
   return el("section", { id: "overview", "aria-labelledby": "overview-title" },
     el("h2", { id: "overview-title" }, "The run"),
-    el("dl", { class: "facts" }, view.facts.map(([name, value]) =>
-      el("div", {}, el("dt", {}, said(name)), el("dd", {}, said(value))))),
+    el("dl", { class: "facts" }, view.facts.map(({ name, value }) => fact(name, said(value)))),
     table(view.tables[0]),
     el("div", { class: "figures" },
-      ratesFigure(figures.rates, "no_significant_error", "Studies with no significant error"),
-      ratesFigure(figures.rates, "no_actionable_error", "Studies with no actionable error"),
-      errorsFigure(figures.errors, labels),
+      ...figures.rates.map(ratesFigure),
+      figures.tally ? tallyFigure(figures.tally, labels) : null,
       ...figures.scores.map(scoresFigure)),
     el("div", { id: "readers" }),
     el("details", {}, el("summary", {}, "More tables and the signature"),
       ...view.tables.slice(1).map(table),
       el("h3", {}, "Signature"),
       el("p", { class: "mono" }, said(view.signature)),
-      files.length ? el("p", {}, "This run as ", ...files.flatMap(([name, address], at) => [
+      files.length ? el("p", {}, "This run as ", ...files.flatMap(({ name, address }, at) => [
         at ? ", " : "", el("a", { href: address, download: "" }, name)])) : null),
   );
 }
@@ -43,7 +41,7 @@ export function readersSection(statistics, labels, file) {
   if (!statistics || !(statistics.n_reviewed_errors || statistics.missed)) {
     return el("p", { class: "small" }, "No error of this run has been reviewed yet.");
   }
-  const name = (letter) => (letter === "all" ? "all categories" : labels.category(letter));
+  const name = (code) => (code === "all" ? "all" : labels.codes.labelOf.get(code).text);
   return el("div", {},
     el("h3", {}, "What readers made of it"),
     el("p", {}, `${count(statistics.n_reviewed_errors, "error")} reviewed`,
@@ -53,7 +51,7 @@ export function readersSection(statistics, labels, file) {
     el("figure", { class: "figure" },
       el("figcaption", {}, "The judge's precision among reviewed errors"),
       el("ul", { class: "bars" }, statistics.precision.filter(({ n }) => n).map((row) => el("li", {},
-        el("span", { class: "bar-name" }, name(row.category)), interval(row),
+        el("span", { class: "bar-name" }, name(row.code)), interval(row),
         el("span", { class: "bar-value" }, rate(row)))))),
     statistics.kappa?.length ? table({
       title: "Agreement of two readers (Cohen's kappa)",

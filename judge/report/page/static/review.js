@@ -1,11 +1,12 @@
 // A reader's verdicts on a study: right, wrong, wrong severity, missed errors, a comment.
 
 import { alarm, announce, el, said } from "./dom.js";
+import { capital } from "./words.js";
 
 const VERDICTS = [
-  ["right", "Right", "a"],
-  ["wrong", "Wrong", "d"],
-  ["wrong_severity", "Wrong severity", "s"],
+  { verdict: "right", text: "Right", key: "a" },
+  { verdict: "wrong", text: "Wrong", key: "d" },
+  { verdict: "wrong_severity", text: "Wrong severity", key: "s" },
 ];
 const NAME = "judge.reader";
 
@@ -66,8 +67,8 @@ export class Review {
     this.parts = {};
   }
 
-  error(_error, at) {
-    const box = el("div", { class: "verdicts", role: "group", "aria-label": `Your verdict on error ${at + 1}` });
+  item(at) {
+    const box = el("div", { class: "verdicts", role: "group", "aria-label": `Your verdict on ${this.study.labels.noun.label} ${at + 1}` });
     this.cards[at] = box;
     this.drawError(at);
     return box;
@@ -79,7 +80,7 @@ export class Review {
     const mine = all.find((event) => event.reader === this.app.reader.name);
     const press = (verdict) => () => this.judge(at, mine?.verdict === verdict ? "none" : verdict);
     this.cards[at].replaceChildren(
-      ...VERDICTS.map(([verdict, text, key]) => el("button", {
+      ...VERDICTS.map(({ verdict, text, key }) => el("button", {
         type: "button", class: "verdict", "data-verdict": verdict, "aria-pressed": String(mine?.verdict === verdict),
         "aria-keyshortcuts": key, on: { click: press(verdict) },
       }, text)),
@@ -95,14 +96,14 @@ export class Review {
     this.drawError(at);
     if (pressed) this.cards[at].querySelector(`[data-verdict="${pressed}"]`)?.focus();
     const word = verdict === "none" ? "verdict withdrawn" : verdict.replace("_", " ");
-    announce(`Error ${at + 1}: ${word}`);
+    announce(`${capital(this.study.labels.noun.label)} ${at + 1}: ${word}`);
   }
 
   async send(event) {
     const reader = await this.app.reader.known();
     if (!reader) return null;
     try {
-      const kept = await this.app.source.review({ study_id: this.study.view.study_id, comment: "", ...event, reader });
+      const kept = await this.app.store.review({ study_id: this.study.view.study_id, comment: "", ...event, reader });
       this.events.set(keyOf(kept), kept);
       this.app.reviewed();
       return kept;
@@ -125,16 +126,16 @@ export class Review {
     const { labels } = this.study;
     const missed = [...this.events.values()].filter((event) => event.verdict === "missed");
     const text = el("textarea", { id: "missed-text", rows: "2", maxlength: "5000" });
-    const category = el("select", { id: "missed-category" },
-      labels.categories.map((letter) => el("option", { value: letter }, labels.category(letter))));
-    const level = el("select", { id: "missed-level" },
-      labels.levels.map((one) => el("option", { value: one.name }, one.label)));
+    const choice = (id, facet) => facet && el("select", { id },
+      facet.labels.map(({ name, text: shown }) => el("option", { value: name }, shown)));
+    const code = choice("missed-category", labels.codes);
+    const grade = choice("missed-level", labels.grades);
     const add = async () => {
       if (!text.value.trim()) {
         text.focus();
         return;
       }
-      const event = { error: null, verdict: "missed", text: text.value, categories: [category.value], level: level.value };
+      const event = { error: null, verdict: "missed", text: text.value, categories: code ? [code.value] : [], level: grade?.value ?? null };
       if (await this.send(event)) {
         this.drawMissed();
         announce("Missed error added");
@@ -150,15 +151,15 @@ export class Review {
     };
     this.parts.missed.replaceChildren(
       el("ul", { class: "missed" }, missed.map((event) => el("li", {},
-        el("strong", {}, "Missed: "), (event.categories ?? []).map((letter) => `${labels.category(letter)} `),
-        event.level ? `[${labels.level(event.level)?.label ?? event.level}] ` : "", said(event.text ?? ""),
+        el("strong", {}, "Missed: "), (event.categories ?? []).map((name) => `${labels.codes?.labelOf.get(name)?.text ?? name} `),
+        event.level ? `[${labels.grades?.labelOf.get(event.level)?.label ?? event.level}] ` : "", said(event.text ?? ""),
         el("span", { class: "small" }, " ", said(event.reader)),
         event.reader === this.app.reader.name
           ? el("button", { type: "button", class: "quiet", on: { click: () => withdraw(event) } }, "Withdraw") : null))),
       el("details", { id: "missed" }, el("summary", { "aria-keyshortcuts": "m" }, "Add an error that the judge missed"),
         el("label", { for: "missed-text" }, "What was missed"), text,
-        el("label", { for: "missed-category" }, "Category"), category,
-        el("label", { for: "missed-level" }, "Severity"), level,
+        ...(code ? [el("label", { for: "missed-category" }, capital(labels.codes.label)), code] : []),
+        ...(grade ? [el("label", { for: "missed-level" }, capital(labels.grades.label)), grade] : []),
         el("p", {}, el("button", { type: "button", class: "main", on: { click: add } }, "Add"))));
   }
 

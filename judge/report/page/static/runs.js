@@ -2,7 +2,7 @@
 
 import { alarm, el, frame, said } from "./dom.js";
 import { ask } from "./http.js";
-import { count, rate } from "./words.js";
+import { count } from "./words.js";
 
 export async function runsPage() {
   const list = el("div", { id: "runs" });
@@ -18,7 +18,7 @@ async function draw(list) {
       "No run yet. Name one on the command line: judge serve RUN, or start one with POST /v1/runs."));
     return;
   }
-  const head = ["run", "state", "rubric", "judge", "studies", "scored", "no significant error", "started"];
+  const head = ["run", "state", "rubric", "judge", "studies", "scored", "figures", "started"];
   list.replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs" },
     el("table", {}, el("caption", { class: "unseen" }, "Runs"),
       el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col" }, name)))),
@@ -35,7 +35,7 @@ function runLine(run, list) {
     state,
     ...[run.rubric, run.judge].map((value) => el("td", {}, said(value ?? ""))),
     ...[run.n_studies, run.n_scored].map((value) => el("td", { class: "numbers" }, value?.toLocaleString("en") ?? "")),
-    el("td", { class: "numbers" }, run.no_significant_error ? rate(run.no_significant_error) : ""),
+    el("td", {}, (run.headline ?? []).map(({ label, text }) => el("div", { class: "small" }, `${label} ${text}`))),
     el("td", {}, said((run.started ?? "").replace("T", " ").slice(0, 16))));
 }
 

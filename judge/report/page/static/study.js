@@ -1,6 +1,6 @@
 // One study: both reports, what the judge wrote down, and why.
 
-import { clipped, el, said } from "./dom.js";
+import { clipped, el, fact, said } from "./dom.js";
 import { edit, linkMarks, report } from "./marks.js";
 import { capital, count, shown } from "./words.js";
 
@@ -13,15 +13,15 @@ export function studySection(study, app, review) {
     el("div", { class: "sides" },
       report("Reference", view.reference, study), report("Candidate", view.candidate, study)),
     view.edits ? edit(view.edits, study) : null,
-    view.outcome === "annotated" ? errors(study, review) : null,
+    view.outcome === "annotated" && study.labels.hasGraded ? items(study, review) : null,
     review ? review.ofStudy() : null,
-    view.matched ? matched(view) : null,
+    ...view.lists.map((list) => listed(list, study.labels)),
     view.outcome === "annotated" && (view.explanation || !view.edits)
       ? part("The judge's explanation", el("p", { class: "text", dir: "auto" },
         ...clipped(view.explanation || "(none)")))
       : null,
-    view.remarks.length
-      ? part("Remarks on the answer", el("ul", {}, view.remarks.map((remark) => el("li", {}, said(remark)))))
+    view.warnings.length
+      ? part("Warnings about the answer", el("ul", {}, view.warnings.map((warning) => el("li", {}, said(warning)))))
       : null,
     answer(study, app));
   linkMarks(section);
@@ -52,18 +52,13 @@ function head(study, app) {
     el("nav", { class: "steps", "aria-label": "Studies" },
       el("a", { href: app.addressOf(null), class: "back" }, "All studies"),
       step(study.previous, "Previous", "p"), step(study.next, "Next", "n"),
-      study.position === null || study.position === undefined ? null
+      study.position === null ? null
         : el("span", { class: "small" }, `${study.position + 1} of ${study.matching.toLocaleString("en")}`)),
     el("h2", { id: "study-title", tabindex: "-1" }, "Study ", said(view.study_id)),
     el("dl", { class: "facts" },
-      fact("class", shown(view.study_class) + inferred),
-      ...(view.scores ? app.labels.scores.map(({ name, label }) => fact(label, app.labels.score(name, view.scores[name]))) : []),
-      ...(view.scores ? app.labels.checks.map(({ name, label }) => fact(label, app.labels.score(name, view.scores[name]))) : []),
-      ...fields.map(([name, value]) => fact(name, value))));
-}
-
-function fact(name, value) {
-  return el("div", {}, el("dt", {}, said(name)), el("dd", {}, ...clipped(String(value), (text) => [said(text)])));
+      fact("class", said(shown(view.study_class) + inferred)),
+      ...(view.measures ? [...app.labels.scores, ...app.labels.checks].map((one) => fact(one.label, measured(one, view, app))) : []),
+      ...fields.map(([name, value]) => fact(name, ...clipped(String(value), said)))));
 }
 
 function outcome({ view }) {
@@ -74,35 +69,43 @@ function outcome({ view }) {
     el("p", { class: "small" }, "This study is not scored. It is counted beside the rates, never in them."));
 }
 
-function errors(study, review) {
-  const { view, labels } = study;
-  const differs = view.differs.map(({ level, listed, stated }) => el("p", { class: "small" },
-    `The answer's own counts say ${stated} ${labels.level(level).label}; it lists ${listed}. The counts hold.`));
-  return part(view.errors.length ? count(view.errors.length, "error") : "No error", ...differs,
-    view.errors.length ? el("ol", { class: "errors" }, view.errors.map((error, at) => card(error, at, study, review))) : null);
+function measured({ name, unit, undefined: why }, { measures }, app) {
+  if (measures[name] === null) return `undefined (${why})`;
+  return [app.labels.score(name, measures[name]), unit].filter(Boolean).join(" ");
 }
 
-function card(error, at, study, review) {
-  const level = study.labels.level(error.level);
-  const places = [["reference", study.view.reference], ["candidate", study.view.candidate]]
-    .filter(([, segments]) => segments.some(([, numbers]) => numbers.includes(at)))
+function items(study, review) {
+  const { view, labels } = study;
+  const { label, plural } = labels.noun;
+  const differs = view.differs.map(({ grade, listed: n, stated }) => el("p", { class: "small" },
+    `The answer's own counts say ${stated} ${labels.grades.labelOf.get(grade).label}; it lists ${n}. The counts hold.`));
+  return part(view.items.length ? count(view.items.length, label, plural) : `No ${label}`, ...differs,
+    view.items.length ? el("ol", { class: "errors" }, view.items.map((item, at) => card(item, at, study, review))) : null);
+}
+
+function card(item, at, study, review) {
+  const grade = study.labels.grade(item);
+  const sides = [["reference", study.view.reference], ["candidate", study.view.candidate]]
+    .filter(([, segments]) => segments.some((segment) => segment.errors.includes(at)))
     .map(([name]) => name);
   return el("li", {
-    id: `error-${at}`, class: `error tone-${level.tone}`, tabindex: "-1", "data-errors": String(at),
+    id: `error-${at}`, class: `error tone-${grade.tone}`, tabindex: "-1", "data-errors": String(at),
   },
   el("p", { class: "error-head" },
-    el("span", { class: "error-number" }, el("span", { class: "unseen" }, "Error "), String(at + 1)),
-    el("strong", { class: `severity tone-${level.tone}` }, level.label),
-    ...error.categories.map((letter) => el("span", { class: "category" }, study.labels.category(letter))),
-    el("span", { class: "small" }, places.length
-      ? `marked in the ${places.join(" and the ")}` : "its words are in neither report")),
-  el("p", { id: `error-${at}-words`, class: "text", dir: "auto" }, ...clipped(error.text, (text) => [said(text)])),
-  review ? review.error(error, at) : null);
+    el("span", { class: "error-number" },
+      el("span", { class: "unseen" }, `${capital(study.labels.kind(item.kind).label)} `), String(at + 1)),
+    el("strong", { class: `severity tone-${grade.tone}` }, grade.label),
+    ...study.labels.tags(item).map((text) => el("span", { class: "category" }, text)),
+    el("span", { class: "small" }, sides.length
+      ? `marked in the ${sides.join(" and the ")}` : "its words are in neither report")),
+  el("p", { id: `error-${at}-words`, class: "text", dir: "auto" }, ...clipped(item.text, said)),
+  review ? review.item(at) : null);
 }
 
-function matched(view) {
-  return part(`${count(view.n_matched ?? view.matched.length, "matched finding")}`,
-    el("ul", { class: "matched" }, view.matched.map((finding) => el("li", {}, said(finding)))));
+function listed({ kind, n, texts }, labels) {
+  const { label, plural } = labels.kind(kind);
+  return part(count(n, label, plural),
+    el("ul", { class: "matched" }, texts.map((text) => el("li", {}, said(text)))));
 }
 
 function answer({ view }, app) {

@@ -25,10 +25,9 @@ export function printed(text) {
 }
 
 export function rate(value) {
-  if (!value) return NOTHING;
-  if (value.rate === null) return `${value.k}/${value.n} ${NOTHING}`;
+  if (value.value === null) return `${value.k}/${value.n} ${NOTHING}`;
   const [low, high] = [value.low, value.high].map((end) => fixed(100 * end, 1));
-  return `${value.k}/${value.n} ${percent(value.rate)} [${low}, ${high}]`;
+  return `${value.k}/${value.n} ${percent(value.value)} [${low}, ${high}]`;
 }
 
 export function count(n, word, words = `${word}s`) {
@@ -43,24 +42,42 @@ export function capital(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
 
-// The rubric's own words for its levels and for the categories.
-export function labels(overview) {
-  const levels = new Map(overview.rubric.levels.map((level) => [level.name, level]));
-  const whole = new Set(overview.figures.scores.filter(({ bins }) =>
-    bins.length && bins.every(({ low, high }) => low === high)).map(({ name }) => name));
+const TONES = ["good", "mild", "notable", "serious", "critical"];
+
+// The rubric's own words for the items that it declares and for their labels.
+export function itemLabels({ kinds, facets, codes }) {
+  const kindOf = new Map(kinds.map((kind) => [kind.name, kind]));
+  const facetOf = new Map(facets.map((facet) =>
+    [facet.name, { ...facet, labelOf: new Map(facet.labels.map((label) => [label.name, label])) }]));
+  const graded = kinds.filter((kind) => kind.graded_by !== null);
+  const grade = (item) => facetOf.get(kindOf.get(item.kind).graded_by).labelOf.get(item.grade);
   return {
-    level: (name) => levels.get(name),
-    levels: overview.rubric.levels,
-    category: (letter) => `(${letter}) ${overview.categories[letter]}`,
-    categories: Object.keys(overview.categories),
-    scores: overview.rubric.scores,
-    checks: overview.rubric.checks,
+    kind: (name) => kindOf.get(name),
+    facet: (name) => facetOf.get(name),
+    codes: codes === null ? null : facetOf.get(codes),
+    grades: graded.length ? facetOf.get(graded[0].graded_by) : null,
+    // What the numbered items are called, in one word and in its plural.
+    noun: graded.length === 1 ? graded[0] : { label: "item", plural: "items" },
+    hasGraded: graded.length > 0,
+    grade,
+    // An item's labels beside its grade, and where it stands.
+    tags: (item) => [
+      ...kindOf.get(item.kind).facets.filter((name) => name !== kindOf.get(item.kind).graded_by)
+        .flatMap((name) => (item.labels[name] ?? []).map((value) => facetOf.get(name).labelOf.get(value).text)),
+      ...(item.side ? [`in the ${item.side}`] : []),
+      ...(item.links.length ? [`with ${item.links.map((at) => at + 1).join(", ")}`] : []),
+    ],
+    gravest: (items) => TONES[Math.max(...items.map((item) => TONES.indexOf(grade(item).tone)))],
+  };
+}
+
+export function labels({ rubric, figures }) {
+  const whole = new Set(figures.scores.filter((score) => score.whole).map(({ name }) => name));
+  return {
+    ...itemLabels(rubric),
+    scores: rubric.scores,
+    checks: rubric.checks,
     // A score that has whole numbers only, in this run, is printed as such.
     score: (name, value) => number(value, whole.has(name) ? 0 : 3),
-    gravest: (names) => {
-      const tones = ["mild", "notable", "serious", "critical"];
-      const found = names.map((name) => tones.indexOf(levels.get(name).tone));
-      return tones[Math.max(...found)];
-    },
   };
 }

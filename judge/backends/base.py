@@ -1,0 +1,125 @@
+"""What every judge has, and what one is made from."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from judge.prompts import Prompt
+from judge.types import Completion, CompletionRequest, Study, Unparsed
+
+if TYPE_CHECKING:
+    from judge.backends.pool import Servers
+
+TIMEOUT = 120.0
+
+
+class Judge(ABC):
+    """Who answers, for one rubric and prompt.
+
+    A judge says what it would ask about a study (`request`), which is all that decides the
+    answer, asks it (`complete`), and says what it would ask after an answer that could not
+    be read (`repair_request`). A subclass sets `name` and `version` and defines the first
+    two; the rest is there to be overridden.
+
+    `name` is what the user calls it. `version` names everything of the judge that changes an
+    answer and stands in the signature, with `sampling`, the sampling parameters that are
+    asked for, and `reply`, which of `prompts.TEXT` and `prompts.STRUCTURED` is asked for,
+    None where there is no choice. `prompt` is None for a judge that reads none. `note` is
+    what must be told wherever its name stands. A judge that `runs_inline` answers at once,
+    in this process, and needs neither cache nor patience. `billing_url` is the address whose
+    answers are paid for, None where they cost nothing. `servers` is where the requests of a
+    judge go that answers neither here nor by itself.
+    """
+
+    name: str
+    version: str
+    prompt: Prompt | None = None
+    reply: str | None = None
+    sampling: Mapping[str, object] = MappingProxyType({})
+    note: str | None = None
+    runs_inline: bool = False
+    billing_url: str | None = None
+    servers: Servers | None = None
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """What a reader must be told of the questions asked so far: what was cut from them."""
+        return ()
+
+    @property
+    def log(self) -> Path | None:
+        """What a server wrote that was started for this judge; None where none was."""
+        return self.servers.log if self.servers else None
+
+    @abstractmethod
+    def request(self, study: Study) -> CompletionRequest:
+        """Return what the judge is asked about `study`."""
+
+    @abstractmethod
+    async def complete(self, request: CompletionRequest) -> Completion:
+        """Return the judge's raw answer; raises `judge.backends.errors.AskError` without one."""
+
+    def repair_request(
+        self,
+        request: CompletionRequest,  # noqa: ARG002
+        completion: Completion,  # noqa: ARG002
+        unparsed: Unparsed,  # noqa: ARG002
+    ) -> CompletionRequest | None:
+        """Return what to ask after `completion`, an answer to `request` that is `unparsed`.
+
+        A request that tells the judge what was wrong, or another try of one that does not
+        answer the same each time; None, as here, where the answer would be the same. Decided
+        by the three alone, so that a run that goes on finds the answers it already has.
+        """
+        return None
+
+    async def ready(self) -> None:
+        """Return when it can be asked, having started what must be; raises `JudgeError`."""
+        if self.servers:
+            await self.servers.ready()
+
+    async def aclose(self) -> None:
+        """Let go of connections, and of whatever was started."""
+        if self.servers:
+            await self.servers.aclose()
+
+
+def _silent(_text: str) -> None:
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class JudgeSettings:
+    """What a judge may need besides its name.
+
+    `prompt` is a prompt's name or path, None for the rubric's own; `base_url` is where the
+    model is served, several where several servers share the load; `environ` is where keys
+    are looked up; `timeout` is in seconds and `max_tokens` bounds one answer (None: by the
+    model, see `sampling.max_tokens`); `reply` is `text` or `structured`, None for what suits
+    rubric, model and prompt; `sampling` holds further parameters by their name in a request
+    (`temperature`, `top_p`, `seed`, `reasoning_effort`, or any that the server takes); `say`
+    tells the user something. `options` are what one kind of judge alone takes: `vllm:MODEL`
+    has `vllm_args`, flags for `vllm serve`, and `vllm_timeout`, the seconds that it may take
+    to start.
+    """
+
+    prompt: str | None = None
+    base_url: str | Sequence[str] | None = None
+    timeout: float = TIMEOUT
+    max_tokens: int | None = None
+    reply: str | None = None
+    sampling: Mapping[str, object] = field(default_factory=dict)
+    environ: Mapping[str, str] = field(default_factory=dict)
+    say: Callable[[str], None] = _silent
+    options: Mapping[str, object] = field(default_factory=dict)
+
+    @property
+    def base_urls(self) -> tuple[str, ...]:
+        """The addresses of `base_url`, each once; none where there is none."""
+        given = (self.base_url,) if isinstance(self.base_url, str) else self.base_url or ()
+        return tuple(dict.fromkeys(url.rstrip("/") for url in given))

@@ -1,0 +1,143 @@
+"""The parameters of a request that a user may set: checked here, named in the signature."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterable, Mapping
+
+from judge.types import JudgeError
+
+MAX_TOKENS = 2048
+"""The longest answer in tokens: several times what one takes."""
+
+REASONING_MAX_TOKENS = 25_000
+"""The same for a model that reasons, whose reasoning counts as answer.
+
+As many as OpenAI's guide to reasoning models advises to reserve at least, to begin with
+(developers.openai.com/docs/guides/reasoning, "Allocating space for reasoning").
+"""
+
+# Hosted and open models that reason without being told to, as their providers name them.
+_REASONS = re.compile(
+    r"(?:^|[/:])(?:o[1-9](?:-|$)|gpt-5|gpt-oss|deepseek-r(?:1|easoner)|qwq|magistral)"
+    r"|[-_](?:thinking|reasoner|reasoning)(?:[-_:]|$)",
+    re.IGNORECASE,
+)
+_EFFORT = re.compile(r"[a-z]{1,20}")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
+_OPTIONS = {
+    "temperature": "--temperature",
+    "top_p": "--top-p",
+    "seed": "--seed",
+    "reasoning_effort": "--reasoning-effort",
+    "max_tokens": "--max-tokens",
+    "max_completion_tokens": "--max-tokens",
+    "response_format": "--reply",
+    "tools": "--reply",
+    "tool_choice": "--reply",
+    "model": "--judge",
+    "messages": "--prompt",
+    "prompt": "--prompt",
+}
+# One whole answer is read: no stream of it, no choice of several, none that ends at a word.
+_ONE_WHOLE_ANSWER = frozenset({"stream", "n", "best_of", "echo", "stop", "stop_token_ids"})
+
+
+def checked(given: Mapping[str, object]) -> dict[str, object]:
+    """Return the parameters that a user asks for, by their name in a request, as JSON's values.
+
+    A whole fraction becomes a whole number, so that 0 and 0.0 are one question. Raises
+    `JudgeError` for a value that no server takes, a parameter that is set in another way,
+    and one with which there would be no single whole answer to read.
+    """
+    found = {}
+    for name, value in given.items():
+        if not _NAME.fullmatch(name):
+            raise JudgeError(f"sampling: {name!r} is no name of a parameter")
+        if name in _ONE_WHOLE_ANSWER:
+            raise JudgeError(f"sampling: {name} cannot be set: one whole answer is read")
+        if name in _OPTIONS and name not in _LIMITS:
+            raise JudgeError(f"sampling: {name} is set by {_OPTIONS[name]}")
+        if name in _LIMITS and not _fits(name, value):
+            raise JudgeError(f"{_OPTIONS[name]} is {_LIMITS[name]}, not {value!r}")
+        try:
+            found[name] = json.loads(json.dumps(value, allow_nan=False))
+        except (TypeError, ValueError, RecursionError) as error:
+            raise JudgeError(f"sampling: {name} is no value of JSON: {error}") from error
+        if isinstance(value, float) and value.is_integer():
+            found[name] = int(value)
+    return found
+
+
+_LIMITS = {
+    "temperature": "a number from 0 to 2",
+    "top_p": "a number above 0 and at most 1",
+    "seed": "a whole number of at most 63 bits",
+    "reasoning_effort": "a word such as low, medium or high",
+}
+
+
+def _fits(name: str, value: object) -> bool:
+    if name == "reasoning_effort":
+        return isinstance(value, str) and _EFFORT.fullmatch(value) is not None
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        return False
+    if name == "seed":
+        return isinstance(value, int) and abs(value) < 2**63
+    return 0 <= value <= 2 if name == "temperature" else 0 < value <= 1
+
+
+def from_body(options: Iterable[str]) -> dict[str, object]:
+    """Return the parameters of `--body KEY=JSON`, given any number of times.
+
+    Raises `JudgeError` for what has not that form, a parameter that has an option of its
+    own, and one that is given twice.
+    """
+    found: dict[str, object] = {}
+    for option in options:
+        name, mark, text = option.partition("=")
+        if not mark:
+            raise JudgeError(f"--body {option!r}: write KEY=JSON, such as --body top_k=20")
+        if name in _OPTIONS:
+            raise JudgeError(f"--body {name}: use {_OPTIONS[name]}")
+        if name in found:
+            raise JudgeError(f"--body {name} is given twice")
+        try:
+            found[name] = json.loads(text)
+        except (ValueError, RecursionError) as error:
+            raise JudgeError(
+                f"--body {name}: {text!r} is no JSON ({error}); a text stands in double quotes: "
+                f"--body '{name}=\"...\"'"
+            ) from error
+    return found
+
+
+def max_tokens(model: str, given: Mapping[str, object], asked: int | None) -> int:
+    """Return how many tokens bound an answer: as `asked`, else by whether the model reasons.
+
+    It does where its name says so, and where it is given a reasoning effort.
+    """
+    if asked is not None:
+        return asked
+    effort = given.get("reasoning_effort")
+    reasons = effort != "none" if effort is not None else _REASONS.search(model) is not None
+    return REASONING_MAX_TOKENS if reasons else MAX_TOKENS
+
+
+def is_greedy(sampling: Mapping[str, object]) -> bool:
+    """Return whether the same question gets the same answer."""
+    return sampling.get("temperature") == 0
+
+
+def refuse(given: Mapping[str, object], judge: str, taken: Mapping[str, object]) -> None:
+    """Raise `JudgeError` for a parameter of `given` that a judge does not have.
+
+    `taken` are those that it has, each with its one value.
+    """
+    for name, value in given.items():
+        if name not in taken or taken[name] != value:
+            what = _OPTIONS.get(name, f"--body {name}")
+            only = f" but {taken[name]}" if name in taken else ""
+            raise JudgeError(f"the judge {judge} takes no {what}{only}; leave it out")

@@ -1,0 +1,68 @@
+"""How a model is asked: with which prompt, and for text or for a reply of a fixed form."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from judge import official, rubrics
+from judge.prompts import GREEN, STRUCTURED, TEXT, Prompt
+from judge.rubrics import Rubric
+from judge.types import JudgeError
+
+_OFFICIAL = {"green": "green-official"}
+# As the authors of GREEN name their models: StanfordAIMI/GREEN-radllama2-7b.
+_GREEN_MODEL = re.compile(r"(?:^|/)green-", re.IGNORECASE)
+
+
+def for_api(
+    rubric: Rubric, model: str, prompt: str | None, reply: str | None, environ: Mapping[str, str]
+) -> tuple[Prompt, str]:
+    """Return the prompt for a model behind an API, and the reply that is asked for with it.
+
+    Where the user leaves both open it is a structured reply if the rubric has one, and text
+    for a model that is named as GREEN's are. Raises `JudgeError` as `chosen` does.
+    """
+    if prompt is None and rubric.structured is not None:
+        reply = reply or (TEXT if _GREEN_MODEL.search(model) else STRUCTURED)
+        prompt = rubric.structured.prompt if reply == STRUCTURED else rubric.prompt
+    return chosen(rubric, prompt or rubric.prompt, reply, environ)
+
+
+def for_own_model(
+    rubric: Rubric, prompt: str | None, reply: str | None, environ: Mapping[str, str]
+) -> tuple[Prompt, str]:
+    """Return the same for a model on one's own machine.
+
+    Where the user leaves it open it is the official prompt, and so text, where the rubric has
+    models of its own: a GREEN model knows one wording.
+    """
+    if prompt is None and reply == STRUCTURED and rubric.structured is not None:
+        prompt = rubric.structured.prompt
+    return chosen(rubric, prompt or _OFFICIAL.get(rubric.name, rubric.prompt), reply, environ)
+
+
+def chosen(
+    rubric: Rubric, name: str, reply: str | None, environ: Mapping[str, str]
+) -> tuple[Prompt, str]:
+    """Return the prompt of that name or path, and the reply: as asked, else as it says.
+
+    A prompt that does not say asks for text where the rubric has text. Raises `JudgeError`
+    for a prompt of another rubric, and for a reply that the prompt or the rubric has not.
+    """
+    own = rubrics.prompt_files(rubric.name).get(name, name)
+    prompt = official.load(str(own), environ)
+    if prompt.rubric != rubric.name:
+        raise JudgeError(f"prompt {name!r} is for the rubric {prompt.rubric}, not {rubric.name}")
+    if reply not in (None, TEXT, STRUCTURED):
+        raise JudgeError(f"unknown reply {reply!r}; there are: {TEXT}, {STRUCTURED}")
+    wanted = TEXT if prompt.layout == GREEN else prompt.reply
+    if reply and wanted and reply != wanted:
+        raise JudgeError(
+            f"the prompt {name} asks for a {wanted} reply, not for {reply}: leave out --reply or "
+            "--prompt"
+        )
+    if reply == STRUCTURED and rubric.reply_model is None:
+        raise JudgeError(f"the rubric {rubric.name} has no structured reply")
+    is_formed = rubric.reply_model is not None and rubric.structured is None
+    return prompt, reply or wanted or (STRUCTURED if is_formed else TEXT)

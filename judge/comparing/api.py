@@ -1,0 +1,107 @@
+"""Comparing runs from Python: runs in, a leaderboard of DataFrames out."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import pandas as pd
+
+from judge.comparing.comparison import compare_runs
+from judge.comparing.metric_files import check_directions, read_metrics
+from judge.comparing.names import RunChoice
+from judge.report.leaderboard_formats import figure_rows, pair_rows
+from judge.running.folder import Run
+from judge.stats.paired import Resampling
+
+_USUAL = Resampling()
+
+
+@dataclass(frozen=True)
+class Leaderboard:
+    """Models side by side.
+
+    `figures` has one row a group, model and metric, best model first: `n` (the studies that
+    the figure rests on), `value` with its 95% interval `low` to `high`, `rank` (1 is best).
+    `tests` has one row a group, metric and pair of models: the difference with its interval,
+    `p` and Holm's `p_holm`; it is empty where nothing was tested. In both `row` is `all` for
+    all studies and `group` for those of one group. `notes` are what a reader of the numbers
+    must know, `signature` names everything that made them.
+    """
+
+    figures: pd.DataFrame
+    tests: pd.DataFrame
+    notes: tuple[str, ...]
+    signature: str
+
+
+def compare(
+    runs: Sequence[Run | str | Path] | Mapping[str, Run | str | Path],
+    *,
+    sort: str | None = None,
+    by: Sequence[str] = (),
+    common: bool = False,
+    allow: Collection[str] = (),
+    patient_field: str | None = None,
+    metrics: Sequence[str | Path] = (),
+    higher_is_better: Sequence[str] = (),
+    lower_is_better: Sequence[str] = (),
+    tests: Resampling | None = _USUAL,
+) -> Leaderboard:
+    """Rank models by their runs on the same studies, as `judge compare` does.
+
+    Parameters
+    ----------
+    runs
+        One run for each model and rubric, opened or by its folder; or the same by the name
+        of the model. Without one the model is the run's field `model`, else the name of its
+        file of predictions.
+    sort
+        The metric to rank by, its name or label; by default the first that the most models
+        have.
+    by
+        Fields to group the studies by.
+    common
+        Compare on the studies that all runs have.
+    allow
+        What may differ: "judge", "prompt", "references".
+    patient_field
+        Resample by this field; by default `patient` or `patient_id` where a run has it,
+        "none" takes studies as independent.
+    metrics
+        Files of further metrics: `study_id`, `model` and a column each.
+    higher_is_better, lower_is_better
+        Columns of `metrics` whose direction their name does not tell.
+    tests
+        How often to resample and from which seed; None tests nothing.
+
+    Raises
+    ------
+    JudgeError
+        Where the runs differ in what they must share, for an unknown metric or field, and
+        for a run or a file that cannot be read.
+
+    """
+    named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
+    paths = [(model, run.path if isinstance(run, Run) else Path(run)) for model, run in named]
+    files = [
+        read_metrics(str(path), higher=higher_is_better, lower=lower_is_better) for path in metrics
+    ]
+    check_directions(files, higher_is_better, lower_is_better)
+    _, comparison = compare_runs(
+        [RunChoice(path, str(path), model) for model, path in paths],
+        tests,
+        sort=sort,
+        by=[by] if isinstance(by, str) else by,
+        common=common,
+        allow=allow,
+        patient_field=patient_field,
+        metrics=files,
+    )
+    return Leaderboard(
+        pd.DataFrame(figure_rows(comparison)),
+        pd.DataFrame(pair_rows(comparison)),
+        comparison.notes,
+        comparison.signature,
+    )

@@ -1,0 +1,123 @@
+"""What installed packages of others add: a rubric, a judge, a metric.
+
+A package says so by an entry point of one of three groups, for example in its pyproject:
+
+    [project.entry-points."judge.rubrics"]
+    toy = "judge_toy:RUBRIC"
+
+Which there are is read from the packages' metadata; a package is imported when what it adds
+is asked for. A name that is taken twice is refused when it is asked for, and a package that
+fails is one message: everything else goes on working.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """One group of entry points: its name, and what one of its members is called."""
+
+    name: str
+    what: str
+
+    def names(self, built_in: Collection[str] = ()) -> list[str]:
+        """Return the names that packages add, sorted; without those that are `built_in`."""
+        return sorted({entry.name for entry in installed(self.name)} - set(built_in))
+
+    def check_unique(self, name: str) -> None:
+        """Raise `JudgeError` where a package adds something by a name that is built in."""
+        if packages := self.packages(name):
+            raise JudgeError(
+                f"the package {' and '.join(packages)} adds a {self.what} {name!r}, which is the "
+                "name of something built in; uninstall it, or ask its authors for another name"
+            )
+
+    def load(self, name: str) -> Any:  # noqa: ANN401 - what it is, the caller checks
+        """Return what a package adds as `name`.
+
+        Raises `JudgeError` where several add it, and where the package cannot be imported.
+        """
+        entry = self._entry(name)
+        try:
+            return entry.load()
+        except Exception as error:
+            raise self.error(name, f"cannot be imported: {_told(error)}") from error
+
+    def guarded(self, name: str, work: Callable[[], T]) -> T:
+        """Return what `work` gives, which runs what the package adds as `name`.
+
+        Raises its `JudgeError`, and one that names the package for whatever else it raises.
+        """
+        try:
+            return work()
+        except JudgeError:
+            raise
+        except Exception as error:
+            raise self.error(name, f"failed: {_told(error)}") from error
+
+    def folder(self, name: str) -> Path:
+        """Return the folder of the module that adds `name`; raises `JudgeError` as `load`."""
+        self.load(name)
+        return Path(import_module(self._entry(name).module).__file__ or "").parent
+
+    def error(self, name: str, wrong: str) -> JudgeError:
+        """Return the error of a package that adds `name` and is not as it should be."""
+        packages = " and ".join(self.packages(name))
+        return JudgeError(
+            f"the {self.what} {name!r} of the package {packages} {wrong}; update that package or "
+            "uninstall it"
+        )
+
+    def packages(self, name: str) -> list[str]:
+        """Return the name and the version of each package that adds `name`."""
+        return [_package(entry) for entry in installed(self.name) if entry.name == name]
+
+    def _entry(self, name: str) -> EntryPoint:
+        found = [entry for entry in installed(self.name) if entry.name == name]
+        if len(found) > 1:
+            raise JudgeError(
+                f"the {self.what} {name!r} is added by {' and '.join(self.packages(name))}; "
+                "uninstall all of them but one"
+            )
+        return found[0]
+
+
+RUBRICS = Group("judge.rubrics", "rubric")
+BACKENDS = Group("judge.backends", "judge")
+METRICS = Group("judge.metrics", "metric")
+
+
+@cache
+def installed(group: str) -> tuple[EntryPoint, ...]:
+    """Return the entry points of a group, read once."""
+    from importlib.metadata import entry_points
+
+    return tuple(entry_points(group=group))
+
+
+def versions() -> dict[str, str]:
+    """Return the version of each package that adds anything."""
+    entries = (entry for group in (RUBRICS, BACKENDS, METRICS) for entry in installed(group.name))
+    return {entry.dist.name: entry.dist.version for entry in entries if entry.dist}
+
+
+def _package(entry: EntryPoint) -> str:
+    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.module
+
+
+def _told(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")

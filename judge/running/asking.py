@@ -1,0 +1,215 @@
+"""Asking the judge so that nothing is lost and nothing is paid for twice."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from judge.backends import Judge
+from judge.backends.errors import (
+    OverloadError,
+    TransientError,
+    UnavailableError,
+    UnreadableReplyError,
+)
+from judge.cache import CompletionCache, canonical, key_of
+from judge.running.limiter import Limiter
+from judge.running.outage import Outage
+from judge.running.prices import Prices
+from judge.running.progress import Progress
+from judge.running.stop import Stop, StoppedError
+from judge.types import Completion, CompletionRequest, JudgeError
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 8.0
+# A 429 says "later", not "no": it weighs less than a failure, but no question waits for ever.
+_OVERLOAD = 0.25
+# What is no completion is asked for so often, and so many studies in a row end the run.
+_UNREADABLE_REQUESTS, _UNREADABLE_STUDIES = 2, 10
+# How long to leave a question to another process that is asking it, in seconds: one that
+# was suspended must not hold this one up for ever.
+_CLAIM_PATIENCE, _CLAIM_PAUSE = 300.0, 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A raw answer and the key of its entry in the cache; None for one that no cache keeps."""
+
+    completion: Completion
+    key: str | None
+
+
+Answer = Callable[[int, CompletionRequest, int], Awaitable[Answered]]
+"""Gets the answer for the study at a place, to a request, the n-th time of asking."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPolicy:
+    """How many requests at a time, how often again, and when to give up.
+
+    `concurrency` is the most requests in flight; `reask` how often an answer that cannot
+    be read is asked for again; `max_requests` how many requests one question may take;
+    `max_outage` for how many seconds a server may be gone; `max_cost` how many US dollars
+    the run may spend, None for no limit. The run is given up where more than half of the
+    first `give_up_after` answers cannot be read, 0 for never.
+    """
+
+    concurrency: int = 16
+    reask: int = 1
+    max_requests: int = 8
+    max_outage: float = 1800.0
+    max_cost: float | None = None
+    give_up_after: int = 50
+
+
+class Asker:
+    """Answers requests from the cache, or by asking the judge and writing the answer down."""
+
+    def __init__(
+        self,
+        judge: Judge,
+        cache: CompletionCache,
+        prices: Prices,
+        policy: RequestPolicy,
+        progress: Progress,
+        stop: Stop,
+    ) -> None:
+        self._judge = judge
+        self._cache = cache
+        self._prices = prices
+        self._policy = policy
+        self._progress = progress
+        self._stop = stop
+        self._limiter = Limiter(policy.concurrency)
+        self._outage = Outage(policy.max_outage)
+        self._flying: dict[str, asyncio.Future[Completion]] = {}
+        self._reserved = 0.0
+        self._unreadable = 0
+
+    async def answer(self, at: int, request: CompletionRequest, attempt: int) -> Answered:
+        """Return the answer to `request`, the `attempt`-th time of asking, for the study at `at`.
+
+        An answer is on disk before it is returned. Raises an `AskError` when there is none
+        to be had, `StoppedError` when the run was stopped, and `JudgeError` when it must stop.
+        """
+        record = canonical(request, attempt)
+        name = key_of(record)
+        if (flight := self._flying.get(name)) is not None:
+            completion = await asyncio.shield(flight)
+            self._progress.from_cache += 1
+            return Answered(completion, name)
+        if (found := self._cache.find(name, record)) is not None:
+            self._progress.from_cache += 1
+            return Answered(found, name)
+        flight = self._flying[name] = asyncio.get_running_loop().create_future()
+        try:
+            completion = await self._claimed(name, record, at, request)
+        except BaseException as error:
+            flight.set_exception(
+                StoppedError() if isinstance(error, asyncio.CancelledError) else error
+            )
+            flight.exception()  # seen: whoever waits for it gets it, and maybe nobody does
+            raise
+        else:
+            flight.set_result(completion)
+            return Answered(completion, name)
+        finally:
+            del self._flying[name]
+
+    async def _claimed(
+        self, name: str, record: Mapping[str, Any], at: int, request: CompletionRequest
+    ) -> Completion:
+        """Ask and keep the answer, or take it from a process that is asking the same."""
+        patience = _CLAIM_PATIENCE
+        while not (claimed := self._cache.claim(name)) and patience > 0:
+            await self._stop.sleep(_CLAIM_PAUSE)
+            patience -= _CLAIM_PAUSE
+        try:
+            # Another process may have put it there since this one looked.
+            if (found := self._cache.find(name, record)) is not None:
+                self._progress.from_cache += 1
+                return found
+            completion = await self._ask(at, request)
+            # Paid for: it is written down also where nobody waits for it any more.
+            await asyncio.shield(asyncio.wrap_future(self._cache.keep(name, record, completion)))
+            return completion
+        finally:
+            if claimed:
+                self._cache.release(name)
+
+    async def _ask(self, at: int, request: CompletionRequest) -> Completion:
+        """Ask until there is an answer, or no hope of one."""
+        charged_attempts, longest = 0.0, _FIRST_PAUSE
+        while True:
+            try:
+                return await self._once(request)
+            except TransientError as error:
+                charged_attempts += self._weight(at, error)
+                if charged_attempts >= self._policy.max_requests:
+                    raise
+                pause = error.retry_after
+                if pause is None:
+                    pause = random.uniform(0, longest)  # noqa: S311 - so that not all come at once
+                if self._outage.is_on:
+                    pause = 0.0
+            longest = min(2 * longest, _LONGEST_PAUSE)
+            await self._stop.sleep(pause)
+
+    def _weight(self, at: int, error: TransientError) -> float:
+        """Return how many of its requests an error costs the study at `at`; note what it tells."""
+        if isinstance(error, UnavailableError):
+            return 0 if self._outage.unanswered(at) else 1
+        self._outage.answered()
+        if isinstance(error, UnreadableReplyError):
+            self._unreadable += 1
+            if self._unreadable >= _UNREADABLE_REQUESTS * _UNREADABLE_STUDIES:
+                raise JudgeError(
+                    f"the server's answers to {_UNREADABLE_STUDIES} studies in a row are no "
+                    f"completions ({error.detail}); look at --base-url and at the server"
+                ) from error
+            return self._policy.max_requests / _UNREADABLE_REQUESTS
+        return _OVERLOAD if isinstance(error, OverloadError) else 1
+
+    async def _once(self, request: CompletionRequest) -> Completion:
+        """Send one request when there is a place for it, money for it and a server."""
+        with self._stop.ends_waiting():
+            await self._judge.ready()
+            if self._outage.is_on:
+                await self._outage.wait()
+            began = await self._limiter.acquire()
+        reserved = 0.0
+        try:
+            self._stop.check()
+            reserved = self._reserve(request)
+            completion = await self._judge.complete(request)
+            self._outage.answered()
+            self._unreadable = 0
+            self._limiter.answered(began)
+            self._progress.paid(completion, self._prices.dollars(completion.usage))
+        except TransientError as error:
+            self._progress.retried(error.reason)
+            if isinstance(error, OverloadError):
+                self._limiter.overloaded(began, error.retry_after)
+            raise
+        else:
+            return completion
+        finally:
+            self._reserved -= reserved
+            self._limiter.release()
+
+    def _reserve(self, request: CompletionRequest) -> float:
+        """Set aside what `request` can cost; stops the run where that would be too much."""
+        limit = self._policy.max_cost
+        if limit is None:
+            return 0.0
+        most, spent = self._prices.at_most(request), self._progress.dollars
+        if most is None or spent is None:
+            self._stop.set("--max-cost is set and the price of an answer is unknown")
+        elif spent + self._reserved + most > limit:
+            self._stop.set(f"the next request could pass --max-cost ({limit:g} dollars)")
+        self._stop.check()
+        assert most is not None
+        self._reserved += most
+        return most

@@ -1,0 +1,150 @@
+"""A run's table of studies, read column by column and held against the run's summary."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from judge.rubrics.contract import Measure, Rubric
+from judge.running import format1
+from judge.running.files import open_file
+from judge.running.forms import FORMAT
+from judge.stats.table import FIXED, FIXED_TEXTS, OUTCOMES
+from judge.types import Annotated, Failed, JudgeError, Unparsed
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+_ANEW = "judge rescore writes it anew"
+_ALWAYS = ("study_id", "outcome", "class_inferred")
+_COUNTED = {"n_scored": Annotated, "n_unparsed": Unparsed, "n_failed": Failed}
+
+
+def read_columns(
+    path: Path,
+    rubric: Rubric,
+    summary: Mapping[str, Any],
+    names: Sequence[str] | None = None,
+    optional: Sequence[str] = (),
+    form: int = FORMAT,
+) -> pa.Table:
+    """Read the table at `path`: all of it, or the columns `names` and those of `optional` there.
+
+    The ids, the outcomes and `class_inferred` are always read; a table of an older `form` has
+    today's names. Raises `JudgeError` where the table cannot be read, lacks a column, has other
+    studies than the run's summary counts, a scored one without a number that it must have or
+    with one that it cannot have, or one that was not scored with some.
+    """
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    whole = [*FIXED, *(measure.name for measure in rubric.measures)]
+    wanted = list(dict.fromkeys([*_ALWAYS, *(whole if names is None else names)]))
+    then = {now: old for old, now in format1.NAMES.items()} if form == 1 else {}
+    try:
+        with open_file(path) as opened:
+            file = pq.ParquetFile(opened, page_checksum_verification=True)
+            there = file.schema_arrow.names
+            if missing := [name for name in wanted if then.get(name, name) not in there]:
+                raise JudgeError(f"{path} lacks {', '.join(missing)}; {_ANEW}")
+            asked = [then.get(name, name) for name in dict.fromkeys([*wanted, *optional])]
+            asked = [name for name in asked if name in there]
+            table = file.read(columns=None if names is None else asked)
+    except (pa.ArrowException, OSError, ValueError) as error:
+        why = getattr(error, "strerror", None) or error
+        raise JudgeError(f"cannot read {path}: {why}; {_ANEW}") from error
+    if form == 1:
+        table = _of_today(table, rubric)
+    known = [name for name in wanted if name in whole]
+    fault = _wrong_studies(table, summary)
+    if table.num_rows and not fault:  # a column of nothing has no type
+        fault = _wrong_type(table, known)
+        measures = [measure for measure in rubric.measures if measure.name in known]
+        fault = fault or next(filter(None, (_wrong_numbers(table, one) for one in measures)), None)
+    if fault:
+        raise JudgeError(f"{path} {fault}; {_ANEW}")
+    return table
+
+
+def _of_today(table: pa.Table, rubric: Rubric) -> pa.Table:
+    gone = format1.columns_gone(rubric)
+    table = table.drop_columns([name for name in gone if name in table.column_names])
+    names = [format1.NAMES.get(name, name) for name in table.column_names]
+    # pandas notes the names beside the types.
+    notes = table.schema.metadata or {}
+    for old, now in reversed(format1.NAMES.items()):
+        notes = {
+            key: value.replace(f'"{old}"'.encode(), f'"{now}"'.encode())
+            for key, value in notes.items()
+        }
+    return table.rename_columns(names).replace_schema_metadata(notes)
+
+
+def read_frame(
+    path: Path, rubric: Rubric, summary: Mapping[str, Any], form: int = FORMAT
+) -> pd.DataFrame:
+    """Read all of the table at `path` for pandas; raises `JudgeError` as `read_columns` does."""
+    table = read_columns(path, rubric, summary, form=form)
+    try:
+        frame: pd.DataFrame = table.to_pandas()
+    except (KeyError, TypeError, ValueError) as error:  # what pandas noted of its types
+        raise JudgeError(f"cannot read the types in {path}: {error}; {_ANEW}") from error
+    if list(frame.columns) != table.column_names:
+        raise JudgeError(f"{path} names its columns in two ways; {_ANEW}")
+    return frame
+
+
+def _wrong_type(table: pa.Table, names: Sequence[str]) -> str | None:
+    import pyarrow as pa
+
+    kinds = pa.types
+    for name in names:
+        kind = table.schema.field(name).type
+        if name == "class_inferred":
+            if not kinds.is_boolean(kind):
+                return f"holds no truth values in {name}"
+        elif name in FIXED_TEXTS:
+            if not (kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_null(kind)):
+                return f"holds no text in {name}"
+        elif not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_null(kind)):
+            return f"holds no numbers in {name}"
+    return None
+
+
+def _wrong_studies(table: pa.Table, summary: Mapping[str, Any]) -> str | None:
+    import pyarrow.compute as pc
+
+    found = {
+        part["values"].as_py(): part["counts"].as_py() for part in pc.value_counts(table["outcome"])
+    }
+    counts = {"n_studies": table.num_rows}
+    counts |= {name: found.pop(OUTCOMES[kind], 0) for name, kind in _COUNTED.items()}
+    if found:
+        return f"has the outcome {next(iter(found))!r}"
+    if differing := [name for name, count in counts.items() if summary[name] != count]:
+        return f"has another {differing[0]} than its summary"
+    if pc.count_distinct(table["study_id"], mode="all").as_py() < table.num_rows:
+        return "repeats a study"
+    return None
+
+
+def _wrong_numbers(table: pa.Table, measure: Measure) -> str | None:
+    import numpy as np
+
+    scored = table["outcome"].to_numpy(zero_copy_only=False) == OUTCOMES[Annotated]
+    column = table[measure.name].to_numpy(zero_copy_only=False).astype(float)  # none: NaN
+    if not np.isnan(column[~scored]).all():
+        return f"holds a number in {measure.name} of a study that was not scored"
+    of_scored = column[scored]
+    if measure.undefined is not None:
+        of_scored = of_scored[~np.isnan(of_scored)]
+    low, high = measure.scale
+    is_right = np.isfinite(of_scored)
+    is_right &= low is None or of_scored >= low
+    is_right &= high is None or of_scored <= high
+    is_right &= not measure.is_whole or of_scored % 1 == 0
+    if not is_right.all():
+        return f"lacks a number in {measure.name} of a scored study, or holds one off its scale"
+    return None

@@ -1,0 +1,144 @@
+"""The engine: ask the judge about each study and read what it answers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from judge.backends.errors import AskError, StudyError
+from judge.rubrics import Rubric
+from judge.running.asking import Answer, Answered
+from judge.running.progress import Progress
+from judge.running.session import JudgeSession
+from judge.running.stop import Stop, StoppedError
+from judge.running.unreadable import FirstAnswers, UnreadableError
+from judge.studies import StudySet
+from judge.types import (
+    Annotated,
+    Completion,
+    CompletionRequest,
+    Failed,
+    Measures,
+    Outcome,
+    Study,
+    Unparsed,
+    UnparsedError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One study's end: its place among the studies, its outcome and what that rests on.
+
+    `measures` are there for an annotated outcome and for no other; `completion` is None where
+    the judge gave no answer. `attempt` counts from 0 and says which answer it is; `key` is its
+    key in the cache, None where no cache keeps it. `earlier` are the answers before it, which
+    could not be read: without them the same study cannot be judged again from the cache.
+    """
+
+    at: int
+    study: Study
+    outcome: Outcome
+    measures: Measures | None
+    completion: Completion | None
+    attempt: int = 0
+    key: str | None = None
+    earlier: tuple[Answered, ...] = ()
+
+
+def read(rubric: Rubric, study: Study, completion: Completion) -> tuple[Outcome, Measures | None]:
+    """Return what `completion` says of `study`, and its numbers.
+
+    An answer that was cut at the token limit, one that the model itself marked as a refusal
+    and one that called tools in another way than it was asked to are never read, whatever
+    they look like. How it was asked for decides how it is read.
+    """
+    if completion.finish_reason == "length":
+        return Unparsed("truncated", "the answer was cut at the token limit"), None
+    if completion.finish_reason == "refusal":
+        return Unparsed("refusal", completion.text), None
+    if completion.finish_reason == "tool_calls":
+        return Unparsed("wrong tool call", "not one call of the tool that was given"), None
+    structured = rubric.structured if completion.mode is not None else None
+    parse = structured.parse if structured else rubric.parse
+    try:
+        annotation = parse(completion.text, study, complete=completion.finish_reason == "stop")
+    except UnparsedError as error:
+        return Unparsed(error.reason, error.detail), None
+    return Annotated(annotation), rubric.measured(annotation, study)
+
+
+async def judge_all(
+    session: JudgeSession,
+    studies: StudySet,
+    sink: Callable[[Judged], None],
+    *,
+    answer: Answer,
+    stop: Stop,
+    progress: Progress,
+) -> None:
+    """Judge every study and give each end to `sink` as soon as it is known, in any order.
+
+    By the session's policy: at most `concurrency` studies are in memory at once, drawn from
+    one shared iterator. An answer that cannot be read is asked for again up to `reask`
+    times, in the words that the judge has for it (`Judge.repair_request`), if it has any; the
+    last answer counts. Returns early when `stop` is set; studies without an end are then not
+    given to `sink`. Where more than half of the first `give_up_after` answers cannot be
+    read, those under way are finished, so that the same run stops there again without a
+    question, and `UnreadableError` is raised if studies are left; 0 never gives up.
+    """
+    numbered = enumerate(studies)
+    policy = session.policy
+    first = FirstAnswers(policy.give_up_after)
+    workers = max(1, min(policy.concurrency, len(studies)))
+
+    async def work() -> None:
+        try:
+            for at, study in numbered:
+                end = await _end_of(session, at, study, answer)
+                progress.ended(end.outcome)
+                first.add(study, end.outcome, end.completion)
+                sink(end)
+                await asyncio.sleep(0)  # a signal or a progress bar gets its turn
+                if stop.why is not None or first.are_unreadable:
+                    return
+        except StoppedError:
+            return
+        except BaseException:
+            stop.set("an error")
+            raise
+
+    ends = await asyncio.gather(*(work() for _ in range(workers)), return_exceptions=True)
+    for error in ends:
+        if error is not None:
+            raise error
+    if first.are_unreadable and stop.why is None and progress.done < progress.total:
+        raise UnreadableError(first.message(), progress)
+
+
+async def _end_of(session: JudgeSession, at: int, study: Study, answer: Answer) -> Judged:
+    """Ask about one study until its answer is read or nothing new can be asked."""
+    judge = session.judge
+    request: CompletionRequest | None = judge.request(study)
+    end: Judged | None = None
+    answers: tuple[Answered, ...] = ()
+    attempt = 0
+    while request is not None:
+        try:
+            answered = await answer(at, request, attempt)
+        except AskError as error:
+            if end is not None and isinstance(error, StudyError):
+                break  # told what was wrong it would be too long: the answer stays as it was
+            failed = Failed(error.reason, error.detail)
+            return Judged(at, study, failed, None, None, attempt, earlier=answers)
+        completion = answered.completion
+        outcome, measures = read(session.rubric, study, completion)
+        end = Judged(at, study, outcome, measures, completion, attempt, answered.key, answers)
+        answers = (*answers, answered)
+        if not isinstance(outcome, Unparsed) or attempt == session.policy.reask:
+            break
+        request = judge.repair_request(request, completion, outcome)
+        attempt += 1
+    assert end is not None
+    return end

@@ -1,0 +1,152 @@
+"""The files of a run on disk: opened without surprises, written by one process at a time.
+
+A run folder may come from elsewhere. What is opened in it is a plain file that stands in it:
+no link to another place, no pipe that makes its reader wait, nothing larger than it can be.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import json
+import os
+import shutil
+import socket
+import stat
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO
+
+from judge.types import JudgeError
+
+WRITING = ".writing"
+"""The folder in a run's own where it is written; only the process that holds its lock may."""
+LONGEST_LINE = 2**26
+"""Bytes of the longest record that is read: both reports, the annotation, the raw answer."""
+_LARGEST = 2**28
+_LOCK = "lock"
+_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
+
+
+def open_file(path: Path) -> IO[bytes]:
+    """Open a file for reading; raises OSError for a link, a pipe and anything else but a file."""
+    try:
+        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        if error.errno == errno.ELOOP and path.is_symlink():
+            raise OSError(errno.ELOOP, "it is a link, which is not followed", str(path)) from error
+        raise
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise OSError(errno.EINVAL, "it is no plain file", str(path))
+    return os.fdopen(file, "rb")
+
+
+def read_file(path: Path) -> bytes:
+    """Return what a file holds that is read whole; raises OSError also for one of over 256 MB."""
+    with open_file(path) as file:
+        if os.fstat(file.fileno()).st_size > _LARGEST:
+            raise OSError(errno.EFBIG, f"it is larger than {_LARGEST:,} bytes", str(path))
+        return file.read(_LARGEST)
+
+
+@contextmanager
+def held(run: Path) -> Iterator[Path]:
+    """Hold the folder `run` for writing and give a new folder in it, for its owner alone.
+
+    Both hold and folder end with the block; the system gives the hold back where the process
+    is killed, and what it left is removed by the next. Raises `JudgeError` where another
+    process holds it, and OSError where nothing can be written.
+    """
+    place = run / WRITING
+    lock, is_locked = _lock(place)
+    try:
+        if is_locked:
+            _remove(path for path in place.iterdir() if path.name != _LOCK)
+        staging = Path(tempfile.mkdtemp(dir=place))
+        try:
+            yield staging
+        finally:
+            _remove([staging])
+            with suppress(OSError):
+                if is_locked:
+                    (place / _LOCK).unlink()
+                place.rmdir()  # or somebody else is there already
+    finally:
+        os.close(lock)
+
+
+def put_in_place(file: Path, target: Path) -> None:
+    """Move a written file to where it belongs: its owner's alone, or as open as the old one was."""
+    try:
+        old = target.lstat().st_mode
+    except FileNotFoundError:
+        old = 0
+    file.chmod(stat.S_IMODE(old) if stat.S_ISREG(old) else 0o600)
+    file.replace(target)
+
+
+def _lock(place: Path) -> tuple[int, bool]:
+    """Return the open file that holds the lock, and whether this disk has locks at all."""
+    while True:
+        place.mkdir(mode=0o700, exist_ok=True)
+        if place.is_symlink():
+            raise OSError(errno.ELOOP, f"its {WRITING} is a link")
+        try:
+            lock = os.open(
+                place / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+            )
+        except FileNotFoundError:  # the one who held it has just ended
+            continue
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            try:
+                raise JudgeError(_held_by(place.parent, os.pread(lock, 4096, 0))) from None
+            finally:
+                os.close(lock)
+        except OSError as error:
+            if error.errno not in _NO_LOCKS:
+                os.close(lock)
+                raise
+            return lock, False
+        if _is_there(place / _LOCK, lock):
+            holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
+            os.ftruncate(lock, 0)
+            os.pwrite(lock, json.dumps(holder).encode(), 0)
+            return lock, True
+        os.close(lock)
+
+
+def _is_there(path: Path, file: int) -> bool:
+    """Whether `path` is still the file that was opened; who held it before has removed it."""
+    try:
+        return os.path.samestat(path.lstat(), os.fstat(file))
+    except FileNotFoundError:
+        return False
+
+
+def _held_by(run: Path, holder: bytes) -> str:
+    who = "another process"
+    with suppress(ValueError, TypeError, KeyError):
+        said = json.loads(holder)
+        who = f"process {said['pid']} on {said['host']}, since {said['since']}"
+    return (
+        f"{run} is being written by {who}: wait until it has ended, end it, or name another "
+        "folder with --out"
+    )
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
+
+
+def _remove(paths: Iterator[Path] | list[Path]) -> None:
+    for path in paths:
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)

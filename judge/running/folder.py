@@ -1,0 +1,400 @@
+"""A run on disk.
+
+    manifest.json      what made it: signature, inputs and their hashes, arguments, versions
+    annotations.jsonl  one line a study: reports, outcome, annotation, raw answer
+    studies.csv        the table of studies
+    studies.parquet    the same, with types
+    summary.json       what was printed
+    server.log         what a model server wrote that was started for the run
+
+Files are written to one side, by one process at a time, and moved in place when all of them
+are whole; the manifest comes last, so a folder without one is no run. They are readable by
+their owner alone.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from array import array
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, suppress
+from pathlib import Path
+from types import TracebackType
+from typing import IO, TYPE_CHECKING, Any, Self
+
+from judge import rubrics
+from judge.report.formats import rate_rows
+from judge.rubrics.contract import Rubric
+from judge.running import format1, forms
+from judge.running.columns import read_columns, read_frame
+from judge.running.engine import Judged
+from judge.running.files import LONGEST_LINE, WRITING, held, open_file, put_in_place, read_file
+from judge.running.record import outcome_of, study_of, to_record
+from judge.stats.summary import DEFAULT_BY, summarise
+from judge.stats.table import TableBuilder
+from judge.types import JudgeError, Outcome, Study
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow as pa
+
+MANIFEST = "manifest.json"
+ANNOTATIONS = "annotations.jsonl"
+TABLE_CSV = "studies.csv"
+TABLE_PARQUET = "studies.parquet"
+SUMMARY = "summary.json"
+SERVER_LOG = "server.log"
+_MADE_BY = (
+    *("signature", "rubric", "judge", "prompt", "section", "class_source", "omitted", "notes"),
+    "reply_modes",
+)
+# In the order in which they are moved in place: the manifest makes the folder a run.
+_FILES = (ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
+
+
+class Run:
+    """A finished run, opened for reading: `Run("judge-runs/green-lexicon-1a2b3c4d")`.
+
+    Raises `JudgeError` where the folder holds none, or one whose manifest is damaged or of
+    another program's form.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = path = Path(path)
+        try:
+            if not path.exists():
+                raise JudgeError(f"no such run: {path}")
+            if not (path / MANIFEST).is_file():
+                raise JudgeError(f"{path} is not a run: it holds no {MANIFEST}")
+        except OSError as error:
+            raise JudgeError(f"cannot read the run {path}: {error.strerror}") from error
+        self.manifest = _read_manifest(path / MANIFEST)
+
+    @property
+    def signature(self) -> str:
+        """The line that names everything that changes the run's numbers."""
+        return str(self.manifest["signature"])
+
+    @property
+    def rubric(self) -> Rubric:
+        """The rubric that the studies were judged by; raises `JudgeError` for one unknown here."""
+        try:
+            return rubrics.load(self.manifest["rubric"])
+        except JudgeError as error:
+            raise JudgeError(f"{self.path / MANIFEST}: {error}") from error
+
+    def table(self) -> pd.DataFrame:
+        """Return the table of studies; raises `JudgeError` as `columns` does."""
+        return read_frame(self.path / TABLE_PARQUET, self.rubric, self._summary, self.format)
+
+    def columns(self, names: Sequence[str] | None = None, optional: Sequence[str] = ()) -> pa.Table:
+        """Return the table of studies or some of its columns, as `read_columns` does."""
+        path = self.path / TABLE_PARQUET
+        return read_columns(path, self.rubric, self._summary, names, optional, self.format)
+
+    @property
+    def format(self) -> int:
+        """The form of its files; today's is `judge.running.forms.FORMAT`."""
+        return int(self.manifest["format"])
+
+    @property
+    def _summary(self) -> dict[str, Any]:
+        """The summary as it lies there."""
+        path = self.path / SUMMARY
+        form = forms.SummaryNow if self.format == forms.FORMAT else forms.SummaryThen
+        found = _checked(path, _read_json(path), form)
+        if lacking := [name for row in found["rates"] for name in found["by"] if name not in row]:
+            raise _damaged(path, f"a group has no {lacking[0]!r}")
+        return found
+
+    def regrouped(self, by: Sequence[str]) -> dict[str, Any]:
+        """Return the summary with the rates grouped by any fields of the studies.
+
+        Raises `JudgeError` for a field that the run has not, and as `table` does.
+        """
+        return {**self.summary(), **summarise(self.table(), self.rubric, by)}
+
+    def rates(self, by: Sequence[str] = DEFAULT_BY) -> pd.DataFrame:
+        """Return the rates and figures by group, as `judge rates --format csv` prints them.
+
+        One row a group of the fields `by`, and a last one for all studies (`row` tells which).
+        `n_scored` is the denominator of the figures; each has its 95% interval beside it.
+        Raises `JudgeError` as `regrouped` does.
+        """
+        import pandas as pd
+
+        by = [by] if isinstance(by, str) else by
+        return pd.DataFrame(rate_rows(self.regrouped(by), self.rubric))
+
+    def outcomes(self) -> Iterator[tuple[Study, Outcome]]:
+        """Yield each study with its outcome, in the order of the references.
+
+        That is `Annotated`, `Unparsed` or `Failed`. Raises `JudgeError` as `records` does.
+        """
+        for record in self.records():
+            yield study_of(record), outcome_of(record)
+
+    def summary(self) -> dict[str, Any]:
+        """Return what was printed at the end of the run; raises `JudgeError` for a damaged one.
+
+        That of a run of an older form, or that lacks what the rubric says today, is made anew of
+        its table of studies.
+        """
+        found = self._summary
+        if self.format != forms.FORMAT or not forms.says_all(found, self.rubric):
+            made_by = {name: found[name] for name in _MADE_BY if name in found}
+            by = format1.fields_of_today(found["by"]) if self.format == 1 else found["by"]
+            found = {**made_by, **summarise(self.table(), self.rubric, by)}
+        return found
+
+    def records(self, *, of_any_version: bool = False) -> Iterator[dict[str, Any]]:
+        """Yield one record a study, in the order of the references.
+
+        Raises `JudgeError` for a damaged one, for one that lacks what today's rubric has
+        unless it may be `of_any_version`, and at the end where there were not as many as
+        the summary says.
+        """
+        n = 0
+        for n, line in enumerate(self.lines(), 1):
+            yield self.parsed(n, line, of_any_version=of_any_version)
+        if n != (wanted := self._summary["n_studies"]):
+            raise _damaged(
+                self.path / ANNOTATIONS,
+                f"it holds {n:,} studies, {SUMMARY} {wanted:,}: they do not fit together",
+            )
+
+    def record(self, study_id: str) -> dict[str, Any]:
+        """Return one study's record.
+
+        Raises `JudgeError` where the run has no such study, and for a damaged record.
+        """
+        # A record begins with its id, so all others are passed over unread.
+        start = _line({"study_id": study_id})[:-1] + b","
+        for n, line in enumerate(self.lines(), 1):
+            if line.startswith(start):
+                return self.parsed(n, line)
+        raise JudgeError(f"no study {study_id!r} in {self.path}; its ids are in {TABLE_CSV}")
+
+    def parsed(self, n: int, line: bytes, *, of_any_version: bool = False) -> dict[str, Any]:
+        """Return the record that the `n`-th line of the annotations, from 1, holds.
+
+        Raises `JudgeError` as `records` does.
+        """
+        path = self.path / ANNOTATIONS
+        try:
+            found: dict[str, Any] = json.loads(line)
+            if self.format != forms.FORMAT:
+                found = format1.record_of_today(found, self.rubric)
+            wrong = forms.record_fault(found)
+        except (ValueError, RecursionError) as error:
+            wrong = str(error)
+        if wrong:
+            raise _damaged(path, f"in line {n:,}, {wrong}")
+        if not of_any_version and (lacking := forms.outdated(found, self.rubric)):
+            raise JudgeError(
+                f"{path} is not of today's {self.rubric.title}: in line {n:,}, {lacking}; "
+                "judge rescore brings it up to date"
+            )
+        return found
+
+    def lines(self) -> Iterator[bytes]:
+        """Yield the lines of the annotations as they lie there; raises `JudgeError`."""
+        path = self.path / ANNOTATIONS
+        try:
+            with open_file(path) as file:
+                while line := file.readline(LONGEST_LINE):
+                    if len(line) == LONGEST_LINE:
+                        raise _damaged(path, f"it has a line of over {LONGEST_LINE:,} bytes")
+                    yield line
+        except OSError as error:
+            raise JudgeError(f"cannot read {path}: {error.strerror}") from error
+
+
+def claim(path: Path, signature: str) -> None:
+    """Check that a run with `signature` may be written to `path`.
+
+    A folder that is new, empty, or holds the same run is free. Raises `JudgeError` for
+    anything else, before any work is done.
+    """
+    try:
+        if path.exists() and not path.is_dir():
+            raise JudgeError(f"{path} is a file; name another folder with --out")
+        entries = {entry.name for entry in path.iterdir()} if path.exists() else set()
+    except OSError as error:
+        raise JudgeError(
+            f"cannot write to {path}: {error.strerror}; name another folder with --out"
+        ) from error
+    entries -= {WRITING}
+    if MANIFEST in entries:
+        if Run(path).signature != signature:
+            raise JudgeError(f"{path} holds another run; name another folder with --out")
+    elif entries:
+        raise JudgeError(f"{path} holds files that are no run; name another folder with --out")
+
+
+class RunWriter(AbstractContextManager["RunWriter"]):
+    """Writes a run; leaving it without `finish` leaves nothing behind.
+
+    Entering it raises `JudgeError` where another process is writing the same run.
+    """
+
+    def __init__(self, path: Path, rubric: Rubric, field_names: list[str]) -> None:
+        self._path = path
+        self._staging = path / WRITING
+        self._hold = ExitStack()
+        self._rubric = rubric
+        self._table = TableBuilder(rubric, field_names)
+        self._places = array("q")
+        self._offsets = array("q")
+        self._file: IO[bytes] | None = None
+        self._made: list[Path] = []
+        self.modes: Counter[str] = Counter()
+        """How replies of a fixed form were asked for, and how many studies each way."""
+
+    def __enter__(self) -> Self:
+        try:
+            self._made = [p for p in (self._path, *self._path.parents) if not p.exists()]
+            for folder in reversed(self._made):
+                folder.mkdir(mode=0o700, exist_ok=True)  # reports stand in it
+            self._staging = self._hold.enter_context(held(self._path))
+            self._file = (self._staging / ANNOTATIONS).open("w+b")
+        except OSError as error:
+            self._clean_up()
+            raise JudgeError(f"cannot write to {self._path}: {error.strerror}") from error
+        except BaseException:
+            self._clean_up()
+            raise
+        return self
+
+    def add(self, judged: Judged) -> None:
+        """Write one study down; studies may come in any order."""
+        file = self._open_file()
+        self._places.append(judged.at)
+        self._offsets.append(file.tell())
+        file.write(_line(to_record(judged, self._rubric)) + b"\n")
+        self._table.add(judged.study, judged.outcome, judged.measures)
+        if judged.completion and judged.completion.mode:
+            self.modes[judged.completion.mode] += 1
+
+    def keep_log(self, log: Path) -> None:
+        """Take the file `log` in as the log of the server that was started for the run."""
+        shutil.move(log, self._staging / SERVER_LOG)
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the table's columns."""
+        return self._table.columns
+
+    def table(self) -> pd.DataFrame:
+        """Return the table of the studies written so far, in the order of the references."""
+        return self._table.build().iloc[self._order()].reset_index(drop=True)
+
+    def finish(
+        self, table: pd.DataFrame, summary: dict[str, Any], manifest: dict[str, Any]
+    ) -> None:
+        """Write the rest and put every file in its place."""
+        self._sort()
+        table.to_csv(self._staging / TABLE_CSV, index=False)
+        # Bit rot is found when the file is read.
+        table.to_parquet(self._staging / TABLE_PARQUET, index=False, write_page_checksum=True)
+        _write_json(self._staging / SUMMARY, summary)
+        _write_json(self._staging / MANIFEST, manifest)
+        log = [SERVER_LOG] if (self._staging / SERVER_LOG).exists() else []
+        for name in [*log, *_FILES]:
+            put_in_place(self._staging / name, self._path / name)
+        self._made = []
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if self._file is not None:
+            with suppress(OSError):  # what it still held is thrown away, or was written before
+                self._file.close()
+        self._clean_up()
+        if isinstance(error, OSError):
+            why = error.strerror or str(error)
+            raise JudgeError(f"cannot write to {self._path}: {why}") from error
+
+    def _clean_up(self) -> None:
+        self._hold.close()
+        for path in self._made:
+            with suppress(OSError):  # never made, or somebody put something there meanwhile
+                path.rmdir()
+
+    def _open_file(self) -> IO[bytes]:
+        if self._file is None:
+            raise ValueError("the run is not open for writing")
+        return self._file
+
+    def _order(self) -> list[int]:
+        return sorted(range(len(self._places)), key=self._places.__getitem__)
+
+    def _sort(self) -> None:
+        """Bring the lines into the order of the references, one line in memory at a time."""
+        file = self._open_file()
+        order = self._order()
+        if order != list(range(len(order))):
+            sorted_path = self._staging / f"{ANNOTATIONS}.sorted"
+            with sorted_path.open("wb") as out:
+                for row in order:
+                    file.seek(self._offsets[row])
+                    out.write(file.readline())
+            sorted_path.replace(self._staging / ANNOTATIONS)
+        file.close()
+
+
+def _line(record: dict[str, Any]) -> bytes:
+    return json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _read_manifest(path: Path) -> dict[str, Any]:
+    """Return a manifest. One without a form or inputs was made by hand, or before they were."""
+    found = _read_json(path)
+    if isinstance(found, dict):
+        found = {"format": 1, "inputs": [], "arguments": {}, **found}
+        if type(found["format"]) is not int or not 1 <= found["format"] <= forms.FORMAT:
+            raise JudgeError(
+                f"{path.parent} is a run of format {found['format']!r}, and this version of judge "
+                f"reads formats 1 to {forms.FORMAT}; use the version that wrote it, or a newer one"
+            )
+    found = _checked(path, found, forms.Manifest)
+    return (
+        {**found, "fields": format1.fields_of_today(found["fields"])}
+        if found["format"] == 1
+        else found
+    )
+
+
+def _checked(path: Path, data: object, form: type) -> dict[str, Any]:
+    if wrong := forms.fault(data, form):
+        raise _damaged(path, wrong)
+    assert isinstance(data, dict)
+    return data
+
+
+def _read_json(path: Path) -> object:
+    try:
+        data: object = json.loads(read_file(path).decode("utf-8"))
+    except OSError as error:
+        raise JudgeError(f"cannot read {path}: {error.strerror}") from error
+    except (ValueError, RecursionError) as error:
+        raise _damaged(path, str(error)) from error
+    return data
+
+
+def _damaged(path: Path, why: str) -> JudgeError:
+    return JudgeError(
+        f"{path} is damaged: {why}; move {path.parent} away and judge its studies again "
+        "(answers in the cache are not paid for twice)"
+    )
+
+
+def _write_json(path: Path, data: dict[str, Any]) -> None:
+    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    # The name of a file may hold bytes that are no text.
+    path.write_bytes(text.encode("utf-8", "replace"))

@@ -1,0 +1,268 @@
+"""What a run's files must hold.
+
+Each file has a form, checked as it is read; it may hold more. Older forms are brought to
+today's by `judge.running.format1`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from typing import TYPE_CHECKING, Any, Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+from judge.rubrics.contract import Rubric
+
+if TYPE_CHECKING:  # its import takes a while, and not every command reads a run
+    from pydantic import ConfigDict, TypeAdapter
+
+FORMAT = 2
+"""The form of a run's files that this program writes."""
+
+_LOOSE: ConfigDict = {"strict": True, "extra": "allow", "allow_inf_nan": False}
+
+
+class JudgeName(TypedDict):
+    """Who judged."""
+
+    name: str
+    version: str
+    note: str | None
+
+
+class MadeBy(TypedDict):
+    """What made a run, as its manifest and its summary say."""
+
+    signature: str
+    rubric: str
+    judge: JudgeName
+    prompt: str | None
+    section: str
+
+
+class Input(TypedDict):
+    """A file that was read."""
+
+    path: str
+    role: str
+    sha256: str
+
+
+class Manifest(MadeBy):
+    """`manifest.json`."""
+
+    __pydantic_config__ = _LOOSE  # type: ignore[misc]
+
+    format: Literal[1, 2]
+    fields: list[str]
+    inputs: list[Input]
+    arguments: dict[str, Any] | None
+
+
+class Summary(MadeBy):
+    """`summary.json`, as far as every form has it."""
+
+    __pydantic_config__ = _LOOSE  # type: ignore[misc]
+
+    omitted: dict[str, int]
+    notes: list[str]
+    by: list[str]
+    n_studies: int
+    n_scored: int
+    n_unparsed: int
+    n_failed: int
+    n_class_inferred: int
+
+
+class SummaryThen(Summary):
+    """`summary.json` in an older form."""
+
+    rates: list[dict[str, Any]]
+
+
+class StatisticRecord(TypedDict):
+    """A statistic of a set of studies."""
+
+    n: int
+    value: float | None
+    low: float | None
+    high: float | None
+    n_undefined: int
+
+
+class TotalRecord(TypedDict):
+    """How many items, or whatever else is whole."""
+
+    n: int
+    per_study: float | None
+
+
+class Group(TypedDict):
+    """What is said of a group of studies; its fields stand beside it."""
+
+    __pydantic_config__ = _LOOSE  # type: ignore[misc]
+
+    n_studies: int
+    n_scored: int
+    n_unparsed: int
+    n_failed: int
+    statistics: dict[str, StatisticRecord]
+
+
+class SummaryNow(Summary):
+    """`summary.json` in today's form."""
+
+    rates: list[Group]
+    statistics: dict[str, StatisticRecord]
+    totals: dict[str, TotalRecord]
+    reasons: dict[str, int]
+    warnings: dict[str, int]
+
+
+class EditRecord(TypedDict):
+    """A change of one line."""
+
+    kind: Literal["change", "delete", "insert"]
+    line: int | None
+    corrected: str
+
+
+class ItemRecord(TypedDict):
+    """One thing that the judge wrote down."""
+
+    kind: str
+    text: str
+    labels: dict[str, list[str]]
+    side: Literal["reference", "candidate"] | None
+    links: list[int]
+    edit: EditRecord | None
+
+
+class AnnotationRecord(TypedDict):
+    """What the judge said of the study."""
+
+    items: list[ItemRecord]
+    explanation: str
+    values: dict[str, float]
+    stated_counts: dict[str, int]
+    warnings: list[str]
+
+
+class UsageRecord(TypedDict):
+    """Tokens."""
+
+    prompt_tokens: int
+    completion_tokens: int
+    cached_tokens: NotRequired[int]
+
+
+class AnswerRecord(TypedDict):
+    """The raw answer."""
+
+    __pydantic_config__ = _LOOSE  # type: ignore[misc]
+
+    text: str
+    finish_reason: str
+    model: str
+    usage: UsageRecord | None
+    created: NotRequired[str | None]
+    mode: NotRequired[str | None]
+
+
+class KeptAnswer(TypedDict):
+    """An answer with its key in the cache and its checksum, None where no cache keeps it."""
+
+    answer: AnswerRecord | None
+    cache_key: str | None
+    sha256: str | None
+
+
+class StudyRecord(KeptAnswer):
+    """A line of `annotations.jsonl`, as far as every outcome has it."""
+
+    __pydantic_config__ = _LOOSE  # type: ignore[misc]
+
+    study_id: str
+    study_class: str | None
+    class_inferred: bool
+    fields: dict[str, Any]
+    reference: str
+    candidate: str
+    outcome: Literal["annotated", "unparsed", "failed"]
+    attempt: int
+    earlier: list[KeptAnswer]
+
+
+class Scored(StudyRecord):
+    """The line of a study that was annotated."""
+
+    annotation: AnnotationRecord
+    measures: dict[str, float | None]
+
+
+class NotScored(StudyRecord):
+    """The line of one that was not."""
+
+    reason: str
+    detail: str | None
+    annotation: None
+    measures: None
+
+
+@cache
+def adapter(form: type) -> TypeAdapter[Any]:
+    """Return what checks, reads and writes values of a type."""
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(form)
+
+
+def fault(value: object, form: type) -> str | None:
+    """Return what is wrong with `value`, in a few words, None where it has the form."""
+    from pydantic import ValidationError
+
+    try:
+        adapter(form).validate_python(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+        where = ".".join(map(str, first["loc"]))
+        return f"{where!r}: {first['msg']}" if where else str(first["msg"])
+    return None
+
+
+def record_fault(record: object) -> str | None:
+    """Return what is wrong with a study's record, None for a whole one, of whatever version."""
+    is_scored = isinstance(record, Mapping) and record.get("outcome") == "annotated"
+    wrong = fault(record, Scored if is_scored else NotScored)
+    if wrong or not is_scored:
+        return wrong
+    assert isinstance(record, Mapping)
+    items = record["annotation"]["items"]
+    odd = [link for item in items for link in item["links"] if not 0 <= link < len(items)]
+    return f"an item is linked to item {odd[0]} of {len(items)}" if odd else None
+
+
+def says_all(summary: Mapping[str, Any], rubric: Rubric) -> bool:
+    """Whether a whole summary has each number that today's rubric declares."""
+    statistics = {statistic.name for statistic in rubric.statistics}
+    totals = {measure.name for measure in rubric.measures if measure.is_whole}
+    blocks = (summary, *summary["rates"])
+    return summary["totals"].keys() >= totals and all(
+        block["statistics"].keys() >= statistics for block in blocks
+    )
+
+
+def outdated(record: Mapping[str, Any], rubric: Rubric) -> str | None:
+    """Return what a whole record lacks of today's rubric, None where it has all."""
+    if record["outcome"] != "annotated":
+        return None
+    for measure in rubric.measures:
+        value = record["measures"].get(measure.name)
+        if value is None and (measure.undefined is None or measure.name not in record["measures"]):
+            return f"it holds no {measure.name}"
+        if value is not None and not measure.has(value):
+            return f"{measure.name} cannot be {value}"
+    items = record["annotation"]["items"]
+    faults = (rubric.item_fault(item["kind"], item["labels"]) for item in items)
+    return next(filter(None, faults), None)

@@ -1,0 +1,137 @@
+"""A run from its studies to its folder."""
+
+from __future__ import annotations
+
+import hashlib
+import platform
+import re
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+from judge import plugins
+from judge.backends import Judge
+from judge.rubrics import Rubric
+from judge.running.classes import with_classes
+from judge.running.engine import Judged
+from judge.running.folder import RunWriter, claim
+from judge.running.forms import FORMAT
+from judge.running.judging import ProgressListener, judge_set
+from judge.running.progress import Progress
+from judge.running.session import JudgeSession
+from judge.stats.summary import DEFAULT_BY, check_fields, summarise
+from judge.studies import StudySet
+
+RUNS = Path("judge-runs")
+_LIBRARIES = ("judge", "instructor", "pandas", "pyarrow", "pyyaml")
+# There or not: whatever runs a model on this machine.
+_ENGINES = ("vllm", "torch", "transformers", "tokenizers")
+
+
+@dataclass(frozen=True, slots=True)
+class Finished:
+    """A run's folder, what is printed of it, and what it took."""
+
+    path: Path
+    summary: dict[str, Any]
+    progress: Progress
+
+
+def run(
+    session: JudgeSession,
+    studies: StudySet,
+    *,
+    out: Path | None = None,
+    by: Sequence[str] = DEFAULT_BY,
+    arguments: Mapping[str, object] | None = None,
+    listener: ProgressListener | None = None,
+    also: Callable[[Judged], None] = lambda _judged: None,
+) -> Finished:
+    """Judge `studies` and write the run's folder, whole or not at all.
+
+    `out` defaults to a folder below `judge-runs` whose name is made from the signature, so
+    the same run has the same place. `arguments` are what the user asked for, kept in the
+    manifest. `also` is given each study's end beside the folder. Raises `JudgeError` for a
+    folder that holds another run and for an unknown field in `by`, both before the judge is
+    asked, and for what stops the judge; `RunStoppedError` when the run was interrupted or
+    ran out of money.
+    """
+    rubric, judge = session.rubric, session.judge
+    started = datetime.now(UTC)
+    studies, class_source = with_classes(studies)
+    line = session.signature(studies, class_source)
+    path = out or default_folder(rubric, judge, line)
+    claim(path, line)
+    notes = [*studies.notes, *_empty(studies)]
+    made_by = {
+        "signature": line,
+        "rubric": rubric.name,
+        "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
+        "prompt": judge.prompt.name if judge.prompt else None,
+        "section": studies.section,
+        "class_source": class_source,
+        "omitted": dict(studies.omitted),
+        "notes": notes,
+    }
+    with RunWriter(path, rubric, list(studies.fields)) as writer:
+        check_fields(by, writer.columns)  # an unknown field is found before the work
+
+        def keep(judged: Judged) -> None:
+            writer.add(judged)
+            also(judged)
+
+        progress = judge_set(session, studies, keep, listener or ProgressListener())
+        if judge.log is not None:
+            writer.keep_log(judge.log)
+        made_by["notes"] = [*notes, *judge.notes]
+        table = writer.table()
+        made_by["reply_modes"] = dict(writer.modes)
+        summary = {**made_by, **summarise(table, rubric, by)}
+        manifest = {
+            "format": FORMAT,
+            **made_by,
+            "arguments": dict(arguments or {}),
+            "inputs": [asdict(file) for file in studies.inputs],
+            "fields": list(studies.fields),
+            "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
+            "effort": asdict(session.policy),
+            "spent": asdict(progress),
+            "started": started.isoformat(timespec="seconds"),
+            "finished": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": versions(),
+        }
+        writer.finish(table, summary, manifest)
+    return Finished(path, summary, progress)
+
+
+def _empty(studies: StudySet) -> list[str]:
+    n = sum(not candidate.strip() for candidate in studies.candidates)
+    return (
+        [f"{n} of {len(studies)} candidates are empty, and are judged like any other"] if n else []
+    )
+
+
+def default_folder(rubric: Rubric, judge: Judge, line: str) -> Path:
+    """Return the folder of the run with this signature, below `judge-runs`."""
+    judge_name = re.sub(r"[^A-Za-z0-9.]+", "-", judge.name).strip("-.")[:40]
+    digest = hashlib.sha256(line.encode()).hexdigest()[:8]
+    return RUNS / f"{rubric.name}-{judge_name}-{digest}"
+
+
+def versions() -> dict[str, str]:
+    """Return the versions of everything that had a hand in a run."""
+    engines = {}
+    for name in _ENGINES:
+        with suppress(PackageNotFoundError):
+            engines[name] = version(name)
+    return {
+        "python": platform.python_version(),
+        "platform": platform.platform(),
+        **{name: version(name) for name in _LIBRARIES},
+        **engines,
+        **plugins.versions(),
+    }

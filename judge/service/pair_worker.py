@@ -1,0 +1,128 @@
+"""Annotating single pairs in a process of its own, any number of them at a time.
+
+It is the engine of a run: the same cache, the same questions, the same outcomes.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from typing import Any
+
+from judge import backends
+from judge.running.asking import Answer, RequestPolicy
+from judge.running.classes import with_classes
+from judge.running.engine import Judged, judge_all
+from judge.running.progress import Progress
+from judge.running.record import to_record
+from judge.running.session import JudgeSession
+from judge.running.stop import Stop
+from judge.service.problems import ProblemError
+from judge.service.worker import Channel, memory_limit, say
+from judge.studies import StudySet, from_given
+from judge.types import JudgeError
+
+# A reader waits for the answer: an outage is theirs to sit out, not ours.
+_POLICY = RequestPolicy(max_outage=20.0)
+_JUDGE, _SERVER = 503, 502
+
+_Which = tuple[str, str, str | None, str]
+"""A judge, a rubric, a prompt and a reply."""
+
+
+class PairAnnotator:
+    """Annotates pairs with judges that stay loaded, and asks nothing twice."""
+
+    def __init__(self) -> None:
+        self._sessions: dict[_Which, JudgeSession] = {}
+        self._answers: dict[_Which, Answer] = {}
+        self._stop = Stop()
+
+    async def annotate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the record of one pair, with its signature and the judge's note.
+
+        Raises `JudgeError` for a pair that cannot be judged; `ProblemError` 503 where the
+        judge cannot be had, and 502 where it gives no answer.
+        """
+        which = (asked["judge"], asked["rubric"], asked["prompt"], asked["reply"])
+        session, answer = self._loaded(which, asked)
+        studies, class_source = with_classes(_pair(asked))
+        ends: list[Judged] = []
+        try:
+            await judge_all(
+                session,
+                studies,
+                ends.append,
+                answer=answer,
+                stop=self._stop,
+                progress=Progress(total=1),
+            )
+        except ProblemError:
+            raise
+        except JudgeError as error:
+            self._answers.pop(which, None)  # the next one finds out anew whether it is there
+            raise ProblemError(_SERVER, str(error)) from error
+        finally:
+            if self._stop.why is not None:  # set by an error: it was this pair's own
+                self._stop = Stop()
+                self._answers.pop(which, None)
+        if not ends:
+            raise ProblemError(_SERVER, "asking was stopped before there was an answer")
+        judge = session.judge
+        return {
+            **to_record(ends[0], session.rubric),
+            "rubric": session.rubric.name,
+            "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
+            "signature": session.signature(studies, class_source),
+        }
+
+    def _loaded(self, which: _Which, asked: Mapping[str, Any]) -> tuple[JudgeSession, Answer]:
+        """Return the session of a request and how it gets answers, each made once."""
+        name, rubric, prompt, reply = which
+        try:
+            if which not in self._sessions:
+                settings = backends.JudgeSettings(
+                    prompt=prompt,
+                    reply=None if reply == "auto" else reply,
+                    base_url=asked["base_url"],
+                    environ=os.environ,
+                    say=say,
+                )
+                self._sessions[which] = JudgeSession.load(
+                    rubric, name, settings, policy=_POLICY, cache=asked["cache"]
+                )
+            session = self._sessions[which]
+            if which not in self._answers:
+                self._answers[which] = session.answerer(Progress(total=0), self._stop)
+        except JudgeError as error:
+            raise ProblemError(_JUDGE, str(error)) from error
+        return session, self._answers[which]
+
+
+def _pair(asked: Mapping[str, Any]) -> StudySet:
+    return from_given(
+        [asked["reference"]],
+        [asked["candidate"]],
+        study_ids=[asked["study_id"]],
+        fields={} if asked["context"] is None else {"context": [asked["context"]]},
+    )
+
+
+async def serve(channel: Channel) -> None:
+    """Answer requests until the process ends."""
+    annotator = PairAnnotator()
+    under_way: set[asyncio.Task[None]] = set()
+
+    async def answer(request: Mapping[str, Any]) -> None:
+        with channel.replying(request) as reply, memory_limit(request["max_memory"]):
+            reply["record"] = await annotator.annotate(request)
+
+    while True:
+        task = asyncio.create_task(answer(await asyncio.to_thread(channel.receive)))
+        under_way.add(task)
+        task.add_done_callback(under_way.discard)
+
+
+if __name__ == "__main__":
+    asyncio.run(serve(Channel()))

@@ -1,0 +1,142 @@
+"""One run in a process of its own.
+
+The run stops in order when the service is gone, and goes on under the next one, or when
+somebody leaves word in the job's folder.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
+from pathlib import Path
+from typing import Any
+
+from judge import backends
+from judge.running.asking import RequestPolicy
+from judge.running.judging import ProgressListener, RunStoppedError
+from judge.running.progress import Progress
+from judge.running.run import run
+from judge.running.session import JudgeSession
+from judge.service import jobs
+from judge.service.jobs import Job
+from judge.service.uploads import check_decoded
+from judge.service.worker import Channel, memory_limit, say
+from judge.stats.table import reserved_names
+from judge.studies import StudySet, read_pair
+from judge.types import JudgeError
+
+_LOOK_SECONDS = 0.25
+# How long the answers under way are waited for when the service is gone.
+_PATIENCE_SECONDS = 20.0
+
+
+def main() -> None:
+    """Work on the job that the first request names, unless another process does."""
+    service_gone = threading.Event()
+    channel = Channel(service_gone.set)
+    request = channel.receive()
+    path = Path(request["job"]).resolve()
+    with channel.replying(request):
+        job = jobs.find(path.parent.parent, path.name)
+        if job is None:
+            raise JudgeError(f"{path.name} is no job")
+        with job.locked() as is_mine:
+            if is_mine and job.state().state in jobs.UNFINISHED:
+                _work(job, request, service_gone)
+
+
+def _work(job: Job, owner: Mapping[str, Any], service_gone: threading.Event) -> None:
+    """Judge the job's studies and write down how it went; never raises `JudgeError`."""
+    threading.Thread(target=_interrupt, args=(job, service_gone), daemon=True).start()
+    progress: dict[str, Any] = {}
+
+    def tick(now: Progress) -> None:
+        if (counts := asdict(now)) != progress:
+            progress.update(counts)
+            job.put(jobs.RUNNING, progress=progress)
+
+    try:
+        try:
+            job.put(jobs.RUNNING, progress=progress)
+            _judge(job, owner, tick)
+        finally:  # from here on there is nothing to stop
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+    except JudgeError as error:
+        job.put(jobs.FAILED, str(error), progress)
+    except (RunStoppedError, KeyboardInterrupt) as stopped:
+        if isinstance(stopped, RunStoppedError) and not stopped.interrupted:
+            job.put(jobs.STOPPED, stopped.why, progress)
+        elif not service_gone.is_set():
+            job.put(jobs.STOPPED, "stopped by a reader", progress)
+        # Else it is still `running`: the next service goes on with it.
+    else:
+        job.put(jobs.FINISHED, progress=progress)
+        job.forget_uploads()
+
+
+def _judge(job: Job, owner: Mapping[str, Any], tick: Callable[[Progress], None]) -> None:
+    """Assemble a run from the client's request and the owner's settings, and do it."""
+    asked = job.request
+    os.chdir(job.path)  # messages name the files, not where the service keeps them
+    settings = backends.JudgeSettings(
+        prompt=asked.prompt or None,
+        base_url=owner["base_url"],
+        reply=None if asked.reply == "auto" else asked.reply,
+        sampling=asked.sampling,
+        environ=os.environ,
+        say=say,
+    )
+    policy = RequestPolicy(max_cost=asked.max_cost, give_up_after=asked.give_up_after)
+    session = JudgeSession.load(
+        asked.rubric, asked.judge, settings, policy=policy, cache=owner["cache"]
+    )
+    with memory_limit(owner["max_memory"]):
+        for name in filter(None, (asked.preds, asked.refs)):
+            check_decoded(name, owner["max_unpacked"])
+        studies = read_pair(
+            asked.preds,
+            asked.refs or None,
+            section=asked.section or None,
+            class_field=asked.class_field or None,
+            allow_missing=asked.allow_missing,
+            id_field=asked.id_field or None,
+            reserved=reserved_names(session.rubric),
+        )
+    with session:
+        run(
+            session,
+            _as_called(studies, job),
+            out=job.run,
+            by=asked.fields,
+            arguments={"judge": asked.judge, **asked.model_dump(exclude_defaults=True)},
+            listener=ProgressListener(tick, say),
+        )
+
+
+def _as_called(studies: StudySet, job: Job) -> StudySet:
+    """Return the studies with their files called what the client called them."""
+    asked = job.request
+    names = {asked.preds: asked.preds_name, asked.refs: asked.refs_name}
+    inputs = tuple(replace(file, path=names[file.path] or file.path) for file in studies.inputs)
+    return replace(studies, inputs=inputs)
+
+
+def _interrupt(job: Job, service_gone: threading.Event) -> None:
+    """Interrupt the run, as Ctrl-C does, when it is to stop or the service is gone.
+
+    A service that ends does not wait for ever: a second time the run stops at once.
+    """
+    while not service_gone.wait(_LOOK_SECONDS) and not job.is_to_stop:
+        pass
+    os.kill(os.getpid(), signal.SIGINT)
+    service_gone.wait()
+    time.sleep(_PATIENCE_SECONDS)
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+if __name__ == "__main__":
+    main()

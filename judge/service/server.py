@@ -1,0 +1,185 @@
+"""The service as an ASGI application, and the server that listens for it."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from functools import partial
+from importlib.metadata import version
+from typing import Any
+
+import python_multipart  # noqa: F401 - missing, it would be missed only with the first upload
+import uvicorn
+from fastapi import FastAPI
+from starlette.types import ASGIApp
+
+from judge.service import (
+    annotations,
+    comparisons,
+    connections,
+    pages,
+    reviewing,
+    runs,
+    studies,
+    supervisor,
+)
+from judge.service.catalogue import Catalogue
+from judge.service.guard import Guard
+from judge.service.service import PROBLEM_RESPONSE, ProblemDetails, Service, answer_errors
+from judge.service.settings import ServiceSettings, is_loopback
+from judge.types import JudgeError
+
+_ABOUT = """Finds out what radiology report-generation models get wrong, with evidence.
+Errors are problem details (RFC 9457)."""
+# Nothing is told to anyone, whatever the environment says; older versions know no such thing.
+_SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
+# As many are taken at a time, before any of them can be refused.
+_BACKLOG = 128
+_END_SECONDS = 3
+
+
+def service_with(settings: ServiceSettings) -> Service:
+    """Return a service with these settings; nothing of it runs yet."""
+    return Service(
+        settings,
+        Catalogue(settings),
+        annotations.PairWorkers(settings),
+        supervisor.Supervisor(settings),
+        comparisons.Comparisons(settings),
+    )
+
+
+def application(service: Service) -> ASGIApp:
+    """Return the application; it looks after the service's runs for as long as it is up."""
+
+    @asynccontextmanager
+    async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
+        supervising = asyncio.create_task(service.supervisor.supervise())
+        warming = asyncio.create_task(_warm_up(service))
+        try:
+            yield
+        finally:
+            warming.cancel()
+            supervising.cancel()
+            await asyncio.gather(warming, supervising, return_exceptions=True)
+            await service.close()
+
+    app = FastAPI(
+        title="judge",
+        version=version("judge"),
+        description=_ABOUT,
+        lifespan=lifespan,
+        docs_url=None,  # their pages load code from another site
+        redoc_url=None,
+        telemetry=_SILENT,
+        responses=PROBLEM_RESPONSE,
+        separate_input_output_schemas=False,
+    )
+    answer_errors(app)
+    for part in (annotations, runs, studies, reviewing, comparisons, pages):
+        app.include_router(part.router(service))
+    app.include_router(runs.outputs(service))
+    _describe(app)
+    return Guard(app, service.settings)
+
+
+def _describe(app: FastAPI) -> None:
+    """Add the form of a problem to the OpenAPI description, which no route returns as such."""
+    describe = app.openapi
+
+    def described() -> dict[str, object]:
+        schema = describe()
+        schemas = schema.setdefault("components", {}).setdefault("schemas", {})
+        schemas["ProblemDetails"] = ProblemDetails.model_json_schema()
+        return schema
+
+    app.openapi = described  # type: ignore[method-assign]
+
+
+async def _warm_up(service: Service) -> None:
+    """Load what the first reader would otherwise wait for."""
+    await service.pairs.start()
+    await asyncio.to_thread(_load, service)
+
+
+def _load(service: Service) -> None:
+    for entry in service.catalogue.entries()[:1]:
+        if entry.is_finished:
+            _, opened = service.catalogue.open(entry.id)
+            _ = opened.overview, opened.index
+
+
+class _Server(uvicorn.Server):
+    """Says when it is ready, and lets nobody wait for an answer when it ends."""
+
+    def __init__(self, config: uvicorn.Config, service: Service, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._service = service
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        await super().startup(sockets)
+        if self.started:
+            self._ready()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        await self._service.close()
+        await super().shutdown(sockets)
+
+
+def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], None]) -> None:
+    """Serve until interrupted.
+
+    Raises `JudgeError` where it cannot listen at the address, or runs cannot be written.
+    """
+    supervisor.check(settings)
+    service = service_with(settings)
+    with _bound(host, port) as listening:
+        config = uvicorn.Config(
+            application(service),
+            http=connections.protocol(settings),
+            backlog=_BACKLOG,
+            access_log=False,  # it would hold study ids, and a token where one is in an address
+            log_level="warning",
+            server_header=False,
+            timeout_graceful_shutdown=_END_SECONDS,
+            ws="none",
+        )
+        folding = connections.Folding()
+        for name in ("uvicorn.error", "asyncio"):
+            logging.getLogger(name).addFilter(folding)
+        bound_port = listening.getsockname()[1]
+        ready = partial(_greet, settings, host, bound_port, say)
+        _Server(config, service, ready).run(sockets=[listening])
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    # Named as TCP, so that a connection never holds a short answer back for the next.
+    listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
+    try:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listening.bind((host.strip("[]"), port))
+        listening.listen(_BACKLOG)
+    except OSError as error:
+        listening.close()
+        why = error.strerror or str(error)
+        raise JudgeError(
+            f"cannot listen at {host}:{port}: {why}; choose another with --host and --port"
+        ) from error
+    listening.set_inheritable(False)
+    return listening
+
+
+def _greet(settings: ServiceSettings, host: str, port: int, say: Callable[[str], None]) -> None:
+    shown = f"[{host.strip('[]')}]" if ":" in host else host
+    address = f"http://{shown}:{port}/"
+    say(f"Serving at {address} (Ctrl-C ends it); new runs go to {settings.runs[0]}.")
+    if settings.token:
+        say(f"Open it with its token: {address}?token={settings.token}")
+    if not is_loopback(host):
+        say(
+            "It can be reached from other machines, and what it says is not encrypted: put it "
+            "behind a proxy with TLS where the network is not yours alone."
+        )

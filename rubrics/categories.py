@@ -1,0 +1,27 @@
+"""The six categories of errors that GREEN, FineRadScore and others share [Ostmeier et al. 2024]."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from judge.rubrics.contract import Facet, Label
+from judge.types import Category, Edit, Item
+
+ERROR = "error"
+"""The kind of item that says what is wrong with the candidate."""
+
+CATEGORY = Facet(
+    "category",
+    "category",
+    "categories",
+    tuple(Label(category.value, category.label) for category in Category),
+    has_codes=True,
+)
+
+
+def error(
+    categories: Iterable[str], graded_by: str, grade: str, text: str, edit: Edit | None = None
+) -> Item:
+    """Return an error of these categories, whose facet `graded_by` has the value `grade`."""
+    labels = {CATEGORY.name: tuple(map(str, categories)), graded_by: (grade,)}
+    return Item(ERROR, text, labels, edit=edit)

@@ -1,0 +1,399 @@
+"""What a rubric declares: the things it finds, the numbers of a study, and those of a set.
+
+Whatever prints, groups, tests, draws or serves works from these declarations. What a rubric
+does not declare is shown nowhere.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Protocol
+
+from judge.types import Annotation, Item, Measures, ReportComparison, Study
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+Tone = Literal["good", "mild", "notable", "serious", "critical"]
+"""How grave a label is: it decides the colour, and `serious` and worse are emphasised."""
+Scale = tuple[float | None, float | None]
+"""The least and the greatest value that a study can have; None where there is no such end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One value of a facet."""
+
+    name: str
+    label: str
+    tone: Tone | None = None
+
+    @property
+    def is_grave(self) -> bool:
+        """Whether it is emphasised."""
+        return self.tone in ("serious", "critical")
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A question that an item's labels answer: its category, its severity, its verdict.
+
+    `plural` is the name of several values. `has_codes` says that the names of its labels are
+    codes of the field's own, such as the letter of a category, which are printed before the
+    label.
+    """
+
+    name: str
+    label: str
+    plural: str
+    labels: tuple[Label, ...]
+    has_codes: bool = False
+
+    def __getitem__(self, name: str) -> Label:
+        """Return the label called `name`; raises KeyError where there is none."""
+        for label in self.labels:
+            if label.name == name:
+                return label
+        raise KeyError(name)
+
+    def text(self, name: str) -> str:
+        """Return the label called `name` as it is printed."""
+        label = self[name]
+        return f"({label.name}) {label.label}" if self.has_codes else label.label
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of item.
+
+    `facets` are those that label it. `graded_by` is the one of them that says how grave an item
+    is: it divides the list, colours the item and its words in the reports. Items of a kind that
+    is not graded are listed by their text alone.
+    """
+
+    name: str
+    label: str
+    plural: str
+    facets: tuple[str, ...] = ()
+    graded_by: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The items that a measure counts: those of a kind that carry all of the labels.
+
+    An item with two values of a facet is counted for both.
+    """
+
+    kind: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One number of a study, a column of the table of studies.
+
+    `undefined` says in a few words when a study has none ("no fact in the candidate"); None
+    for a measure that every scored study has. `role` is where it is shown: a `score` in lists,
+    filters and histograms, a `count` in lists, a `check` with the scores of a single study,
+    `other` in the table of studies only. `counts` is there for a measure that counts items.
+    """
+
+    name: str
+    label: str
+    scale: Scale = (0, None)
+    higher_is_better: bool = False
+    role: Literal["score", "count", "check", "other"] = "other"
+    unit: str = ""
+    is_whole: bool = False
+    undefined: str | None = None
+    counts: Counted | None = None
+
+    def has(self, value: float) -> bool:
+        """Whether a study can have this value."""
+        low, high = self.scale
+        return (
+            math.isfinite(value)
+            and (low is None or value >= low)
+            and (high is None or value <= high)
+            and not (self.is_whole and value % 1)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One number of a set of studies.
+
+    A `mean` is that of the sum of the `measures` over the studies that have them; with
+    `is_reciprocal` it is 1 / that mean. A `rate` is the share of the studies of which all the
+    `measures` are 0. A `ratio` is the sum of the `measures` over all studies divided by that of
+    `per`. Studies of which a measure is undefined are in neither part, and are counted beside
+    it. Means have a normal interval on the scale, rates Wilson's, ratios one by bootstrap.
+
+    `label` is short; `definition` says what it is where other rubrics' statistics stand beside
+    it. `study_label` is what it says of one study. `shown` is where it is printed: at the `head`
+    of a run, for each of the `groups`, and where models are compared (`compare`). `rexrank` is
+    the column of ReXrank's result tables that it fills.
+    """
+
+    name: str
+    label: str
+    kind: Literal["mean", "rate", "ratio"]
+    measures: tuple[str, ...]
+    higher_is_better: bool
+    per: tuple[str, ...] = ()
+    is_reciprocal: bool = False
+    scale: Scale = (0, None)
+    definition: str | None = None
+    study_label: str | None = None
+    shown: frozenset[Literal["head", "groups", "compare"]] = frozenset({"groups", "compare"})
+    rexrank: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """A table of how many items carry which labels: the values of one facet by those of another.
+
+    `rows` and `columns` are facets of the `kind`. The numbers are the measures that count the
+    kind with both labels, and with the column's alone for the row of all.
+    """
+
+    title: str
+    kind: str
+    rows: str
+    columns: str
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A measure that studies are sorted by, and whether its largest value comes first."""
+
+    measure: str
+    largest_first: bool
+
+
+class Parse(Protocol):
+    """Reads an answer.
+
+    `complete` says that the judge reported to have ended by itself, so that a list without
+    a stated count may be taken as whole. Raises `UnparsedError` with a reason for whatever
+    cannot be read with certainty.
+    """
+
+    def __call__(self, text: str, study: Study, *, complete: bool = False) -> Annotation:
+        """Return the annotation that `text` expresses about `study`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StructuredReply:
+    """How a rubric whose answers are text is asked for a reply of a fixed form instead.
+
+    `prompt` is the wording that goes with it; `parse` and `render` are as in `Rubric`, for a
+    reply in the form of `Rubric.reply_model`.
+    """
+
+    prompt: str
+    parse: Parse
+    render: Callable[[Annotation], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Rubric:
+    """One way to judge a report, as a value.
+
+    `version` changes whenever the same answer would give another number. `measure` is a pure
+    function of the annotation and the study it is about; it gives a value for each of the
+    `measures`, None for one that is undefined for the study. `worst` is the order in which
+    studies come that should be looked at first.
+
+    What a rubric need not have: `render` writes an annotation as the answer a judge would
+    give, `parse(render(x)) == x`. `baseline` is how the findings of the built-in judge become
+    an annotation of this rubric; it needs `render`. `editor` applies an annotation's edits to
+    the candidate. `reply_model` gives the form of a reply that is JSON (called when it is
+    needed: the import is slow), None where the reply is text; `structured` is there where it
+    can be either, and `parse`, `render` and `prompt` are then those of the text. `tally` is
+    the table of its items.
+
+    Raises ValueError for a declaration that names what it does not declare.
+    """
+
+    name: str
+    version: int
+    title: str
+    summary: str
+    prompt: str
+    parse: Parse
+    measure: Callable[[Annotation, Study], Measures]
+    measures: tuple[Measure, ...]
+    statistics: tuple[Statistic, ...]
+    worst: tuple[Order, ...]
+    kinds: tuple[Kind, ...] = ()
+    facets: tuple[Facet, ...] = ()
+    modality: str = "chest radiograph"
+    tally: Tally | None = None
+    render: Callable[[Annotation], str] | None = None
+    baseline: Callable[[ReportComparison, Study], Annotation] | None = None
+    editor: Callable[[Annotation, Study], str] | None = None
+    reply_model: Callable[[], type[BaseModel]] | None = None
+    structured: StructuredReply | None = None
+    # Looked up for each item of each study.
+    _labels: Mapping[str, Mapping[str, frozenset[str]]] = field(init=False, repr=False)
+    _graded_by: Mapping[str, str | None] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        parts = {
+            "measure": [measure.name for measure in self.measures],
+            "statistic": [statistic.name for statistic in self.statistics],
+            "kind": [kind.name for kind in self.kinds],
+            "facet": [facet.name for facet in self.facets],
+            **{f"facet of {kind.name}": [*kind.facets] for kind in self.kinds},
+            **{
+                f"label of {facet.name}": [label.name for label in facet.labels]
+                for facet in self.facets
+            },
+        }
+        for what, names in parts.items():
+            if twice := [name for name, n in Counter(names).items() if n > 1]:
+                raise ValueError(f"{self.name} declares the {what} {twice[0]!r} twice")
+        for what, named in self._named():
+            if named not in parts[what]:
+                raise ValueError(f"{self.name} names a {what} {named!r} and declares none")
+        for one in self.statistics:
+            if (
+                not one.measures
+                or bool(one.per) != (one.kind == "ratio")
+                or (one.is_reciprocal and one.kind != "mean")
+            ):
+                raise ValueError(f"{self.name} declares the {one.kind} {one.name!r} incompletely")
+        for labels in self._counted_by_tally():
+            if len(self.counting(self.tally.kind if self.tally else "", labels)) != 1:
+                raise ValueError(f"{self.name} has not one measure for {labels}")
+        if self.baseline is not None and self.render is None:
+            raise ValueError(f"{self.name} has a baseline and cannot render its answers")
+        of_facet = {one.name: frozenset(label.name for label in one.labels) for one in self.facets}
+        known = {kind.name: {name: of_facet[name] for name in kind.facets} for kind in self.kinds}
+        object.__setattr__(self, "_labels", known)
+        object.__setattr__(self, "_graded_by", {one.name: one.graded_by for one in self.kinds})
+
+    def _named(self) -> Iterable[tuple[str, str]]:
+        for statistic in self.statistics:
+            yield from (("measure", name) for name in (*statistic.measures, *statistic.per))
+        yield from (("measure", order.measure) for order in self.worst)
+        for kind in self.kinds:
+            yield from (("facet", name) for name in kind.facets)
+            if kind.graded_by is not None:
+                yield f"facet of {kind.name}", kind.graded_by
+        for one in (measure.counts for measure in self.measures):
+            if one is not None:
+                yield "kind", one.kind
+                for facet, label in one.labels.items():
+                    yield f"facet of {one.kind}", facet
+                    yield f"label of {facet}", label
+        if self.tally:
+            yield "kind", self.tally.kind
+            for facet in (self.tally.rows, self.tally.columns):
+                yield f"facet of {self.tally.kind}", facet
+
+    def _counted_by_tally(self) -> Iterable[Mapping[str, str]]:
+        """Yield the labels of each cell of the tally, and of its row for all items."""
+        if self.tally:
+            for column in self.facet(self.tally.columns).labels:
+                in_column = {self.tally.columns: column.name}
+                yield in_column
+                for row in self.facet(self.tally.rows).labels:
+                    yield {self.tally.rows: row.name, **in_column}
+
+    def measured(self, annotation: Annotation, study: Study) -> Measures:
+        """Return the numbers of a study, each one that was declared and as it was declared.
+
+        Raises ValueError where `measure` gives others, none for one that every study has, or
+        one off its scale, and for an item that was not declared: a rubric that is wrong stops a
+        run at the first study that shows it.
+        """
+        found = self.measure(annotation, study)
+        if found.keys() != {measure.name for measure in self.measures}:
+            raise ValueError(f"{self.name} does not give the measures that it declares")
+        for measure in self.measures:
+            value = found[measure.name]
+            if value is None:
+                if measure.undefined is None:
+                    raise ValueError(f"{self.name}: {measure.name} is declared never undefined")
+            elif not measure.has(value):
+                raise ValueError(f"{self.name}: {measure.name} cannot be {value}")
+        for item in annotation.items:
+            if wrong := self.item_fault(item.kind, item.labels):
+                raise ValueError(wrong)
+        return found
+
+    def item_fault(self, kind: str, labels: Mapping[str, Sequence[str]]) -> str | None:
+        """Return what an item has that is not declared, or lacks; None where nothing is wrong."""
+        known = self._labels.get(kind)
+        if known is None:
+            return f"{self.title} has no {kind!r}"
+        for facet, values in labels.items():
+            if facet not in known:
+                return f"{self.title} has no {facet!r} of one {self.kind(kind).label}"
+            if not known[facet].issuperset(values):
+                return f"{self.title} has no {facet} {min(set(values) - known[facet])!r}"
+        graded_by = self._graded_by.get(kind)
+        if graded_by is not None and len(labels.get(graded_by, ())) != 1:
+            return f"one {self.kind(kind).label} has no {graded_by}"
+        return None
+
+    def facet(self, name: str) -> Facet:
+        """Return the facet called `name`; raises KeyError where there is none."""
+        return {facet.name: facet for facet in self.facets}[name]
+
+    def kind(self, name: str) -> Kind:
+        """Return the kind called `name`; raises KeyError where there is none."""
+        return {kind.name: kind for kind in self.kinds}[name]
+
+    @property
+    def graded(self) -> tuple[Kind, ...]:
+        """The kinds whose items are graded: those that are numbered, marked and reviewed."""
+        return tuple(kind for kind in self.kinds if kind.graded_by is not None)
+
+    def grade(self, item: Item) -> Label:
+        """Return how grave an item is; raises KeyError for one that is not graded."""
+        graded_by = self.kind(item.kind).graded_by
+        if graded_by is None:
+            raise KeyError(item.kind)
+        return self.facet(graded_by)[item.label(graded_by)]
+
+    @property
+    def grades(self) -> Facet | None:
+        """The facet that grades items, of the first kind that is graded."""
+        return next((self.facet(str(kind.graded_by)) for kind in self.graded), None)
+
+    @property
+    def codes(self) -> Facet | None:
+        """The facet whose values are listed for each study: the rows of the tally."""
+        return self.facet(self.tally.rows) if self.tally else None
+
+    def with_role(self, *roles: str) -> tuple[Measure, ...]:
+        """Return the measures that have one of the roles, in their order."""
+        return tuple(measure for measure in self.measures if measure.role in roles)
+
+    def shown(self, where: Literal["head", "groups", "compare"]) -> tuple[Statistic, ...]:
+        """Return the statistics that are printed there, in their order."""
+        return tuple(one for one in self.statistics if where in one.shown)
+
+    def counting(self, kind: str, labels: Mapping[str, str]) -> tuple[Measure, ...]:
+        """Return the measures whose sum counts the items of a kind with all of the labels.
+
+        Those that have exactly these facets, else those that have the fewest more. An item
+        with two values of a further facet is counted for both. Empty where nothing counts them.
+        """
+        fitting = [
+            measure
+            for measure in self.measures
+            if measure.counts
+            and measure.counts.kind == kind
+            and labels.items() <= measure.counts.labels.items()
+        ]
+        least = min((len(m.counts.labels) for m in fitting if m.counts), default=0)
+        return tuple(m for m in fitting if m.counts and len(m.counts.labels) == least)

@@ -1,0 +1,261 @@
+"""GREEN's structured reply: the same annotation and counts as text gives, or unparsed."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from faultserver import annotation_for
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge import rubrics
+from judge.rubrics.green.layout import (
+    CATEGORIES,
+    KEY,
+    LEVELS,
+    an_error,
+    key_of,
+    matched_finding,
+)
+from judge.running.engine import read
+from judge.types import Annotated, Annotation, Completion, Item, Study, Unparsed, UnparsedError
+
+GREEN = rubrics.load("green")
+assert GREEN.structured is not None
+parse, render = GREEN.structured.parse, GREEN.structured.render
+STUDY = Study("s", "No effusion.", "Small effusion.")
+NAMES = (
+    *("false_finding", "missing_finding", "wrong_location", "wrong_severity"),
+    *("comparison_not_in_reference", "omitted_comparison"),
+)
+SIGNIFICANT, INSIGNIFICANT = "clinically_significant_errors", "clinically_insignificant_errors"
+
+
+def reply(matched: Any = (), explanation: Any = "Why.", **lists: Any) -> dict[str, Any]:
+    """A reply with these significant errors and no insignificant ones."""
+    empty: dict[str, Any] = {name: [] for name in NAMES}
+    return {
+        "explanation": explanation,
+        SIGNIFICANT: empty | lists,
+        INSIGNIFICANT: dict(empty),
+        "matched_findings": list(matched) if isinstance(matched, tuple) else matched,
+    }
+
+
+def reason(text: str) -> str:
+    with pytest.raises(UnparsedError) as caught:
+        parse(text, STUDY)
+    assert caught.value.reason
+    return caught.value.reason
+
+
+WORDS = st.lists(
+    st.sampled_from(["left", "right", "effusion", "nodule", "5 mm", "ä", "not", "(old)", '"new"']),
+    min_size=1,
+    max_size=4,
+).map(lambda words: "x " + " ".join(words))
+
+
+@st.composite
+def annotations(draw: st.DrawFn) -> Annotation:
+    texts = draw(st.lists(WORDS, unique_by=str.casefold, max_size=12))
+    places = sorted(
+        draw(
+            st.lists(
+                st.sampled_from([(level, at) for level in range(2) for at in range(6)]),
+                min_size=len(texts),
+                max_size=len(texts),
+            )
+        )
+    )
+    errors = tuple(
+        an_error(LEVELS[level], CATEGORIES[at], text)
+        for (level, at), text in zip(places, texts, strict=True)
+    )
+    matched = draw(st.lists(WORDS, unique_by=str.casefold, max_size=8))
+    stated = dict.fromkeys(KEY.values(), 0)
+    for error in errors:
+        stated[key_of(error)] += 1
+    return Annotation(
+        (*errors, *map(matched_finding, matched)),
+        draw(WORDS),
+        stated_counts={**stated, "matched": len(matched)},
+    )
+
+
+@given(annotations())
+def test_what_is_written_is_read_and_counts_as_text_does(annotation: Annotation) -> None:
+    assert parse(render(annotation), STUDY) == annotation
+    assert GREEN.parse(GREEN.render(annotation), STUDY, complete=True) == annotation
+    text = read(GREEN, STUDY, Completion(GREEN.render(annotation), "stop", "m"))
+    for mode in ("json_schema", "tools", "json"):
+        assert read(GREEN, STUDY, Completion(render(annotation), "stop", "m", mode=mode)) == text
+
+
+@given(annotations(), st.data())
+def test_a_cut_reply_is_never_read(annotation: Annotation, data: st.DataObject) -> None:
+    whole = render(annotation)
+    assert reason(whole[: data.draw(st.integers(0, len(whole) - 2))])
+
+
+def test_each_list_is_its_own_category_and_level() -> None:
+    for level, section in zip(LEVELS, (SIGNIFICANT, INSIGNIFICANT), strict=True):
+        for category, name in zip(CATEGORIES, NAMES, strict=True):
+            given_ = reply()
+            given_[section][name] = ["one", "another"]
+            annotation = parse(json.dumps(given_), STUDY)
+            assert annotation.items == (
+                an_error(level, category, "one"),
+                an_error(level, category, "another"),
+            )
+            assert {k: n for k, n in annotation.stated_counts.items() if n} == {
+                KEY[level, category]: 2
+            }
+
+
+@pytest.mark.parametrize(
+    "nothing",
+    ["None", "none.", "N/A", "No errors", "No errors identified.", "No matched findings", "Nil"],
+)
+def test_a_list_that_says_none_is_empty(nothing: str) -> None:
+    found = parse(json.dumps(reply(missing_finding=[nothing], matched=(nothing,))), STUDY)
+    assert found.items == ()
+
+
+def test_entries_numbered_from_one_lose_their_numbers() -> None:
+    found = parse(json.dumps(reply(matched=("1. heart", "2) lungs", "(3) bones"))), STUDY)
+    assert found.items == tuple(map(matched_finding, ("heart", "lungs", "bones")))
+
+
+@pytest.mark.parametrize("finding", ["No acute findings", "No pneumothorax", "None of the ribs"])
+def test_a_finding_that_denies_something_is_one(finding: str) -> None:
+    assert parse(json.dumps(reply(matched=(finding,))), STUDY).items == (matched_finding(finding),)
+
+
+@pytest.mark.parametrize(
+    "entries",
+    [
+        ["none", "heart"],
+        ["None; all agree"],
+        ["None. The candidate matches the reference."],
+        ["heart", ""],
+        ["heart", " - "],
+        ["2"],
+        ["2 errors"],
+        ["two missing findings: heart, lungs"],
+        ["(a) False finding: 0"],
+        ["2. heart"],
+        ["1. heart", "lungs"],
+        ["heart; lungs"],
+        ["- heart\n- lungs"],
+        ["• heart • lungs"],
+        ["heart", "Heart."],
+        ["error 1", "error 2"],
+        ["string"],
+        [1],
+        [None],
+        [["heart"]],
+        [{"text": "heart"}],
+        "heart",
+        None,
+        {},
+        2,
+    ],
+)
+def test_a_list_whose_length_may_not_be_the_count_is_not_read(entries: Any) -> None:
+    assert reason(json.dumps(reply(wrong_location=entries)))
+    assert reason(json.dumps(reply(matched=entries)))
+
+
+def test_one_error_is_not_counted_on_both_levels() -> None:
+    given_ = reply(wrong_location=["effusion left"])
+    given_[INSIGNIFICANT]["wrong_severity"] = ["Effusion left."]
+    assert reason(json.dumps(given_)) == "contradiction"
+
+
+def test_every_field_once_and_no_other() -> None:
+    whole = reply()
+    for section in (None, SIGNIFICANT, INSIGNIFICANT):
+        for name in whole if section is None else NAMES:
+            lacking = json.loads(json.dumps(whole))
+            del (lacking if section is None else lacking[section])[name]
+            assert reason(json.dumps(lacking)) == "missing field"
+        more = json.loads(json.dumps(whole))
+        (more if section is None else more[section])["count"] = 1
+        assert reason(json.dumps(more)) == "unknown field"
+    twice = json.dumps(whole).replace(
+        '"matched_findings": []', '"matched_findings": ["a heart"], "matched_findings": []'
+    )
+    assert reason(twice) == "duplicate key"
+    inner = json.dumps(whole).replace('"wrong_location": []', '"wrong_location": ["x y"], ' * 2, 1)
+    assert reason(inner)
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("", "empty"),
+        ("I am sorry, but I cannot assist.", "no JSON"),
+        ("[]", "unexpected form"),
+        (json.dumps(reply()) * 2, "several answers"),
+    ],
+)
+def test_what_is_no_such_reply(text: str, why: str) -> None:
+    assert reason(text) == why
+
+
+def test_what_models_put_around_a_reply() -> None:
+    text = json.dumps(reply(matched=("heart",)))
+    call = json.dumps({"name": "Reply", "arguments": text})
+    for given_ in (
+        f"```json\n{text}\n```",
+        f"<think>{{}}</think>{text}",
+        f"Here it is: {text}",
+        call,
+    ):
+        assert parse(given_, STUDY).items == (matched_finding("heart"),)
+
+
+def test_the_text_road_does_not_read_a_reply_and_the_other_way_round() -> None:
+    """How it was asked for decides, not what it happens to look like."""
+    formed, text = json.dumps(reply()), GREEN.render(annotation_for("study-0001"))
+    for completion in (
+        Completion(formed, "stop", "m"),
+        Completion(text, "stop", "m", mode="json_schema"),
+    ):
+        assert isinstance(read(GREEN, STUDY, completion)[0], Unparsed)
+    assert isinstance(read(GREEN, STUDY, Completion(text, "stop", "m"))[0], Annotated)
+
+
+def test_half_characters_are_made_visible() -> None:
+    found = parse(
+        '{"x": 0}'.replace('"x": 0', json.dumps(reply(matched=("a \ud800",)))[1:-1]), STUDY
+    )
+    (item,) = found.items
+    item.text.encode("utf-8")
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"stated_counts": {}},
+        {"items": (matched_finding("twice"),) * 2},
+        {"items": (replace(matched_finding("heart"), side="candidate"),)},
+        {"values": {"confidence": 0.5}},
+        {"warnings": ("odd",)},
+    ],
+)
+def test_what_no_reply_expresses_is_not_written(changed: dict[str, Any]) -> None:
+    annotation = parse(json.dumps(reply()), STUDY)
+    with pytest.raises(ValueError, match="no reply expresses"):
+        render(replace(annotation, **changed))
+
+
+def test_an_item_that_green_does_not_have_is_not_written() -> None:
+    annotation = parse(json.dumps(reply()), STUDY)
+    for item in (an_error("grave", CATEGORIES[0], "x"), Item("fact", "x")):
+        with pytest.raises(ValueError, match="no item of GREEN"):
+            render(replace(annotation, items=(item,)))

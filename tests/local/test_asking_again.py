@@ -1,0 +1,114 @@
+"""What a model on one's own machine is asked after an answer that could not be read."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from faultserver import Behaviour, FaultServer
+
+from judge import prompts
+from judge.backends.connection import NO_KEY, Connection
+from judge.backends.local.encode import Encoded
+from judge.backends.pool import Pool
+from judge.backends.vllm.judge import VLLMJudge
+from judge.prompts import CHAT, GREEN
+from judge.types import Completion, CompletionRequest, Message, Study, Unparsed
+
+
+class Encoder:
+    """As much of an encoder as questions need; keeps the roles that it was given."""
+
+    limit = 2048
+
+    def __init__(self, layout: str) -> None:
+        self.layout = layout
+        self.roles: list[str] = []
+
+    eos_id = 2
+
+    def encode(self, messages: Sequence[Message]) -> Encoded:
+        self.roles = [message.role for message in messages]
+        return Encoded(tuple(map(ord, messages[-1].content)), 0)
+
+
+def questions(
+    layout: str, url: str = "http://127.0.0.1:1", **asked: object
+) -> tuple[VLLMJudge, Encoder]:
+    encoder: Any = Encoder(layout)
+    servers = Pool([(Connection(url), NO_KEY)], "m", print)
+    prompt = prompts.load("green")
+    judge = VLLMJudge(
+        "vllm:m",
+        "m",
+        prompt,
+        encoder,
+        print,
+        served_as="m",
+        servers=servers,
+        max_tokens=100,
+        asked=asked,
+    )
+    return judge, encoder
+
+
+def again(asking: VLLMJudge) -> tuple[CompletionRequest, CompletionRequest | None]:
+    request = asking.request(Study("s", "Clear.", "Effusion."))
+    answer = Completion("words", "stop", "m")
+    return request, asking.repair_request(
+        request, answer, Unparsed("missing section", "no heading")
+    )
+
+
+def test_a_greedy_green_model_is_not_asked_the_same_again_and_that_is_said() -> None:
+    asking, _ = questions(GREEN)
+    assert asking.notes == ()
+    assert [again(asking)[1] for _ in range(3)] == [None] * 3
+    (note,) = asking.notes
+    assert note.startswith("3 answers that could not be read were not asked for again")
+
+
+def test_a_green_model_that_samples_is_asked_again_with_another_seed() -> None:
+    request, same = again(questions(GREEN, temperature=0.5)[0])
+    assert same == request
+    asking, _ = questions(GREEN, temperature=0.5, seed=3)
+    request, other = again(asking)
+    assert other is not None
+    assert asking.asked_in(request) == {"temperature": 0.5, "seed": 3}
+    assert asking.asked_in(other) == {"temperature": 0.5, "seed": 4}
+    assert other.messages == request.messages
+    assert asking.notes == ()
+
+
+@pytest.mark.parametrize("temperature", [0, 0.5])
+def test_a_model_with_a_chat_template_is_told(temperature: float) -> None:
+    asking, encoder = questions(CHAT, temperature=temperature)
+    request, told = again(asking)
+    assert told is not None
+    assert told.messages[: len(request.messages)] == request.messages
+    assert told.messages[-2] == Message("assistant", "words")
+    asking.encoded(told)
+    assert encoder.roles == ["system", "user", "assistant", "user"]
+    assert asking.notes == ()
+
+
+def test_what_a_served_model_is_sent() -> None:
+    asked = {"temperature": 0.5, "seed": 3, "top_k": 20}
+
+    async def ask(judge: VLLMJudge, *requests: CompletionRequest) -> None:
+        for request in requests:
+            await judge.complete(request)
+        await judge.aclose()
+
+    with FaultServer(Behaviour(record=True)) as server:
+        judge, _ = questions(GREEN, server.url, **asked)
+        _, other = again(judge)
+        assert other is not None
+        request = judge.request(Study("s", "study-0001", "Effusion."))
+        asyncio.run(ask(judge, request, other))
+        bodies = [each["body"] for each in server.requests()]
+    for body, seed in zip(bodies, (3, 4), strict=True):
+        assert {name: body[name] for name in asked} == {**asked, "seed": seed}
+        assert body["max_tokens"] == 100

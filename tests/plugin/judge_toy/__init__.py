@@ -1,0 +1,1 @@
+"""A toy rubric, judge and metric for `judge`."""

@@ -1,0 +1,114 @@
+"""The processes that work for the service: slow ones, killed ones, and those it leaves behind."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from served import PAIR, Served, is_problem, until
+
+from judge.service.annotations import Pair, PairWorkers
+from judge.service.problems import ProblemError
+from judge.service.settings import MEGABYTE, ServiceSettings
+from judge.service.worker import Worker
+
+LONG = "effusion " * 40_000
+
+
+def workers_of(service: Served, task: str) -> list[int]:
+    """The service's processes of a kind."""
+    children = Path(f"/proc/{service.process.pid}/task/{service.process.pid}/children")
+    found = []
+    for pid in map(int, children.read_text().split()):
+        with suppress(OSError):  # it may have ended meanwhile
+            if f"{task}_worker".encode() in Path(f"/proc/{pid}/cmdline").read_bytes():
+                found.append(pid)
+    return found
+
+
+def state_of(pid: int) -> str:
+    """R where it computes, S where it waits, Z where it has ended and nobody has asked how."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return "Z"
+
+
+def test_a_pair_whose_process_breaks_says_so_and_the_next_gets_another(tmp_path: Path) -> None:
+    with Served(tmp_path) as service, ThreadPoolExecutor(1) as pool:
+        assert service.annotate().status_code == 200
+        (old,) = workers_of(service, "pair")
+        waiting = pool.submit(service.annotate, candidate=LONG)
+        assert until(lambda: state_of(old) == "R")
+        os.kill(old, signal.SIGKILL)
+        assert "broke off (SIGKILL)" in is_problem(waiting.result(), 502)
+        assert service.annotate().status_code == 200
+        assert old not in workers_of(service, "pair")
+
+
+def test_no_process_outlives_a_service_that_was_killed(tmp_path: Path) -> None:
+    with Served(tmp_path) as service, ThreadPoolExecutor(1) as pool:
+        name = service.start_run().json()["id"]
+        service.until_state(name, "finished")
+        query = {"run": name, "resamples": 10_000, "flips": 100_000}
+        waiting = pool.submit(service.client.get, "/v1/comparison", params=query)
+        started = [
+            *until(lambda: workers_of(service, "comparison")),
+            *until(lambda: workers_of(service, "pair")),
+        ]
+        service.kill()
+        waiting.exception()
+        assert len(started) == 2
+        assert until(lambda: {state_of(pid) for pid in started} == {"Z"})
+
+
+def request(**changes: str) -> dict[str, object]:
+    return Pair.model_validate(PAIR | changes).model_dump()
+
+
+def test_a_pair_that_takes_too_long_is_ended(tmp_path: Path) -> None:
+    async def ask() -> None:
+        workers = PairWorkers(ServiceSettings((tmp_path,), pair_seconds=0.01))
+        await workers.start()
+        first = workers._workers[0]
+        for _ in range(2):
+            with pytest.raises(ProblemError, match=r"took longer than 0\.01 seconds") as error:
+                await workers.annotate(request(candidate=LONG))
+            assert error.value.status == 504
+            assert first.has_ended
+        await workers.close()
+
+    asyncio.run(ask())
+
+
+def test_a_pair_that_needs_too_much_memory_is_refused_and_the_process_stays(
+    tmp_path: Path,
+) -> None:
+    async def ask() -> None:
+        workers = PairWorkers(ServiceSettings((tmp_path,), max_memory=64 * MEGABYTE))
+        with pytest.raises(ProblemError, match="--max-memory") as error:
+            await workers.annotate(request())
+        assert error.value.status == 413
+        assert not workers._workers[0].has_ended
+        await workers.close()
+
+    asyncio.run(ask())
+
+
+def test_an_ended_worker_takes_no_request() -> None:
+    async def ask() -> None:
+        worker = Worker("pair")
+        await worker.close()  # there is nothing to end
+        await worker.start()
+        await worker.close()
+        await worker.close()
+        assert worker.has_ended
+        with pytest.raises(ProblemError, match="broke off"):
+            await worker.ask({})
+
+    asyncio.run(ask())

@@ -1,0 +1,199 @@
+"""What `annotate` takes and refuses, what it leaves on disk, and what `judge` shows of itself."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from click.testing import CliRunner
+
+import judge
+from judge import JudgeError, annotate
+from judge.cli import main
+from judge.running.folder import Run
+
+CLEAR, EFFUSION, NODULE = "The lungs are clear.", "Large left effusion.", "Nodule on the right."
+
+
+def ids_and_scores(frame: pd.DataFrame) -> dict[str, float]:
+    return dict(zip(frame["study_id"], frame["green"], strict=True))
+
+
+def test_dictionaries_are_joined_by_id_whatever_their_order() -> None:
+    references = {"a": CLEAR, "b": EFFUSION}
+    frame = annotate(references, {"b": EFFUSION, "a": EFFUSION})
+    assert ids_and_scores(frame) == {"a": 0, "b": 1}
+    assert list(frame["study_id"]) == ["a", "b"]
+
+
+def test_dictionaries_of_records_are_read_as_a_file_is() -> None:
+    references = {"a": {"report": f"Findings: {CLEAR} Impression: {EFFUSION}", "site": "north"}}
+    frame = annotate(references, {"a": {"model_prediction": CLEAR}})
+    assert ids_and_scores(frame) == {"a": 1}
+    assert list(frame["site"]) == ["north"]
+    assert "section:findings" in frame.attrs["signature"]
+    whole = annotate(references, {"a": CLEAR}, section="report")
+    assert ids_and_scores(whole)["a"] < 1
+
+
+def test_texts_of_a_dictionary_are_judged_as_they_are() -> None:
+    report = f"Findings: {CLEAR} Impression: {EFFUSION}"
+    assert ids_and_scores(annotate({"a": report}, {"a": CLEAR}))["a"] < 1
+
+
+@pytest.mark.parametrize(
+    ("references", "candidates", "says"),
+    [
+        ({"a": CLEAR, "b": CLEAR}, {"a": CLEAR}, r"only in references: 1 \(b\)"),
+        ({"a": CLEAR}, {"a": CLEAR, "c": CLEAR}, r"only in candidates: 1 \(c\)"),
+        ({"a": CLEAR, "b": CLEAR}, {"a": CLEAR}, r"allow_missing=True"),
+        ({"a": CLEAR}, {"b": CLEAR}, "no study in common"),
+        ({"1": CLEAR}, {1: CLEAR}, "differ by type"),
+        ({"a": CLEAR}, [CLEAR], "ids"),
+        ([CLEAR], {"a": CLEAR}, "ids"),
+        ({"a": [CLEAR]}, {"a": CLEAR}, "holds a list"),
+        ({"study_id": ["a"], "reference": [CLEAR]}, {"study_id": ["a"]}, r"pandas\.DataFrame"),
+        ({}, {}, "no study"),
+        ({"a": None}, {"a": CLEAR}, r"no report in references: 1 \(a\)"),
+        (CLEAR, CLEAR, "references is one text"),
+        ([CLEAR], CLEAR, "candidates is one text"),
+        (CLEAR, [CLEAR], "references is one text"),
+        ({CLEAR}, [CLEAR], "references is a set"),
+        (5, [CLEAR], "references is a int"),
+        (pd.Series([CLEAR], index=["a"]), pd.Series([CLEAR], index=["b"]), "no study in common"),
+        (pd.Series([CLEAR, CLEAR], index=[7, 7]), pd.Series([CLEAR, CLEAR], index=[7, 7]), "7"),
+        (pd.DataFrame({"report": [CLEAR]}), pd.DataFrame({"prediction": [CLEAR]}), "no ids"),
+        (pd.DataFrame({"id": ["a"], "report": [CLEAR]}), [CLEAR], "candidates is a list"),
+        (
+            pd.DataFrame({"id": ["a"], "report": [CLEAR]}),
+            pd.DataFrame({"id": ["b"], "prediction": [CLEAR]}),
+            "no study in common",
+        ),
+        (pd.DataFrame([[CLEAR, CLEAR]], columns=["report", "report"]), None, "same name"),
+    ],
+)
+def test_what_cannot_be_joined_is_refused(references: Any, candidates: Any, says: str) -> None:
+    with pytest.raises(JudgeError, match=says):
+        annotate(references, candidates)
+
+
+@pytest.mark.parametrize(
+    ("beside", "says"),
+    [
+        ({"study_ids": "a"}, "study_ids is one text"),
+        ({"study_classes": "n"}, "study_classes is one text"),
+        ({"fields": {"site": "n"}}, "'site' is one text"),
+        ({"fields": {"site": {"0": "n"}}}, "'site' is a dict"),
+        ({"section": "findings"}, "section is for tables"),
+    ],
+)
+def test_one_text_is_no_list(beside: dict[str, Any], says: str) -> None:
+    with pytest.raises(JudgeError, match=says):
+        annotate([CLEAR], [CLEAR], **beside)
+
+
+def test_studies_on_one_side_are_left_out_and_counted_where_they_may_be() -> None:
+    frame = annotate(
+        {"a": CLEAR, "b": CLEAR, "d": EFFUSION},
+        {"a": CLEAR, "c": CLEAR, "d": CLEAR},
+        allow_missing=True,
+        study_classes=["normal", "normal", "abnormal"],
+        fields={"site": {"d": "south", "a": "north"}},
+    )
+    assert list(frame["study_id"]) == ["a", "d"]
+    assert list(frame["study_class"]) == ["normal", "abnormal"]
+    assert list(frame["site"]) == ["north", "south"]
+    assert "omitted:2" in frame.attrs["signature"]
+
+
+def test_a_column_beside_ids_has_a_value_for_each() -> None:
+    both = {"a": CLEAR, "b": CLEAR}
+    with pytest.raises(JudgeError, match="'site' lacks 1 studies: b"):
+        annotate(both, both, fields={"site": {"a": "north"}})
+    with pytest.raises(JudgeError, match="study_classes has 1 values but there are 2"):
+        annotate(both, both, study_classes=["normal"])
+
+
+def test_the_index_of_a_series_is_its_ids() -> None:
+    references = pd.Series([CLEAR, EFFUSION], index=["x", "y"])
+    assert ids_and_scores(annotate(references, [EFFUSION, EFFUSION])) == {"x": 0, "y": 1}
+    by_id = annotate(references, references[::-1], study_classes=pd.Series({"y": "b", "x": "a"}))
+    assert ids_and_scores(by_id) == {"x": 1, "y": 1}
+    assert list(by_id["study_class"]) == ["a", "b"]
+    named = annotate(references, [CLEAR, EFFUSION], study_ids=["1", "2"])
+    assert ids_and_scores(named) == {"1": 1, "2": 1}
+    part = pd.DataFrame({"r": [CLEAR, NODULE, EFFUSION]})["r"].iloc[1:]
+    assert list(annotate(part, part)["study_id"]) == ["1", "2"]
+
+
+def test_two_frames_are_joined_by_id_with_the_names_of_the_command_line() -> None:
+    references = pd.DataFrame(
+        {"accession": ["a", "b"], "section_findings": [CLEAR, EFFUSION], "site": ["n", "s"]}
+    )
+    candidates = pd.DataFrame({"Study-ID": ["b", "a"], "model_prediction": [EFFUSION, EFFUSION]})
+    frame = annotate(references, candidates)
+    assert ids_and_scores(frame) == {"a": 0, "b": 1}
+    assert list(frame["site"]) == ["n", "s"]
+    indexed = annotate(references.set_index("accession"), candidates.set_index("Study-ID"))
+    assert ids_and_scores(indexed) == {"a": 0, "b": 1}
+    unnamed = references.set_index("accession").rename_axis(None)
+    assert ids_and_scores(annotate(unnamed, {"a": EFFUSION, "b": EFFUSION})) == {"a": 0, "b": 1}
+
+
+def test_a_frame_that_holds_both_sides_keeps_its_index_where_it_has_no_ids() -> None:
+    both = pd.DataFrame({"ground_truth": [CLEAR, CLEAR], "hypothesis": [CLEAR, EFFUSION]})
+    assert ids_and_scores(annotate(both)) == {"0": 1, "1": 0}
+    assert ids_and_scores(annotate(both.set_axis(["p", "q"]))) == {"p": 1, "q": 0}
+    assert ids_and_scores(annotate(both.assign(id=["u", "v"]).iloc[1:])) == {"v": 0}
+    assert "__index_level_0__" not in annotate(both.assign(id=["u", "v"]).iloc[1:]).columns
+
+
+def test_a_dataset_is_read_like_a_frame() -> None:
+    datasets = pytest.importorskip("datasets")
+    references = datasets.Dataset.from_dict(
+        {"study_id": ["a", "b"], "findings": [CLEAR, EFFUSION], "study_class": ["n", "s"]}
+    )
+    candidates = datasets.Dataset.from_dict({"id": ["b", "a"], "generated": [EFFUSION, EFFUSION]})
+    frame = annotate(references, candidates)
+    assert ids_and_scores(frame) == {"a": 0, "b": 1}
+    assert list(frame["study_class"]) == ["n", "s"]
+    both = datasets.Dataset.from_dict({"reference": [CLEAR], "prediction": [EFFUSION]})
+    assert ids_and_scores(annotate(both)) == {"0": 0}
+    assert ids_and_scores(annotate(both.to_iterable_dataset())) == {"0": 0}
+    with pytest.raises(JudgeError, match=r"splits; pass one of them: train, test"):
+        annotate(datasets.DatasetDict(train=both, test=both))
+
+
+def test_a_run_folder_is_left_that_the_commands_open(tmp_path: Path) -> None:
+    out = tmp_path / "run"
+    given = ({"a": CLEAR, "b": EFFUSION}, {"a": CLEAR, "b": CLEAR})
+    frame = annotate(*given, out=str(out), fields={"site": ["north", "south"]})
+    assert frame.equals(annotate(*given, fields={"site": ["north", "south"]}))
+    assert Run(out).signature == frame.attrs["signature"]
+    for command in (["rates", str(out), "--by", "site"], ["audit", str(out), "a"]):
+        done = CliRunner().invoke(main, command)
+        assert done.exit_code == 0, done.output
+    assert "north" in CliRunner().invoke(main, ["rates", str(out), "--by", "site"]).output
+    with pytest.raises(JudgeError, match="another run"):
+        annotate([CLEAR], [CLEAR], out=out)
+
+
+def test_what_is_public_is_listed() -> None:
+    assert dir(judge) == sorted(judge.__all__)
+    assert {"annotate", "compare", "Run", "Rubric", "Annotated", "Unparsed", "Failed"} <= set(
+        judge.__all__
+    )
+    assert judge.__version__ == version("judge")
+    assert all(getattr(judge, name) is not None for name in dir(judge))
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = judge.nothing  # type: ignore[attr-defined]
+
+
+def test_looking_at_it_imports_nothing_heavy() -> None:
+    code = "import judge, sys; dir(judge); judge.__version__; sys.exit('pandas' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,171 @@
+"""Each kind of statistic, against what it is by definition and against scipy's own intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+from scipy import stats as reference
+
+from judge.rubrics.contract import Statistic
+from judge.stats.estimate import estimate, ratio_interval
+from judge.stats.intervals import inverse, mean_interval, wilson
+
+RATIO = Statistic(
+    "precision", "precision", "ratio", ("right",), higher_is_better=True, per=("all",)
+)
+
+
+def table(**columns: Sequence[float | None]) -> pd.DataFrame:
+    """A table of scored studies; None is a measure that is undefined for a study."""
+    return pd.DataFrame({name: pd.array(values, "Float64") for name, values in columns.items()})
+
+
+def statistic(kind: Any, *measures: str, **more: Any) -> Statistic:
+    return Statistic("x", "x", kind, measures, higher_is_better=False, **more)
+
+
+def facts(n: int, seed: int = 3) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Facts of n studies that are right, and all of them."""
+    rng = np.random.default_rng(seed)
+    of = rng.integers(1, 9, n)
+    return rng.binomial(of, rng.beta(4, 2, n)).astype(float), of.astype(float)
+
+
+def test_a_mean_is_that_of_the_sum_of_its_measures() -> None:
+    scored = table(a=[1, 2, 3], b=[0, 1, 1])
+    found = estimate(scored, statistic("mean", "a", "b"))
+    wanted = mean_interval([1, 3, 4], (0, None))
+    assert (found.n, found.value, found.low, found.high) == (3, 8 / 3, wanted.low, wanted.high)
+    assert (found.k, found.numerator, found.n_undefined) == (None, None, 0)
+
+
+def test_studies_of_which_it_is_undefined_are_counted_and_in_no_part() -> None:
+    scored = table(a=[1, None, 3, 5], b=[0, 1, None, 1])
+    for kind, expected in (("mean", 3.5), ("rate", 0.0)):
+        found = estimate(scored, statistic(kind, "a", "b"))
+        assert (found.n, found.n_undefined, found.value) == (2, 2, expected)
+    ratio = estimate(scored, statistic("ratio", "a", per=("b",)))
+    assert (ratio.n, ratio.n_undefined) == (2, 2)
+    assert (ratio.numerator, ratio.denominator, ratio.value) == (6, 1, 6)
+
+
+def test_a_rate_is_the_share_without_any() -> None:
+    scored = table(a=[0, 0, 2, 0], b=[0, 1, 0, 0])
+    found, wanted = estimate(scored, statistic("rate", "a", "b")), wilson(2, 4)
+    assert (found.k, found.n, found.value) == (2, 4, 0.5)
+    assert (found.low, found.high) == (wanted.low, wanted.high)
+
+
+def test_a_rate_takes_no_sum_of_0_for_none() -> None:
+    found = estimate(table(a=[-1.0, 0.0], b=[1.0, 0.0]), statistic("rate", "a", "b"))
+    assert found.k == 1
+
+
+def test_a_reciprocal_is_that_of_the_mean() -> None:
+    values = [1.0, 2.0, 4.0, 1.0]
+    found = estimate(table(a=values), statistic("mean", "a", is_reciprocal=True, scale=(1, 4)))
+    wanted = inverse(mean_interval(values, (1, 4)), (1, 4))
+    assert (found.value, found.low, found.high) == (0.5, wanted.low, wanted.high)
+    none = estimate(table(a=[0.0, 0.0]), statistic("mean", "a", is_reciprocal=True))
+    assert (none.n, none.value, none.low, none.high) == (2, None, None, None)
+
+
+@pytest.mark.parametrize("values", [[], [None, None]])
+def test_no_study_has_no_number(values: list[float | None]) -> None:
+    for one in (
+        statistic("mean", "a"),
+        statistic("mean", "a", is_reciprocal=True),
+        statistic("rate", "a"),
+        statistic("ratio", "a", per=("a",)),
+    ):
+        found = estimate(table(a=values), one)
+        assert (found.n, found.n_undefined) == (0, len(values))
+        assert found.value is found.low is found.high is None
+        plain = found.plain()
+        assert {"n", "value", "low", "high", "n_undefined"} <= set(plain)
+
+
+def test_a_ratio_of_sums_is_no_mean_of_ratios() -> None:
+    scored = table(right=[1, 0, 9], all=[1, 0, 10])
+    found = estimate(scored, RATIO)
+    assert (found.value, found.n) == (10 / 11, 3)
+    assert found.value != np.mean([1, 0.9])
+    nothing = estimate(table(right=[0, 0], all=[0, 0]), RATIO)
+    assert (nothing.n, nothing.value, nothing.low, nothing.high) == (2, None, None, None)
+    one = estimate(table(right=[1], all=[2]), RATIO)
+    assert (one.value, one.low, one.high) == (0.5, None, None)
+
+
+@pytest.mark.parametrize("n", [20, 150])
+def test_its_interval_is_that_of_a_slow_bootstrap(n: int) -> None:
+    right, of = facts(n)
+    low, high = ratio_interval(right, of)
+    rng = np.random.default_rng(11)
+    draws = []
+    for _ in range(20_000):
+        rows = rng.integers(0, n, n)
+        draws.append(sum(right[rows]) / sum(of[rows]))
+    slow = np.quantile(draws, [0.025, 0.975])
+    spread = slow[1] - slow[0]
+    # 2,000 draws place an end of the interval to a few hundredths of its width.
+    assert low == pytest.approx(slow[0], abs=0.06 * spread)
+    assert high == pytest.approx(slow[1], abs=0.06 * spread)
+
+
+def test_its_interval_is_that_of_scipys_bootstrap() -> None:
+    right, of = facts(80)
+    found = reference.bootstrap(
+        (right, of),
+        lambda one, other, axis: one.sum(axis=axis) / other.sum(axis=axis),
+        paired=True,
+        vectorized=True,
+        n_resamples=9999,
+        method="percentile",
+        rng=np.random.default_rng(7),
+    ).confidence_interval
+    low, high = ratio_interval(right, of)
+    spread = found.high - found.low
+    assert low == pytest.approx(found.low, abs=0.06 * spread)
+    assert high == pytest.approx(found.high, abs=0.06 * spread)
+
+
+@given(st.integers(2, 40), st.integers(0, 10**6))
+def test_its_interval_holds_it_and_is_the_same_each_time(n: int, seed: int) -> None:
+    right, of = facts(n, seed)
+    low, high = ratio_interval(right, of)
+    assert low is not None
+    assert high is not None
+    assert 0 <= low <= right.sum() / of.sum() <= high <= 1
+    assert ratio_interval(right, of) == (low, high)
+
+
+def test_where_all_draws_are_alike_it_is_that_of_the_share() -> None:
+    right = np.array([1.0, 2.0, 3.0])
+    wanted = wilson(6, 6)
+    assert ratio_interval(right, right) == (wanted.low, wanted.high)
+    assert ratio_interval(0 * right, right) == (wilson(0, 6).low, wilson(0, 6).high)
+
+
+def test_a_draw_without_a_denominator_leaves_no_interval() -> None:
+    assert ratio_interval(np.array([1.0, 0.0]), np.array([1.0, 0.0])) == (None, None)
+
+
+def test_it_covers_the_truth() -> None:
+    rng = np.random.default_rng(5)
+    n, runs, inside = 60, 300, 0
+    big_right, big_of = facts(400_000, 1)
+    truth = big_right.sum() / big_of.sum()
+    for _ in range(runs):
+        rows = rng.integers(0, len(big_of), n)
+        low, high = ratio_interval(big_right[rows], big_of[rows])
+        assert low is not None
+        assert high is not None
+        inside += low <= truth <= high
+    assert 0.89 < inside / runs < 0.985

@@ -1,0 +1,211 @@
+"""What packages of others add: one that works, built and installed, and some that do not."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from click.testing import Result
+from support import EXAMPLES, ROOT, Invoke
+
+from judge import JudgeError, backends, metrics, plugins, rubrics
+
+ANSWER = ROOT / "tests" / "plugin" / "answer.txt"  # in the toy rubric's form
+PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
+Package = Callable[[str, str, str], None]
+Judge = Callable[..., subprocess.CompletedProcess[str]]
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package of tests/plugin, built and installed into a folder of its own, offline."""
+    folder = tmp_path_factory.mktemp("plugin")
+    source = shutil.copytree(ROOT / "tests" / "plugin", folder / "source")
+    command = [sys.executable, "-m", "pip", "install", "-q", "--no-deps", "--no-index"]
+    command += ["--no-build-isolation", "--target", str(folder / "site"), str(source)]
+    subprocess.run(command, check=True, capture_output=True)
+    return folder / "site"
+
+
+@pytest.fixture
+def judge(installed: Path, tmp_path: Path) -> Judge:
+    """The command line where that package is installed, in an empty folder."""
+
+    def call(*words: object) -> subprocess.CompletedProcess[str]:
+        command = [sys.executable, *(["-m", "judge"] if words[0] != "-c" else []), *map(str, words)]
+        paths = os.pathsep.join(filter(None, (str(installed), os.environ.get("PYTHONPATH"))))
+        environ = {**os.environ, "PYTHONPATH": paths}
+        return subprocess.run(
+            command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False
+        )
+
+    return call
+
+
+def test_an_added_rubric_is_a_command_like_any_other(judge: Judge, tmp_path: Path) -> None:
+    assert "toy A rubric of judge-toy 1.0." in " ".join(judge("--help").stdout.split())
+    helped = judge("toy", "--help").stdout
+    assert "Judge reports by a toy rubric" in helped
+    assert "--give-up-after" in helped
+    done = judge("toy", PREDS, REFS, "--judge", f"echo:{ANSWER}", "--out", "run")
+    assert done.returncode == 0, done.stderr
+    assert "signature  toy:1|judge:echo-1+" in done.stdout
+    assert "a toy that says the same of every study" in done.stdout
+    assert judge("rates", "run").stdout.startswith("rubric    Toy")
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text("utf-8"))
+    assert manifest["versions"]["judge-toy"] == "1.0"
+    assert judge("rescore", "run").returncode == 0
+    assert judge("compare", "a=run", "--no-tests").returncode == 0
+
+
+def test_an_added_rubric_brings_its_prompt_and_cases(judge: Judge) -> None:
+    assert "toy  rubric toy, version 1" in judge("prompts", "list").stdout
+    assert "What is wrong with the candidate?" in judge("prompts", "show", "toy").stdout
+    program = (
+        "from judge import backends, rubrics; toy = rubrics.load('toy')\n"
+        "server = backends.JudgeSettings(base_url='http://127.0.0.1:9/v1')\n"
+        "print('toy' in rubrics.names(), len(list(rubrics.cases('toy').glob('*.yaml'))))\n"
+        "print(backends.load('m', toy, server).prompt.name)"
+    )
+    done = judge("-c", program)
+    assert done.stdout.splitlines() == ["True 2", "toy"], done.stderr
+
+
+def test_an_added_judge_answers_for_every_rubric(judge: Judge) -> None:
+    done = judge("green", PREDS, REFS, "--judge", f"echo:{ANSWER}", "--format", "json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["statistics"]["green"]["value"] == 0.5
+    lost = judge("green", PREDS, REFS, "--judge", "echo:nothing.txt")
+    assert (lost.returncode, lost.stderr.count("\n")) == (2, 1)
+    assert "echo: cannot read nothing.txt" in lost.stderr
+
+
+def test_an_added_metric_is_a_column_whose_direction_is_known(judge: Judge, tmp_path: Path) -> None:
+    done = judge("metrics", PREDS, REFS, "--metric", "bleu2,length_ratio", "--out", "m.csv")
+    assert done.returncode == 0, done.stderr
+    assert "length ratio" in done.stdout
+    table = pd.read_csv(tmp_path / "m.csv")
+    assert list(table.columns) == ["study_id", "model", "bleu2", "length_ratio"]
+    assert (table["length_ratio"] > 0).all()
+    assert judge("green", PREDS, REFS, "--out", "run").returncode == 0
+    joined = judge("compare", "preds=run", "--metrics", "m.csv", "--format", "csv", "--no-tests")
+    assert "length_ratio" in joined.stdout, joined.stderr
+
+
+# Packages that are not as they should be: each as the metadata that says what it adds, and a module
+
+
+@pytest.fixture
+def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Package]:
+    """Put a package on the path: its name, its entry points and its module `NAME_module`."""
+    site = tmp_path / "site"
+    site.mkdir()
+    monkeypatch.syspath_prepend(site)
+
+    def add(name: str, points: str, module: str) -> None:
+        info = site / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(points)
+        (site / f"{name}_module.py").write_text(module)
+        plugins.installed.cache_clear()
+
+    plugins.installed.cache_clear()
+    yield add
+    plugins.installed.cache_clear()
+
+
+BROKEN = "import no_such_library"
+
+
+def failure(done: Result) -> str:
+    assert done.exit_code == 2, done.output
+    assert done.stderr.count("\n") == 1
+    return done.stderr
+
+
+def test_a_package_that_cannot_be_imported_is_one_message(invoke: Invoke, package: Package) -> None:
+    package(
+        "bad",
+        "[judge.rubrics]\nbad = bad_module:R\n[judge.backends]\nbad = bad_module:load\n"
+        "[judge.metrics]\nbad = bad_module:M\n",
+        BROKEN,
+    )
+    says = "of the package bad 1.0 cannot be imported: ModuleNotFoundError: No module named"
+    assert f"the rubric 'bad' {says}" in failure(invoke("bad", PREDS, REFS))
+    assert f"the judge 'bad' {says}" in failure(invoke("green", PREDS, REFS, "--judge", "bad:x"))
+    done = invoke("metrics", PREDS, REFS, "--metric", "bad,bleu2")
+    assert done.exit_code == 3
+    assert f"bad is missing: the metric 'bad' {says}" in done.stderr
+    assert "BLEU-2" in done.stdout
+    # Everything else goes on working, and help tells of the rubric without importing it.
+    assert "A rubric of bad 1.0." in invoke("--help").stdout
+    assert "of the rubric bad, not usable" in invoke("prompts", "list").stdout
+    assert invoke("prompts", "show", "green").exit_code == 0
+    assert invoke("green", PREDS, REFS).exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("points", "words"),
+    [
+        ("[judge.rubrics]\ngreen = other_module:X\n", ["green", PREDS, REFS]),
+        ("[judge.rubrics]\nrates = other_module:X\n", ["rates", "run"]),
+        ("[judge.backends]\nvllm = other_module:X\n", ["green", PREDS, REFS, "--judge", "vllm:x"]),
+        ("[judge.backends]\nlexicon = other_module:X\n", ["green", PREDS, REFS]),
+        ("[judge.metrics]\nbleu2 = other_module:X\n", ["metrics", PREDS, REFS]),
+    ],
+)
+def test_a_name_that_is_built_in_is_refused(
+    invoke: Invoke, package: Package, points: str, words: list[object]
+) -> None:
+    package("other", points, "X = None")
+    assert "the package other 1.0 adds a " in failure(invoke(*words))
+    assert invoke("--help").stdout.count("\n  green ") == 1
+    assert invoke("fineradscore", "--help").exit_code == 0
+
+
+def test_two_packages_cannot_add_one_name(invoke: Invoke, package: Package) -> None:
+    for name in ("one", "two"):
+        package(name, f"[judge.rubrics]\ntwice = {name}_module:X\n", "X = None")
+    said = failure(invoke("twice", PREDS, REFS))
+    assert "the rubric 'twice' is added by" in said
+    assert "one 1.0" in said
+    assert "two 1.0" in said
+
+
+def test_what_is_added_must_be_what_it_says(invoke: Invoke, package: Package) -> None:
+    package(
+        "odd",
+        "[judge.rubrics]\nodd = odd_module:X\n[judge.backends]\nodd = odd_module:load\n"
+        "fails = odd_module:fails\n[judge.metrics]\nodd = odd_module:X\nshort = odd_module:SHORT\n",
+        "from judge.metrics import AddedMetric\nX = 'nothing'\n"
+        "def load(name, rubric, settings): return X\n"
+        "def fails(name, rubric, settings): raise KeyError('k')\n"
+        "SHORT = AddedMetric('short', lambda references, candidates: [1], True)\n",
+    )
+    with pytest.raises(JudgeError, match=r"'odd' of the package odd 1\.0 is no Rubric"):
+        rubrics.load("odd")
+    green = rubrics.load("green")
+    with pytest.raises(JudgeError, match="gives no Judge but 'nothing'"):
+        backends.load("odd:x", green)
+    with pytest.raises(JudgeError, match=r"'fails' of the package odd 1\.0 failed: KeyError: 'k'"):
+        backends.load("fails:x", green)
+    for name, wrong in (("odd", "is no AddedMetric"), ("short", "gave 1 values for 2 studies")):
+        lost = metrics.compute(name, ["a", "b"], ["a", "b"])
+        assert isinstance(lost, metrics.Missing)
+        assert wrong in lost.why
+    assert "there are: bleu2," in failure(invoke("metrics", PREDS, REFS, "--metric", "none"))
+
+
+def test_packages_are_imported_only_for_what_they_add(invoke: Invoke, package: Package) -> None:
+    package("quiet", "[judge.rubrics]\nquiet = quiet_module:X\n", BROKEN)
+    assert invoke("--help").exit_code == 0
+    assert invoke("green", "--help").exit_code == 0
+    assert "quiet_module" not in sys.modules

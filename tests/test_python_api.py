@@ -1,0 +1,150 @@
+"""What `import judge` offers beside `annotate`: runs, their rates and outcomes, comparisons."""
+
+from __future__ import annotations
+
+import io
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from support import ROOT, Invoke
+
+import judge
+from judge import (
+    Annotated,
+    JudgeError,
+    Leaderboard,
+    RequestPolicy,
+    Resampling,
+    Run,
+    RunStoppedError,
+    Study,
+    compare,
+    run,
+)
+
+REFERENCES = {"a": "The lungs are clear.", "b": "Large left effusion.", "c": "Nodule on the right."}
+GOOD, BAD = dict(REFERENCES), {**REFERENCES, "b": "Large right effusion.", "c": "Clear lungs."}
+FIELDS = {"site": ["north", "south", "south"]}
+
+
+@pytest.fixture
+def runs(tmp_path: Path) -> dict[str, Run]:
+    """Two models on the same studies, judged by the built-in judge."""
+    return {
+        name: run(REFERENCES, candidates, fields=FIELDS, out=tmp_path / name)
+        for name, candidates in (("good", GOOD), ("bad", BAD))
+    }
+
+
+def test_a_run_is_written_and_opened(
+    runs: dict[str, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good = runs["good"]
+    assert isinstance(good, Run)
+    assert good.path == tmp_path / "good"
+    assert good.signature == Run(str(good.path)).signature
+    assert good.summary()["n_scored"] == 3
+    assert list(good.table()["study_id"]) == ["a", "b", "c"]
+    monkeypatch.chdir(tmp_path)
+    named = run(REFERENCES, GOOD, fields=FIELDS)
+    assert named.path.parent == Path("judge-runs")
+    assert run(REFERENCES, GOOD, fields=FIELDS).path == named.path
+    with pytest.raises(JudgeError, match="another run"):
+        run(REFERENCES, BAD, fields=FIELDS, out=named.path)
+    with pytest.raises(JudgeError, match="nowhere"):
+        run(REFERENCES, GOOD, by=["nowhere"], out=tmp_path / "new")
+    assert not (tmp_path / "new").exists()
+
+
+def test_rates_are_what_the_command_prints(runs: dict[str, Run], invoke: Invoke) -> None:
+    frame = runs["bad"].rates(by=["site"])
+    printed = invoke("rates", runs["bad"].path, "--by", "site", "--format", "csv").stdout
+    assert frame.to_csv(index=False).splitlines() == printed.splitlines()
+    assert list(frame["row"]) == ["group", "group", "all"]
+    assert list(frame["n_scored"]) == [1, 2, 3]
+    assert runs["bad"].rates(by="site").equals(frame)  # type: ignore[arg-type]
+    with pytest.raises(JudgeError, match="nowhere"):
+        runs["bad"].rates(by=["nowhere"])
+
+
+def test_outcomes_are_one_a_study(runs: dict[str, Run]) -> None:
+    ends = list(runs["bad"].outcomes())
+    assert [study.study_id for study, _ in ends] == ["a", "b", "c"]
+    assert all(isinstance(study, Study) for study, _ in ends)
+    assert all(isinstance(outcome, Annotated) for _, outcome in ends)
+
+
+def test_runs_are_compared(runs: dict[str, Run], invoke: Invoke) -> None:
+    board = compare(runs, by=["site"], tests=Resampling(resamples=200, flips=200))
+    assert isinstance(board, Leaderboard)
+    first = board.figures.iloc[0]
+    assert (first["model"], first["rank"], first["n"]) == ("good", 1, 3)
+    assert set(board.tests["model"]) | set(board.tests["other"]) == {"good", "bad"}
+    assert set(board.tests["row"]) == {"all", "group"}
+    words = [f"{name}={found.path}" for name, found in runs.items()]
+    printed = invoke("compare", *words, "--by", "site", "--no-tests", "--format", "csv").stdout
+    untested = compare(runs, by="site", tests=None)
+    ours = io.StringIO(untested.figures.to_csv(index=False))
+    assert pd.read_csv(ours).equals(pd.read_csv(io.StringIO(printed)))
+    assert untested.tests.empty
+    assert untested.signature.startswith("compare:1|models:2|")
+
+
+def test_runs_are_named_by_their_folder_or_given_by_it(
+    runs: dict[str, Run], tmp_path: Path
+) -> None:
+    board = compare([str(tmp_path / "good"), runs["bad"]], tests=None)
+    assert set(board.figures["model"]) == {"good", "bad"}
+    with pytest.raises(JudgeError, match="no such run"):
+        compare([tmp_path / "nothing"])
+    with pytest.raises(JudgeError, match="two runs of green are of the model"):
+        compare([runs["good"], runs["good"].path])
+
+
+def test_a_metric_of_ones_own_joins_with_its_direction(
+    runs: dict[str, Run], tmp_path: Path
+) -> None:
+    table = tmp_path / "mine.csv"
+    pd.DataFrame(
+        {"study_id": [*"abc"] * 2, "model": ["good"] * 3 + ["bad"] * 3, "mine": [1, 2, 3, 4, 5, 6]}
+    ).to_csv(table, index=False)
+    with pytest.raises(JudgeError, match="unknown of 'mine'"):
+        compare(runs, metrics=[table], tests=None)
+    board = compare(runs, metrics=[table], lower_is_better=["mine"], sort="mine", tests=None)
+    assert board.figures.iloc[0]["model"] == "good"
+
+
+def test_what_is_left_open_has_its_default_and_what_is_unknown_is_refused(tmp_path: Path) -> None:
+    policy = RequestPolicy(concurrency=2)
+    done = run(
+        REFERENCES, GOOD, sampling=None, reply=None, policy=policy, out=tmp_path / "r", options=None
+    )
+    assert done.manifest["effort"]["max_outage"] == policy.max_outage
+    with pytest.raises(TypeError, match="promt"):
+        run(REFERENCES, GOOD, promt="x")  # type: ignore[call-arg]
+    with pytest.raises(JudgeError, match="takes no option 'color'"):
+        run(REFERENCES, GOOD, options={"color": 1})
+    with pytest.raises(JudgeError, match="vllm_args is a list"):
+        run(REFERENCES, GOOD, judge=f"vllm:{tmp_path}", options={"vllm_args": "--dtype=x"})
+
+
+def test_the_function_stays_the_function() -> None:
+    code = (
+        "import judge, judge.cli, judge.service; from judge.cli import judging\n"
+        "from judge import annotate; annotate(['a'], ['a']); from judge import run\n"
+        "print(callable(run), callable(judge.run))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["True", "True"], done.stderr
+
+
+def test_the_page_about_it_names_all_of_it() -> None:
+    page = (ROOT / "docs" / "python.md").read_text("utf-8")
+    named = set(re.findall(r"\w+", page))
+    inner = {"__version__", "Annotation", "Outcome", "Study", "Leaderboard"}
+    assert set(judge.__all__) - inner <= named
+    assert issubclass(RunStoppedError, Exception)
