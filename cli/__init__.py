@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from judge import plugins, rubrics
+from judge.distribution import NAME
 from judge.types import JudgeError
 
 _COMMANDS = (
@@ -130,7 +131,7 @@ def _drop_output() -> None:
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(package_name="judge")
+@click.version_option(None, "-V", "--version", package_name=NAME, prog_name="judge")
 def main() -> None:
     """Find out what radiology report-generation models get wrong.
 

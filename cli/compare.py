@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     "--figures",
     type=NamedPath(file_okay=False),
     metavar="DIR",
-    help="Draw the figures into this folder, PNG and SVG (needs pip install 'judge[plots]').",
+    help="Draw the figures into this folder, PNG and SVG (needs matplotlib).",
 )
 @click.option(
     "--html",

@@ -30,8 +30,8 @@ _INCOMPLETE = 3
     callback=split_fields,
     metavar="NAME",
     help="bleu2, bertscore, semb, radgraph, radcliq, ratescore (repeat it, or separate with "
-    "commas), or one that an installed package adds. Of those named all but bleu2 need pip install "
-    "'judge[metrics]' and models to download.",
+    "commas), or one that an installed package adds. Of those named all but bleu2 need the "
+    "package radeval and models to download.",
 )
 @click.option("--model", metavar="NAME", help="The model. Default: from the name of PREDS.")
 @click.option("--section", metavar="findings|impression|report", help="As for the rubrics.")

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from judge.cli.output import cache_option, note
+from judge.distribution import install
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -121,6 +122,7 @@ def _serve(settings: ServiceSettings, host: str, port: int) -> None:
         from judge.service import server
     except ImportError as error:
         raise JudgeError(
-            f"judge serve needs {error.name}: install it with pip install 'judge[serve]'"
+            f"judge serve needs {error.name}, which is not installed: "
+            + install("fastapi", "httptools", "python-multipart", "uvicorn")
         ) from error
     server.serve(settings, host, port, note)

@@ -52,9 +52,9 @@ def __dir__() -> list[str]:
 def __getattr__(name: str) -> object:
     """Import what is asked for when it is asked for: pandas takes half a second."""
     if name == "__version__":
-        from importlib.metadata import version
+        from judge.distribution import version
 
-        return version("judge")
+        return version()
     if name in __all__:
         return getattr(import_module(_FROM.get(name, "judge.types")), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -188,7 +188,7 @@ def test_what_is_public_is_listed() -> None:
     assert {"annotate", "compare", "Run", "Rubric", "Annotated", "Unparsed", "Failed"} <= set(
         judge.__all__
     )
-    assert judge.__version__ == version("judge")
+    assert judge.__version__ == version("radiology-judge")
     assert all(getattr(judge, name) is not None for name in dir(judge))
     with pytest.raises(AttributeError, match="nothing"):
         _ = judge.nothing  # type: ignore[attr-defined]

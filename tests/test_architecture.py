@@ -18,30 +18,36 @@ ALLOWED = {
     "sentences": set(),
     # Reads the files that prompts and lexicons are.
     "yamlfile": set(),
+    # Reads what is installed.
+    "distribution": set(),
     # Asks what else is installed.
     "plugins": {"types"},
     "prompts": {"types", "sentences", "yamlfile"},
     "rubrics": {"types", "sentences", "prompts", "plugins"},
     "stats": {"types", "prompts", "rubrics"},
     "report": {"types", "sentences", "prompts", "rubrics", "stats"},
-    "metrics": {"types", "rubrics", "stats", "plugins"},
+    "metrics": {"types", "rubrics", "stats", "plugins", "distribution"},
     # Draws with matplotlib and writes files: not pure.
-    "plots": {"types", "rubrics", "stats", "report"},
+    "plots": {"types", "rubrics", "stats", "report", "distribution"},
     "studies": {"types"},
     "cache": {"types"},
     # Fetched prompts: the network and the user's folder, which prompts/ knows nothing of.
-    "official": {"types", "prompts"},
+    "official": {"types", "prompts", "distribution"},
     "backends": {
         *("types", "sentences", "yamlfile", "prompts", "rubrics", "official", "plugins"),
+        "distribution",
     },
-    "running": {*PURE, "plugins", "studies", "cache", "official", "backends"},
-    "comparing": {*PURE, "metrics", "studies", "running"},
+    "running": {*PURE, "distribution", "plugins", "studies", "cache", "official", "backends"},
+    "comparing": {*PURE, "distribution", "metrics", "studies", "running"},
     "cli": {
-        "plugins",
+        *("distribution", "plugins"),
         *(*PURE, "metrics", "plots", "studies", "cache", "official", "backends", "running"),
         *("comparing", "service"),
     },
-    "service": {*PURE, "plots", "studies", "cache", "official", "backends", "running", "comparing"},
+    "service": {
+        *(*PURE, "distribution", "plots", "studies", "cache", "official", "backends", "running"),
+        "comparing",
+    },
 }
 # Network, clock, environment, processes, chance, logging set-up.
 IMPURE = {

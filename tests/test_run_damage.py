@@ -323,7 +323,7 @@ def locked(invoke: Invoke, example_run: Path, tmp_path: Path) -> Iterator[Path]:
     if is_root:
         os.seteuid(NOBODY)
     try:
-        version("judge")
+        version("radiology-judge")
         yield folder
     except PackageNotFoundError:
         pytest.skip("the package is installed where only root can read it")

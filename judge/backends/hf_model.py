@@ -7,12 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from judge.backends.local.files import ModelFiles
+from judge.distribution import install
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-_MISSING = "the judges hf:MODEL need torch and transformers; pip install 'judge[hf]'"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +34,8 @@ class Hardware:
             import torch
             import transformers  # noqa: F401
         except ModuleNotFoundError:
-            raise JudgeError(_MISSING) from None
+            needed = install("torch", "transformers", "accelerate")
+            raise JudgeError(f"the judges hf:MODEL need torch and transformers; {needed}") from None
         return cls("cuda", on_gpu) if torch.cuda.is_available() else cls("cpu", "float32")
 
 

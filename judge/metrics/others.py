@@ -16,6 +16,8 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from judge.distribution import install
+
 NAMES = ("bertscore", "semb", "radgraph", "radcliq", "ratescore")
 """What `judge.metrics.worker` can compute."""
 
@@ -25,7 +27,7 @@ _SHOWN = 300
 def ask(name: str, references: Sequence[str], candidates: Sequence[str]) -> tuple[float, ...] | str:
     """Return a metric's value of each pair of reports, or in a line why there are none."""
     if importlib.util.find_spec("radeval") is None:
-        return "it comes with the package radeval: pip install 'judge[metrics]'"
+        return f"it comes with the package radeval: {install('radeval', 'six')}"
     with tempfile.TemporaryDirectory() as folder:
         texts, scores = Path(folder, "texts.json"), Path(folder, "scores.json")
         texts.write_text(json.dumps([list(references), list(candidates)]), "utf-8")

@@ -8,6 +8,7 @@ from pathlib import Path, PurePosixPath
 
 import yaml
 
+from judge.distribution import install
 from judge.official.known import Official, Source
 from judge.prompts import Prompt
 from judge.types import JudgeError
@@ -94,7 +95,7 @@ def read_installed(official: Official) -> dict[str, str]:
     # On the path, whatever a module of that name in this process may be.
     spec = PathFinder.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
-        raise JudgeError(f"the package {package} is not installed; pip install {package}")
+        raise JudgeError(f"the package {package} is not installed; {install(package)}")
     return {official.sources[0].path: _read(Path(spec.submodule_search_locations[0]) / path)}
 
 

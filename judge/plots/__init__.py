@@ -13,6 +13,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from judge.distribution import install
 from judge.report.compare_page.data import PageFigure
 from judge.types import JudgeError
 
@@ -101,8 +102,7 @@ def page_figures(c: Comparison, *, top_sites: int = TOP_SITES) -> tuple[PageFigu
 def _need_matplotlib() -> None:
     if not available():
         raise JudgeError(
-            "figures are drawn with matplotlib, which is not installed; "
-            'install the extra: pip install "judge[plots]"'
+            "figures are drawn with matplotlib, which is not installed; " + install("matplotlib")
         )
     _import_quietly()
 

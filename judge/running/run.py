@@ -13,7 +13,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from judge import plugins
+from judge import distribution, plugins
 from judge.backends import Judge
 from judge.rubrics import Rubric
 from judge.running.classes import with_classes
@@ -27,7 +27,7 @@ from judge.stats.summary import DEFAULT_BY, check_fields, summarise
 from judge.studies import StudySet
 
 RUNS = Path("judge-runs")
-_LIBRARIES = ("judge", "instructor", "pandas", "pyarrow", "pyyaml")
+_LIBRARIES = ("instructor", "pandas", "pyarrow", "pyyaml")
 # There or not: whatever runs a model on this machine.
 _ENGINES = ("vllm", "torch", "transformers", "tokenizers")
 
@@ -131,6 +131,7 @@ def versions() -> dict[str, str]:
     return {
         "python": platform.python_version(),
         "platform": platform.platform(),
+        "judge": distribution.version(),
         **{name: version(name) for name in _LIBRARIES},
         **engines,
         **plugins.versions(),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Mapping
-from importlib.metadata import version
 
 from judge.backends import Judge
+from judge.distribution import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.studies import StudySet
@@ -36,7 +36,7 @@ def signature(
         f"class:{class_source}",
         f"omitted:{sum(studies.omitted.values())}",
         f"studies:{len(studies)}+{studies_digest(studies)}",
-        f"version:{version('judge')}",
+        f"version:{version()}",
     ]
     return "|".join(part.replace("|", "/") for part in parts)
 
@@ -64,9 +64,7 @@ def _listed(sampling: Mapping[str, object]) -> str:
 def read_today(line: str, rubric: Rubric) -> str:
     """Return the signature `line` with today's rubric and program, for answers read again."""
     parts = line.split("|")
-    return "|".join(
-        [f"{rubric.name}:{rubric.version}", *parts[1:-1], f"version:{version('judge')}"]
-    )
+    return "|".join([f"{rubric.name}:{rubric.version}", *parts[1:-1], f"version:{version()}"])
 
 
 def studies_digest(studies: StudySet) -> str:

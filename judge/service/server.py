@@ -6,7 +6,6 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
-from importlib.metadata import version
 from typing import Any
 
 import python_multipart  # noqa: F401 - missing, it would be missed only with the first upload
@@ -14,6 +13,7 @@ import uvicorn
 from fastapi import FastAPI
 from starlette.types import ASGIApp
 
+from judge.distribution import version
 from judge.service import (
     annotations,
     comparisons,
@@ -67,7 +67,7 @@ def application(service: Service) -> ASGIApp:
 
     app = FastAPI(
         title="judge",
-        version=version("judge"),
+        version=version(),
         description=_ABOUT,
         lifespan=lifespan,
         docs_url=None,  # their pages load code from another site

@@ -126,7 +126,7 @@ def test_a_metric_that_cannot_be_had_leaves_the_others_alone(
     done = invoke("metrics", *PAIR, "--metric", "radcliq,bleu2", "--out", "m.csv")
     assert done.exit_code == 3
     assert "RadCliQ-v1 is missing" in done.stderr
-    assert "judge[metrics]" in done.stderr
+    assert "radeval>=2.2.1" in done.stderr
     assert len(table_in(tmp_path / "m.csv")) == len(IDS)
 
 

@@ -301,4 +301,4 @@ def test_figures_are_drawn_or_what_is_missing_is_said(invoke: Invoke, two, tmp_p
         assert list((tmp_path / "figures").glob("*.svg"))
     else:
         assert done.exit_code == 2
-        assert "judge[plots]" in done.stderr
+        assert "matplotlib>=3.8" in done.stderr

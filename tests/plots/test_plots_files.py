@@ -143,7 +143,7 @@ def test_without_matplotlib_the_message_names_the_extra() -> None:
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert "judge[plots]" in done.stdout
+    assert "needs matplotlib" in done.stdout
 
 
 def test_matplotlib_is_imported_only_to_draw() -> None:

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from judge.backends.local.files import ModelFiles
+from judge.distribution import install
 from judge.prompts import CHAT, GREEN, Prompt
 from judge.types import JudgeError, Message
 
@@ -128,7 +129,7 @@ def _tokenizer(files: ModelFiles, config: dict[str, Any]) -> Tokenizer:
     try:
         from tokenizers import AddedToken, Tokenizer
     except ModuleNotFoundError:
-        raise JudgeError("tokenizers is not installed; pip install 'judge[hf]'") from None
+        raise JudgeError(f"tokenizers is not installed; {install('tokenizers')}") from None
     if (files.folder / "tokenizer.json").is_file():
         try:
             tokenizer = Tokenizer.from_file(str(files.folder / "tokenizer.json"))
@@ -197,7 +198,8 @@ def _chat_template(
         from transformers import AutoTokenizer
     except ModuleNotFoundError:
         raise JudgeError(
-            "a chat template needs transformers, which is not installed; pip install 'judge[hf]'"
+            "a chat template needs transformers, which is not installed; "
+            + install("transformers", "jinja2")
         ) from None
     from jinja2.exceptions import TemplateError
 

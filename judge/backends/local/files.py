@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from judge.distribution import install
 from judge.types import JudgeError
 
 # What tells how to talk to a model: not its weights, which are gigabytes.
@@ -91,7 +92,7 @@ def _from_hub(model: str, environ: Mapping[str, str], revision: str | None) -> M
     except ModuleNotFoundError:
         raise JudgeError(
             f"the model {model} is on the hub, and huggingface_hub is not installed; "
-            "pip install 'judge[hf]', or give the folder of a model"
+            f"{install('huggingface_hub')}, or give the folder of a model"
         ) from None
     try:
         found = snapshot_download(

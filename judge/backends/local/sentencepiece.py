@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from judge.distribution import install
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def convert(path: Path) -> Tokenizer:
     except ModuleNotFoundError:
         raise JudgeError(
             "the model's tokenizer is a sentencepiece model, and sentencepiece is not installed; "
-            "pip install sentencepiece"
+            + install("sentencepiece")
         ) from None
     from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
 

@@ -21,6 +21,7 @@ from judge.backends.errors import OverloadError, TransientError, UnavailableErro
 from judge.backends.structured import Mode
 from judge.backends.vllm import trouble
 from judge.backends.vllm.process import Process
+from judge.distribution import install
 from judge.types import Completion, JudgeError
 
 if TYPE_CHECKING:
@@ -270,7 +271,7 @@ def executable(environ: Mapping[str, str]) -> str:
     if found := shutil.which("vllm", path=environ.get("PATH", "")):
         return found
     raise JudgeError(
-        "vLLM is not installed: pip install 'judge[vllm]' where there is a GPU, set "
+        f"vLLM is not installed: {install('vllm')} where there is a GPU, set "
         f"{EXECUTABLE} to a `vllm` that lives elsewhere, name a running server with "
         "--base-url, or use --judge hf:MODEL, which needs no vLLM"
     )
