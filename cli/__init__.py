@@ -18,7 +18,8 @@ from judge.distribution import NAME
 from judge.types import JudgeError
 
 _COMMANDS = (
-    *("audit", "cache", "compare", "metrics", "prompts", "rates", "rescore", "reviews", "serve"),
+    *("audit", "cache", "check", "compare", "completion", "metrics", "prompts", "rates"),
+    *("rescore", "reviews", "runs", "serve"),
 )
 
 _INTERRUPTED, _TERMINATED = 130, 143

@@ -16,12 +16,18 @@ if TYPE_CHECKING:
     from judge.running.folder import Run
 
 
-@click.command("audit")
+_WORST = 10
+
+
+@click.command("audit", short_help="See why: one study, the worst, or a page of a run.")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("study_id", required=False)
 @click.option("--raw", is_flag=True, help="Show the judge's raw answer too.")
 @click.option(
-    "--worst", type=click.IntRange(min=1), metavar="N", help="List the N studies to look at first."
+    "--worst",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="List the N studies to look at first. Default, where no study is named: 10.",
 )
 @click.option(
     "--next",
@@ -57,11 +63,8 @@ def command(
     from judge.stats.worst import worst_rows
 
     shows_study = study_id is not None or walk
-    if [shows_study, worst is not None, html is not None].count(True) != 1:
-        raise click.UsageError(
-            "name one STUDY_ID, list the worst with --worst N, walk through them with --next, "
-            "or write a page with --html FILE"
-        )
+    if [shows_study, worst is not None, html is not None].count(True) > 1:
+        raise click.UsageError("--worst, --html and a study (STUDY_ID or --next) go one at a time")
     opened = Run(run)
     rubric = opened.rubric
     if html is not None:
@@ -73,8 +76,10 @@ def command(
         _walk(opened, rubric, study_id, raw=raw)
     elif study_id is not None:
         print_lines(audit(opened.record(study_id), rubric, raw=raw))
-    elif worst is not None:
-        print_tables([worst_table(worst_rows(opened.table(), rubric, worst), rubric)])
+    else:
+        print_tables([worst_table(worst_rows(opened.table(), rubric, worst or _WORST), rubric)])
+    if not (shows_study or worst or html):
+        note(f"judge audit {run} STUDY_ID shows one of them; --next walks through them")
 
 
 def _walk(run: Run, rubric: Rubric, first: str | None, *, raw: bool) -> None:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from judge.stats.compare import Comparison
 
 
-@click.command("compare")
+@click.command("compare", short_help="Rank models by their runs, and test differences.")
 @click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
 @click.option(
     "--sort",

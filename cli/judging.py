@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.groups import GroupedCommand, grouped, with_options
 from judge.cli.numbers import FiniteRange
 from judge.cli.output import by_option, cache_option, format_option, note, print_summary
+from judge.cli.studies import FILE_OPTIONS, read_studies
 from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -32,184 +34,179 @@ def command_for(rubric: Rubric) -> click.Command:
     def command(**options: Any) -> None:  # noqa: ANN401
         _judge(rubric, options)
 
-    callback: Any = command
-    for option in reversed(_OPTIONS):
-        callback = option(callback)
-    return click.command(rubric.name, help=_help(rubric), short_help=rubric.summary)(callback)
+    callback = with_options(*_OPTIONS)(command)
+    named = click.command(
+        rubric.name, GroupedCommand, help=_help(rubric), short_help=rubric.summary
+    )
+    return named(callback)
 
 
 _OPTIONS = (
-    click.argument("preds"),
-    click.argument("refs", required=False),
-    click.option(
-        "--judge",
-        "judge_name",
-        metavar="JUDGE",
-        help="Who answers: lexicon (built in; the default), lexicon:FILE with your own lexicon, "
-        "vllm:MODEL, which starts and stops vLLM, hf:MODEL in this process, or a model behind "
-        "an OpenAI-compatible server, such as gpt-4o. MODEL is a name on the Hugging Face Hub "
-        "or a folder.",
+    *FILE_OPTIONS,
+    *grouped(
+        "Judge",
+        click.option(
+            "--judge",
+            "judge_name",
+            metavar="JUDGE",
+            help="Who answers: lexicon (built in; the default), lexicon:FILE with your own "
+            "lexicon, vllm:MODEL, which starts and stops vLLM, hf:MODEL in this process, or a "
+            "model behind an OpenAI-compatible server, such as gpt-4o. MODEL is a name on the "
+            "Hugging Face Hub or a folder.",
+        ),
+        click.option(
+            "--prompt",
+            metavar="NAME|FILE",
+            help="The wording of the question, for judges that read one (see `judge prompts "
+            "list`).",
+        ),
+        click.option(
+            "--reply",
+            type=click.Choice(("auto", "text", "structured")),
+            default="auto",
+            show_default=True,
+            help="What to ask a model for: the rubric's layout in text, or a structured reply "
+            "(JSON schema, else a tool call, else plain JSON). auto: structured; but text from "
+            "GREEN models, with a prompt that asks for text, as the official one for GREEN, and "
+            "from hf:.",
+        ),
+        click.option(
+            "--base-url",
+            multiple=True,
+            metavar="URL",
+            help="The server of the model: Azure, vLLM, llama.cpp, Ollama, ... Default: OpenAI. "
+            "Repeat it for servers that share the load. The key comes from OPENAI_API_KEY "
+            "(AZURE_OPENAI_API_KEY for Azure, VLLM_API_KEY for vllm:MODEL); a server on this "
+            "machine needs none.",
+        ),
+        click.option(
+            "--vllm-arg",
+            "vllm_args",
+            multiple=True,
+            metavar="FLAG",
+            help="A flag for the `vllm serve` that vllm:MODEL starts, such as "
+            "--vllm-arg=--tensor-parallel-size=2. Repeat it for several.",
+        ),
+        click.option(
+            "--vllm-timeout",
+            type=FiniteRange(min=0, min_open=True),
+            show_default="60",
+            metavar="MINUTES",
+            help="How long vLLM may take to start, the download of a model included.",
+        ),
     ),
-    click.option(
-        "--prompt",
-        metavar="NAME|FILE",
-        help="The wording of the question, for judges that read one (see `judge prompts list`).",
+    *grouped(
+        "Sampling",
+        click.option(
+            "--max-tokens",
+            type=click.IntRange(min=1),
+            show_default="2048, or 25000 for a model that reasons",
+            help="The longest answer, in tokens; a longer one is cut and counts as unparsed. A "
+            "model that reasons needs more, since its reasoning counts: one whose name says so "
+            "(o3, gpt-5, deepseek-r1, ...), or that is given --reasoning-effort.",
+        ),
+        click.option(
+            "--temperature",
+            type=float,
+            metavar="NUMBER",
+            help="0 is the likeliest answer, more is more varied.  [default: 0]",
+        ),
+        click.option(
+            "--top-p",
+            type=float,
+            metavar="NUMBER",
+            help="Sample from the likeliest tokens alone, as many as have this probability "
+            "together.",
+        ),
+        click.option(
+            "--seed", type=int, help="What sampling starts from, on servers that keep to it."
+        ),
+        click.option(
+            "--reasoning-effort",
+            metavar="WORD",
+            help="How much a model is to reason: low, medium, high, or what its server calls it.",
+        ),
+        click.option(
+            "--body",
+            multiple=True,
+            metavar="KEY=JSON",
+            help="Anything else that the server takes in a request, such as --body top_k=20. "
+            "Repeat it for several. Like all of these it stands in the signature.",
+        ),
     ),
-    click.option(
-        "--reply",
-        type=click.Choice(("auto", "text", "structured")),
-        default="auto",
-        show_default=True,
-        help="What to ask a model for: the rubric's layout in text, or a structured reply (JSON "
-        "schema, else a tool call, else plain JSON). auto: structured; but text from GREEN models, "
-        "with a prompt that asks for text, as the official one for GREEN, and from hf:.",
+    *grouped(
+        "Running",
+        click.option(
+            "--concurrency",
+            type=click.IntRange(min=1),
+            default=16,
+            show_default=True,
+            help="The most requests in flight; fewer where the server asks for it or slows down.",
+        ),
+        click.option(
+            "--timeout",
+            type=FiniteRange(min=0, min_open=True),
+            default=120.0,
+            show_default=True,
+            metavar="SECONDS",
+            help="How long a whole answer may take before it is asked for again.",
+        ),
+        click.option(
+            "--reask",
+            type=click.IntRange(min=0),
+            default=1,
+            show_default=True,
+            help="How often to ask again for an answer that cannot be read. The judge is told "
+            "why; one that cannot be told and would answer the same is not asked.",
+        ),
+        click.option(
+            "--give-up-after",
+            type=click.IntRange(min=0),
+            default=50,
+            show_default=True,
+            metavar="N",
+            help="Stop where more than half of the first N answers cannot be read; 0: never.",
+        ),
+        click.option(
+            "--max-outage",
+            type=FiniteRange(min=0),
+            default=30.0,
+            show_default=True,
+            metavar="MINUTES",
+            help="How long to wait for a server that is gone before giving the run up.",
+        ),
+        click.option(
+            "--max-cost",
+            type=FiniteRange(min=0, min_open=True),
+            metavar="DOLLARS",
+            help="Stop before the run costs more than this.",
+        ),
+        click.option(
+            "--min-coverage",
+            type=FiniteRange(min=0, max=1),
+            default=0.99,
+            show_default=True,
+            metavar="SHARE",
+            help="Exit with code 3 where a smaller share of the studies could be scored.",
+        ),
+        click.option(
+            "--dry-run",
+            is_flag=True,
+            help="Say what would be asked, what is cached and what it may cost; send nothing.",
+        ),
+        cache_option,
     ),
-    click.option(
-        "--section",
-        metavar="findings|impression|report",
-        help="The part of the reports to judge. Default: findings where the references have "
-        "them, else the whole report.",
+    *grouped(
+        "Output",
+        by_option,
+        click.option(
+            "--out",
+            type=click.Path(path_type=Path),
+            metavar="DIR",
+            help="The run folder. Default: a folder below judge-runs, named after the signature.",
+        ),
+        format_option,
     ),
-    click.option(
-        "--id-field",
-        metavar="FIELD",
-        help="The field that holds the study id. Default: study_id, id or the like.",
-    ),
-    click.option(
-        "--class-field",
-        metavar="FIELD",
-        help="The field that holds the study class. Default: study_class or the like; "
-        "without one the lexicon infers normal or abnormal from the reference.",
-    ),
-    click.option(
-        "--allow-missing",
-        is_flag=True,
-        help="Leave out studies that are on one side only or lack the section, and count them.",
-    ),
-    by_option,
-    click.option(
-        "--out",
-        type=click.Path(path_type=Path),
-        metavar="DIR",
-        help="The run folder. Default: a folder below judge-runs, named after the signature.",
-    ),
-    format_option,
-    click.option(
-        "--base-url",
-        multiple=True,
-        metavar="URL",
-        help="The server of the model: Azure, vLLM, llama.cpp, Ollama, ... Default: OpenAI. "
-        "Repeat it for servers that share the load. The key comes from OPENAI_API_KEY "
-        "(AZURE_OPENAI_API_KEY for Azure, VLLM_API_KEY for vllm:MODEL); a server on this "
-        "machine needs none.",
-    ),
-    click.option(
-        "--vllm-arg",
-        "vllm_args",
-        multiple=True,
-        metavar="FLAG",
-        help="A flag for the `vllm serve` that vllm:MODEL starts, such as "
-        "--vllm-arg=--tensor-parallel-size=2. Repeat it for several.",
-    ),
-    click.option(
-        "--vllm-timeout",
-        type=FiniteRange(min=0, min_open=True),
-        show_default="60",
-        metavar="MINUTES",
-        help="How long vLLM may take to start, the download of a model included.",
-    ),
-    click.option(
-        "--concurrency",
-        type=click.IntRange(min=1),
-        default=16,
-        show_default=True,
-        help="The most requests in flight; fewer where the server asks for it or slows down.",
-    ),
-    click.option(
-        "--timeout",
-        type=FiniteRange(min=0, min_open=True),
-        default=120.0,
-        show_default=True,
-        metavar="SECONDS",
-        help="How long a whole answer may take before it is asked for again.",
-    ),
-    click.option(
-        "--max-tokens",
-        type=click.IntRange(min=1),
-        show_default="2048, or 25000 for a model that reasons",
-        help="The longest answer, in tokens; a longer one is cut and counts as unparsed. A model "
-        "that reasons needs more, since its reasoning counts: one whose name says so (o3, "
-        "gpt-5, deepseek-r1, ...), or that is given --reasoning-effort.",
-    ),
-    click.option(
-        "--temperature",
-        type=float,
-        metavar="NUMBER",
-        help="0 is the likeliest answer, more is more varied.  [default: 0]",
-    ),
-    click.option(
-        "--top-p",
-        type=float,
-        metavar="NUMBER",
-        help="Sample from the likeliest tokens alone, as many as have this probability together.",
-    ),
-    click.option("--seed", type=int, help="What sampling starts from, on servers that keep to it."),
-    click.option(
-        "--reasoning-effort",
-        metavar="WORD",
-        help="How much a model is to reason: low, medium, high, or what its server calls it.",
-    ),
-    click.option(
-        "--body",
-        multiple=True,
-        metavar="KEY=JSON",
-        help="Anything else that the server takes in a request, such as --body top_k=20. Repeat "
-        "it for several. Like all of these it stands in the signature.",
-    ),
-    click.option(
-        "--reask",
-        type=click.IntRange(min=0),
-        default=1,
-        show_default=True,
-        help="How often to ask again for an answer that cannot be read. The judge is told why; "
-        "one that cannot be told and would answer the same is not asked.",
-    ),
-    click.option(
-        "--give-up-after",
-        type=click.IntRange(min=0),
-        default=50,
-        show_default=True,
-        metavar="N",
-        help="Stop where more than half of the first N answers cannot be read; 0: never.",
-    ),
-    click.option(
-        "--max-outage",
-        type=FiniteRange(min=0),
-        default=30.0,
-        show_default=True,
-        metavar="MINUTES",
-        help="How long to wait for a server that is gone before giving the run up.",
-    ),
-    click.option(
-        "--max-cost",
-        type=FiniteRange(min=0, min_open=True),
-        metavar="DOLLARS",
-        help="Stop before the run costs more than this.",
-    ),
-    click.option(
-        "--min-coverage",
-        type=FiniteRange(min=0, max=1),
-        default=0.99,
-        show_default=True,
-        metavar="SHARE",
-        help="Exit with code 3 where a smaller share of the studies could be scored.",
-    ),
-    click.option(
-        "--dry-run",
-        is_flag=True,
-        help="Say what would be asked, what is cached and what it may cost; send nothing.",
-    ),
-    cache_option,
 )
 
 
@@ -232,7 +229,6 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
     from judge.running.session import JudgeSession
     from judge.running.unreadable import UnreadableError
     from judge.stats.table import reserved_names
-    from judge.studies import read_pair
 
     session = JudgeSession.load(
         rubric.name,
@@ -241,13 +237,7 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
         policy=_policy(options),
         cache=options["cache"],
     )
-    as_given = ("section", "class_field", "allow_missing", "id_field")
-    studies = read_pair(
-        options["preds"],
-        options["refs"],
-        reserved=reserved_names(rubric),
-        **{name: options[name] for name in as_given},
-    )
+    studies = read_studies(options, reserved_names(rubric))
     if options["judge_name"] is None:
         note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
     with session:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judge.cli.files import NamedPath, check_writable, replacing
+from judge.cli.groups import GroupedCommand, with_options
 from judge.cli.output import note, print_facts, print_tables, split_fields
+from judge.cli.studies import FILE_OPTIONS, read_studies
 
 if TYPE_CHECKING:
     from judge.metrics import Missing, Scored
@@ -18,9 +20,8 @@ if TYPE_CHECKING:
 _INCOMPLETE = 3
 
 
-@click.command("metrics")
-@click.argument("preds")
-@click.argument("refs", required=False)
+@click.command("metrics", GroupedCommand, short_help="Compute other metrics, study by study.")
+@with_options(*FILE_OPTIONS)
 @click.option(
     "--metric",
     "names",
@@ -33,27 +34,13 @@ _INCOMPLETE = 3
     "commas), or one that an installed package adds. Of those named all but bleu2 need the "
     "package radeval and models to download.",
 )
-@click.option("--model", metavar="NAME", help="The model. Default: from the name of PREDS.")
-@click.option("--section", metavar="findings|impression|report", help="As for the rubrics.")
-@click.option("--id-field", metavar="FIELD", help="As for the rubrics.")
-@click.option("--allow-missing", is_flag=True, help="As for the rubrics.")
 @click.option(
     "--out",
     type=NamedPath(dir_okay=False),
     metavar="FILE",
     help="The table, CSV or .parquet, for judge compare --metrics. Default: metrics_MODEL.csv.",
 )
-def command(
-    *,
-    preds: str,
-    refs: str | None,
-    names: list[str],
-    model: str | None,
-    section: str | None,
-    id_field: str | None,
-    allow_missing: bool,
-    out: Path | None,
-) -> None:
+def command(*, names: list[str], out: Path | None, **options: Any) -> None:  # noqa: ANN401
     """Compute other metrics of PREDS against REFS, with ReXrank's names and directions.
 
     Writes a table with one row a study, and prints the figures: means, and 1 / mean for
@@ -64,16 +51,13 @@ def command(
     had, the others are written.
     """
     from judge import metrics
-    from judge.comparing.names import check_model, model_of
-    from judge.studies import read_pair
+    from judge.studies.names import given_model
 
     chosen = metrics.check(names)
-    model = check_model(model or model_of(preds) or "model", "with --model NAME")
+    studies = read_studies(options)
+    model = given_model(studies.model or "model")
     path = out or Path(f"metrics_{model}.csv")
     check_writable(path)  # before the work, not after it
-    studies = read_pair(
-        preds, refs, section=section, id_field=id_field, allow_missing=allow_missing
-    )
     scored: list[Scored] = []
     missing: list[Missing] = []
     try:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 _INSTALLED = "radeval"
 
 
-@click.group("prompts")
+@click.group("prompts", short_help="List prompts, show one, or fetch an official one.")
 def command() -> None:
     """List the prompts, show one as it is sent, or fetch an official one."""
 

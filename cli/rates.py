@@ -9,7 +9,7 @@ import click
 from judge.cli.output import by_option, format_option, print_summary
 
 
-@click.command("rates")
+@click.command("rates", short_help="Compute a run's rates again, by any field.")
 @click.argument("run", type=click.Path(path_type=Path))
 @by_option
 @format_option

@@ -29,7 +29,7 @@ ALLOWED = {
     "metrics": {"types", "rubrics", "stats", "plugins", "distribution"},
     # Draws with matplotlib and writes files: not pure.
     "plots": {"types", "rubrics", "stats", "report", "distribution"},
-    "studies": {"types"},
+    "studies": {"types", "distribution"},
     "cache": {"types"},
     # Fetched prompts: the network and the user's folder, which prompts/ knows nothing of.
     "official": {"types", "prompts", "distribution"},

@@ -144,9 +144,12 @@ def test_audit_lists_the_worst_first(invoke: Invoke, example_run: Path) -> None:
     ids = re.findall(r"ex-\d+", text)
     assert len(ids) == 3
     assert ids[0] == "ex-015"
+    alone = invoke("audit", example_run)
+    assert len(re.findall(r"ex-\d+", alone.stdout)) == 10
+    assert f"judge audit {example_run} STUDY_ID" in alone.stderr
 
 
-@pytest.mark.parametrize("args", [["nope"], [], ["ex-001", "--worst", "2"], ["--worst", "0"]])
+@pytest.mark.parametrize("args", [["nope"], ["ex-001", "--worst", "2"], ["--worst", "0"]])
 def test_audit_bad_calls(invoke: Invoke, example_run: Path, args: list[str]) -> None:
     done = invoke("audit", example_run, *args)
     assert done.exit_code == 2
@@ -313,9 +316,8 @@ def test_prompt_has_no_effect_on_a_judge_without_one(invoke: Invoke) -> None:
 def test_the_id_may_have_any_name(invoke: Invoke, tmp_path: Path) -> None:
     rows = [{"image": "a", "report": "Lungs are clear.", "prediction": "Lungs are clear."}]
     path = write_json(tmp_path / "rows.json", rows)
-    refused = invoke("green", path)
-    assert refused.exit_code == 2
-    assert "--id-field" in refused.stderr
+    numbered = invoke("green", path, "--format", "json")
+    assert "has no field for the id: its 1 records are numbered" in numbered.stdout
     done = invoke("green", path, "--id-field", "image", "--format", "json")
     assert json.loads(done.stdout)["n_scored"] == 1
 

@@ -49,7 +49,7 @@ def test_every_source_and_data_file_is_in_the_wheel(wheel: list[str]) -> None:
 
 
 def test_nothing_lands_beside_the_package(wheel: list[str]) -> None:
-    assert {name.split("/")[0].split("-")[0] for name in wheel} == {"judge"}
+    assert {name.split("/")[0].split("-")[0] for name in wheel} == {"judge", "radiology_judge"}
 
 
 def test_a_checkout_works_from_its_own_folder(tmp_path: Path) -> None:

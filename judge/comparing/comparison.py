@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Sequence
+from importlib.metadata import version
 
+from judge import distribution
 from judge.comparing.aligned import AlignedRuns, open_runs
 from judge.comparing.metric_files import MetricFile
 from judge.comparing.names import RunChoice
-from judge.distribution import version
 from judge.stats.compare import Comparison, compare
 from judge.stats.paired import Resampling
 
@@ -70,7 +71,7 @@ def comparison_signature(opened: AlignedRuns, how: Resampling | None, by: Sequen
             f"seed:{how.seed}",
             f"numpy:{version('numpy')}",
         ]
-    parts.append(f"version:{version()}")
+    parts.append(f"version:{distribution.version()}")
     return "|".join(part.replace("|", "/") for part in parts)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 from judge.metrics import added
 from judge.stats.metric import Metric, metric_for_column
 from judge.stats.panel import Values
+from judge.studies.names import NamedFields
 from judge.studies.reader import read_file
 from judge.studies.table import id_of
 from judge.types import JudgeError
@@ -103,7 +104,7 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
     or contradictory direction, a value that is infinite or beyond 1e-12 to 1e12, and a study (of
     a model) that is there twice.
     """
-    table, file = read_file(path, "metrics", id_field=_ID)
+    table, file = read_file(path, "metrics", NamedFields(_ID))
     study_ids = table.ids
     columns = {name: column for name, column in table.columns.items() if name not in _INDEX}
     models: tuple[str | None, ...] = (None,) * len(study_ids)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from judge.running.folder import Run
+from judge.studies.names import as_text, check_model, model_of
 from judge.types import JudgeError
-
-_ROLE = re.compile(r"(preds?|predictions?)[-_.]|[-_.](preds?|predictions?)\Z", re.IGNORECASE)
-_ENDS = {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".txt"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +41,10 @@ def choice(argument: str) -> RunChoice:
     if not argument:
         raise JudgeError("the name of a run is empty; name its folder")
     if not sign or _is_there(argument):
-        return RunChoice(Path(argument), _as_text(argument))
+        return RunChoice(Path(argument), as_text(argument))
     if not name.strip() or not path:
         raise JudgeError(f"{argument!r} is neither a run nor NAME=RUN")
-    return RunChoice(Path(path), _as_text(path), name.strip())
+    return RunChoice(Path(path), as_text(path), name.strip())
 
 
 def _is_there(path: str) -> bool:
@@ -55,18 +52,6 @@ def _is_there(path: str) -> bool:
         return Path(path).exists()
     except OSError:  # too long for a path, or not to be looked at: `Run` says so
         return False
-
-
-def _as_text(path: str) -> str:
-    """Return how messages and tables call a path, whose name may hold bytes that are no text."""
-    return path.encode("utf-8", "replace").decode()
-
-
-def check_model(model: str, how: str) -> str:
-    """Return the name; raises `JudgeError` where it is no text, which `how` says how to give."""
-    if model != _as_text(model):
-        raise JudgeError(f"the model's name {model!r} is not UTF-8; name it {how}")
-    return model
 
 
 def named_runs(choices: Sequence[RunChoice]) -> list[NamedRun]:
@@ -100,7 +85,12 @@ def own_model(run: Run) -> str:
 
     Raises `JudgeError` where its table cannot be read.
     """
-    return _model_field(run) or _stem(run) or run.path.name
+    return known_model(run) or run.path.name
+
+
+def known_model(run: Run) -> str | None:
+    """Return the model that a run says it is about, None where it does not; raises as above."""
+    return run.manifest.get("model") or _model_field(run) or _stem(run)
 
 
 def _model_field(run: Run) -> str | None:
@@ -119,13 +109,3 @@ def _predictions(run: Run) -> dict[str, object] | None:
 def _stem(run: Run) -> str | None:
     file = _predictions(run)
     return model_of(str(file["path"])) if file else None
-
-
-def model_of(path: str) -> str | None:
-    """Return the model that a file of predictions is named after, `a` of `preds_a.json.gz`."""
-    if path == "-":
-        return None
-    stem = Path(path)
-    while stem.suffix.lower() in _ENDS:
-        stem = stem.with_suffix("")
-    return _ROLE.sub("", stem.name) or stem.name

@@ -46,7 +46,8 @@ def _file(named: NamedRun) -> object:
     manifest = named.run.manifest
     file = next((file for file in manifest["inputs"] if file["role"] in ("refs", "both")), None)
     asked = manifest.get("arguments") or {}
-    return (file["sha256"], asked.get("id_field")) if file else named.shown
+    how = (asked.get("id_field"), asked.get("reference_field"))
+    return (file["sha256"], *how) if file else named.shown
 
 
 def _references(named: NamedRun, study_ids: Sequence[str]) -> dict[str, bytes]:

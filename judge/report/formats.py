@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from judge.report.tables import Table, headline, tables
+from judge.report.tables import Table, headline, run_title, tables
 from judge.report.words import group_value, harmless
 from judge.rubrics import Rubric
 
@@ -21,7 +21,9 @@ def as_json(data: object) -> str:
 
 def as_markdown(summary: Mapping[str, Any], rubric: Rubric) -> str:
     """Return the whole summary as Markdown tables, the signature last."""
-    parts = [Table(f"{rubric.title}", ("", ""), tuple(headline(summary, rubric)), n_left=2)]
+    parts = [
+        Table(run_title(summary, rubric), ("", ""), tuple(headline(summary, rubric)), n_left=2)
+    ]
     parts += tables(summary, rubric)
     text = "\n\n".join(markdown_table(table) for table in parts)
     return f"{text}\n\nSignature: `{summary['signature']}`"

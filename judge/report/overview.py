@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from judge.report.tables import headline, tables
+from judge.report.tables import headline, run_title, tables
 from judge.report.words import group_value
 from judge.rubrics.contract import Measure, Rubric, Statistic
 from judge.stats.table import FIXED
@@ -31,6 +31,7 @@ def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) ->
     by.
     """
     return {
+        "title": run_title(summary, rubric),
         "rubric": _rubric(rubric),
         "judge": summary["judge"],
         "prompt": summary["prompt"],

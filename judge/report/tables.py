@@ -20,10 +20,17 @@ class Table:
     n_left: int = 1
 
 
+def run_title(summary: Mapping[str, Any], rubric: Rubric) -> str:
+    """Return what a run is called: the model that is judged, the rubric, and who judges."""
+    model = summary.get("model")
+    return f"{f'{model}: ' if model else ''}{rubric.title} by {summary['judge']['name']}"
+
+
 def headline(summary: Mapping[str, Any], rubric: Rubric) -> list[tuple[str, str]]:
     """Return the facts at the head of a run, a name and a value each."""
     judge = summary["judge"]
     facts = [
+        *([("model", summary["model"])] if summary.get("model") else []),
         ("rubric", rubric.title),
         ("judge", f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"]),
         *([("prompt", summary["prompt"])] if summary["prompt"] else []),

@@ -7,6 +7,7 @@ import os
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, TypeAlias, TypedDict, TypeVar, Unpack
 
@@ -26,6 +27,7 @@ from judge.running.session import JudgeSession
 from judge.stats.summary import DEFAULT_BY
 from judge.stats.table import TableBuilder, reserved_names
 from judge.studies import StudySet, from_given
+from judge.studies.names import given_model
 
 T = TypeVar("T")
 Column: TypeAlias = "Sequence[object] | Mapping[Any, Any] | pd.Series[Any]"
@@ -42,6 +44,7 @@ class Options(TypedDict, total=False):
     fields: Mapping[str, Column] | None
     section: str | None
     allow_missing: bool
+    model: str | None
     prompt: str | None
     base_url: str | Sequence[str] | None
     timeout: float
@@ -97,6 +100,9 @@ def annotate(
         where the references have them. Texts of lists and dictionaries are judged as they are.
     allow_missing
         Leave out, and count, studies that are on one side only or lack a text on a side.
+    model
+        The model whose reports the candidates are, for titles, lists and comparisons; by default
+        the field `model` where that is the same for all studies.
     prompt, base_url, timeout, max_tokens
         For a model behind a server: the wording of the question (a name or a path), where
         the server is (a list where several share the load), the seconds to wait for one
@@ -211,6 +217,7 @@ def _opened(
     asked: dict[str, object] = {"rubric": rubric, "judge": judge, "prompt": given.get("prompt")}
     options: dict[str, Any] = {k: value for k, value in given.items() if value is not None}
     of_reports = {name: options.pop(name) for name in _OF_REPORTS if name in options}
+    model = options.pop("model", None)
     policy, cache = options.pop("policy", None), options.pop("cache", None)
     settings = JudgeSettings(
         **options,
@@ -220,6 +227,8 @@ def _opened(
     studies = from_given(
         references, candidates, reserved=reserved_names(rubrics.load(rubric)), **of_reports
     )
+    if model is not None:
+        studies = replace(studies, model=given_model(model, "with model=..."))
     return JudgeSession.load(rubric, judge, settings, policy=policy, cache=cache), studies, asked
 
 

@@ -36,6 +36,7 @@ class MadeBy(TypedDict):
 
     signature: str
     rubric: str
+    model: NotRequired[str | None]
     judge: JudgeName
     prompt: str | None
     section: str

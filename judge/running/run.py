@@ -14,8 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from judge import distribution, plugins
-from judge.backends import Judge
-from judge.rubrics import Rubric
 from judge.running.classes import with_classes
 from judge.running.engine import Judged
 from judge.running.folder import RunWriter, claim
@@ -64,12 +62,13 @@ def run(
     started = datetime.now(UTC)
     studies, class_source = with_classes(studies)
     line = session.signature(studies, class_source)
-    path = out or default_folder(rubric, judge, line)
+    path = out or default_folder(session, studies.model, line)
     claim(path, line)
     notes = [*studies.notes, *_empty(studies)]
     made_by = {
         "signature": line,
         "rubric": rubric.name,
+        "model": studies.model,
         "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
         "prompt": judge.prompt.name if judge.prompt else None,
         "section": studies.section,
@@ -115,11 +114,12 @@ def _empty(studies: StudySet) -> list[str]:
     )
 
 
-def default_folder(rubric: Rubric, judge: Judge, line: str) -> Path:
+def default_folder(session: JudgeSession, model: str | None, line: str) -> Path:
     """Return the folder of the run with this signature, below `judge-runs`."""
-    judge_name = re.sub(r"[^A-Za-z0-9.]+", "-", judge.name).strip("-.")[:40]
+    names = (model or "", session.rubric.name, session.judge.name)
+    parts = [re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:40] for name in names]
     digest = hashlib.sha256(line.encode()).hexdigest()[:8]
-    return RUNS / f"{rubric.name}-{judge_name}-{digest}"
+    return RUNS / "-".join(filter(None, (*parts, digest)))
 
 
 def versions() -> dict[str, str]:

@@ -29,7 +29,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from judge.backends import LEXICON
 from judge.running.files import read_file
+from judge.studies.names import NamedFields, given_model
 from judge.studies.sections import SECTIONS
+from judge.types import JudgeError
 
 FOLDER = ".jobs"
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED = "queued", "running", "stopped", "failed", "finished"
@@ -57,8 +59,12 @@ class RunOptions(BaseModel):
     judge: Short = LEXICON
     prompt: Short = ""
     section: Short = ""
-    class_field: Short = ""
     id_field: Short = ""
+    candidate_field: Short = ""
+    reference_field: Short = ""
+    class_field: Short = ""
+    patient_field: Short = ""
+    model: Short = ""
     allow_missing: bool = False
     by: Annotated[str, Field(max_length=1000, description="Fields, with commas.")] = ""
     max_cost: Annotated[float | None, Field(gt=0)] = None
@@ -76,6 +82,25 @@ class RunOptions(BaseModel):
         if section and section not in SECTIONS:
             raise ValueError(f"unknown section {section!r}; there are: {', '.join(SECTIONS)}")
         return section
+
+    @field_validator("model")
+    @classmethod
+    def _is_a_name(cls, model: str) -> str:
+        try:
+            return given_model(model, "by model") if model else ""
+        except JudgeError as error:
+            raise ValueError(str(error)) from error
+
+    @property
+    def named_fields(self) -> NamedFields:
+        """The fields of the files that were named."""
+        return NamedFields(
+            self.id_field or None,
+            self.candidate_field or None,
+            self.reference_field or None,
+            self.class_field or None,
+            self.patient_field or None,
+        )
 
     @property
     def fields(self) -> tuple[str, ...]:

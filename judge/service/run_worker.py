@@ -27,6 +27,7 @@ from judge.service.uploads import check_decoded
 from judge.service.worker import Channel, memory_limit, say
 from judge.stats.table import reserved_names
 from judge.studies import StudySet, read_pair
+from judge.studies.names import model_of
 from judge.types import JudgeError
 
 _LOOK_SECONDS = 0.25
@@ -100,10 +101,10 @@ def _judge(job: Job, owner: Mapping[str, Any], tick: Callable[[Progress], None])
         studies = read_pair(
             asked.preds,
             asked.refs or None,
+            fields=asked.named_fields,
             section=asked.section or None,
-            class_field=asked.class_field or None,
             allow_missing=asked.allow_missing,
-            id_field=asked.id_field or None,
+            model=asked.model or None,
             reserved=reserved_names(session.rubric),
         )
     with session:
@@ -118,8 +119,10 @@ def _judge(job: Job, owner: Mapping[str, Any], tick: Callable[[Progress], None])
 
 
 def _as_called(studies: StudySet, job: Job) -> StudySet:
-    """Return the studies with their files called what the client called them."""
+    """Return the studies with their files, and the model, called what the client called them."""
     asked = job.request
+    if studies.model == model_of(asked.preds):
+        studies = replace(studies, model=model_of(asked.preds_name))
     names = {asked.preds: asked.preds_name, asked.refs: asked.refs_name}
     inputs = tuple(replace(file, path=names[file.path] or file.path) for file in studies.inputs)
     return replace(studies, inputs=inputs)

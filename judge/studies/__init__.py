@@ -1,7 +1,7 @@
 """Reading studies: candidates and references from files or lists, joined by study id."""
 
 from judge.studies.given import from_given
-from judge.studies.names import FIELD_NAMES
+from judge.studies.names import FIELD_NAMES, NamedFields
 from judge.studies.pair import read_pair
 from judge.studies.sections import SECTIONS, Section
 from judge.studies.study_set import InputFile, StudySet
@@ -10,6 +10,7 @@ __all__ = [
     "FIELD_NAMES",
     "SECTIONS",
     "InputFile",
+    "NamedFields",
     "Section",
     "StudySet",
     "from_given",

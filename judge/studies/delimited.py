@@ -6,7 +6,7 @@ import csv
 import re
 from collections.abc import Iterator
 
-from judge.studies.names import FIELD_NAMES, listed, matching, plain
+from judge.studies.names import ROW, NamedFields, matching, plain
 from judge.studies.table import StudyTable, check_names, cleaned, to_table
 from judge.types import JudgeError
 
@@ -15,31 +15,41 @@ _UNNAMED = "column_{}"
 _LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
-def header_has_id(text: str, id_field: str | None) -> bool:
-    """Whether the first line names a column for the id."""
-    return any(_names_id(_header(text, delimiter), id_field) for delimiter in _DELIMITERS)
+def has_header(text: str, fields: NamedFields) -> bool:
+    """Whether the first line has names that tell a table of studies: for the id and for reports."""
+    headers = [_header(text, delimiter) for delimiter in _DELIMITERS]
+    return any(
+        _names_id(header, fields.id) or (len(header) > 1 and fields.names_report(header))
+        for header in headers
+    )
 
 
-def read_delimited(name: str, text: str, *, id_field: str | None) -> StudyTable:
+def read_delimited(
+    name: str, text: str, fields: NamedFields, *, is_table: bool = False
+) -> StudyTable:
     """Read CSV or TSV with a header; the delimiter (comma, tab, semicolon) is that of the header.
 
     Cells have no types: ids match numbers and texts alike, and a cell that holds only
     `NaN` or `nan` is missing, as pandas and numpy write it. An empty cell is an empty text.
-    Raises `JudgeError` with the line where a row is ragged or its quotes are broken.
+    `is_table` says that the file's name promises one, whatever its columns are called. Raises
+    `JudgeError` with the line where a row is ragged or its quotes are broken.
     """
-    delimiter = max(_DELIMITERS, key=lambda one: _rank(_header(text, one), id_field))
+    delimiter = max(_DELIMITERS, key=lambda one: _rank(_header(text, one), fields))
     header = _header(text, delimiter)
     # pandas writes an index without a name as a first column without one.
     fallback = _UNNAMED.format(1)
-    if not (_names_id(header, id_field) or fallback in header):
+    is_known = _names_id(header, fields.id) or fields.names_report(header) or fallback in header
+    all_named = len(header) > 1 and not any(cell.startswith("column_") for cell in header)
+    if not (is_known or (is_table and all_named)):
         raise JudgeError(
             f"{name} is neither JSON nor a table of studies: its first line is "
-            f"{text.lstrip()[:60].splitlines()[0]!r}; expected JSON, or CSV or TSV with a header "
-            f"that names the id ({id_field or listed(FIELD_NAMES['id']) + ', or --id-field'})"
+            f"{text.lstrip()[:60].splitlines()[0]!r}; expected JSON, CSV or TSV with a header "
+            "that names its fields (--id-field, --candidate-field and --reference-field say which "
+            "is which), or a file called .txt with a report a line"
         )
     check_names(name, header)
     columns = _read_columns(name, text, delimiter, header)
-    return to_table(name, columns, typed=False, id_field=id_field, fallback=fallback)
+    return to_table(name, columns, typed=False, id_field=fields.id, fallback=fallback)
 
 
 def _lines(text: str) -> Iterator[str]:
@@ -47,14 +57,14 @@ def _lines(text: str) -> Iterator[str]:
     return (match.group() for match in _LINE.finditer(text))
 
 
-def _rank(header: list[str], id_field: str | None) -> tuple[bool, int]:
-    """Order the headers that the delimiters make: one that names an id, then the longest."""
-    return _names_id(header, id_field), len(header)
+def _rank(header: list[str], fields: NamedFields) -> tuple[bool, bool, int]:
+    """Order the headers that the delimiters make: one with known names, then the longest."""
+    return _names_id(header, fields.id), fields.names_report(header), len(header)
 
 
 def _names_id(header: list[str], id_field: str | None) -> bool:
-    if id_field is not None:
-        return plain(id_field) in map(plain, header)
+    if id_field not in (None, ROW):
+        return plain(str(id_field)) in map(plain, header)
     return bool(matching(header, "id"))
 
 

@@ -8,15 +8,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from judge.studies.names import FALLBACK_ROLES, TEXT_ROLES, matching, plain
-from judge.studies.table import IdKind, StudyTable, encodable, id_of, to_columns, to_table
+from judge.studies.names import FALLBACK_ROLES, ROW, TEXT_ROLES, matching, plain
+from judge.studies.table import IdKind, StudyTable, cleaned, encodable, id_of, to_columns, to_table
 from judge.types import JudgeError
 
 FLAT_TEXT = "text"
 """The column of a file that holds one unnamed text a study."""
 
 _EXPECTED = (
-    "expected an object keyed by study id, an object of id to text, a list of objects, or JSONL"
+    "expected an object keyed by study id, an object of id to text, a list of objects or of "
+    "texts, or JSONL"
 )
 _DEEPEST = 100
 _SPACE = re.compile(r"[ \t\r\n]*")
@@ -96,6 +97,8 @@ def _is_record(value: object, id_field: str | None, *, lines: bool) -> bool:
 
 
 def _from_records(name: str, records: Sequence[object], id_field: str | None) -> StudyTable:
+    if records and all(record is None or isinstance(record, str) for record in records):
+        return to_table(name, {FLAT_TEXT: [cleaned(text) for text in records]}, id_field=id_field)
     checked = []
     for number, record in enumerate(records, start=1):
         if not isinstance(record, dict):
@@ -124,6 +127,8 @@ def _from_keyed(name: str, value: dict[str, Any], id_field: str | None) -> Study
             raise _wrong_shape(name, f"{key!r} holds {_what(entry)}{beside}")
     columns = to_columns(name, records)
     keys = tuple(encodable(key) for key, _ in pairs)
+    if id_field == ROW and ROW not in columns:
+        return to_table(name, columns, id_field=ROW)
     inner = id_field if id_field in columns else _id_beside_row_numbers(keys, columns)
     if inner is None or flat:
         kinds: tuple[IdKind, ...] = tuple("text" for _ in keys)

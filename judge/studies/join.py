@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from judge.studies.names import ROW, listed
 from judge.studies.table import StudyTable
 from judge.types import JudgeError
 
@@ -53,8 +54,11 @@ def join(preds: StudyTable, refs: StudyTable) -> Joined:
     """Join two files by study id.
 
     Ids join where their texts are equal and their types too, except that a CSV cell has
-    no type. Raises `JudgeError` where no study is in common.
+    no type. Files without ids are joined record by record. Raises `JudgeError` where no study
+    is in common, and where no id says which records belong together.
     """
+    if preds.is_numbered or refs.is_numbered:
+        return _by_row(preds, refs), []
     rows_of_preds = {study_id: row for row, study_id in enumerate(preds.ids)}
     known = set(refs.ids)
     only_preds = tuple(study_id for study_id in preds.ids if study_id not in known)
@@ -84,6 +88,23 @@ def join(preds: StudyTable, refs: StudyTable) -> Joined:
         Problem(f"only in {refs.name}", only_refs, ONLY_IN_REFS),
     ]
     return rows, problems
+
+
+def _by_row(preds: StudyTable, refs: StudyTable) -> list[tuple[int, int]]:
+    if preds.is_numbered and refs.is_numbered and len(preds) == len(refs):
+        return [(row, row) for row in range(len(refs))]
+    if preds.is_numbered != refs.is_numbered:
+        lacks, has = (preds, refs) if preds.is_numbered else (refs, preds)
+        raise JudgeError(
+            f"{lacks.name} has no ids and {has.name} has ({has.id_field or 'its keys'}); its "
+            f"fields are: {listed(lacks.columns)}. Name the one that holds the id with --id-field, "
+            f"or join the files record by record with --id-field {ROW}"
+        )
+    raise JudgeError(
+        f"{preds.name} has {len(preds):,} records and {refs.name} {len(refs):,}, and no id says "
+        f"which belong together; name the field that holds it with --id-field. The fields of "
+        f"{preds.name} are: {listed(preds.columns)}; of {refs.name}: {listed(refs.columns)}"
+    )
 
 
 def settle(

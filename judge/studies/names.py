@@ -8,7 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from types import MappingProxyType
+
+from judge.types import JudgeError
 
 FIELD_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
@@ -23,7 +27,9 @@ FIELD_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "generated_report",
             "hypothesis",
         ),
-        "candidate, failing these": ("pred", "hyp", "model_output", "output", "response"),
+        "candidate, failing these": (
+            *("pred", "preds", "hyp", "hyps", "model_output", "output", "response"),
+        ),
         "findings": ("section_findings", "findings", "findings_section"),
         "impression": ("section_impression", "impression", "impression_section"),
         "whole report": ("report", "full_report", "report_text"),
@@ -35,7 +41,9 @@ FIELD_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "gt_report",
             "radiologist_report",
         ),
+        "reference, failing these": ("gt", "ref", "refs", "target", "targets"),
         "whole report, failing these": ("text",),
+        "patient": ("patient", "patient_id", "subject_id", "subject"),
         "study class": ("study_class", "class", "normal_abnormal", "normality", "abnormality"),
         "study class, true or false": ("abnormal", "is_abnormal", "normal", "is_normal"),
     }
@@ -45,7 +53,9 @@ FIELD_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 TEXT_ROLES = ("candidate", "findings", "impression", "whole report", "reference")
 """The roles of `FIELD_NAMES` that hold report text and nothing else."""
 
-FALLBACK_ROLES = ("candidate, failing these", "whole report, failing these")
+FALLBACK_ROLES = (
+    *("candidate, failing these", "reference, failing these", "whole report, failing these"),
+)
 """The roles whose names often stand for something else, and are taken where nothing better is."""
 
 _RESERVED_NAMES = frozenset(
@@ -63,6 +73,84 @@ _RESERVED_NAMES = frozenset(
     }
 )
 _RESERVED_PREFIXES = ("n_", "significant_", "insignificant_")
+
+
+ROW = "row"
+"""The id field that is none: records are numbered from 1, in the order of their file."""
+
+_ROLE = re.compile(
+    r"\A(preds?|predictions?)([-_.]|\Z)|[-_.](preds?|predictions?)\Z|\A-\Z", re.IGNORECASE
+)
+_ENDS = {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".txt"}
+
+
+@dataclass(frozen=True, slots=True)
+class NamedFields:
+    """The fields that the user named; None where a name that is known here is to serve.
+
+    `id` may be `ROW`.
+    """
+
+    id: str | None = None
+    candidate: str | None = None
+    reference: str | None = None
+    study_class: str | None = None
+    patient: str | None = None
+
+    def names_report(self, columns: Iterable[str]) -> bool:
+        """Whether any of `columns` holds reports, by a known name or by one that was given."""
+        known = [name for role in TEXT_ROLES + FALLBACK_ROLES for name in FIELD_NAMES[role]]
+        wanted = {plain(name) for name in (*known, self.candidate, self.reference) if name}
+        return any(plain(column) in wanted for column in columns)
+
+
+KNOWN_NAMES = NamedFields()
+"""No field is named: the names that are known here serve."""
+
+
+def named(columns: Iterable[str], name: str) -> list[str]:
+    """Return the columns that a user means by `name`: of that very name, else of its letters."""
+    there = list(columns)
+    return [name] if name in there else [one for one in there if plain(one) == plain(name)]
+
+
+def check_model(model: str, how: str) -> str:
+    """Return the name; raises `JudgeError` where it is no text, which `how` says how to give."""
+    if model != as_text(model):
+        raise JudgeError(f"the model's name {model!r} is not UTF-8; name it {how}")
+    return model
+
+
+def given_model(model: str, how: str = "with --model NAME") -> str:
+    """Return a model's name as a user gives it, of which files and folders are named.
+
+    Raises `JudgeError` where it is empty, no text, or would lead into another folder.
+    """
+    check_model(model, how)
+    if not model.strip() or model in (".", ".."):
+        raise JudgeError(f"{model!r} is no name of a model; name it {how}")
+    if found := next((one for one in "/\\" if one in model), None):
+        raise JudgeError(
+            f"the model's name {model!r} has a {found}, which would lead into another folder; "
+            f"write {model.strip(found).replace(found, '-')!r}"
+        )
+    return model
+
+
+def as_text(path: str) -> str:
+    """Return how messages and tables call a path, whose name may hold bytes that are no text."""
+    return path.encode("utf-8", "replace").decode()
+
+
+def model_of(path: str) -> str | None:
+    """Return the model that a file of predictions is named after, `a` of `preds_a.json.gz`.
+
+    None where its name says no more than what it holds, as `preds.json`, and for `-`.
+    """
+    stem = Path(path)
+    while stem.suffix.lower() in _ENDS:
+        stem = stem.with_suffix("")
+    return _ROLE.sub("", stem.name) or None
 
 
 def plain(name: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from judge.studies.classes import find_classes, without_class
 from judge.studies.fields import Columns, merge, renamed
@@ -17,7 +17,7 @@ from judge.studies.join import (
     join,
     settle,
 )
-from judge.studies.names import FIELD_NAMES, listed
+from judge.studies.names import FIELD_NAMES, KNOWN_NAMES, ROW, NamedFields, listed, model_of, named
 from judge.studies.reader import read_file
 from judge.studies.sections import SECTIONS, Section
 from judge.studies.source import STDIN
@@ -32,6 +32,7 @@ from judge.studies.texts import (
     candidate_field,
     candidate_report_fields,
     is_report_field,
+    named_field,
     read_candidates,
     read_reports,
     reference_fields,
@@ -44,7 +45,8 @@ class Side:
     """The candidates or the references: a text a row of `table`, None where there is none.
 
     `whole` are the whole reports that the texts are from, `fields` what else is kept of each
-    study, `cuts` how a text was cut to the section, `notes` what was odd.
+    study, `cuts` how a text was cut to the section, `notes` what was odd, `read_from` the field
+    of the texts, or the fields.
     """
 
     name: str
@@ -54,51 +56,54 @@ class Side:
     fields: Columns = field(default_factory=dict)
     cuts: Sequence[Cut | None] = ()
     notes: tuple[str, ...] = ()
+    read_from: str = ""
 
 
 def read_pair(
     preds: str,
     refs: str | None,
     *,
+    fields: NamedFields = KNOWN_NAMES,
     section: str | None = None,
-    class_field: str | None = None,
     allow_missing: bool = False,
-    id_field: str | None = None,
+    model: str | None = None,
     reserved: Collection[str] = (),
 ) -> StudySet:
     """Read candidates and references from files and join them by study id.
 
     `preds` and `refs` are paths, or `-` for standard input; without `refs`, `preds` holds
-    both sides. `section` is `findings`, `impression` or `report`; by default findings
-    where any reference has them, else the whole report. `class_field` names the field
-    with the study class, `id_field` the one with the id, where they have unusual names; an
-    object is keyed by its ids where its entries have no such field.
+    both sides. `fields` names those that have unusual names; an object is keyed by its ids
+    where its entries have no field for them. `section` is `findings`, `impression` or
+    `report`; by default findings where any reference has them, else the whole report.
     `allow_missing` leaves out, and counts, studies that are on one side only or lack the
-    section. A field whose name is in `reserved` is kept as `field_<name>`. Raises
-    `JudgeError` for everything that is wrong with the input.
+    section. `model` is the model that the candidates are of; by default the field `model`
+    where that is the same for all studies, else what the file of `preds` is named after. A field
+    whose name is in `reserved` is kept as `field_<name>`. Raises `JudgeError` for everything
+    that is wrong with the input.
     """
     _known_section(section)  # before the files, which may be large
     if preds == refs == STDIN:
         raise JudgeError("only one of PREDS and REFS can be standard input (-)")
     roles = {"both": preds} if refs is None else {"preds": preds, "refs": refs}
-    files = [read_file(source, role, id_field=id_field) for role, source in roles.items()]
-    return pair_tables(
+    files = [read_file(source, role, fields) for role, source in roles.items()]
+    studies = pair_tables(
         files[0][0],
         files[-1][0],
+        fields=fields,
         section=section,
-        class_field=class_field,
         allow_missing=allow_missing,
         reserved=reserved,
         inputs=tuple(file for _, file in files),
     )
+    return replace(studies, model=model or studies.model or model_of(preds))
 
 
 def pair_tables(
     preds: StudyTable,
     refs: StudyTable,
     *,
+    fields: NamedFields = KNOWN_NAMES,
     section: str | None = None,
-    class_field: str | None = None,
     allow_missing: bool = False,
     reserved: Collection[str] = (),
     inputs: tuple[InputFile, ...] = (),
@@ -109,7 +114,7 @@ def pair_tables(
     Python where there are no files.
     """
     chosen = _known_section(section)
-    candidate, reference = _report_fields(preds, refs, from_files=bool(inputs))
+    candidate, reference = _report_fields(preds, refs, fields, from_files=bool(inputs))
     reports = read_reports(refs, reference)
     if chosen is None:
         chosen = "findings" if any(report.findings for report in reports) else "report"
@@ -128,6 +133,7 @@ def pair_tables(
             fields={} if is_one else _kept(preds, set(candidate.names)),
             cuts=[how for _, how in cut],
             notes=() if is_one else _notes(preds, set(candidate.names)),
+            read_from=", ".join(candidate.names),
         ),
         Side(
             refs.name,
@@ -136,9 +142,10 @@ def pair_tables(
             [report.text("report") for report in reports],
             _kept(refs, both if is_one else set(reference.names)),
             notes=_notes(refs, both if is_one else set(reference.names)),
+            read_from=", ".join(reference.names),
         ),
         chosen,
-        class_field=class_field,
+        named_fields=fields,
         allow_missing=allow_missing,
         reserved=reserved,
         inputs=inputs,
@@ -150,7 +157,7 @@ def paired(
     refs: Side,
     section: Section,
     *,
-    class_field: str | None = None,
+    named_fields: NamedFields = KNOWN_NAMES,
     allow_missing: bool,
     reserved: Collection[str],
     inputs: tuple[InputFile, ...] = (),
@@ -176,10 +183,15 @@ def paired(
         raise JudgeError(f"no study of {names} can be judged: {counts}")
     pred_rows, ref_rows = [pred for pred, _ in rows], [ref for _, ref in rows]
     merged = merge(_picked(refs.fields, ref_rows), _picked(preds.fields, pred_rows))
-    classes, class_name = find_classes(merged, len(rows), class_field)
+    patient_notes: list[str] = []
+    if named_fields.patient is not None:
+        merged, patient_notes = _with_patient(merged, named_fields.patient)
+    classes, class_name = find_classes(merged, len(rows), named_fields.study_class)
     fields = without_class(merged, class_name)
     kept = renamed(fields, reserved)
     study_ids = tuple(refs.table.ids[row] for row in ref_rows)
+    # References may name a model too: that of a scanner.
+    own, own_rows = (refs.fields, ref_rows) if is_one or not inputs else (preds.fields, pred_rows)
     cuts = [preds.cuts[row] for row in pred_rows] if preds.cuts else []
     return StudySet(
         study_ids=study_ids,
@@ -191,13 +203,21 @@ def paired(
         section=section,
         fields=kept,
         class_field=class_name,
+        model=_only(_picked(own, own_rows).get("model", ())),
+        read_from={
+            "id": _ids_from(refs.table),
+            "reference": refs.read_from,
+            "candidate": preds.read_from,
+        },
         omitted={reason: len(problem.ids) for reason, problem in omitted.items()},
         omitted_ids={reason: problem.ids[:FIRST] for reason, problem in omitted.items()},
         inputs=inputs,
         notes=(
+            *_numbered_notes(preds.table, refs.table),
             *preds.notes,
             *refs.notes,
             *_cut_notes(study_ids, cuts),
+            *patient_notes,
             *_rename_notes(fields, kept),
         ),
     )
@@ -213,11 +233,22 @@ def _known_section(section: str | None) -> Section | None:
 
 
 def _report_fields(
-    preds: StudyTable, refs: StudyTable, *, from_files: bool
+    preds: StudyTable, refs: StudyTable, fields: NamedFields, *, from_files: bool
 ) -> tuple[ReportFields, ReportFields]:
     """Find the fields of the candidates and of the references in two tables, or in one."""
     is_one = preds is refs
-    candidate, reference = candidate_field(preds), reference_fields(refs)
+    candidate = reference = ReportFields()
+    if fields.candidate is not None:
+        candidate = named_field(preds, fields.candidate, "--candidate-field")
+    if fields.reference is not None:
+        reference = named_field(refs, fields.reference, "--reference-field")
+    if is_one and candidate and candidate.names == reference.names:
+        raise JudgeError(
+            f"--candidate-field and --reference-field both name {candidate.first}; "
+            "a report judged against itself has no error"
+        )
+    candidate = candidate or candidate_field(preds, reference.first if is_one else None)
+    reference = reference or reference_fields(refs, candidate.first if is_one else None)
     if not is_one:  # a section can be a candidate's too, where it is sure to be no reference's
         candidate = candidate or candidate_report_fields(preds)
     if candidate and reference:
@@ -228,8 +259,8 @@ def _report_fields(
         swapped = candidate_field(refs) if candidate else reference_fields(preds)
         hint = ". Are PREDS and REFS swapped?" if swapped else ""
     if candidate:
-        raise _no_field(refs, "references", REFERENCE_ROLES, hint, sections=True)
-    raise _no_field(preds, "candidates", CANDIDATE_ROLES, hint, sections=not is_one)
+        raise _no_field(refs, "reference", REFERENCE_ROLES, hint, sections=True)
+    raise _no_field(preds, "candidate", CANDIDATE_ROLES, hint, sections=not is_one)
 
 
 def _no_field(
@@ -239,9 +270,46 @@ def _no_field(
     roles += ["findings", "impression"] if sections else []
     expected = [name for role in roles for name in FIELD_NAMES[role]]
     return JudgeError(
-        f"{table.name} has no field for the {side}; its fields are: {listed(table.columns)}; "
-        f"expected one of: {listed(expected, 40)}{hint}"
+        f"{table.name} has no field for the {side}s; its fields are: {listed(table.columns)}; "
+        f"expected one of: {listed(expected, 40)}, or the one that --{side}-field names{hint}"
     )
+
+
+def _with_patient(
+    fields: Mapping[str, tuple[object, ...]], name: str
+) -> tuple[dict[str, tuple[object, ...]], list[str]]:
+    """Return the fields with that of the patient by a name that is known, and a note of it."""
+    found = named(fields, name)
+    if not found:
+        raise JudgeError(
+            f"no field {name!r}, for --patient-field; the fields beside the reports are: "
+            f"{listed(fields, 30) or 'none'}"
+        )
+    if found[0] in FIELD_NAMES["patient"]:
+        return dict(fields), []
+    known = FIELD_NAMES["patient"][0]
+    others = {f"field_{key}" if key == known else key: column for key, column in fields.items()}
+    kept = {known if key == found[0] else key: column for key, column in others.items()}
+    return kept, [f"the field {found[0]} is kept as {known}"]
+
+
+def _only(values: Sequence[object]) -> str | None:
+    """Return the one text that all `values` are, None where they differ or say nothing."""
+    first = values[0] if values else None
+    return str(first) if first is not None and set(values) == {first} else None
+
+
+def _ids_from(table: StudyTable) -> str:
+    return ROW if table.is_numbered else table.id_field or "the keys"
+
+
+def _numbered_notes(preds: StudyTable, refs: StudyTable) -> list[str]:
+    if not refs.is_numbered:
+        return []
+    if preds is refs:
+        return [f"{refs.name} has no field for the id: its {len(refs):,} records are numbered"]
+    joined = f"the {len(refs):,} of {preds.name} belong to the {len(refs):,} of {refs.name}"
+    return [f"no ids: record by record, {joined}"]
 
 
 def _no_reference(

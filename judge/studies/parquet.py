@@ -11,7 +11,7 @@ INDEX = "__index_level_0__"
 """What pandas calls an index without a name."""
 
 
-def read_parquet(name: str, data: bytes, *, id_field: str | None) -> StudyTable:
+def read_parquet(name: str, data: bytes, id_field: str | None) -> StudyTable:
     """Read a Parquet file; raises `JudgeError` where it is broken or holds no study."""
     import pyarrow as pa
     import pyarrow.parquet as pq

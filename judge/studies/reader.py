@@ -2,43 +2,56 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
-from judge.studies.delimited import header_has_id, read_delimited
-from judge.studies.forms import looks_like_json, read_json
+from judge.studies.dataset import read_dataset
+from judge.studies.delimited import has_header, read_delimited
+from judge.studies.forms import FLAT_TEXT, looks_like_json, read_json
+from judge.studies.names import NamedFields
 from judge.studies.parquet import MAGIC, read_parquet
 from judge.studies.source import Content, decode, read_content
 from judge.studies.study_set import InputFile
-from judge.studies.table import StudyTable
+from judge.studies.table import StudyTable, cleaned, to_table
 from judge.types import JudgeError
 
 _JSON_SUFFIXES = (".json", ".jsonl", ".ndjson")
+_TABLE_SUFFIXES = (".csv", ".tsv")
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
-def read_file(source: str, role: str, *, id_field: str | None) -> tuple[StudyTable, InputFile]:
+def read_file(source: str, role: str, fields: NamedFields) -> tuple[StudyTable, InputFile]:
     """Read a source, `-` for standard input, in any of the forms that are understood.
 
     `role` is what the file is to the run: `preds`, `refs` or `both`. Raises `JudgeError`.
     """
-    content = read_content(source)
-    table = _read_table(content, id_field)
-    return table, InputFile(source, role, content.sha256, len(table))
+    if Path(source).is_dir():
+        table, sha256 = read_dataset(source, fields.id)
+    else:
+        content = read_content(source)
+        table, sha256 = _read_table(content, fields), content.sha256
+    return table, InputFile(source, role, sha256, len(table))
 
 
-def _read_table(content: Content, id_field: str | None) -> StudyTable:
+def _read_table(content: Content, fields: NamedFields) -> StudyTable:
     name = content.name
     if content.data.startswith(MAGIC):
-        return read_parquet(name, content.data, id_field=id_field)
+        return read_parquet(name, content.data, fields.id)
     text, note = decode(name, content.data)
     if not text.strip():
         raise JudgeError(f"{name} is empty")
     suffix = _suffix(name)
-    if looks_like_json(text) or (suffix in _JSON_SUFFIXES and not header_has_id(text, id_field)):
+    if looks_like_json(text) or (suffix in _JSON_SUFFIXES and not has_header(text, fields)):
         lines = suffix in (".jsonl", ".ndjson")
-        table = read_json(name, text, lines=lines, id_field=id_field)
+        table = read_json(name, text, lines=lines, id_field=fields.id)
+    elif suffix == ".txt" and not has_header(text, fields):
+        reports: list[object] = [cleaned(line) for line in _LINE_END.split(text)]
+        if not reports[-1]:
+            reports.pop()
+        table = to_table(name, {FLAT_TEXT: reports}, id_field=fields.id)
     else:
-        table = read_delimited(name, text, id_field=id_field)
+        table = read_delimited(name, text, fields, is_table=suffix in _TABLE_SUFFIXES)
     if note is None:
         return table
     return replace(table, notes=(note, *table.notes))

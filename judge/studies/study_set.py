@@ -30,6 +30,8 @@ class StudySet:
     `full_references` are the whole reference reports where the input has more than the
     section, else the section. A study class that isn't known is None; `class_inferred`
     marks one that was inferred, and `class_field` names the field that gave the others.
+    `model` is the model whose reports the candidates are, None where nothing says so.
+    `read_from` names what the ids, candidates and references were read from.
     `omitted` counts the studies that were left out, per reason, and `omitted_ids` has the
     first few of them. `notes` say what was odd about the input.
     """
@@ -43,6 +45,8 @@ class StudySet:
     section: Section
     fields: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     class_field: str | None = None
+    model: str | None = None
+    read_from: Mapping[str, str] = field(default_factory=dict)
     omitted: Mapping[str, int] = field(default_factory=dict)
     omitted_ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     inputs: tuple[InputFile, ...] = ()

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from judge.studies.names import FIELD_NAMES, listed, matching, plain
+from judge.studies.names import ROW, listed, matching, named, plain
 from judge.types import JudgeError
 
 _MOST_FIELDS = 1_000
@@ -19,8 +19,9 @@ IdKind = Literal["number", "text", "untyped"]
 class StudyTable:
     """One file: ids as text with the type they had, and columns of equal length.
 
-    A missing value (absent, null, NaN) is None. `columns` doesn't hold the ids. `notes`
-    say what was odd about the file.
+    A missing value (absent, null, NaN) is None. `columns` doesn't hold the ids. `id_field` is
+    the field that they are from; `is_numbered` says that there was none, and that they number
+    the records from 1. `notes` say what was odd about the file.
     """
 
     name: str
@@ -28,6 +29,8 @@ class StudyTable:
     id_kinds: tuple[IdKind, ...]
     columns: Mapping[str, list[object]]
     notes: tuple[str, ...] = ()
+    id_field: str | None = None
+    is_numbered: bool = False
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -112,14 +115,19 @@ def to_table(
     """Make a table of columns, of which one is taken out to be the ids.
 
     `typed` says that the ids have the types of their values; `fallback` is the column to take
-    where none has a known name. Raises `JudgeError` where no column can be the id, a record
-    has none or there is no record.
+    where none has a known name. Records are numbered where there is none either, or where
+    `id_field` is `ROW` and no column is called so. Raises `JudgeError` where a record has no id
+    and where there is no record.
     """
+    n = len(next(iter(columns.values()), ()))
+    if not n:
+        raise JudgeError(f"{name} holds no study: it has no rows")
     column = _id_column(name, columns, id_field, fallback)
+    if column is None:
+        numbers = tuple(str(number) for number in range(1, n + 1))
+        return StudyTable(name, numbers, ("untyped",) * n, columns, notes, is_numbered=True)
     values = columns.pop(column)
     found = [id_of(value) for value in values]
-    if not found:
-        raise JudgeError(f"{name} holds no study: it has no rows")
     if None in found:
         row = found.index(None)
         what = "no value" if values[row] in (None, "") else repr(values[row])[:40]
@@ -129,31 +137,24 @@ def to_table(
         )
     ids = [one for one in found if one is not None]
     kinds = tuple(kind if typed else "untyped" for _, kind in ids)
-    return StudyTable(name, tuple(text for text, _ in ids), kinds, columns, notes)
+    return StudyTable(name, tuple(text for text, _ in ids), kinds, columns, notes, column)
 
 
 def _id_column(
     name: str, columns: Mapping[str, list[object]], id_field: str | None, fallback: str | None
-) -> str:
-    """Return the name of the column that holds the ids."""
-    if id_field is not None:
-        found = [column for column in columns if column == id_field] or [
-            column for column in columns if plain(column) == plain(id_field)
-        ]
-    else:
-        found = matching(columns, "id")
+) -> str | None:
+    """Return the name of the column that holds the ids, None where records are numbered."""
+    found = matching(columns, "id") if id_field is None else named(columns, id_field)
     if found:
         return _unambiguous(name, found, columns)
-    if id_field is None and fallback in columns:
-        return str(fallback)
-    if id_field is not None:
+    if id_field is None:
+        return fallback if fallback in columns else None
+    if id_field != ROW:
         raise JudgeError(
-            f"{name} has no field {id_field!r}, for the id; its fields are: {listed(columns)}"
+            f"{name} has no field {id_field!r}, for the id; its fields are: {listed(columns)}; "
+            f"--id-field {ROW} numbers the records"
         )
-    raise JudgeError(
-        f"{name} has no field for the id ({listed(FIELD_NAMES['id'])}); its fields are: "
-        f"{listed(columns)}; name the one that holds the id with --id-field"
-    )
+    return None
 
 
 def _unambiguous(name: str, found: list[str], columns: Mapping[str, list[object]]) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from judge.studies.names import TEXT_ROLES, listed, matching
+from judge.studies.names import TEXT_ROLES, listed, matching, named
 from judge.studies.sections import Section, split_report
 from judge.studies.table import StudyTable
 from judge.types import JudgeError
@@ -15,7 +15,7 @@ CANDIDATE_ROLES = (("candidate",), ("candidate, failing these",))
 """The roles that a field of candidates can have: groups of equals, the likelier first."""
 
 _ANY_REPORT = ("whole report, failing these",)
-REFERENCE_ROLES = (("whole report", "reference"), _ANY_REPORT)
+REFERENCE_ROLES = (("whole report", "reference"), ("reference, failing these",), _ANY_REPORT)
 """The roles that a field of whole reference reports can have, likewise."""
 
 _REPORT_ROLES = (("whole report",), _ANY_REPORT)
@@ -31,6 +31,11 @@ class ReportFields:
 
     def __bool__(self) -> bool:
         return bool(self.names)
+
+    @property
+    def first(self) -> str | None:
+        """One of the fields, None where there is none."""
+        return next(iter(self.names), None)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -65,19 +70,38 @@ class Cut(StrEnum):
     ABSENT = "candidates with headings but none for the section, judged as empty"
 
 
-def reference_fields(table: StudyTable) -> ReportFields:
-    """Find the fields that hold whole reference reports or their sections."""
-    return _report_fields(table, REFERENCE_ROLES)
+def reference_fields(table: StudyTable, taken: str | None = None) -> ReportFields:
+    """Find the fields that hold whole reference reports or their sections, `taken` set aside."""
+    return _report_fields(table, REFERENCE_ROLES, taken, "--reference-field")
 
 
 def candidate_report_fields(table: StudyTable) -> ReportFields:
     """Find the same for candidates: a field called a reference isn't one."""
-    return _report_fields(table, _REPORT_ROLES)
+    return _report_fields(table, _REPORT_ROLES, None, "--candidate-field")
 
 
-def candidate_field(table: StudyTable) -> ReportFields:
-    """Find the field that is called a candidate."""
-    return ReportFields(whole=_pick(table, CANDIDATE_ROLES))
+def candidate_field(table: StudyTable, taken: str | None = None) -> ReportFields:
+    """Find the field that is called a candidate, `taken` set aside."""
+    return ReportFields(whole=_pick(table, CANDIDATE_ROLES, taken, "--candidate-field"))
+
+
+def named_field(table: StudyTable, name: str, option: str) -> ReportFields:
+    """Return the field of reports that the user named with `option`.
+
+    One that is known as a section is that section. Raises `JudgeError` where there is no such
+    field, and where several differ in case and punctuation alone.
+    """
+    found = named(table.columns, name)
+    if len(found) != 1:
+        wrong = f"has no field {name!r}" if not found else f"has several: {listed(found)}"
+        raise JudgeError(
+            f"{table.name} {wrong}, for {option}; its fields are: {listed(table.columns)}"
+        )
+    if matching(found, "findings"):
+        return ReportFields(findings=found[0])
+    if matching(found, "impression"):
+        return ReportFields(impression=found[0])
+    return ReportFields(whole=found[0])
 
 
 def is_report_field(name: str, column: list[object]) -> bool:
@@ -136,19 +160,25 @@ def _first(text: str | None, otherwise: str | None) -> str | None:
     return otherwise if text is None else text
 
 
-def _report_fields(table: StudyTable, whole: tuple[tuple[str, ...], ...]) -> ReportFields:
+def _report_fields(
+    table: StudyTable, whole: tuple[tuple[str, ...], ...], taken: str | None, option: str
+) -> ReportFields:
     return ReportFields(
-        _pick(table, (("findings",),)), _pick(table, (("impression",),)), _pick(table, whole)
+        *(_pick(table, roles, taken, option) for roles in ((("findings",),), (("impression",),))),
+        _pick(table, whole, taken, option),
     )
 
 
-def _pick(table: StudyTable, groups: tuple[tuple[str, ...], ...]) -> str | None:
-    """Return the field for the first group of roles that has one.
+def _pick(
+    table: StudyTable, groups: tuple[tuple[str, ...], ...], taken: str | None, option: str
+) -> str | None:
+    """Return the field for the first group of roles that has one, other than `taken`.
 
     Raises `JudgeError` where it has two whose texts differ.
     """
+    there = [name for name in table.columns if name != taken]
     for roles in groups:
-        fields = [name for role in roles for name in matching(table.columns, role)]
+        fields = [name for role in roles for name in matching(there, role)]
         found = [name for name in fields if _has_text(table.columns, name)] or [
             name for name in fields if all(value is None for value in table.columns[name])
         ]
@@ -156,7 +186,8 @@ def _pick(table: StudyTable, groups: tuple[tuple[str, ...], ...]) -> str | None:
         if differing:
             raise JudgeError(
                 f"{table.name} has more than one field that could be the {roles[0]}, and they "
-                f"differ: {listed([found[0], *differing])}; rename those that are not meant"
+                f"differ: {listed([found[0], *differing])}; say which is meant ({option}), or "
+                "rename the others"
             )
         if found:
             return found[0]

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from judge.studies import read_pair
+from judge.studies import NamedFields, read_pair
 from judge.types import JudgeError
 
 
@@ -42,7 +42,7 @@ def message(preds, refs, **options):
         ("r.json", b'{"a": ["x"]}', "wrong shape: 'a' holds a list"),
         ("r.json", b'{"a": "x", "b": {"text": "y"}}', "'a' holds a text beside objects"),
         ("r.json", b'{"a": "x", "b": true}', "'b' holds true or false; expected"),
-        ("r.json", b'[{"text": "x"}]', "no field for the id .*; its fields are: text"),
+        ("r.json", b'[{"text": "x"}]', "has no ids and .* its fields are: text. .*--id-field"),
         ("r.json", b'[{"id": "a", "text": "x"}, {"text": "y"}]', "record 2 of 2 has no value in"),
         ("r.json", b'[{"id": ["a"], "text": "x"}]', r"record 1 of 1 has \['a'\] in 'id'"),
         ("r.json", b'[{"id": true, "text": "x"}]', "record 1 of 1 has True in 'id'"),
@@ -59,7 +59,11 @@ def message(preds, refs, **options):
         ("r.json", b'{"a": null}', "every reference .* is empty"),
         ("r.json", b'{"a": ""}', "every reference in .* is empty"),
         ("r.csv", b"hello\n", "neither JSON nor a table of studies: its first line is 'hello'"),
-        ("r.csv", b"name,text\na,x\n", "its first line is 'name,text'; .*names the id"),
+        (
+            "r.csv",
+            b"name,text\na,x\n",
+            "has no ids and .* are: name, text. .*--id-field row",
+        ),
         ("r.csv", b"id,text\na,x,y\n", "row that ends in line 2 has 3 cells, the header 2"),
         ("r.csv", b"Dear all,\nhere is the file\n", "neither JSON nor a table of studies"),
         ("r.csv", b"word " * 100_000 + b"\nx", "neither JSON nor a table of studies"),
@@ -116,7 +120,9 @@ def test_parquet_without_rows(put, tmp_path):
 def test_paths(put, tmp_path):
     refs = put("r.json", {"a": "x"})
     assert message(str(tmp_path / "none.json"), refs) == f"no such file: {tmp_path}/none.json"
-    assert message(str(tmp_path), refs) == f"{tmp_path} is a folder; give a file"
+    assert message(str(tmp_path), refs) == (
+        f"{tmp_path} is a folder, and none that datasets has written (save_to_disk); give a file"
+    )
     assert "can't read" in message("a\0b", refs)
 
 
@@ -161,22 +167,22 @@ def test_candidates_called_references(put):
 )
 def test_id_field(put, name, content):
     both = put(name, content)
-    assert read_pair(both, both, id_field="image").study_ids == ("a",)
-    assert "picture" in message(both, both, id_field="picture")
+    assert read_pair(both, both, fields=NamedFields("image")).study_ids == ("a",)
+    assert "picture" in message(both, both, fields=NamedFields("picture"))
 
 
 def test_id_field_of_one_file_only(put):
     preds = put("p.json", [{"image": "a", "text": "x"}])
-    assert read_pair(preds, put("r.json", {"a": {"text": "x"}}), id_field="image").study_ids == (
-        "a",
-    )
+    image = NamedFields("image")
+    refs = put("r.json", {"a": {"text": "x"}})
+    assert read_pair(preds, refs, fields=image).study_ids == ("a",)
     inner = put("r.json", {"z": {"image": "a", "text": "x"}})
-    assert read_pair(preds, inner, id_field="image").study_ids == ("a",)
+    assert read_pair(preds, inner, fields=image).study_ids == ("a",)
 
 
 def test_one_line_of_jsonl_without_an_id(put):
     refs = put("r.jsonl", '{"name": "a", "text": "x"}')
-    assert "no field for the id" in message(put("p.json", {"a": ""}), refs)
+    assert "r.jsonl has no ids and" in message(put("p.json", {"a": ""}), refs)
 
 
 RECORDS = [

@@ -4,8 +4,12 @@ import json
 
 import pytest
 
-from judge.studies import read_pair
+from judge.studies import NamedFields, read_pair
 from judge.types import JudgeError
+
+
+def by(name):
+    return NamedFields(study_class=name)
 
 
 def read(put, refs, preds=None, **options):
@@ -140,14 +144,14 @@ def test_study_class_comes_before_other_names(put):
 
 def test_the_class_from_a_chosen_field(put):
     records = [{"mesh": "Opacity/lung", "study_class": "normal", "abnormal": True, "n": 2}]
-    studies = read(put, records, class_field="mesh")
+    studies = read(put, records, fields=by("mesh"))
     assert (studies.study_classes, studies.class_field) == (("Opacity/lung",), "mesh")
     assert studies.fields["mesh"] == ("Opacity/lung",)
     assert studies.fields["field_study_class"] == ("normal",)
-    assert read(put, records, class_field="MESH").class_field == "mesh"
-    assert read(put, records, class_field="abnormal").study_classes == ("abnormal",)
-    assert read(put, records, class_field="n").study_classes == ("2",)
-    assert read(put, [{"mesh": "Normal"}], class_field="mesh").study_classes == ("normal",)
+    assert read(put, records, fields=by("MESH")).class_field == "mesh"
+    assert read(put, records, fields=by("abnormal")).study_classes == ("abnormal",)
+    assert read(put, records, fields=by("n")).study_classes == ("2",)
+    assert read(put, [{"mesh": "Normal"}], fields=by("mesh")).study_classes == ("normal",)
 
 
 def test_the_class_may_be_in_preds(put):
@@ -156,9 +160,9 @@ def test_the_class_may_be_in_preds(put):
 
 def test_an_unknown_class_field_names_those_there_are(put):
     with pytest.raises(JudgeError, match=r"no field 'clas' .*there are: site, mesh$"):
-        read(put, [{"site": "a", "mesh": "b"}], class_field="clas")
+        read(put, [{"site": "a", "mesh": "b"}], fields=by("clas"))
     with pytest.raises(JudgeError, match="no further fields"):
-        read(put, [{}], class_field="clas")
+        read(put, [{}], fields=by("clas"))
 
 
 def test_kept_fields_fit_into_json_and_parquet(put):

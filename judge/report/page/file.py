@@ -16,6 +16,7 @@ from judge.report.overview import overview
 from judge.report.packing import as_json
 from judge.report.page import FRONTEND
 from judge.report.page.index import index
+from judge.report.tables import run_title
 from judge.report.view import study_view
 from judge.rubrics import Rubric
 
@@ -40,7 +41,7 @@ def html_file(
     The order of `records` is that of `table`. Raises ValueError where there are more or
     fewer.
     """
-    title = f"{rubric.title} of {summary['judge']['name']}"
+    title = run_title(summary, rubric)
     return FRONTEND.file(MARK, title, _data(summary, table, records, rubric))
 
 

@@ -31,7 +31,7 @@ class App {
     frame(this.header(), el("main", { id: "main" }, this.home, this.open), this.footer());
     this.drawForm();
     this.drawReaders();
-    document.title = `${this.view.rubric.title} of ${this.view.judge.name}`;
+    document.title = this.view.title;
     window.addEventListener("hashchange", () => this.route().catch(alarm));
     document.addEventListener("reader", (event) => this.drawReader(event.detail));
     this.keys = new Keys(this.actions());
@@ -39,11 +39,11 @@ class App {
   }
 
   header() {
-    const { judge, rubric } = this.view;
+    const { judge, title } = this.view;
     this.who = el("span", { class: "small" });
     this.drawReader(this.reader?.name);
     return el("header", { class: "top" },
-      el("h1", {}, rubric.title, " ", el("span", { class: "of" }, "of ", said(judge.name))),
+      el("h1", {}, said(title)),
       this.store.canReview ? el("a", { href: "/" }, "All runs") : null,
       this.who,
       el("button", { type: "button", class: "quiet", "aria-keyshortcuts": "?", on: { click: () => this.keys.help() } }, "Keys"),

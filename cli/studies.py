@@ -1,0 +1,71 @@
+"""The options that say what is judged, and reading it."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.groups import grouped
+
+if TYPE_CHECKING:
+    from judge.studies import StudySet
+
+_FIELDS = (
+    ("id", "the study id; row numbers the records, and joins two files record by record"),
+    ("candidate", "the candidate report, in PREDS"),
+    ("reference", "the reference report, in REFS"),
+    ("class", "the study class; without one the lexicon infers normal or abnormal"),
+    ("patient", "the patient, by whom judge compare resamples"),
+)
+
+FILE_OPTIONS = (
+    click.argument("preds"),
+    click.argument("refs", required=False),
+    *grouped(
+        "Files",
+        *(
+            click.option(
+                f"--{name}-field",
+                metavar="FIELD",
+                help=f"The field that holds {what}. Default: a usual name (README).",
+            )
+            for name, what in _FIELDS
+        ),
+        click.option(
+            "--model",
+            metavar="NAME",
+            help="The model whose reports the candidates are. Default: the field model, else the "
+            "name of PREDS (maira2 for preds_maira2.json).",
+        ),
+        click.option(
+            "--section",
+            metavar="findings|impression|report",
+            help="The part of the reports to judge. Default: findings where the references have "
+            "them, else the whole report.",
+        ),
+        click.option(
+            "--allow-missing",
+            is_flag=True,
+            help="Leave out studies that are on one side only or lack the section, and count them.",
+        ),
+    ),
+)
+"""PREDS, REFS and how they are read, for every command that reads them."""
+
+
+def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> StudySet:
+    """Read the studies that `FILE_OPTIONS` name; raises `JudgeError` as `read_pair`."""
+    from judge.studies import NamedFields, read_pair
+    from judge.studies.names import given_model
+
+    return read_pair(
+        options["preds"],
+        options["refs"],
+        fields=NamedFields(*(options[f"{name}_field"] for name, _ in _FIELDS)),
+        section=options["section"],
+        allow_missing=options["allow_missing"],
+        model=None if options["model"] is None else given_model(options["model"]),
+        reserved=reserved,
+    )

@@ -1,0 +1,75 @@
+"""Folders that `datasets` writes with `save_to_disk`."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from judge.distribution import install
+from judge.studies.names import listed
+from judge.studies.table import StudyTable, check_names, cleaned, to_table
+from judge.types import JudgeError
+
+_SPLITS = "dataset_dict.json"
+_STATE = "state.json"
+_NOT_TEXT = ("Image", "Audio", "Video")
+
+
+def is_dataset(folder: Path) -> bool:
+    """Whether a folder is what `save_to_disk` writes."""
+    return any((folder / name).is_file() for name in (_SPLITS, _STATE))
+
+
+def read_dataset(source: str, id_field: str | None) -> tuple[StudyTable, str]:
+    """Read such a folder: its records, and the SHA-256 of its files.
+
+    Images and the like are not read. Raises `JudgeError` where it is another folder, has
+    several splits, or is broken, and where `datasets` is not installed.
+    """
+    folder = Path(source)
+    if not is_dataset(folder):
+        raise JudgeError(
+            f"{source} is a folder, and none that datasets has written (save_to_disk); give a file"
+        )
+    if (folder / _SPLITS).is_file():
+        splits = sorted(path.name for path in folder.iterdir() if is_dataset(path))
+        if len(splits) != 1:
+            raise JudgeError(
+                f"{source} has splits: {listed(splits)}; name one of them, such as "
+                f"{folder / splits[0]}"
+                if splits
+                else f"{source} has no splits with records"
+            )
+        folder /= splits[0]
+    try:
+        from datasets import load_from_disk
+    except ModuleNotFoundError as error:
+        raise JudgeError(
+            f"{source} is a folder of datasets, which is not installed: {install('datasets')}"
+        ) from error
+    try:
+        dataset = load_from_disk(str(folder))
+        left = [name for name, kind in dataset.features.items() if _is_media(kind)]
+        table = dataset.remove_columns(left).with_format("arrow")[:]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise JudgeError(f"{source} is a broken folder of datasets: {error}") from error
+    check_names(source, table.column_names)
+    columns = {
+        name: [cleaned(value) for value in table[name].to_pylist()] for name in table.column_names
+    }
+    notes = (f"{source}: not read: {listed(left)}",) if left else ()
+    return to_table(source, columns, id_field=id_field, notes=notes), _digest(folder)
+
+
+def _is_media(kind: object) -> bool:
+    return type(kind).__name__ in _NOT_TEXT
+
+
+def _digest(folder: Path) -> str:
+    """Return one SHA-256 of all files, with their names."""
+    digest = hashlib.sha256()
+    for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+        digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())
+        with path.open("rb") as file:
+            digest.update(hashlib.file_digest(file, "sha256").digest())
+    return digest.hexdigest()
