@@ -47,12 +47,13 @@ _OPTIONS = (
         "Judge",
         click.option(
             "--judge",
-            "judge_name",
+            "judge_names",
+            multiple=True,
             metavar="JUDGE",
             help="Who answers: lexicon (built in; the default), lexicon:FILE with your own "
             "lexicon, vllm:MODEL, which starts and stops vLLM, hf:MODEL in this process, or a "
             "model behind an OpenAI-compatible server, such as gpt-4o. MODEL is a name on the "
-            "Hugging Face Hub or a folder.",
+            "Hugging Face Hub or a folder. With --dry-run repeat it to see several side by side.",
         ),
         click.option(
             "--prompt",
@@ -192,7 +193,15 @@ _OPTIONS = (
         click.option(
             "--dry-run",
             is_flag=True,
-            help="Say what would be asked, what is cached and what it may cost; send nothing.",
+            help="Say what would be asked, what is cached and what it may cost; send nothing. "
+            "Needs no key.",
+        ),
+        click.option(
+            "--sample",
+            type=click.IntRange(min=1),
+            metavar="N",
+            help="Judge N studies drawn at random, say what all of them would cost and how long "
+            "they would take, and stop. Their answers are in the cache for the run.",
         ),
         cache_option,
     ),
@@ -225,31 +234,38 @@ def _help(rubric: Rubric) -> str:
 
 def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
     from judge.backends import LEXICON
+    from judge.cli.forecast import dry_run, sample_run
     from judge.running.judging import RunStoppedError
     from judge.running.session import JudgeSession
     from judge.running.unreadable import UnreadableError
     from judge.stats.table import reserved_names
 
-    session = JudgeSession.load(
-        rubric.name,
-        options["judge_name"] or LEXICON,
-        _settings(options),
-        policy=_policy(options),
-        cache=options["cache"],
-    )
+    named = options.pop("judge_names")
+    if len(named) > 1 and not options["dry_run"]:
+        raise click.UsageError("name one --judge; several go with --dry-run, side by side")
+    settings, policy = _settings(options), _policy(options)
+    sessions = [
+        JudgeSession.load(rubric.name, name, settings, policy=policy, cache=options["cache"])
+        for name in named or (LEXICON,)
+    ]
     studies = read_studies(options, reserved_names(rubric))
-    if options["judge_name"] is None:
+    session = sessions[0]
+    if not named:
         note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
-    with session:
-        if options["dry_run"]:
-            _dry_run(session, studies)
+    options["judge_name"] = named[0] if named else None  # as the manifest has it
+    if options["dry_run"]:
+        dry_run(sessions, studies)
+        return
+    try:
+        if n := options.pop("sample"):
+            sample_run(session, studies, n)
             return
-        try:
+        with session:
             finished = _run(session, studies, options)
-        except (UnreadableError, RunStoppedError) as stopped:
-            _stopped(stopped)
-        else:
-            _finished(finished, rubric, options)
+    except (UnreadableError, RunStoppedError) as stopped:
+        _stopped(stopped)
+    else:
+        _finished(finished, rubric, options)
 
 
 def _settings(options: dict[str, Any]) -> JudgeSettings:
@@ -266,6 +282,7 @@ def _settings(options: dict[str, Any]) -> JudgeSettings:
         sampling=given | sampling.from_body(options["body"]),
         environ=os.environ,
         say=note,
+        sends=not options["dry_run"],
         options={name: value for name, value in own.items() if value},
     )
 
@@ -331,33 +348,3 @@ def _stopped(error: UnreadableError | RunStoppedError) -> None:
     note("  " + shlex.join(command))
     codes = {INTERRUPTED: _INTERRUPTED, TERMINATED: _TERMINATED}
     sys.exit(codes.get(str(error), _LOW_COVERAGE))
-
-
-def _dry_run(session: JudgeSession, studies: StudySet) -> None:
-    from judge.report.words import counted
-    from judge.running.dry import forecast
-
-    coming = forecast(session, studies)
-    if coming is None:
-        note(
-            f"{counted(len(studies), 'study', 'studies')}; {session.judge.name} answers in this "
-            "process: no requests, no cost."
-        )
-        return
-    if session.cache and session.cache.n_damaged:
-        note(
-            f"{session.cache.n_damaged:,} cached answers are damaged and would be asked for again."
-        )
-    length = "as long as the cached ones" if coming.from_cached_answers else "of the longest kind"
-    dollars = "unknown (no price for this model here)"
-    if coming.dollars is not None:
-        dollars = f"about ${coming.dollars:,.2f}"
-    spared = f"{coming.cached:,} cached, {coming.repeated:,} repeated"
-    click.echo(
-        f"studies     {len(studies):,}\n"
-        f"requests    {coming.requests:,} ({spared})\n"
-        f"tokens      about {coming.usage.prompt_tokens:,} in, "
-        f"{coming.usage.completion_tokens:,} out (answers {length})\n"
-        f"cost        {dollars}\n"
-        "Nothing was sent."
-    )

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from judge.running.progress import Progress
 
 _SECONDS_BETWEEN_LINES = 30.0
+_LONGEST_TROUBLE = 60
 
 
 @contextmanager
@@ -66,6 +67,8 @@ def line(progress: Progress, seconds: float) -> str:
     if progress.asked:
         tokens = progress.prompt_tokens + progress.completion_tokens
         parts += [f"{tokens:,} tokens", f"cost {cost(progress)}"]
+    if progress.trouble:
+        parts.append(f"waiting: {progress.trouble[:_LONGEST_TROUBLE]}")
     if rate and progress.done < progress.total:
         parts.append(f"{_duration((progress.total - progress.done) / rate)} left")
     return ", ".join(parts)

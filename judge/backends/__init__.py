@@ -83,7 +83,7 @@ def _is_slip(kind: str, colon: str) -> bool:
 
 
 def _served(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
-    from judge.backends.connection import OPENAI_URL, Connection, shown
+    from judge.backends.connection import NO_KEY, OPENAI_URL, Connection, shown
     from judge.backends.openai import OpenAIJudge
     from judge.backends.pool import Pool
 
@@ -94,7 +94,10 @@ def _served(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     urls = urls or (OPENAI_URL,)
     connections = [Connection(url, settings.timeout) for url in urls]
     try:
-        servers = [(connection, connection.key(settings.environ)) for connection in connections]
+        servers = [
+            (connection, connection.key(settings.environ) if settings.sends else NO_KEY)
+            for connection in connections
+        ]
     except JudgeError as error:
         raise JudgeError(f"judge {spec!r} is a model behind an API: {error}") from error
     prompt, reply = wording.for_api(rubric, spec, settings.prompt, settings.reply, settings.environ)

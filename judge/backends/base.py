@@ -103,7 +103,8 @@ class JudgeSettings:
     model, see `sampling.max_tokens`); `reply` is `text` or `structured`, None for what suits
     rubric, model and prompt; `sampling` holds further parameters by their name in a request
     (`temperature`, `top_p`, `seed`, `reasoning_effort`, or any that the server takes); `say`
-    tells the user something. `options` are what one kind of judge alone takes: `vllm:MODEL`
+    tells the user something; `sends` is False where nothing will be sent, so that no key is
+    needed. `options` are what one kind of judge alone takes: `vllm:MODEL`
     has `vllm_args`, flags for `vllm serve`, and `vllm_timeout`, the seconds that it may take
     to start.
     """
@@ -116,6 +117,7 @@ class JudgeSettings:
     sampling: Mapping[str, object] = field(default_factory=dict)
     environ: Mapping[str, str] = field(default_factory=dict)
     say: Callable[[str], None] = _silent
+    sends: bool = True
     options: Mapping[str, object] = field(default_factory=dict)
 
     @property

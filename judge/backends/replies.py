@@ -159,8 +159,9 @@ class ErrorReply:
                 f"{self.url} refuses the key ({status}: {said}); check the environment variable"
             )
         if status == 404:
+            path = "" if "/v1" in self.url else ", which most servers want to end with /v1"
             return JudgeError(
-                f"{self.url} does not have the model ({said}); check --judge and --base-url"
+                f"{self.url} does not have the model ({said}); check --judge and --base-url{path}"
             )
         if status == 429:
             if "insufficient_quota" in (self.code, self.kind):

@@ -189,7 +189,7 @@ class Asker:
             self._limiter.answered(began)
             self._progress.paid(completion, self._prices.dollars(completion.usage))
         except TransientError as error:
-            self._progress.retried(error.reason)
+            self._progress.retried(error)
             if isinstance(error, OverloadError):
                 self._limiter.overloaded(began, error.retry_after)
             raise

@@ -9,24 +9,33 @@ from judge.running.engine import read
 from judge.running.prices import Prices, prompt_tokens
 from judge.running.session import JudgeSession
 from judge.studies import StudySet
-from judge.types import Unparsed, Usage
+from judge.types import CompletionRequest, Unparsed, Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """Tokens, and US dollars where the model's price is known."""
+
+    usage: Usage
+    dollars: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
-    """What is coming: requests to send, answers already there, tokens and US dollars.
+    """What is coming: requests to send, answers already there, and what that may take.
 
     Whether an answer to come will have to be asked for again is not known and not counted.
-    Token counts are estimates by length; an answer is taken to be as long as the cached ones
-    are on average, else as the limit allows. `dollars` is None where no price is known.
+    Prompts are counted by their length. `typical` takes each answer to be as long as the
+    `n_seen` that are in the cache are on average, None where there are none; `worst` to be as
+    long as the limit allows.
     """
 
     requests: int
     cached: int
     repeated: int
-    usage: Usage
-    from_cached_answers: bool
-    dollars: float | None
+    n_seen: int
+    typical: Estimate | None
+    worst: Estimate
 
 
 def forecast(session: JudgeSession, studies: StudySet) -> Forecast | None:
@@ -40,7 +49,8 @@ def forecast(session: JudgeSession, studies: StudySet) -> Forecast | None:
         return None
     prices = Prices(judge.version, judge.billing_url)
     seen: set[str] = set()
-    requests = cached = repeated = prompt = 0
+    cached = repeated = prompt = 0
+    to_send: list[int] = []
     lengths: list[int] = []
     for study in studies:
         request = judge.request(study)
@@ -52,7 +62,7 @@ def forecast(session: JudgeSession, studies: StudySet) -> Forecast | None:
         for attempt in range(session.policy.reask + 1):
             found = cache.get(request, attempt)
             if found is None:
-                requests += 1
+                to_send.append(_longest(request))
                 prompt += prompt_tokens(request)
                 break
             cached += 1
@@ -65,7 +75,16 @@ def forecast(session: JudgeSession, studies: StudySet) -> Forecast | None:
             if following is None:
                 break
             request = following
-    longest = judge.sampling.get("max_tokens")
-    each = sum(lengths) / len(lengths) if lengths else longest if isinstance(longest, int) else 0
-    usage = Usage(prompt, round(each * requests))
-    return Forecast(requests, cached, repeated, usage, bool(lengths), prices.dollars(usage))
+
+    def estimate(answers: float) -> Estimate:
+        usage = Usage(prompt, round(answers))
+        return Estimate(usage, prices.dollars(usage))
+
+    typical = estimate(len(to_send) * sum(lengths) / len(lengths)) if lengths else None
+    worst = estimate(sum(to_send))
+    return Forecast(len(to_send), cached, repeated, len(lengths), typical, worst)
+
+
+def _longest(request: CompletionRequest) -> int:
+    longest = request.sampling.get("max_tokens")
+    return longest if isinstance(longest, int) else 0

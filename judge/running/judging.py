@@ -19,6 +19,8 @@ INTERRUPTED, TERMINATED = "interrupted", "terminated"
 # After SIGTERM the answers under way get so many seconds: who sends it soon kills.
 _GRACE = 5.0
 _TICK = 0.25
+# A single request that goes wrong between two answers is no news.
+_TROUBLE_TICKS = 4
 
 
 class RunStoppedError(Exception):
@@ -63,7 +65,7 @@ def judge_set(
             if not session.judge.runs_inline:  # the first requests go out first
                 loading = threading.Thread(target=_load_tables, name="loading", daemon=True)
                 asyncio.get_running_loop().call_later(_TICK, loading.start)
-            ticking = asyncio.create_task(_tick(progress, listener))
+            ticking = asyncio.create_task(_tick(progress, listener, session.policy.max_outage))
             try:
                 await judge_all(session, studies, sink, answer=answer, stop=stop, progress=progress)
             finally:
@@ -90,10 +92,18 @@ def _load_tables() -> None:
     assert pq
 
 
-async def _tick(progress: Progress, listener: ProgressListener) -> None:
+async def _tick(progress: Progress, listener: ProgressListener, patience: float) -> None:
+    """Tell how it goes, and once for each time of trouble what it is and how long that may last."""
+    ticks_of_trouble = 0
     try:
         while True:
             listener.tick(progress)
+            ticks_of_trouble = ticks_of_trouble + 1 if progress.trouble else 0
+            if ticks_of_trouble == _TROUBLE_TICKS:
+                listener.say(
+                    f"No answer: {progress.trouble}. It is asked again, for at most "
+                    f"{patience / 60:.3g} minutes where the server is gone (--max-outage)."
+                )
             await asyncio.sleep(_TICK)
     finally:
         listener.tick(progress)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from judge.backends.errors import AskError
 from judge.types import Annotated, Completion, Outcome, Unparsed
 
 
@@ -11,7 +12,8 @@ from judge.types import Annotated, Completion, Outcome, Unparsed
 class Progress:
     """Running totals of a run. Tokens and dollars are of requests sent, not of cached answers.
 
-    `damaged` counts the cached answers that were damaged, and so were asked for again.
+    `damaged` counts the cached answers that were damaged, and so were asked for again. `trouble`
+    says why requests bring no answers, from the first such reply to the next answer.
     """
 
     total: int
@@ -27,6 +29,7 @@ class Progress:
     cached_tokens: int = 0
     without_usage: int = 0
     dollars: float | None = 0.0
+    trouble: str | None = None
 
     def ended(self, outcome: Outcome) -> None:
         """Count one study's end."""
@@ -36,13 +39,15 @@ class Progress:
         elif not isinstance(outcome, Annotated):
             self.failed += 1
 
-    def retried(self, reason: str) -> None:
+    def retried(self, error: AskError) -> None:
         """Count one request that brought no answer and may be sent again."""
-        self.retries[reason] = self.retries.get(reason, 0) + 1
+        self.retries[error.reason] = self.retries.get(error.reason, 0) + 1
+        self.trouble = error.detail or error.reason
 
     def paid(self, completion: Completion, dollars: float | None) -> None:
         """Count one answer that was sent for; an unknown price makes the total unknown."""
         self.asked += 1
+        self.trouble = None
         if completion.usage is None:
             self.without_usage += 1
         else:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Self, TypeVar
 
 from judge.studies.sections import Section
 from judge.types import Study
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +74,23 @@ class StudySet:
 
     def __iter__(self) -> Iterator[Study]:
         return map(self.study, range(len(self)))
+
+    def take(self, rows: Sequence[int]) -> Self:
+        """Return the studies of some rows alone, in that order; they are of the same input."""
+
+        def picked(column: Sequence[T]) -> tuple[T, ...]:
+            return tuple(column[row] for row in rows)
+
+        return replace(
+            self,
+            study_ids=picked(self.study_ids),
+            references=picked(self.references),
+            candidates=picked(self.candidates),
+            study_classes=picked(self.study_classes),
+            class_inferred=picked(self.class_inferred),
+            full_references=picked(self.full_references),
+            fields={name: picked(column) for name, column in self.fields.items()},
+        )
 
     def study(self, row: int) -> Study:
         """Return the study in a row, counted from 0."""

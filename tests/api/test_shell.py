@@ -153,14 +153,56 @@ def test_a_dry_run_sends_nothing_and_knows_what_is_cached(server: FaultServer, s
     ready = shell(20)
     code, out, _ = ready.run("--dry-run")
     assert code == 0
-    assert "requests    20 (0 cached" in out
-    assert "unknown" in out
+    assert "requests        20 (0 cached" in out
+    assert "typical answers none seen yet" in out
+    assert "cost unknown" in out
     assert server.stats().requests == 0
     ready.run()
     server.reset()
     code, out, _ = ready.run("--dry-run")
-    assert "requests    0 (20 cached" in out
+    assert "requests        0 (20 cached" in out
+    assert "(as 20 cached answers)" in out
     assert server.stats().requests == 0
+
+
+def test_a_sample_asks_a_few_and_says_what_all_would_take(server: FaultServer, shell: Made) -> None:
+    ready = shell(20)
+    code, out, err = ready.run("--sample", "5")
+    assert code == 0
+    assert server.stats().requests == 5
+    assert "sample    5 of 20 studies, drawn at random" in out
+    assert "the other 15 studies about" in out
+    assert "asked 5" in err
+    assert not (ready.folder / "judge-runs").exists()
+    _, again, _ = ready.run("--sample", "5")
+    assert "5 answers were in the cache: see --dry-run" in again
+    assert server.stats().requests == 5, "the draw is the same each time"
+    _, coming, _ = ready.run("--dry-run")
+    assert "requests        15 (5 cached" in coming
+    assert ready.run()[0] == 0
+    assert server.stats().requests == 20
+
+
+def test_a_dry_run_of_several_judges(shell: Made) -> None:
+    ready = shell(3)
+    code, out, _ = ready.run("--judge", "model-y", "--dry-run")
+    assert code == 0
+    assert re.search("model-x +model-y", out)
+    assert out.count("3 (0 cached, 0 repeated)") == 2
+    code, _, err = ready.run("--judge", "model-y")
+    assert code == 2
+    assert "several go with --dry-run" in err
+
+
+def test_a_server_that_is_not_there_is_named_at_once(server: FaultServer, shell: Made) -> None:
+    ready = shell(5)
+    port = server.url.rpartition(":")[2].partition("/")[0]
+    server.stop()
+    code, _, err = ready.run("--max-outage", "0.05")
+    assert code == 2
+    assert "No answer: " in err
+    assert port in err.partition("No answer: ")[2]
+    assert "at most 0.05 minutes where the server is gone (--max-outage)" in err
 
 
 def test_too_little_coverage_is_exit_code_3_with_its_reasons(

@@ -215,7 +215,8 @@ def test_a_forecast_follows_the_answers_that_could_not_be_read(
     plain, again_once = coming(0), coming(1)
     assert (plain.requests, plain.cached) == (0, 5)
     assert (again_once.requests, again_once.cached) == (2, 5)
-    assert again_once.usage.prompt_tokens > 0
+    assert again_once.worst.usage.prompt_tokens > 0
+    assert again_once.n_seen == 5
     _, progress = runner(5, reask=1)
     assert progress.asked == again_once.requests
 

@@ -1,0 +1,128 @@
+"""What a run would ask and cost: `--dry-run` and `--sample`."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import click
+
+from judge.cli.output import note, print_tables
+from judge.report.words import counted
+
+if TYPE_CHECKING:
+    from judge.running.dry import Estimate, Forecast
+    from judge.running.progress import Progress
+    from judge.running.session import JudgeSession
+    from judge.studies import StudySet
+
+_SEED = 20260101
+
+
+def dry_run(sessions: Sequence[JudgeSession], studies: StudySet) -> None:
+    """Print what each judge would be asked about `studies`, side by side where there are several.
+
+    Nothing is sent.
+    """
+    from judge.report.tables import Table
+    from judge.running.dry import forecast
+
+    columns: list[tuple[str, dict[str, str]]] = []
+    for session in sessions:
+        with session:
+            coming = forecast(session, studies)
+            if coming is None:
+                note(
+                    f"{counted(len(studies), 'study', 'studies')}; {session.judge.name} answers in "
+                    "this process: no requests, no cost."
+                )
+                continue
+            if n := session.cache and session.cache.n_damaged:
+                note(f"{n:,} cached answers are damaged and would be asked for again.")
+            columns.append((session.judge.name, _facts(coming, len(studies))))
+    if len(columns) == 1:
+        for name, value in columns[0][1].items():
+            click.echo(f"{name:<16}{value}")
+    elif columns:
+        names = columns[0][1]
+        rows = tuple((name, *(facts[name] for _, facts in columns)) for name in names)
+        print_tables([Table("Dry run", ("", *(judge for judge, _ in columns)), rows)])
+    if columns:
+        click.echo("Nothing was sent.")
+
+
+def _facts(coming: Forecast, n_studies: int) -> dict[str, str]:
+    spared = f"{coming.cached:,} cached, {coming.repeated:,} repeated"
+    seen = counted(coming.n_seen, "cached answer", "cached answers")
+    unseen = "none seen yet (--sample 50)"
+    return {
+        "studies": f"{n_studies:,}",
+        "requests": f"{coming.requests:,} ({spared})",
+        "tokens in": f"about {coming.worst.usage.prompt_tokens:,}",
+        "typical answers": f"{_tokens(coming.typical)} (as {seen})" if coming.typical else unseen,
+        "longest answers": _tokens(coming.worst),
+    }
+
+
+def _tokens(estimate: Estimate) -> str:
+    return f"{estimate.usage.completion_tokens:,} tokens out, {cost(estimate.dollars)}"
+
+
+def cost(dollars: float | None) -> str:
+    """Return a cost that is estimated; a price that is not known is not guessed."""
+    return "cost unknown (no price for this model here)" if dollars is None else f"${dollars:,.2f}"
+
+
+def sample_run(session: JudgeSession, studies: StudySet, n: int) -> None:
+    """Judge `n` studies drawn at random, and print what the whole would take at that rate.
+
+    The draw is the same each time. Answers are kept in the cache; no run is written. Raises what
+    `judge_set` raises.
+    """
+    from judge.cli.progress import account, watching
+    from judge.running.judging import judge_set
+
+    rows = sorted(random.Random(_SEED).sample(range(len(studies)), min(n, len(studies))))  # noqa: S311
+    began = time.monotonic()
+    with session, watching() as listener:
+        progress = judge_set(session, studies.take(rows), lambda _end: None, listener)
+    seconds = time.monotonic() - began
+    for line in account(progress):
+        note(line)
+    if session.judge.runs_inline:
+        note(f"{session.judge.name} answers in this process: no requests, no cost.")
+    for name, value in _whole(progress, len(studies), seconds, is_inline=session.judge.runs_inline):
+        click.echo(f"{name:<10}{value}")
+
+
+def _whole(
+    progress: Progress, n_studies: int, seconds: float, *, is_inline: bool
+) -> list[tuple[str, str]]:
+    """Return what all studies would take, by those that were asked about now."""
+    facts = [
+        ("sample", f"{progress.total:,} of {n_studies:,} studies, drawn at random"),
+        ("scored", f"{progress.total - progress.unparsed - progress.failed:,}"),
+        ("unparsed", f"{progress.unparsed:,}"),
+        ("failed", f"{progress.failed:,}"),
+    ]
+    left, share = n_studies - progress.total, n_studies / progress.total - 1
+    paced = seconds * share / 60
+    time_left = ("time", f"the other {left:,} studies about {paced:,.1f} minutes at this pace")
+    if is_inline:
+        return [*facts, time_left]
+    if progress.asked < progress.total:
+        return [
+            *facts,
+            ("whole", f"{progress.from_cache:,} answers were in the cache: see --dry-run"),
+        ]
+    dollars = progress.dollars
+    so_far = "unknown" if dollars is None else f"${dollars:,.2f}"
+    rest = None if dollars is None else dollars * share
+    return [
+        *facts,
+        ("cost", f"{so_far}; the other {left:,} studies about {cost(rest)}"),
+        time_left,
+        ("next", "the same command without --sample; these answers are in the cache"),
+    ]

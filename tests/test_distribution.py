@@ -1,0 +1,50 @@
+"""The packages that messages name are those of our own metadata, with their bounds."""
+
+import ast
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from judge.distribution import NAME, install
+
+ROOT = Path(__file__).parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+
+
+def test_the_distribution_is_not_called_as_another_one_is() -> None:
+    assert PROJECT["name"] == NAME == "radiology-judge"
+
+
+def test_a_package_comes_with_its_bounds() -> None:
+    assert install("matplotlib") == "pip install 'matplotlib>=3.8'"
+    assert install("torch", "tokenizers") == "pip install 'torch>=2.4' 'tokenizers>=0.21'"
+    with pytest.raises(KeyError):
+        install("no-such-package")
+
+
+def _named() -> list[tuple[str, str]]:
+    """Each package that a message names, and where."""
+    found = []
+    for folder in ("judge", "cli", "cache", "rubrics", "prompts"):
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "install":
+                    found += [
+                        (one.value, str(path.relative_to(ROOT)))
+                        for one in node.args
+                        if isinstance(one, ast.Constant)
+                    ]
+    return found
+
+
+@pytest.mark.parametrize(("package", "where"), _named())
+def test_every_package_that_a_message_names_is_one_of_ours(package: str, where: str) -> None:
+    assert install(package).startswith("pip install "), where
+
+
+def test_no_message_names_an_extra() -> None:
+    for folder in ("judge", "cli", "docs"):
+        for path in (ROOT / folder).rglob("*.*"):
+            if path.suffix in (".py", ".js", ".md") and "static/figures" not in str(path):
+                assert "'judge[" not in path.read_text("utf-8"), path
