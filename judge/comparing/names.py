@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.running.folder import Run
-from judge.studies.names import as_text, check_model, model_of
+from judge.studies.names import as_text, check_model, model_of, stem_of
 from judge.types import JudgeError
 
 
@@ -85,7 +85,9 @@ def own_model(run: Run) -> str:
 
     Raises `JudgeError` where its table cannot be read.
     """
-    return known_model(run) or run.path.name
+    file = _predictions(run)
+    name = stem_of(str(file["path"])) if file else ""
+    return known_model(run) or name.strip("-") or run.path.name
 
 
 def known_model(run: Run) -> str | None:

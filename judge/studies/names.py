@@ -147,10 +147,15 @@ def model_of(path: str) -> str | None:
 
     None where its name says no more than what it holds, as `preds.json`, and for `-`.
     """
+    return _ROLE.sub("", stem_of(path)) or None
+
+
+def stem_of(path: str) -> str:
+    """Return the name of a file without its folder and endings, `preds_a` of `preds_a.json.gz`."""
     stem = Path(path)
     while stem.suffix.lower() in _ENDS:
         stem = stem.with_suffix("")
-    return _ROLE.sub("", stem.name) or None
+    return stem.name
 
 
 def plain(name: str) -> str:
