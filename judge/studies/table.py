@@ -151,8 +151,7 @@ def _id_column(
         return fallback if fallback in columns else None
     if id_field != ROW:
         raise JudgeError(
-            f"{name} has no field {id_field!r}, for the id; its fields are: {listed(columns)}; "
-            f"--id-field {ROW} numbers the records"
+            f"{name} has no field {id_field!r}, for the id; its fields are: {listed(columns)}"
         )
     return None
 
