@@ -125,7 +125,8 @@ def to_table(
     column = _id_column(name, columns, id_field, fallback)
     if column is None:
         numbers = tuple(str(number) for number in range(1, n + 1))
-        return StudyTable(name, numbers, ("untyped",) * n, columns, notes, is_numbered=True)
+        untyped: tuple[IdKind, ...] = ("untyped",) * n
+        return StudyTable(name, numbers, untyped, columns, notes, is_numbered=True)
     values = columns.pop(column)
     found = [id_of(value) for value in values]
     if None in found:

@@ -164,7 +164,8 @@ def _report_fields(
     table: StudyTable, whole: tuple[tuple[str, ...], ...], taken: str | None, option: str
 ) -> ReportFields:
     return ReportFields(
-        *(_pick(table, roles, taken, option) for roles in ((("findings",),), (("impression",),))),
+        _pick(table, (("findings",),), taken, option),
+        _pick(table, (("impression",),), taken, option),
         _pick(table, whole, taken, option),
     )
 
