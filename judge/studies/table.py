@@ -125,7 +125,7 @@ def to_table(
     column = _id_column(name, columns, id_field, fallback)
     if column is None:
         numbers = tuple(str(number) for number in range(1, n + 1))
-        untyped: tuple[IdKind, ...] = ("untyped",) * n
+        untyped: tuple[IdKind, ...] = tuple("untyped" for _ in numbers)
         return StudyTable(name, numbers, untyped, columns, notes, is_numbered=True)
     values = columns.pop(column)
     found = [id_of(value) for value in values]
