@@ -22,7 +22,7 @@ from judge.report import leaderboard_formats
 from judge.report.compare_page import data
 from judge.report.compare_page.codes import coded
 from judge.report.packing import as_json
-from judge.service.problems import ProblemError
+from judge.service import ProblemError
 from judge.service.worker import Channel, memory_limit
 from judge.stats.compare import Comparison
 from judge.stats.paired import Resampling

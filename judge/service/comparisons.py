@@ -6,6 +6,7 @@ import asyncio
 import json
 import shutil
 import tempfile
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
@@ -15,8 +16,9 @@ from fastapi import Path as InPath
 from fastapi.responses import Response
 from pydantic import BaseModel, Field, model_validator
 
-from judge.service.problems import ProblemError
-from judge.service.service import Service, returns
+from judge.service import ProblemError
+from judge.service.jobs import Short
+from judge.service.service import JSON, Here, Service, returns
 from judge.service.settings import ServiceSettings
 from judge.service.worker import Worker, time_limit
 
@@ -27,39 +29,33 @@ _MOST_RESAMPLES, _MOST_FLIPS = 10_000, 100_000
 _MOST_DRAWN = 20_000_000
 _MOST_KEPT = 8
 
-_Name = Annotated[str, Field(max_length=200)]
 _Index = Annotated[int, InPath(ge=0, lt=10_000)]
-
-
 Allowed = Literal["judge", "prompt", "references"]
 """What may differ among the runs."""
+
+routes = APIRouter(prefix="/v1/comparison", tags=["comparison"])
 
 
 class ComparisonQuery(BaseModel):
     """The comparison that a request asks for."""
 
-    run: Annotated[
-        list[_Name], Field(min_length=1, max_length=_MOST_RUNS, description="A run's id.")
-    ]
-    name: Annotated[
-        list[_Name],
-        Field(
-            max_length=_MOST_RUNS,
-            description="Its model, one for each run in their order; empty: as the run says.",
-        ),
-    ] = []
-    sort: Annotated[_Name, Field(description="Rank by this metric.")] = ""
-    by: Annotated[str, Field(max_length=1000, description="Fields, with commas.")] = ""
-    common: Annotated[bool, Field(description="Compare on the studies that all runs have.")] = False
-    allow: Annotated[list[Allowed], Field(description="What may differ among the runs.")] = []
-    patient_field: Annotated[
-        _Name,
-        Field(description="Resample by this field; `none` takes studies as independent."),
-    ] = ""
-    tests: Annotated[bool, Field(description="Test differences.")] = True
-    resamples: Annotated[int | None, Field(ge=100, le=_MOST_RESAMPLES)] = None
-    flips: Annotated[int | None, Field(ge=100, le=_MOST_FLIPS)] = None
-    seed: Annotated[int | None, Field(ge=0, lt=2**63)] = None
+    run: list[Short] = Field(min_length=1, max_length=_MOST_RUNS, description="A run's id.")
+    name: list[Short] = Field(
+        default=[],
+        max_length=_MOST_RUNS,
+        description="Its model, one for each run in their order; empty: as the run says.",
+    )
+    sort: Short = Field(default="", description="Rank by this metric.")
+    by: str = Field(default="", max_length=1000, description="Fields, with commas.")
+    common: bool = Field(default=False, description="Compare on the studies that all runs have.")
+    allow: list[Allowed] = Field(default=[], description="What may differ among the runs.")
+    patient_field: Short = Field(
+        default="", description="Resample by this field; `none` takes studies as independent."
+    )
+    tests: bool = Field(default=True, description="Test differences.")
+    resamples: int | None = Field(default=None, ge=100, le=_MOST_RESAMPLES)
+    flips: int | None = Field(default=None, ge=100, le=_MOST_FLIPS)
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
 
     @model_validator(mode="after")
     def _can_be_done(self) -> Self:
@@ -198,50 +194,50 @@ def _problem(end: asyncio.Task[None]) -> BaseException | None:
     return end.exception()
 
 
-def router(service: Service) -> APIRouter:
-    """Return the routes."""
-    routes = APIRouter(prefix="/v1/comparison", tags=["comparison"])
+@routes.get("", summary="Compare runs", responses=returns("The comparison."))
+async def compare_runs(query: _Query, service: Here) -> Response:
+    """A leaderboard with its tests, as `judge compare --format json` prints it.
 
-    async def numbers_of(query: ComparisonQuery) -> Path:
-        return await service.comparisons.numbers(await asyncio.to_thread(query.request, service))
-
-    async def figures_of(query: ComparisonQuery) -> Path:
-        return await service.comparisons.figures(await asyncio.to_thread(query.request, service))
-
-    @routes.get(
-        "",
-        summary="Compare runs",
-        description="A leaderboard with its tests, as `judge compare --format json` prints it. "
-        "Runs that differ in what must agree are refused with what differs.",
-        responses=returns("The comparison."),
-    )
-    async def compare_runs(query: _Query) -> Response:
-        return _file(await numbers_of(query), "comparison.json")
-
-    @routes.get("/overview", include_in_schema=False)
-    async def overview(query: _Query) -> Response:
-        return _file(await numbers_of(query), "overview.json")
-
-    @routes.get("/columns", include_in_schema=False)
-    async def columns(query: _Query) -> Response:
-        return _file(await numbers_of(query), "columns.json")
-
-    @routes.get("/values/{index}", include_in_schema=False)
-    async def values(index: _Index, query: _Query) -> Response:
-        return _file(await numbers_of(query), f"values-{index}", "application/octet-stream")
-
-    @routes.get("/figures", include_in_schema=False)
-    async def figures(query: _Query) -> Response:
-        return _file(await figures_of(query), "figures.json")
-
-    @routes.get("/figures/{index}", include_in_schema=False)
-    async def figure(index: _Index, query: _Query) -> Response:
-        return _file(await figures_of(query), f"figure-{index}.svg", "image/svg+xml")
-
-    return routes
+    Runs that differ in what must agree are refused with what differs.
+    """
+    return await _file(query, service, "comparison.json")
 
 
-def _file(folder: Path, name: str, kind: str = "application/json") -> Response:
+@routes.get("/overview", include_in_schema=False)
+async def _overview(query: _Query, service: Here) -> Response:
+    return await _file(query, service, "overview.json")
+
+
+@routes.get("/columns", include_in_schema=False)
+async def _columns(query: _Query, service: Here) -> Response:
+    return await _file(query, service, "columns.json")
+
+
+@routes.get("/values/{index}", include_in_schema=False)
+async def _values(index: _Index, query: _Query, service: Here) -> Response:
+    return await _file(query, service, f"values-{index}", "application/octet-stream")
+
+
+@routes.get("/figures", include_in_schema=False)
+async def _figures(query: _Query, service: Here) -> Response:
+    return await _file(query, service, "figures.json", wait=Comparisons.figures)
+
+
+@routes.get("/figures/{index}", include_in_schema=False)
+async def _figure(index: _Index, query: _Query, service: Here) -> Response:
+    name = f"figure-{index}.svg"
+    return await _file(query, service, name, "image/svg+xml", wait=Comparisons.figures)
+
+
+async def _file(
+    query: ComparisonQuery,
+    service: Service,
+    name: str,
+    kind: str = JSON,
+    wait: Callable[[Comparisons, dict[str, Any]], Awaitable[Path]] = Comparisons.numbers,
+) -> Response:
+    request = await asyncio.to_thread(query.request, service)
+    folder = await wait(service.comparisons, request)
     try:
         return Response((folder / name).read_bytes(), media_type=kind)
     except FileNotFoundError:

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import resource
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-from judge.service import problems
+from judge.service.service import as_problem
 from judge.service.settings import ServiceSettings
 
 _LOG = logging.getLogger("uvicorn.error")
@@ -21,15 +22,11 @@ _LONGEST_HEAD = 2**16
 _BODY_STEP, _BODY_PATIENCE = 2**16, 4
 
 
-def most_connections() -> int:
-    """Return how many connections there may be: half of the files that may be open, at most 512."""
-    return max(8, min(512, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2))
-
-
 def protocol(settings: ServiceSettings) -> type[asyncio.Protocol]:
     """Return the protocol of a service with these settings."""
-    most = settings.max_connections or most_connections()
-    bounds = {"most": most, "head_seconds": settings.head_seconds}
+    # Half of the files that may be open, at most 512.
+    usual = max(8, min(512, resource.getrlimit(resource.RLIMIT_NOFILE)[0] // 2))
+    bounds = {"most": settings.max_connections or usual, "head_seconds": settings.head_seconds}
     return type("Connection", (_Connection,), bounds)
 
 
@@ -120,28 +117,26 @@ class _Connection(HttpToolsProtocol):
         return True
 
     def _refuse(self, status: int, detail: str) -> None:
-        body = problems.body(status, detail)
-        head = (
-            f"HTTP/1.1 {status} \r\ncontent-type: {problems.MEDIA_TYPE}\r\n"
-            f"content-length: {len(body)}\r\nconnection: close\r\n\r\n"
-        )
-        self.transport.write(head.encode() + body)
+        answer = as_problem(status, detail, {"Connection": "close"})
+        headers = b"".join(b"%s: %s\r\n" % header for header in answer.raw_headers)
+        self.transport.write(b"HTTP/1.1 %d \r\n%s\r\n%s" % (status, headers, answer.body))
         self.transport.close()
 
 
 class Folding(logging.Filter):
     """Lets what is logged again and again through once a minute, with how often it came."""
 
-    def __init__(self, seconds: float = 60.0) -> None:
+    _SECONDS = 60.0
+
+    def __init__(self) -> None:
         super().__init__()
-        self._seconds = seconds
         self._known: dict[tuple[str, int, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
         """Whether a record is to be written."""
         what = (record.name, record.levelno, str(record.msg)[:200])
-        at, n = self._known.get(what, (None, 0))
-        if at is not None and record.created - at < self._seconds:
+        at, n = self._known.get(what, (-math.inf, 0))
+        if record.created - at < self._SECONDS:
             self._known[what] = (at, n + 1)
             return False
         if len(self._known) > 200:  # texts of their own are no repetition

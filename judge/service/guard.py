@@ -68,11 +68,28 @@ class Guard:
         if refusal is not None:
             await refusal(scope, receive, guarded)
             return
-        body = _Body(receive, self._limit(scope))
+        limit, n, answered = self._limit(scope), 0, False
+
+        async def counted() -> Message:  # its length need not have been said before
+            nonlocal n
+            message = await receive()
+            n += len(message.get("body", b""))
+            if n > limit:
+                raise _TooLargeError
+            return message
+
+        # The frameworks inside turn any error while they read into one of their own; what
+        # they answer to a body that is too large is thrown away.
+        async def unless_too_large(message: Message) -> None:
+            nonlocal answered
+            if answered or n <= limit:
+                answered = True
+                await guarded(message)
+
         with suppress(_TooLargeError):
-            await self._app(scope, body.receive, body.unless_too_large(guarded))
-        if body.is_too_large and not body.answered:
-            await _too_large(body.limit)(scope, receive, guarded)
+            await self._app(scope, counted, unless_too_large)
+        if n > limit and not answered:
+            await _too_large(limit)(scope, receive, guarded)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
         """Return the answer to a request that must not be met, None for any other."""
@@ -180,46 +197,11 @@ def _too_large(limit: int) -> Response:
     return as_problem(413, f"The request is larger than {limit:,} bytes.", {"Connection": "close"})
 
 
-class _Body:
-    """Counts a body while it comes: its length need not have been said before.
-
-    The frameworks inside turn any error while they read into one of their own; what they
-    answer to a body that is too large is thrown away.
-    """
-
-    def __init__(self, receive: Receive, limit: int) -> None:
-        self._receive = receive
-        self._n = 0
-        self.limit = limit
-        self.answered = False
-
-    @property
-    def is_too_large(self) -> bool:
-        """Whether more has come than is allowed."""
-        return self._n > self.limit
-
-    async def receive(self) -> Message:
-        message = await self._receive()
-        self._n += len(message.get("body", b""))
-        if self.is_too_large:
-            raise _TooLargeError
-        return message
-
-    def unless_too_large(self, send: Send) -> Send:
-        async def sent(message: Message) -> None:
-            if self.answered or not self.is_too_large:
-                self.answered = True
-                await send(message)
-
-        return sent
-
-
 def _with_headers(send: Send, path: str) -> Send:
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)
-            for name, value in _HEADERS.items():
-                headers[name] = value
+            headers.update(_HEADERS)
             if not path.startswith("/assets/"):
                 headers["Cache-Control"] = "no-store"
         await send(message)

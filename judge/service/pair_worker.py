@@ -18,7 +18,7 @@ from judge.running.progress import Progress
 from judge.running.record import to_record
 from judge.running.session import JudgeSession
 from judge.running.stop import Stop
-from judge.service.problems import ProblemError
+from judge.service import ProblemError
 from judge.service.worker import Channel, memory_limit, say
 from judge.studies import StudySet, from_given
 from judge.types import JudgeError

@@ -18,11 +18,10 @@ from judge.service import (
     annotations,
     comparisons,
     connections,
+    jobs,
     pages,
-    reviewing,
     runs,
     studies,
-    supervisor,
 )
 from judge.service.catalogue import Catalogue
 from judge.service.guard import Guard
@@ -39,13 +38,21 @@ _BACKLOG = 128
 _END_SECONDS = 3
 
 
+class _App(FastAPI):
+    def openapi(self) -> dict[str, Any]:
+        """Describe the API; no route returns a problem as such, so its form is added."""
+        described = super().openapi()
+        described["components"]["schemas"]["ProblemDetails"] = ProblemDetails.model_json_schema()
+        return described
+
+
 def service_with(settings: ServiceSettings) -> Service:
     """Return a service with these settings; nothing of it runs yet."""
     return Service(
         settings,
         Catalogue(settings),
         annotations.PairWorkers(settings),
-        supervisor.Supervisor(settings),
+        jobs.Supervisor(settings),
         comparisons.Comparisons(settings),
     )
 
@@ -65,7 +72,7 @@ def application(service: Service) -> ASGIApp:
             await asyncio.gather(warming, supervising, return_exceptions=True)
             await service.close()
 
-    app = FastAPI(
+    app = _App(
         title="judge",
         version=version("judge"),
         description=_ABOUT,
@@ -77,24 +84,11 @@ def application(service: Service) -> ASGIApp:
         separate_input_output_schemas=False,
     )
     answer_errors(app)
-    for part in (annotations, runs, studies, reviewing, comparisons, pages):
-        app.include_router(part.router(service))
-    app.include_router(runs.outputs(service))
-    _describe(app)
+    app.state.service = service
+    for part in (annotations, runs, studies, comparisons, pages):
+        app.include_router(part.routes)
+    app.include_router(studies.review_routes)
     return Guard(app, service.settings)
-
-
-def _describe(app: FastAPI) -> None:
-    """Add the form of a problem to the OpenAPI description, which no route returns as such."""
-    describe = app.openapi
-
-    def described() -> dict[str, object]:
-        schema = describe()
-        schemas = schema.setdefault("components", {}).setdefault("schemas", {})
-        schemas["ProblemDetails"] = ProblemDetails.model_json_schema()
-        return schema
-
-    app.openapi = described  # type: ignore[method-assign]
 
 
 async def _warm_up(service: Service) -> None:
@@ -133,7 +127,7 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
 
     Raises `JudgeError` where it cannot listen at the address, or runs cannot be written.
     """
-    supervisor.check(settings)
+    jobs.check(settings.runs[0])
     service = service_with(settings)
     with _bound(host, port) as listening:
         config = uvicorn.Config(

@@ -7,7 +7,7 @@ import zlib
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, BinaryIO
 
-from judge.service.problems import ProblemError
+from judge.service import ProblemError
 from judge.studies.parquet import MAGIC
 from judge.studies.source import read_content
 from judge.types import JudgeError

@@ -22,7 +22,7 @@ from contextlib import asynccontextmanager, contextmanager, suppress
 from queue import SimpleQueue
 from typing import Any
 
-from judge.service.problems import ProblemError
+from judge.service import ProblemError
 from judge.types import JudgeError
 
 _LONGEST_LINE = 2**28
@@ -149,8 +149,7 @@ class Channel:
         try:
             yield reply
         except JudgeError as error:
-            status = error.status if isinstance(error, ProblemError) else 422
-            reply = {"status": status, "detail": str(error)}
+            reply = {"status": getattr(error, "status", 422), "detail": str(error)}
         self._replies.write(json.dumps({**reply, "id": request["id"]}).encode() + b"\n")
         self._replies.flush()
 
