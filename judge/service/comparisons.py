@@ -6,8 +6,8 @@ import asyncio
 import json
 import shutil
 import tempfile
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -84,19 +84,21 @@ class ComparisonQuery(BaseModel):
 _Query = Annotated[ComparisonQuery, Query()]
 
 
-@dataclass(frozen=True, slots=True)
 class _Kept:
-    """A comparison: its folder, the moment its numbers are there, and the end of its process."""
+    """A comparison: its folder, whether its numbers are there, and what kept it from its end."""
 
-    folder: Path
-    numbers: asyncio.Future[None]
-    end: asyncio.Task[None]
+    def __init__(self, folder: Path, work: Callable[[_Kept], Coroutine[Any, Any, None]]) -> None:
+        self.folder = folder
+        self.has_numbers = False
+        self.problem: BaseException | None = None
+        self.is_told = asyncio.Event()  # that there are numbers, or never will be
+        self.end = asyncio.create_task(work(self))
+        self.end.add_done_callback(self._ended)  # also of one cancelled before its first step
 
-    def has_failed(self, *, figures: bool) -> bool:
-        """Whether its numbers, or its figures where they are asked for, will never be there."""
-        if self.numbers.done() and self.numbers.exception() is not None:
-            return True
-        return figures and self.end.done() and _problem(self.end) is not None
+    def _ended(self, end: asyncio.Task[None]) -> None:
+        cut_off = ProblemError(502, "the comparison broke off: the service is ending")
+        self.problem = cut_off if end.cancelled() else end.exception()
+        self.is_told.set()
 
 
 class Comparisons:
@@ -119,16 +121,13 @@ class Comparisons:
         What is read of it must be read before anything else is awaited. Raises
         `ProblemError` where the runs cannot be compared.
         """
-        kept = self._keep(request, figures=False)
-        await asyncio.shield(kept.numbers)
-        return kept.folder
+        return (await self._keep(request, figures=False)).folder
 
     async def figures(self, request: dict[str, Any]) -> Path:
         """Return the same folder when the figures are there too."""
-        kept = self._keep(request, figures=True)
-        await asyncio.shield(kept.numbers)
+        kept = await self._keep(request, figures=True)
         await asyncio.wait([kept.end])
-        if _problem(kept.end) is not None:
+        if kept.problem is not None:
             raise ProblemError(502, "the figures could not be drawn; the service's log says why")
         return kept.folder
 
@@ -142,10 +141,10 @@ class Comparisons:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _keep(self, request: dict[str, Any], *, figures: bool) -> _Kept:
+    async def _keep(self, request: dict[str, Any], *, figures: bool) -> _Kept:
         key = json.dumps(request, sort_keys=True)
         found = self._kept.pop(key, None)
-        if found is not None and found.has_failed(figures=figures):
+        if found is not None and found.problem and (figures or not found.has_numbers):
             shutil.rmtree(found.folder, ignore_errors=True)
             found = None
         self._kept[key] = found = found or self._start(request)
@@ -153,6 +152,9 @@ class Comparisons:
         ended = [known for known, kept in self._kept.items() if kept.end.done()]
         for known in ended[: max(0, len(self._kept) - _MOST_KEPT)]:
             shutil.rmtree(self._kept.pop(known).folder, ignore_errors=True)
+        await found.is_told.wait()
+        if found.problem is not None and not found.has_numbers:
+            raise found.problem
         return found
 
     def _start(self, request: dict[str, Any]) -> _Kept:
@@ -161,37 +163,18 @@ class Comparisons:
         if sum(not kept.end.done() for kept in self._kept.values()) >= _MOST_KEPT:
             raise ProblemError(503, "too many comparisons are under way; ask again in a minute")
         self._folder = self._folder or Path(tempfile.mkdtemp(prefix="judge-compare-"))
-        folder = Path(tempfile.mkdtemp(dir=self._folder))
-        numbers: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        numbers.add_done_callback(asyncio.Future.exception)  # whether or not somebody waits
-        end = asyncio.create_task(self._compare(request, folder, numbers))
+        return _Kept(Path(tempfile.mkdtemp(dir=self._folder)), partial(self._compare, request))
 
-        def ended(end: asyncio.Task[None]) -> None:  # also one cancelled before its first step
-            problem = _problem(end)
-            if problem is not None and not numbers.done():
-                numbers.set_exception(problem)
-
-        end.add_done_callback(ended)
-        return _Kept(folder, numbers, end)
-
-    async def _compare(
-        self, request: dict[str, Any], folder: Path, numbers: asyncio.Future[None]
-    ) -> None:
-        worker = Worker("comparison")
+    async def _compare(self, request: dict[str, Any], kept: _Kept) -> None:
+        folder, worker = str(kept.folder), Worker("comparison")
         try:
             async with self._turn, time_limit(self._settings.compare_seconds, "comparison"):
-                await worker.ask({**request, **self._settings.for_worker(), "folder": str(folder)})
-                numbers.set_result(None)
+                await worker.ask({**request, **self._settings.for_worker(), "folder": folder})
+                kept.has_numbers = True
+                kept.is_told.set()
                 await worker.ask({})  # for the figures
         finally:
             await worker.close()
-
-
-def _problem(end: asyncio.Task[None]) -> BaseException | None:
-    """Return why a comparison that has ended did not come to its end."""
-    if end.cancelled():
-        return ProblemError(502, "the comparison broke off: the service is ending")
-    return end.exception()
 
 
 @routes.get("", summary="Compare runs", responses=returns("The comparison."))

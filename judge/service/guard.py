@@ -151,24 +151,17 @@ def _from_own_page(headers: Mapping[str, str], session: str) -> bool:
     Programs send neither header; with a cookie, one of them must speak for the request.
     """
     site, origin = headers.get("sec-fetch-site"), headers.get("origin")
+    host = headers.get("host", "").lower()
     if _is_from_elsewhere(headers):
         return False
     if origin is not None:
-        return _host_of(origin) == headers.get("host", "").lower()
+        return origin.lower() in (f"http://{host}", f"https://{host}") and host != ""
     return site == "same-origin" or not session
 
 
 def _is_from_elsewhere(headers: Mapping[str, str]) -> bool:
     """Whether a browser says that another site's page asks."""
     return headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
-
-
-def _host_of(origin: str) -> str | None:
-    """Return the host and port that an origin names, None where it names none (`null`)."""
-    try:
-        return urlsplit(origin).netloc.lower() or None
-    except ValueError:
-        return None
 
 
 def _bearer(headers: Mapping[str, str]) -> str:

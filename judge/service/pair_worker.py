@@ -20,7 +20,7 @@ from judge.running.session import JudgeSession
 from judge.running.stop import Stop
 from judge.service import ProblemError
 from judge.service.worker import Channel, memory_limit, say
-from judge.studies import StudySet, from_given
+from judge.studies import from_given
 from judge.types import JudgeError
 
 # A reader waits for the answer: an outage is theirs to sit out, not ours.
@@ -47,7 +47,13 @@ class PairAnnotator:
         """
         which = (asked["judge"], asked["rubric"], asked["prompt"], asked["reply"])
         session, answer = self._loaded(which, asked)
-        studies, class_source = with_classes(_pair(asked))
+        given = from_given(
+            [asked["reference"]],
+            [asked["candidate"]],
+            study_ids=[asked["study_id"]],
+            fields={} if asked["context"] is None else {"context": [asked["context"]]},
+        )
+        studies, class_source = with_classes(given)
         ends: list[Judged] = []
         try:
             await judge_all(
@@ -98,15 +104,6 @@ class PairAnnotator:
         except JudgeError as error:
             raise ProblemError(_JUDGE, str(error)) from error
         return session, self._answers[which]
-
-
-def _pair(asked: Mapping[str, Any]) -> StudySet:
-    return from_given(
-        [asked["reference"]],
-        [asked["candidate"]],
-        study_ids=[asked["study_id"]],
-        fields={} if asked["context"] is None else {"context": [asked["context"]]},
-    )
 
 
 async def serve(channel: Channel) -> None:

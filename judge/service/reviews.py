@@ -146,22 +146,18 @@ def measured(
     `comments` what they wrote.
     """
     counted = latest(events)
-    verdicts, stale = [], 0
-    for event in counted:
-        if event.verdict not in VERDICTS or event.error is None:
-            continue
-        if event.error in errors_in(event.study_id):
-            about = (event.study_id, event.error)
-            verdicts.append(Verdict(event.reader, about, event.categories, event.verdict))
-        else:
-            stale += 1
+    reviewed = [e for e in counted if e.verdict in VERDICTS and e.error is not None]
+    verdicts = [
+        Verdict(event.reader, (event.study_id, str(event.error)), event.categories, event.verdict)
+        for event in reviewed
+        if event.error in errors_in(event.study_id)
+    ]
+    codes = [label.name for label in rubric.codes.labels] if rubric.codes else []
     return {
-        **statistics(
-            verdicts, [label.name for label in rubric.codes.labels] if rubric.codes else []
-        ),
+        **statistics(verdicts, codes),
         "missed": sum(event.verdict == MISSED for event in counted),
         "comments": sum(bool(event.comment) for event in counted),
-        "stale": stale,
+        "stale": len(reviewed) - len(verdicts),
     }
 
 
