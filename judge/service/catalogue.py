@@ -12,12 +12,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from judge.comparing.names import own_model
 from judge.report.tables import headline_figures
@@ -32,7 +31,6 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     import numpy as np
-    import pandas as pd
     import pyarrow as pa
 
 _KNOWN = (
@@ -40,6 +38,7 @@ _KNOWN = (
     *("n_failed", "statistics"),
 )
 _MOST_OPEN = 8
+_T = TypeVar("_T")
 _CHUNK = 2**20
 _LEAST_LIMIT = 2**26
 _NEWLINE = 10
@@ -57,14 +56,12 @@ class OpenRun:
 
     @cached_property
     def _run(self) -> Run:
-        with self._told():
-            return Run(self.path)
+        return Run(self.path)
 
-    @contextmanager
-    def _told(self) -> Iterator[None]:
-        """Say what is wrong with the run, and not where it is kept."""
+    def _told(self, read: Callable[[Run], _T]) -> _T:
+        """Return what `read` finds; say what is wrong with the run, and not where it is kept."""
         try:
-            yield
+            return read(self._run)
         except JudgeError as error:
             text = str(error).replace(str(self.path), self.path.name)
             raise ProblemError(409, text) from error
@@ -85,33 +82,29 @@ class OpenRun:
     @property
     def manifest(self) -> dict[str, Any]:
         """What made the run."""
-        return self._run.manifest
+        return self._told(lambda run: run.manifest)
 
     @cached_property
     def summary(self) -> dict[str, Any]:
         """What was printed at its end."""
-        with self._told():
-            return self._run.summary()
+        return self._told(Run.summary)
 
     @property
     def rubric(self) -> Rubric:
         """The rubric it was judged by."""
-        with self._told():
-            return self._run.rubric
+        return self._told(lambda run: run.rubric)
 
     @cached_property
     def model(self) -> str:
         """The model that it is compared as where nobody names it."""
-        with self._told():
-            return own_model(self._run)
+        return self._told(own_model)
 
     def table(self) -> pa.Table:
         """Return the table of studies, None for what is no number; too large to keep."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        with self._told():
-            table = self._run.columns()
+        table = self._told(Run.columns)
         self._check_fits(table.num_rows)
         for at, column in enumerate(table.column_names):
             if pa.types.is_floating(table.schema.field(at).type):  # JSON has no NaN
@@ -119,11 +112,6 @@ class OpenRun:
                 values = pc.if_else(pc.is_nan(values), None, values)
                 table = table.set_column(at, column, values)
         return table
-
-    def _frame(self) -> pd.DataFrame:
-        """Return the same table for the functions of the command line."""
-        with self._told():
-            return self._run.table()
 
     def _check_fits(self, n_rows: int) -> None:
         if n_rows != len(self.offsets):
@@ -137,7 +125,7 @@ class OpenRun:
         from judge.report.packing import as_json
         from judge.report.page.index import index
 
-        frame = self._frame()
+        frame = self._told(Run.table)
         self._check_fits(len(frame))
         return gzip.compress(as_json(index(frame, self.rubric)), 6)
 
@@ -146,7 +134,7 @@ class OpenRun:
         """The run as its page shows it first."""
         from judge.report.overview import overview
 
-        return overview(self.summary, self._frame(), self.rubric)
+        return overview(self.summary, self._told(Run.table), self.rubric)
 
     @cached_property
     def offsets(self) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -178,24 +166,14 @@ class OpenRun:
         for word in encodable(text).lower().split():
             found = pc.match_substring(self._texts, word)
             holds &= found.to_numpy(zero_copy_only=False)
-        return [int(row) for row in np.flatnonzero(holds)]
+        return np.flatnonzero(holds).tolist()
 
     @cached_property
     def _texts(self) -> pa.Array:
         """What a search looks through: each study's id, reports and annotation, lower case."""
         import pyarrow as pa
 
-        with self._told():
-            found = [self._searched(n, line) for n, line in enumerate(self._run.lines(), 1)]
-        return pa.array(found, pa.large_string())
-
-    def _searched(self, n: int, line: bytes) -> str:
-        from judge.report.view import search_text
-
-        try:
-            return encodable(search_text(json.loads(line)))
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
-            return encodable(search_text(self._run.parsed(n, line)))
+        return pa.array(self._told(_searched), pa.large_string())
 
     def reviews(self) -> tuple[Event, ...]:
         """Return what readers said of the run, as far as it counts."""
@@ -230,20 +208,29 @@ class OpenRun:
     @cached_property
     def _rows(self) -> dict[str, int]:
         """Every study's row by its id."""
-        with self._told():
-            ids = self._run.columns(["study_id"])["study_id"]
+        ids = self._told(lambda run: run.columns(["study_id"])["study_id"])
         self._check_fits(len(ids))
         return {study_id: row for row, study_id in enumerate(ids.to_pylist())}
 
     def record(self, row: int) -> dict[str, Any]:
-        """Return the record of the study in a row; raises IndexError outside the run."""
-        if not 0 <= row < len(self.offsets):
-            raise IndexError(row)
+        """Return the record of the study in a row of the run."""
         with self.open(ANNOTATIONS) as file:
             file.seek(int(self.offsets[row]))
             line = file.readline(LONGEST_LINE)
-        with self._told():
-            return self._run.parsed(row + 1, line)
+        return self._told(lambda run: run.parsed(row + 1, line))
+
+
+def _searched(run: Run) -> list[str]:
+    from judge.report.view import search_text
+
+    found = []
+    for n, line in enumerate(run.lines(), 1):
+        try:
+            text = search_text(json.loads(line))
+        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            text = search_text(run.parsed(n, line))
+        found.append(encodable(text))
+    return found
 
 
 def _unreadable(path: Path, error: OSError) -> ProblemError:

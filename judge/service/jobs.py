@@ -47,6 +47,7 @@ _NEW, _DAY = ".new-", 86_400.0
 _BY = ("study_class",)
 _LOG = logging.getLogger("uvicorn.error")
 _LOOK_SECONDS = 1.0
+_MOST_AT_A_TIME = 2
 # A process that waits for the answers under way takes at most so long to end.
 _END_SECONDS = 45.0
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
@@ -259,7 +260,7 @@ class Supervisor:
             while True:
                 self._news.clear()
                 for job in await asyncio.to_thread(self._to_do):
-                    free = len(self._working) < self._settings.parallel_runs
+                    free = len(self._working) < _MOST_AT_A_TIME
                     if job.path not in self._working and free:
                         task = asyncio.create_task(self._work(job))
                         self._working[job.path] = task

@@ -19,6 +19,7 @@ import threading
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
@@ -184,6 +185,5 @@ def memory_limit(most: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (before, hard))
 
 
-def say(text: str) -> None:
-    """Write a line to the service's log."""
-    print(text, file=sys.stderr, flush=True)
+say: Callable[[str], None] = partial(print, file=sys.stderr, flush=True)
+"""Writes a line to the service's log."""
