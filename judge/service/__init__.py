@@ -4,8 +4,6 @@ Nothing here is imported before `judge serve` or `judge reviews` is called. Fast
 uvicorn come with the extra `serve`.
 """
 
-from __future__ import annotations
-
 from judge.types import JudgeError
 
 

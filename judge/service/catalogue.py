@@ -184,17 +184,16 @@ class OpenRun:
         return reviews.measured(self.reviews(), self.errors_in, self.rubric)
 
     @cached_property
-    def errors_in(self) -> Callable[[str], frozenset[str]]:
-        """Gives the fingerprints of a study's errors, none where the run has no such study."""
+    def _fingerprints(self) -> dict[str, frozenset[str]]:
+        return {}
 
-        @cache
-        def found(study_id: str) -> frozenset[str]:
+    def errors_in(self, study_id: str) -> frozenset[str]:
+        """Return the fingerprints of a study's errors, none where the run has no such study."""
+        if study_id not in self._fingerprints:
             row = self.row_of(study_id)
-            if row is None:
-                return frozenset()
-            return frozenset(reviews.errors_of(self.record(row), self.rubric))
-
-        return found
+            found = () if row is None else reviews.errors_of(self.record(row), self.rubric)
+            self._fingerprints[study_id] = frozenset(found)
+        return self._fingerprints[study_id]
 
     def row_of(self, study_id: str) -> int | None:
         """Return the row of the study with that id, None where the run has none."""
