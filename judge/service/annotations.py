@@ -12,14 +12,16 @@ from pydantic import BaseModel, ConfigDict, Field
 from judge import prompts, rubrics
 from judge.backends import LEXICON
 from judge.report.overview import declared
+from judge.service import ProblemError
 from judge.service.jobs import Reply
-from judge.service.problems import ProblemError
-from judge.service.service import Service, as_json, returns
+from judge.service.service import Here, as_json, returns
 from judge.service.settings import ServiceSettings
 from judge.service.worker import Worker, time_limit
 
 Text = Annotated[str, Field(max_length=2_000_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+routes = APIRouter(prefix="/v1", tags=["annotations"])
 
 
 class Pair(BaseModel):
@@ -27,22 +29,23 @@ class Pair(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    reference: Annotated[Text, Field(description="The radiologist's report.")]
-    candidate: Annotated[Text, Field(description="The model's report; it may be empty.")]
-    rubric: Annotated[Name, Field(description="A rubric's name, such as green.")]
-    judge: Annotated[Name, Field(description="Who answers; the service's owner allows which.")] = (
-        LEXICON
+    reference: Text = Field(description="The radiologist's report.")
+    candidate: Text = Field(description="The model's report; it may be empty.")
+    rubric: Name = Field(description="A rubric's name, such as green.")
+    judge: Name = Field(
+        default=LEXICON, description="Who answers; the service's owner allows which."
     )
-    study_id: Annotated[Name, Field(description="Any text.")] = "study"
-    context: Annotated[
-        Text | None, Field(description="What else is known of the study; kept with it.")
-    ] = None
-    prompt: Annotated[
-        Name | None, Field(description="The name of a prompt, for judges that read one.")
-    ] = None
-    reply: Annotated[
-        Reply, Field(description="Ask a model for the rubric's text or for a structured reply.")
-    ] = "auto"
+    study_id: Name = Field(default="study", description="Any text.")
+    context: Text | None = Field(
+        default=None, description="What else is known of the study; kept with it."
+    )
+    prompt: Name | None = Field(
+        default=None, description="The name of a prompt, for judges that read one."
+    )
+    reply: Reply = Field(
+        default="auto",
+        description="Ask a model for the rubric's text or for a structured reply.",
+    )
 
 
 class Record(BaseModel):
@@ -136,69 +139,51 @@ class PairWorkers:
         await asyncio.gather(*(worker.close() for worker in self._workers))
 
 
-def router(service: Service) -> APIRouter:
-    """Return the routes."""
-    routes = APIRouter(prefix="/v1", tags=["annotations"])
+@routes.post(
+    "/annotations",
+    summary="Annotate one pair of reports",
+    responses=returns(
+        "The study's end: its outcome and all that it rests on.", kinds=(), model=Record
+    ),
+)
+async def annotate(pair: Pair, service: Here) -> Response:
+    """Judge one candidate against its reference.
 
-    @routes.post(
-        "/annotations",
-        summary="Annotate one pair of reports",
-        responses=returns("The study's end: its outcome and all that it rests on.", Record),
-    )
-    async def annotate(pair: Pair) -> Response:
-        """Judge one candidate against its reference.
-
-        It is the engine and the cache of a run: an answer that was paid for once is free. A
-        judge that fails, or whose answer cannot be read, gives an outcome without a score.
-        """
-        check_names(service.settings, pair.rubric, pair.judge, pair.prompt)
-        return as_json(await service.pairs.annotate(pair.model_dump()))
-
-    @routes.get("/rubrics", summary="List the rubrics", responses=returns("The rubrics."))
-    def list_rubrics() -> Response:
-        return as_json({"rubrics": [_rubric(name) for name in rubrics.names()]})
-
-    @routes.get("/prompts", summary="List the prompts", responses=returns("The prompts."))
-    def list_prompts() -> Response:
-        loaded = [prompts.load(name) for name in prompts.names()]
-        return as_json(
-            {
-                "prompts": [
-                    {"name": p.name, "version": p.version, "rubric": p.rubric, "digest": p.digest}
-                    for p in loaded
-                ]
-            }
-        )
-
-    @routes.get("/judges", summary="List the judges", responses=returns("The judges."))
-    def list_judges() -> Response:
-        """List the judges that the service's owner allows."""
-        allowed = [{"name": name, "built_in": False} for name in service.settings.judges]
-        return as_json({"judges": [{"name": LEXICON, "built_in": True}, *allowed]})
-
-    return routes
+    It is the engine and the cache of a run: an answer that was paid for once is free. A
+    judge that fails, or whose answer cannot be read, gives an outcome without a score.
+    """
+    check_names(service.settings, pair.rubric, pair.judge, pair.prompt)
+    return as_json(await service.pairs.annotate(pair.model_dump()))
 
 
-def _rubric(name: str) -> dict[str, Any]:
-    rubric = rubrics.load(name)
+@routes.get("/rubrics", summary="List the rubrics", responses=returns("The rubrics."))
+def list_rubrics() -> Response:
+    """List the rubrics with all that they declare."""
+    return as_json({"rubrics": [_rubric(rubrics.load(name)) for name in rubrics.names()]})
+
+
+@routes.get("/prompts", summary="List the prompts", responses=returns("The prompts."))
+def list_prompts() -> Response:
+    """List the prompts of all rubrics."""
+    loaded = [prompts.load(name) for name in prompts.names()]
+    names = ("name", "version", "rubric", "digest")
+    return as_json({"prompts": [{name: getattr(p, name) for name in names} for p in loaded]})
+
+
+@routes.get("/judges", summary="List the judges", responses=returns("The judges."))
+def list_judges(service: Here) -> Response:
+    """List the judges that the service's owner allows."""
+    allowed = [{"name": name, "built_in": False} for name in service.settings.judges]
+    return as_json({"judges": [{"name": LEXICON, "built_in": True}, *allowed]})
+
+
+def _rubric(rubric: rubrics.Rubric) -> dict[str, Any]:
+    about = ("name", "version", "title", "summary", "prompt", "modality")
+    of_each = ("name", "label", "kind", "definition", "higher_is_better")
     return {
-        "name": rubric.name,
-        "version": rubric.version,
-        "title": rubric.title,
-        "summary": rubric.summary,
-        "prompt": rubric.prompt,
-        "modality": rubric.modality,
+        **{name: getattr(rubric, name) for name in about},
         **declared(rubric),
-        "statistics": [
-            {
-                "name": one.name,
-                "label": one.label,
-                "kind": one.kind,
-                "definition": one.definition,
-                "higher_is_better": one.higher_is_better,
-            }
-            for one in rubric.statistics
-        ],
+        "statistics": [{name: getattr(one, name) for name in of_each} for one in rubric.statistics],
     }
 
 

@@ -22,7 +22,6 @@ from judge.report import leaderboard_formats
 from judge.report.compare_page import data
 from judge.report.compare_page.codes import coded
 from judge.report.packing import as_json
-from judge.service.problems import ProblemError
 from judge.service.worker import Channel, memory_limit
 from judge.stats.compare import Comparison
 from judge.stats.paired import Resampling
@@ -52,8 +51,8 @@ def _compared(asked: Mapping[str, Any]) -> tuple[AlignedRuns, Comparison]:
     ]
     how = {option: asked[option] for option in ("resamples", "flips", "seed")}
     resampling = Resampling(**{option: n for option, n in how.items() if n is not None})
-    try:
-        with memory_limit(asked["max_memory"]):
+    with memory_limit(asked["max_memory"]):
+        try:
             return compare_runs(
                 choices,
                 resampling if asked["tests"] else None,
@@ -63,13 +62,11 @@ def _compared(asked: Mapping[str, Any]) -> tuple[AlignedRuns, Comparison]:
                 allow=asked["allow"],
                 patient_field=asked["patient_field"] or None,
             )
-    except ProblemError:
-        raise
-    except JudgeError as error:
-        text = str(error)  # what is wrong with a run, without where it is kept
-        for choice in sorted(choices, key=lambda choice: -len(str(choice.path))):
-            text = text.replace(str(choice.path), choice.shown)
-        raise JudgeError(text) from error
+        except JudgeError as error:
+            text = str(error)  # what is wrong with a run, without where it is kept
+            for choice in sorted(choices, key=lambda choice: -len(str(choice.path))):
+                text = text.replace(str(choice.path), choice.shown)
+            raise JudgeError(text) from error
 
 
 def _numbers(opened: AlignedRuns, c: Comparison) -> Iterator[tuple[str, bytes]]:

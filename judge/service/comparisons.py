@@ -6,7 +6,8 @@ import asyncio
 import json
 import shutil
 import tempfile
-from dataclasses import dataclass
+from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self
 
@@ -15,8 +16,9 @@ from fastapi import Path as InPath
 from fastapi.responses import Response
 from pydantic import BaseModel, Field, model_validator
 
-from judge.service.problems import ProblemError
-from judge.service.service import Service, returns
+from judge.service import ProblemError
+from judge.service.jobs import Short
+from judge.service.service import JSON, Here, Service, returns
 from judge.service.settings import ServiceSettings
 from judge.service.worker import Worker, time_limit
 
@@ -27,39 +29,33 @@ _MOST_RESAMPLES, _MOST_FLIPS = 10_000, 100_000
 _MOST_DRAWN = 20_000_000
 _MOST_KEPT = 8
 
-_Name = Annotated[str, Field(max_length=200)]
 _Index = Annotated[int, InPath(ge=0, lt=10_000)]
-
-
 Allowed = Literal["judge", "prompt", "references"]
 """What may differ among the runs."""
+
+routes = APIRouter(prefix="/v1/comparison", tags=["comparison"])
 
 
 class ComparisonQuery(BaseModel):
     """The comparison that a request asks for."""
 
-    run: Annotated[
-        list[_Name], Field(min_length=1, max_length=_MOST_RUNS, description="A run's id.")
-    ]
-    name: Annotated[
-        list[_Name],
-        Field(
-            max_length=_MOST_RUNS,
-            description="Its model, one for each run in their order; empty: as the run says.",
-        ),
-    ] = []
-    sort: Annotated[_Name, Field(description="Rank by this metric.")] = ""
-    by: Annotated[str, Field(max_length=1000, description="Fields, with commas.")] = ""
-    common: Annotated[bool, Field(description="Compare on the studies that all runs have.")] = False
-    allow: Annotated[list[Allowed], Field(description="What may differ among the runs.")] = []
-    patient_field: Annotated[
-        _Name,
-        Field(description="Resample by this field; `none` takes studies as independent."),
-    ] = ""
-    tests: Annotated[bool, Field(description="Test differences.")] = True
-    resamples: Annotated[int | None, Field(ge=100, le=_MOST_RESAMPLES)] = None
-    flips: Annotated[int | None, Field(ge=100, le=_MOST_FLIPS)] = None
-    seed: Annotated[int | None, Field(ge=0, lt=2**63)] = None
+    run: list[Short] = Field(min_length=1, max_length=_MOST_RUNS, description="A run's id.")
+    name: list[Short] = Field(
+        default=[],
+        max_length=_MOST_RUNS,
+        description="Its model, one for each run in their order; empty: as the run says.",
+    )
+    sort: Short = Field(default="", description="Rank by this metric.")
+    by: str = Field(default="", max_length=1000, description="Fields, with commas.")
+    common: bool = Field(default=False, description="Compare on the studies that all runs have.")
+    allow: list[Allowed] = Field(default=[], description="What may differ among the runs.")
+    patient_field: Short = Field(
+        default="", description="Resample by this field; `none` takes studies as independent."
+    )
+    tests: bool = Field(default=True, description="Test differences.")
+    resamples: int | None = Field(default=None, ge=100, le=_MOST_RESAMPLES)
+    flips: int | None = Field(default=None, ge=100, le=_MOST_FLIPS)
+    seed: int | None = Field(default=None, ge=0, lt=2**63)
 
     @model_validator(mode="after")
     def _can_be_done(self) -> Self:
@@ -88,19 +84,21 @@ class ComparisonQuery(BaseModel):
 _Query = Annotated[ComparisonQuery, Query()]
 
 
-@dataclass(frozen=True, slots=True)
 class _Kept:
-    """A comparison: its folder, the moment its numbers are there, and the end of its process."""
+    """A comparison: its folder, whether its numbers are there, and what kept it from its end."""
 
-    folder: Path
-    numbers: asyncio.Future[None]
-    end: asyncio.Task[None]
+    def __init__(self, folder: Path, work: Callable[[_Kept], Coroutine[Any, Any, None]]) -> None:
+        self.folder = folder
+        self.has_numbers = False
+        self.problem: BaseException | None = None
+        self.is_told = asyncio.Event()  # that there are numbers, or never will be
+        self.end = asyncio.create_task(work(self))
+        self.end.add_done_callback(self._ended)  # also of one cancelled before its first step
 
-    def has_failed(self, *, figures: bool) -> bool:
-        """Whether its numbers, or its figures where they are asked for, will never be there."""
-        if self.numbers.done() and self.numbers.exception() is not None:
-            return True
-        return figures and self.end.done() and _problem(self.end) is not None
+    def _ended(self, end: asyncio.Task[None]) -> None:
+        cut_off = ProblemError(502, "the comparison broke off: the service is ending")
+        self.problem = cut_off if end.cancelled() else end.exception()
+        self.is_told.set()
 
 
 class Comparisons:
@@ -123,16 +121,13 @@ class Comparisons:
         What is read of it must be read before anything else is awaited. Raises
         `ProblemError` where the runs cannot be compared.
         """
-        kept = self._keep(request, figures=False)
-        await asyncio.shield(kept.numbers)
-        return kept.folder
+        return (await self._keep(request, figures=False)).folder
 
     async def figures(self, request: dict[str, Any]) -> Path:
         """Return the same folder when the figures are there too."""
-        kept = self._keep(request, figures=True)
-        await asyncio.shield(kept.numbers)
+        kept = await self._keep(request, figures=True)
         await asyncio.wait([kept.end])
-        if _problem(kept.end) is not None:
+        if kept.problem is not None:
             raise ProblemError(502, "the figures could not be drawn; the service's log says why")
         return kept.folder
 
@@ -146,10 +141,10 @@ class Comparisons:
         if self._folder is not None:
             shutil.rmtree(self._folder, ignore_errors=True)
 
-    def _keep(self, request: dict[str, Any], *, figures: bool) -> _Kept:
+    async def _keep(self, request: dict[str, Any], *, figures: bool) -> _Kept:
         key = json.dumps(request, sort_keys=True)
         found = self._kept.pop(key, None)
-        if found is not None and found.has_failed(figures=figures):
+        if found is not None and found.problem and (figures or not found.has_numbers):
             shutil.rmtree(found.folder, ignore_errors=True)
             found = None
         self._kept[key] = found = found or self._start(request)
@@ -157,6 +152,9 @@ class Comparisons:
         ended = [known for known, kept in self._kept.items() if kept.end.done()]
         for known in ended[: max(0, len(self._kept) - _MOST_KEPT)]:
             shutil.rmtree(self._kept.pop(known).folder, ignore_errors=True)
+        await found.is_told.wait()
+        if found.problem is not None and not found.has_numbers:
+            raise found.problem
         return found
 
     def _start(self, request: dict[str, Any]) -> _Kept:
@@ -165,83 +163,64 @@ class Comparisons:
         if sum(not kept.end.done() for kept in self._kept.values()) >= _MOST_KEPT:
             raise ProblemError(503, "too many comparisons are under way; ask again in a minute")
         self._folder = self._folder or Path(tempfile.mkdtemp(prefix="judge-compare-"))
-        folder = Path(tempfile.mkdtemp(dir=self._folder))
-        numbers: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        numbers.add_done_callback(asyncio.Future.exception)  # whether or not somebody waits
-        end = asyncio.create_task(self._compare(request, folder, numbers))
+        return _Kept(Path(tempfile.mkdtemp(dir=self._folder)), partial(self._compare, request))
 
-        def ended(end: asyncio.Task[None]) -> None:  # also one cancelled before its first step
-            problem = _problem(end)
-            if problem is not None and not numbers.done():
-                numbers.set_exception(problem)
-
-        end.add_done_callback(ended)
-        return _Kept(folder, numbers, end)
-
-    async def _compare(
-        self, request: dict[str, Any], folder: Path, numbers: asyncio.Future[None]
-    ) -> None:
-        worker = Worker("comparison")
+    async def _compare(self, request: dict[str, Any], kept: _Kept) -> None:
+        folder, worker = str(kept.folder), Worker("comparison")
         try:
             async with self._turn, time_limit(self._settings.compare_seconds, "comparison"):
-                await worker.ask({**request, **self._settings.for_worker(), "folder": str(folder)})
-                numbers.set_result(None)
+                await worker.ask({**request, **self._settings.for_worker(), "folder": folder})
+                kept.has_numbers = True
+                kept.is_told.set()
                 await worker.ask({})  # for the figures
         finally:
             await worker.close()
 
 
-def _problem(end: asyncio.Task[None]) -> BaseException | None:
-    """Return why a comparison that has ended did not come to its end."""
-    if end.cancelled():
-        return ProblemError(502, "the comparison broke off: the service is ending")
-    return end.exception()
+@routes.get("", summary="Compare runs", responses=returns("The comparison."))
+async def compare_runs(query: _Query, service: Here) -> Response:
+    """A leaderboard with its tests, as `judge compare --format json` prints it.
+
+    Runs that differ in what must agree are refused with what differs.
+    """
+    return await _file(query, service, "comparison.json")
 
 
-def router(service: Service) -> APIRouter:
-    """Return the routes."""
-    routes = APIRouter(prefix="/v1/comparison", tags=["comparison"])
-
-    async def numbers_of(query: ComparisonQuery) -> Path:
-        return await service.comparisons.numbers(await asyncio.to_thread(query.request, service))
-
-    async def figures_of(query: ComparisonQuery) -> Path:
-        return await service.comparisons.figures(await asyncio.to_thread(query.request, service))
-
-    @routes.get(
-        "",
-        summary="Compare runs",
-        description="A leaderboard with its tests, as `judge compare --format json` prints it. "
-        "Runs that differ in what must agree are refused with what differs.",
-        responses=returns("The comparison."),
-    )
-    async def compare_runs(query: _Query) -> Response:
-        return _file(await numbers_of(query), "comparison.json")
-
-    @routes.get("/overview", include_in_schema=False)
-    async def overview(query: _Query) -> Response:
-        return _file(await numbers_of(query), "overview.json")
-
-    @routes.get("/columns", include_in_schema=False)
-    async def columns(query: _Query) -> Response:
-        return _file(await numbers_of(query), "columns.json")
-
-    @routes.get("/values/{index}", include_in_schema=False)
-    async def values(index: _Index, query: _Query) -> Response:
-        return _file(await numbers_of(query), f"values-{index}", "application/octet-stream")
-
-    @routes.get("/figures", include_in_schema=False)
-    async def figures(query: _Query) -> Response:
-        return _file(await figures_of(query), "figures.json")
-
-    @routes.get("/figures/{index}", include_in_schema=False)
-    async def figure(index: _Index, query: _Query) -> Response:
-        return _file(await figures_of(query), f"figure-{index}.svg", "image/svg+xml")
-
-    return routes
+@routes.get("/overview", include_in_schema=False)
+async def _overview(query: _Query, service: Here) -> Response:
+    return await _file(query, service, "overview.json")
 
 
-def _file(folder: Path, name: str, kind: str = "application/json") -> Response:
+@routes.get("/columns", include_in_schema=False)
+async def _columns(query: _Query, service: Here) -> Response:
+    return await _file(query, service, "columns.json")
+
+
+@routes.get("/values/{index}", include_in_schema=False)
+async def _values(index: _Index, query: _Query, service: Here) -> Response:
+    return await _file(query, service, f"values-{index}", "application/octet-stream")
+
+
+@routes.get("/figures", include_in_schema=False)
+async def _figures(query: _Query, service: Here) -> Response:
+    return await _file(query, service, "figures.json", wait=Comparisons.figures)
+
+
+@routes.get("/figures/{index}", include_in_schema=False)
+async def _figure(index: _Index, query: _Query, service: Here) -> Response:
+    name = f"figure-{index}.svg"
+    return await _file(query, service, name, "image/svg+xml", wait=Comparisons.figures)
+
+
+async def _file(
+    query: ComparisonQuery,
+    service: Service,
+    name: str,
+    kind: str = JSON,
+    wait: Callable[[Comparisons, dict[str, Any]], Awaitable[Path]] = Comparisons.numbers,
+) -> Response:
+    request = await asyncio.to_thread(query.request, service)
+    folder = await wait(service.comparisons, request)
     try:
         return Response((folder / name).read_bytes(), media_type=kind)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Runs that a service was asked for, on disk, so that they outlive it.
+"""Runs that a service was asked for, on disk, so that they outlive it, and who looks after them.
 
 Each has a folder below `.jobs` in the folder of runs:
 
@@ -13,15 +13,19 @@ The run itself is written beside `.jobs`, in a folder of the same name.
 
 from __future__ import annotations
 
+import asyncio
 import fcntl
+import logging
 import os
 import re
 import shutil
 import tempfile
+import time
 from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -29,6 +33,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from judge.backends import LEXICON
 from judge.running.files import read_file
+from judge.service import ProblemError
+from judge.service.settings import ServiceSettings
+from judge.service.worker import Worker
 from judge.studies.names import NamedFields, given_model
 from judge.studies.sections import SECTIONS
 from judge.types import JudgeError
@@ -39,11 +46,17 @@ UNFINISHED = (QUEUED, RUNNING)
 _JOB, _STATE, _STOP, _LOCK = "job.json", "state.json", "stop", "lock"
 _NEW, _DAY = ".new-", 86_400.0
 _BY = ("study_class",)
+_LOG = logging.getLogger("uvicorn.error")
+_LOOK_SECONDS = 1.0
+_MOST_AT_A_TIME = 2
+# A process that waits for the answers under way takes at most so long to end.
+_END_SECONDS = 45.0
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
 Reply = Literal["auto", "text", "structured"]
 """What a model is asked for, as on the command line."""
 Short = Annotated[str, Field(max_length=200)]
+_FileName = Annotated[str, Field(pattern="^[^/]*$")]  # never of a file elsewhere
 
 
 def _printable(text: str) -> str:
@@ -66,14 +79,14 @@ class RunOptions(BaseModel):
     patient_field: Short = ""
     model: Short = ""
     allow_missing: bool = False
-    by: Annotated[str, Field(max_length=1000, description="Fields, with commas.")] = ""
-    max_cost: Annotated[float | None, Field(gt=0)] = None
+    by: str = Field(default="", max_length=1000, description="Fields, with commas.")
+    max_cost: float | None = Field(default=None, gt=0)
     reply: Reply = "auto"
-    temperature: Annotated[float | None, Field(ge=0, le=2)] = None
-    top_p: Annotated[float | None, Field(gt=0, le=1)] = None
-    seed: Annotated[int | None, Field(ge=-(2**63) + 1, lt=2**63)] = None
-    reasoning_effort: Annotated[str, Field(pattern="^[a-z]{0,20}$")] = ""
-    give_up_after: Annotated[int, Field(ge=0)] = 50
+    temperature: float | None = Field(default=None, ge=0, le=2)
+    top_p: float | None = Field(default=None, gt=0, le=1)
+    seed: int | None = Field(default=None, ge=-(2**63) + 1, lt=2**63)
+    reasoning_effort: str = Field(default="", pattern="^[a-z]{0,20}$")
+    give_up_after: int = Field(default=50, ge=0)
     name: Annotated[Short, AfterValidator(_printable)] = ""
 
     @field_validator("section")
@@ -110,9 +123,8 @@ class RunOptions(BaseModel):
     @property
     def sampling(self) -> dict[str, object]:
         """The sampling parameters that were given."""
-        names = ("temperature", "top_p", "seed", "reasoning_effort")
-        given = {name: getattr(self, name) for name in names}
-        return {name: value for name, value in given.items() if value not in (None, "")}
+        names = {"temperature", "top_p", "seed", "reasoning_effort"}
+        return self.model_dump(include=names, exclude_defaults=True)
 
 
 class RunRequest(RunOptions):
@@ -124,8 +136,8 @@ class RunRequest(RunOptions):
 
     model_config = ConfigDict(extra="forbid")
 
-    preds: str
-    refs: str = ""
+    preds: _FileName
+    refs: _FileName = ""
     preds_name: str = ""
     refs_name: str = ""
     created: str
@@ -189,9 +201,8 @@ class Job:
 
     def forget_uploads(self) -> None:
         """Remove the uploaded files: the run holds all that is in them."""
-        for name in (self.request.preds, self.request.refs):
-            if name:
-                (self.path / name).unlink(missing_ok=True)
+        for name in filter(None, (self.request.preds, self.request.refs)):
+            (self.path / name).unlink(missing_ok=True)
 
     @contextmanager
     def locked(self) -> Iterator[bool]:
@@ -215,14 +226,6 @@ def creating(runs: Path) -> tempfile.TemporaryDirectory[str]:
     return tempfile.TemporaryDirectory(prefix=_NEW, dir=runs / FOLDER, ignore_cleanup_errors=True)
 
 
-def sweep(runs: Path, now: float) -> None:
-    """Remove what uploads that were cut off more than a day ago have left behind."""
-    with suppress(OSError):
-        for path in (runs / FOLDER).glob(f"{_NEW}*"):
-            if now - path.stat().st_mtime > _DAY:
-                shutil.rmtree(path, ignore_errors=True)
-
-
 def create(folder: Path, options: RunOptions, files: Mapping[str, str]) -> Job:
     """Make the folder of `creating` a job, under a name that says what it is."""
     now = datetime.now(UTC)
@@ -244,8 +247,6 @@ def find(runs: Path, name: str) -> Job | None:
         request = RunRequest.model_validate_json(read_file(path / _JOB))
     except (OSError, ValueError):
         return None  # nothing of ours, or of another version
-    if any(os.sep in file for file in (request.preds, request.refs)):
-        return None  # it names files elsewhere
     return Job(path, request)
 
 
@@ -262,3 +263,109 @@ def _replace(path: Path, data: BaseModel) -> None:
     aside = path.with_name(f"{path.name}.{os.getpid()}.new")
     aside.write_text(data.model_dump_json(), "utf-8")
     aside.replace(path)
+
+
+class Supervisor:
+    """Starts a process for each run that is not finished, a few at a time.
+
+    Any number of services may supervise the same folder: a process that finds its run taken
+    by another ends at once.
+    """
+
+    def __init__(self, settings: ServiceSettings) -> None:
+        self._settings = settings
+        self._working: dict[Path, asyncio.Task[None]] = {}
+        self._over: set[Path] = set()
+        self._news = asyncio.Event()
+
+    async def supervise(self) -> None:
+        """Look after the runs until cancelled; then tell the processes and wait for their end."""
+        try:
+            while True:
+                self._news.clear()
+                for job in await asyncio.to_thread(self._to_do):
+                    free = len(self._working) < _MOST_AT_A_TIME
+                    if job.path not in self._working and free:
+                        task = asyncio.create_task(self._work(job))
+                        self._working[job.path] = task
+                        task.add_done_callback(partial(self._ended, job.path))
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._news.wait(), _LOOK_SECONDS)
+        finally:
+            for task in self._working.values():
+                task.cancel()
+            await asyncio.gather(*self._working.values(), return_exceptions=True)
+
+    def look(self) -> None:
+        """Look for new runs at once."""
+        self._news.set()
+
+    def _ended(self, path: Path, _task: asyncio.Task[None]) -> None:
+        del self._working[path]
+        self._news.set()
+
+    def _to_do(self) -> list[Job]:
+        """Return the runs that nobody works on and somebody should."""
+        found = []
+        try:
+            for runs in self._settings.runs:
+                for job in listed(runs, without=self._over):
+                    state = job.state().state
+                    if state == FINISHED:
+                        self._over.add(job.path)
+                    elif state in UNFINISHED and self._is_ready(job):
+                        found.append(job)
+        except OSError as error:
+            _LOG.warning("cannot look after the runs: %s", error)
+        return found
+
+    def _is_ready(self, job: Job) -> bool:
+        """Whether an unfinished run is to go on; what keeps it from that is written down."""
+        judge = job.request.judge
+        with job.locked() as is_free:
+            if is_free and job.is_to_stop:
+                job.put(STOPPED, "stopped by a reader")
+            elif is_free and not self._settings.allows(judge):
+                job.put(FAILED, f"the owner of this service does not allow {judge!r}")
+            else:
+                return is_free
+        return False
+
+    async def _work(self, job: Job) -> None:
+        worker = Worker("run")
+        try:
+            await worker.ask(
+                {"job": str(job.path.absolute()), **self._settings.for_worker(job.request.judge)}
+            )
+        except ProblemError as error:
+            try:
+                await asyncio.to_thread(_failed, job, error.detail)
+            except OSError as failure:
+                self._over.add(job.path)  # it cannot be noted, so it is remembered
+                _LOG.warning("cannot note the end of run %s: %s", job.id, failure)
+        finally:
+            await worker.close(_END_SECONDS)
+
+
+def _failed(job: Job, why: str) -> None:
+    """Write down that a run's process broke, so that it is not started again and again."""
+    with job.locked() as is_free:
+        if is_free and job.state().state in UNFINISHED:
+            job.put(FAILED, why)
+
+
+def check(runs: Path) -> None:
+    """Make the folder of new runs, and remove what uploads cut off over a day ago left behind.
+
+    Raises `JudgeError` where no runs can be written to it.
+    """
+    with suppress(OSError):
+        for path in (runs / FOLDER).glob(f"{_NEW}*"):
+            if time.time() - path.stat().st_mtime > _DAY:
+                shutil.rmtree(path, ignore_errors=True)
+    try:
+        runs.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise JudgeError(
+            f"cannot write runs to {runs}: {error.strerror}; name a folder with --runs"
+        ) from error

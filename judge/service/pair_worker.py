@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from judge import backends
@@ -18,25 +19,37 @@ from judge.running.progress import Progress
 from judge.running.record import to_record
 from judge.running.session import JudgeSession
 from judge.running.stop import Stop
-from judge.service.problems import ProblemError
+from judge.service import ProblemError
 from judge.service.worker import Channel, memory_limit, say
-from judge.studies import StudySet, from_given
+from judge.studies import from_given
 from judge.types import JudgeError
 
 # A reader waits for the answer: an outage is theirs to sit out, not ours.
 _POLICY = RequestPolicy(max_outage=20.0)
 _JUDGE, _SERVER = 503, 502
+_WHICH = ("rubric", "judge", "prompt", "reply", "base_url", "cache")
 
-_Which = tuple[str, str, str | None, str]
-"""A judge, a rubric, a prompt and a reply."""
+
+@cache
+def _session(
+    rubric: str, judge: str, prompt: str | None, reply: str, url: str | None, folder: str | None
+) -> JudgeSession:
+    """Return what stays loaded from one pair to the next; `folder` is that of answers."""
+    settings = backends.JudgeSettings(
+        prompt=prompt,
+        reply=None if reply == "auto" else reply,
+        base_url=url,
+        environ=os.environ,
+        say=say,
+    )
+    return JudgeSession.load(rubric, judge, settings, policy=_POLICY, cache=folder)
 
 
 class PairAnnotator:
     """Annotates pairs with judges that stay loaded, and asks nothing twice."""
 
     def __init__(self) -> None:
-        self._sessions: dict[_Which, JudgeSession] = {}
-        self._answers: dict[_Which, Answer] = {}
+        self._answers: dict[JudgeSession, Answer] = {}
         self._stop = Stop()
 
     async def annotate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -45,28 +58,36 @@ class PairAnnotator:
         Raises `JudgeError` for a pair that cannot be judged; `ProblemError` 503 where the
         judge cannot be had, and 502 where it gives no answer.
         """
-        which = (asked["judge"], asked["rubric"], asked["prompt"], asked["reply"])
-        session, answer = self._loaded(which, asked)
-        studies, class_source = with_classes(_pair(asked))
+        try:
+            session = _session(*(asked[name] for name in _WHICH))
+            if session not in self._answers:
+                self._answers[session] = session.answerer(Progress(total=0), self._stop)
+        except JudgeError as error:
+            raise ProblemError(_JUDGE, str(error)) from error
+        given = from_given(
+            [asked["reference"]],
+            [asked["candidate"]],
+            study_ids=[asked["study_id"]],
+            fields={} if asked["context"] is None else {"context": [asked["context"]]},
+        )
+        studies, class_source = with_classes(given)
         ends: list[Judged] = []
         try:
             await judge_all(
                 session,
                 studies,
                 ends.append,
-                answer=answer,
+                answer=self._answers[session],
                 stop=self._stop,
                 progress=Progress(total=1),
             )
-        except ProblemError:
-            raise
         except JudgeError as error:
-            self._answers.pop(which, None)  # the next one finds out anew whether it is there
+            self._answers.pop(session, None)  # the next one finds out anew whether it is there
             raise ProblemError(_SERVER, str(error)) from error
         finally:
             if self._stop.why is not None:  # set by an error: it was this pair's own
                 self._stop = Stop()
-                self._answers.pop(which, None)
+                self._answers.pop(session, None)
         if not ends:
             raise ProblemError(_SERVER, "asking was stopped before there was an answer")
         judge = session.judge
@@ -76,37 +97,6 @@ class PairAnnotator:
             "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
             "signature": session.signature(studies, class_source),
         }
-
-    def _loaded(self, which: _Which, asked: Mapping[str, Any]) -> tuple[JudgeSession, Answer]:
-        """Return the session of a request and how it gets answers, each made once."""
-        name, rubric, prompt, reply = which
-        try:
-            if which not in self._sessions:
-                settings = backends.JudgeSettings(
-                    prompt=prompt,
-                    reply=None if reply == "auto" else reply,
-                    base_url=asked["base_url"],
-                    environ=os.environ,
-                    say=say,
-                )
-                self._sessions[which] = JudgeSession.load(
-                    rubric, name, settings, policy=_POLICY, cache=asked["cache"]
-                )
-            session = self._sessions[which]
-            if which not in self._answers:
-                self._answers[which] = session.answerer(Progress(total=0), self._stop)
-        except JudgeError as error:
-            raise ProblemError(_JUDGE, str(error)) from error
-        return session, self._answers[which]
-
-
-def _pair(asked: Mapping[str, Any]) -> StudySet:
-    return from_given(
-        [asked["reference"]],
-        [asked["candidate"]],
-        study_ids=[asked["study_id"]],
-        fields={} if asked["context"] is None else {"context": [asked["context"]]},
-    )
 
 
 async def serve(channel: Channel) -> None:

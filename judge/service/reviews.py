@@ -19,8 +19,9 @@ import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, get_args
 
 from judge.report.view import graded_items
 from judge.rubrics.contract import Rubric
@@ -29,11 +30,11 @@ from judge.stats.review import VERDICTS, Verdict, fingerprints, statistics
 from judge.types import JudgeError
 
 FILE = "reviews.jsonl"
-MISSED, COMMENT, WITHDRAWN = "missed", "comment", "none"
-WORDS = (*VERDICTS, MISSED, COMMENT, WITHDRAWN)
-_MODE = 0o600
-# What a spreadsheet takes for a formula, and what stands before such a text.
-_FORMULA, _TEXT = tuple("=+-@\t\r"), "'"
+MISSED, WITHDRAWN = "missed", "none"
+Word = Literal["right", "wrong", "wrong_severity", "missed", "comment", "none"]
+"""What a reader can say of an error or a study: the three verdicts on an error come first."""
+# What a spreadsheet takes for a formula.
+_FORMULA = tuple("=+-@\t\r")
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,25 +111,19 @@ def read(run: Path) -> list[Event]:
     return [event for line in data.split(b"\n") if (event := _event(line)) is not None]
 
 
-class Reviews:
-    """The reviews of a run that count, read again when their file has changed."""
+def current(run: Path) -> tuple[Event, ...]:
+    """Return the events of a run that count as they are now, read again when the file changed."""
+    try:
+        status = (run / FILE).stat()
+    except FileNotFoundError:
+        return ()
+    # What is appended meanwhile changes the stamp, and is read the next time.
+    return _latest(run, (status.st_ino, status.st_size, status.st_mtime_ns))
 
-    def __init__(self, run: Path) -> None:
-        self._run = run
-        self._known: tuple[tuple[int, int, int] | None, tuple[Event, ...]] = (None, ())
 
-    def latest(self) -> tuple[Event, ...]:
-        """Return the events that count as they are now."""
-        try:
-            status = (self._run / FILE).stat()
-        except FileNotFoundError:
-            return ()
-        stamp = (status.st_ino, status.st_size, status.st_mtime_ns)
-        known = self._known
-        if known[0] != stamp:
-            # What is appended meanwhile changes the stamp, and is read the next time.
-            known = self._known = (stamp, tuple(latest(read(self._run))))
-        return known[1]
+@lru_cache(maxsize=8)
+def _latest(run: Path, _stamp: tuple[int, int, int]) -> tuple[Event, ...]:
+    return tuple(latest(read(run)))
 
 
 def latest(events: Iterable[Event]) -> list[Event]:
@@ -151,22 +146,18 @@ def measured(
     `comments` what they wrote.
     """
     counted = latest(events)
-    verdicts, stale = [], 0
-    for event in counted:
-        if event.verdict not in VERDICTS or event.error is None:
-            continue
-        if event.error in errors_in(event.study_id):
-            about = (event.study_id, event.error)
-            verdicts.append(Verdict(event.reader, about, event.categories, event.verdict))
-        else:
-            stale += 1
+    reviewed = [e for e in counted if e.verdict in VERDICTS and e.error is not None]
+    verdicts = [
+        Verdict(event.reader, (event.study_id, str(event.error)), event.categories, event.verdict)
+        for event in reviewed
+        if event.error in errors_in(event.study_id)
+    ]
+    codes = [label.name for label in rubric.codes.labels] if rubric.codes else []
     return {
-        **statistics(
-            verdicts, [label.name for label in rubric.codes.labels] if rubric.codes else []
-        ),
+        **statistics(verdicts, codes),
         "missed": sum(event.verdict == MISSED for event in counted),
         "comments": sum(bool(event.comment) for event in counted),
-        "stale": stale,
+        "stale": len(reviewed) - len(verdicts),
     }
 
 
@@ -194,18 +185,15 @@ def as_csv(events: Iterable[Event]) -> str:
 
 
 def _no_formula(value: str | None) -> str | None:
-    return f"{_TEXT}{value}" if value and value.startswith(_FORMULA) else value
+    return f"'{value}" if value and value.startswith(_FORMULA) else value
 
 
 def _event(line: bytes) -> Event | None:
     try:
         data = json.loads(line)
-    except (ValueError, RecursionError):
+        known = {name: data[name] for name in Event.__dataclass_fields__ if name in data}
+        categories = tuple(data.get("categories") or ())
+        event = Event(**{"error": None, **known, "categories": categories})
+    except (ValueError, RecursionError, TypeError, AttributeError):
         return None
-    names = Event.__dataclass_fields__
-    if not isinstance(data, dict) or not {"id", "at", "reader", "study_id", "verdict"} <= set(data):
-        return None
-    if data["verdict"] not in WORDS:
-        return None
-    known = {name: data[name] for name in names if name in data}
-    return Event(**{"error": None, **known, "categories": tuple(data.get("categories") or ())})
+    return event if event.verdict in get_args(Word) else None

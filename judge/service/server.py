@@ -1,4 +1,7 @@
-"""The service as an ASGI application, and the server that listens for it."""
+"""The service as an ASGI application, its pages, and the server that listens for it.
+
+A page is a shell of HTML around the front end, which asks the API for everything.
+"""
 
 import asyncio
 import logging
@@ -6,27 +9,29 @@ import socket
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from functools import partial
+from html import escape
 from typing import Any
 
 import python_multipart  # noqa: F401 - missing, it would be missed only with the first upload
 import uvicorn
-from fastapi import FastAPI
+from fastapi import APIRouter, FastAPI
+from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
 from judge.distribution import version
-from judge.service import (
-    annotations,
-    comparisons,
-    connections,
-    pages,
-    reviewing,
-    runs,
-    studies,
-    supervisor,
-)
+from judge.report import compare_page, page
+from judge.report.frontend import Frontend, content_type
+from judge.service import ProblemError, annotations, comparisons, jobs, runs, studies
 from judge.service.catalogue import Catalogue
-from judge.service.guard import Guard
-from judge.service.service import PROBLEM_RESPONSE, ProblemDetails, Service, answer_errors
+from judge.service.guard import Folding, Guard, protocol
+from judge.service.service import (
+    PROBLEM_RESPONSE,
+    Here,
+    ProblemDetails,
+    RunId,
+    Service,
+    answer_errors,
+)
 from judge.service.settings import ServiceSettings, is_loopback
 from judge.types import JudgeError
 
@@ -37,6 +42,18 @@ _SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configu
 # As many are taken at a time, before any of them can be refused.
 _BACKLOG = 128
 _END_SECONDS = 3
+_FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
+_RUNS, _COMPARISON = page.FRONTEND, compare_page.FRONTEND
+
+routes = APIRouter(include_in_schema=False)
+
+
+class _App(FastAPI):
+    def openapi(self) -> dict[str, Any]:
+        """Describe the API; no route returns a problem as such, so its form is added."""
+        described = super().openapi()
+        described["components"]["schemas"]["ProblemDetails"] = ProblemDetails.model_json_schema()
+        return described
 
 
 def service_with(settings: ServiceSettings) -> Service:
@@ -45,7 +62,7 @@ def service_with(settings: ServiceSettings) -> Service:
         settings,
         Catalogue(settings),
         annotations.PairWorkers(settings),
-        supervisor.Supervisor(settings),
+        jobs.Supervisor(settings),
         comparisons.Comparisons(settings),
     )
 
@@ -65,7 +82,7 @@ def application(service: Service) -> ASGIApp:
             await asyncio.gather(warming, supervising, return_exceptions=True)
             await service.close()
 
-    app = FastAPI(
+    app = _App(
         title="judge",
         version=version(),
         description=_ABOUT,
@@ -77,24 +94,12 @@ def application(service: Service) -> ASGIApp:
         separate_input_output_schemas=False,
     )
     answer_errors(app)
-    for part in (annotations, runs, studies, reviewing, comparisons, pages):
-        app.include_router(part.router(service))
-    app.include_router(runs.outputs(service))
-    _describe(app)
+    app.state.service = service
+    for part in (annotations, runs, studies, comparisons):
+        app.include_router(part.routes)
+    app.include_router(studies.review_routes)
+    app.include_router(routes)
     return Guard(app, service.settings)
-
-
-def _describe(app: FastAPI) -> None:
-    """Add the form of a problem to the OpenAPI description, which no route returns as such."""
-    describe = app.openapi
-
-    def described() -> dict[str, object]:
-        schema = describe()
-        schemas = schema.setdefault("components", {}).setdefault("schemas", {})
-        schemas["ProblemDetails"] = ProblemDetails.model_json_schema()
-        return schema
-
-    app.openapi = described  # type: ignore[method-assign]
 
 
 async def _warm_up(service: Service) -> None:
@@ -108,6 +113,55 @@ def _load(service: Service) -> None:
         if entry.is_finished:
             _, opened = service.catalogue.open(entry.id)
             _ = opened.overview, opened.index
+
+
+@routes.get("/")
+def _runs_page() -> Response:
+    return _shell(_RUNS)
+
+
+@routes.get("/runs/{run}")
+def _run_page(run: RunId, service: Here) -> Response:
+    return _shell(_RUNS, service.catalogue.find(run).id)
+
+
+@routes.get("/compare")
+def _comparison_page() -> Response:
+    return _shell(_COMPARISON)
+
+
+@routes.get("/runs")
+def _to_runs() -> Response:
+    return RedirectResponse("/", 308)
+
+
+@routes.get("/assets/{digest}/{name}")
+def _asset(digest: str, name: str) -> Response:
+    for frontend in (_RUNS, _COMPARISON):
+        if digest == frontend.digest and name in frontend.files:
+            content = frontend.files[name]
+            return Response(content, headers=_FOR_EVER, media_type=content_type(name))
+    raise ProblemError(404, "no such file")
+
+
+def _shell(frontend: Frontend, run: str = "") -> Response:
+    """Return a page, of `run` where one is named. Nothing in it is inline code."""
+    assets = f"/assets/{frontend.digest}"
+    styles = "".join(
+        f'<link rel="stylesheet" href="{assets}/{name}">\n' for name in frontend.styles
+    )
+    return HTMLResponse(f"""<!doctype html>
+<html lang="en" data-mode="service" data-run="{escape(run)}">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>judge</title>
+<link rel="icon" href="data:,">
+{styles}<script type="module" src="{assets}/{frontend.main}"></script>
+</head>
+<body><noscript>This page needs JavaScript; <code>judge audit</code> does not.</noscript></body>
+</html>
+""")
 
 
 class _Server(uvicorn.Server):
@@ -133,12 +187,12 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
 
     Raises `JudgeError` where it cannot listen at the address, or runs cannot be written.
     """
-    supervisor.check(settings)
+    jobs.check(settings.runs[0])
     service = service_with(settings)
     with _bound(host, port) as listening:
         config = uvicorn.Config(
             application(service),
-            http=connections.protocol(settings),
+            http=protocol(settings),
             backlog=_BACKLOG,
             access_log=False,  # it would hold study ids, and a token where one is in an address
             log_level="warning",
@@ -146,7 +200,7 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
             timeout_graceful_shutdown=_END_SECONDS,
             ws="none",
         )
-        folding = connections.Folding()
+        folding = Folding()
         for name in ("uvicorn.error", "asyncio"):
             logging.getLogger(name).addFilter(folding)
         bound_port = listening.getsockname()[1]

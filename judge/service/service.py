@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import gzip
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
 
-from fastapi import FastAPI, Request
+from fastapi import Depends, FastAPI, Request
 from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
-from judge.service import problems
 from judge.service.settings import ServiceSettings
 from judge.types import JudgeError
 
@@ -22,7 +23,12 @@ if TYPE_CHECKING:  # the routes import this module
     from judge.service.annotations import PairWorkers
     from judge.service.catalogue import Catalogue
     from judge.service.comparisons import Comparisons
-    from judge.service.supervisor import Supervisor
+    from judge.service.jobs import Supervisor
+
+_PROBLEM = "application/problem+json"
+JSON, PARQUET = "application/json", "application/vnd.apache.parquet"
+# How the OpenAPI description says what an answer holds; any other kind is text.
+_SCHEMAS = {JSON: {"type": "object"}, PARQUET: {"type": "string", "format": "binary"}}
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +47,13 @@ class Service:
         await self.pairs.close()
 
 
+async def _service(request: Request) -> Service:
+    service: Service = request.app.state.service
+    return service
+
+
+Here = Annotated[Service, Depends(_service)]
+"""The service that was asked."""
 RunId = Annotated[str, InPath(description="A run's id, as in the list of runs.", max_length=200)]
 
 
@@ -56,9 +69,7 @@ class ProblemDetails(BaseModel):
 PROBLEM_RESPONSE: dict[int | str, dict[str, Any]] = {
     "default": {
         "description": "The request was not met.",
-        "content": {
-            problems.MEDIA_TYPE: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}
-        },
+        "content": {_PROBLEM: {"schema": {"$ref": "#/components/schemas/ProblemDetails"}}},
     }
 }
 
@@ -66,7 +77,7 @@ PROBLEM_RESPONSE: dict[int | str, dict[str, Any]] = {
 def as_json(data: object, status: int = 200, headers: dict[str, str] | None = None) -> Response:
     """Return `data` as JSON, whatever text is in it; dates and the like are written as text."""
     text = json.dumps(data, default=str, allow_nan=False, separators=(",", ":"))
-    return Response(text, status, headers, media_type="application/json")
+    return Response(text, status, headers, media_type=JSON)
 
 
 def gzipped_json(content: bytes, request: Request) -> Response:
@@ -76,21 +87,25 @@ def gzipped_json(content: bytes, request: Request) -> Response:
         headers["Content-Encoding"] = "gzip"
     else:
         content = gzip.decompress(content)
-    return Response(content, headers=headers, media_type="application/json")
+    return Response(content, headers=headers, media_type=JSON)
 
 
 def as_problem(status: int, detail: str, headers: dict[str, str] | None = None) -> Response:
-    """Return the response that tells of a problem."""
-    return Response(problems.body(status, detail), status, headers, media_type=problems.MEDIA_TYPE)
+    """Return problem details as in RFC 9457; any text can be in them, also half a surrogate."""
+    title = HTTPStatus(status).phrase
+    problem = {"type": "about:blank", "title": title, "status": status, "detail": detail}
+    return Response(json.dumps(problem), status, headers, media_type=_PROBLEM)
 
 
-def returns(description: str, model: Any = None, status: int = 200) -> dict[int | str, Any]:  # noqa: ANN401
+def returns(
+    description: str,
+    status: int = 200,
+    kinds: Sequence[str] = (JSON,),
+    **more: Any,  # noqa: ANN401
+) -> dict[int | str, dict[str, Any]]:
     """Describe a route's good answer for the OpenAPI description."""
-    schema = {"schema": {"type": "object"}} if model is None else {}
-    described: dict[str, Any] = {"description": description}
-    if model is not None:
-        described["model"] = model
-    return {status: {**described, "content": {"application/json": schema}}}
+    content = {kind: {"schema": _SCHEMAS.get(kind, {"type": "string"})} for kind in kinds}
+    return {status: {"description": description, "content": content, **more}}
 
 
 def answer_errors(app: FastAPI) -> None:
@@ -98,8 +113,7 @@ def answer_errors(app: FastAPI) -> None:
 
     @app.exception_handler(JudgeError)
     async def _(_request: Request, error: JudgeError) -> Response:
-        status = error.status if isinstance(error, problems.ProblemError) else 422
-        return as_problem(status, str(error))
+        return as_problem(getattr(error, "status", 422), str(error))
 
     @app.exception_handler(RequestValidationError)
     async def _(_request: Request, error: RequestValidationError) -> Response:

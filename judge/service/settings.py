@@ -24,11 +24,11 @@ class ServiceSettings:
     folder of answers, None for the usual place. `token` is what a client must show, None
     where only this machine is served. `max_upload` bounds the body of a request that starts
     a run, `max_body` that of any other, in bytes; an upload that is compressed may unpack
-    to `max_unpacked`. `parallel_runs` go on at a time, `workers` processes answer for the
-    built-in judge, one pair may take `pair_seconds` and one comparison `compare_seconds`. A
-    process that reads a client's files, compares, or answers for the built-in judge may take
-    `max_memory` bytes of addresses. The head of a request must come in `head_seconds`; there are
-    at most `max_connections`, 0 for as many as the limit of open files bears.
+    to `max_unpacked`. `workers` processes answer for the built-in judge, one pair may take
+    `pair_seconds` and one comparison `compare_seconds`. A process that reads a client's files,
+    compares, or answers for the built-in judge may take `max_memory` bytes of addresses. The
+    head of a request must come in `head_seconds`; there are at most `max_connections`, 0 for as
+    many as the limit of open files bears.
     """
 
     runs: tuple[Path, ...]
@@ -38,7 +38,6 @@ class ServiceSettings:
     token: str | None = None
     max_upload: int = 256 * MEGABYTE
     max_body: int = 4 * MEGABYTE
-    parallel_runs: int = 2
     workers: int = 1
     pair_seconds: float = 60.0
     compare_seconds: float = 600.0

@@ -1,77 +1,212 @@
-"""A run's studies over HTTP: all of them in columns, those that hold some words, and one."""
+"""A run's studies over HTTP, all in columns, some by words or one, and what readers say of them."""
 
 from __future__ import annotations
 
+import gzip
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request
 from fastapi import Query as InQuery
 from fastapi.responses import Response
+from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from judge.report.view import study_view
-from judge.service import reviews
-from judge.service.problems import ProblemError
-from judge.service.service import RunId, Service, as_json, gzipped_json, returns
+from judge.service import ProblemError, reviews
+from judge.service.catalogue import OpenRun
+from judge.service.reviews import MISSED, Event
+from judge.service.service import JSON, Here, RunId, as_json, returns
+from judge.stats.review import VERDICTS
+
+routes = APIRouter(prefix="/v1/runs", tags=["studies"])
+review_routes = APIRouter(prefix="/v1/runs", tags=["reviews"])
 
 
-def router(service: Service) -> APIRouter:
-    """Return the routes."""
-    routes = APIRouter(prefix="/v1/runs", tags=["studies"])
+class Review(BaseModel):
+    """What a reader says. Their next word about the same thing takes its place."""
 
-    @routes.get(
-        "/{run}/studies",
-        summary="List a run's studies",
-        description="Everything that studies are filtered and sorted by: `columns` holds a value a "
-        "study under each column's name, `order` the studies' rows, the worst first.",
-        responses=returns("The columns and the order."),
+    model_config = ConfigDict(extra="forbid")
+
+    study_id: str = Field(max_length=10_000)
+    reader: str = Field(min_length=1, max_length=100, description="Who says it.")
+    verdict: reviews.Word = Field(
+        description="right, wrong, wrong_severity: of the error that is named. missed: an "
+        "error that the judge has not seen. comment: of the study as a whole, or beside "
+        "nothing else. none: takes back what was said."
     )
-    def list_studies(run: RunId, request: Request) -> Response:
-        _, opened = service.catalogue.open(run)
-        return gzipped_json(opened.index, request)
-
-    @routes.get(
-        "/{run}/search",
-        summary="Search a run's studies",
-        description="The rows of the studies that hold every word: in their id, fields, reports, "
-        "errors, corrections, matched findings and explanation.",
-        responses=returns("The rows."),
+    error: str | None = Field(
+        default=None,
+        max_length=100,
+        description="The error's fingerprint, or the id of the review that added it.",
     )
-    def search_studies(
-        run: RunId,
-        q: Annotated[str, InQuery(max_length=1000, description="Words, in either case.")],
-    ) -> Response:
-        _, opened = service.catalogue.open(run)
-        return as_json({"rows": opened.search(q)})
+    comment: str = Field(default="", max_length=20_000)
+    categories: list[Annotated[str, Field(max_length=100)]] = Field(default=[], max_length=100)
+    level: str | None = Field(default=None, max_length=100)
+    text: str = Field(default="", max_length=20_000, description="The missed error in words.")
 
-    @routes.get(
-        "/{run}/study",
-        summary="Show one study",
-        description="One study, by its `id` or its `row`.",
-        responses=returns("The study and its reviews."),
+    @field_validator("reader")
+    @classmethod
+    def _has_a_name(cls, value: str) -> str:
+        if not value.strip() or not value.isprintable():
+            raise ValueError("a reader has a name, in one line")
+        return value.strip()
+
+
+@routes.get(
+    "/{run}/studies",
+    summary="List a run's studies",
+    responses=returns("The columns and the order."),
+)
+def list_studies(run: RunId, request: Request, service: Here) -> Response:
+    """Everything that studies are filtered and sorted by: `columns` holds a value a
+    study under each column's name, `order` the studies' rows, the worst first."""
+    _, opened = service.catalogue.open(run)
+    content, headers = opened.index, {"Vary": "Accept-Encoding"}
+    if "gzip" in request.headers.get("accept-encoding", ""):
+        headers["Content-Encoding"] = "gzip"
+    else:  # it is kept gzipped
+        content = gzip.decompress(content)
+    return Response(content, headers=headers, media_type=JSON)
+
+
+@routes.get(
+    "/{run}/search",
+    summary="Search a run's studies",
+    responses=returns("The rows."),
+)
+def search_studies(
+    run: RunId,
+    service: Here,
+    q: Annotated[str, InQuery(max_length=1000, description="Words, in either case.")],
+) -> Response:
+    """The rows of the studies that hold every word: in their id, fields, reports, errors,
+    corrections, matched findings and explanation."""
+    _, opened = service.catalogue.open(run)
+    return as_json({"rows": opened.search(q)})
+
+
+@routes.get(
+    "/{run}/study",
+    summary="Show one study",
+    responses=returns("The study and its reviews."),
+)
+def show_study(
+    run: RunId,
+    service: Here,
+    id: Annotated[str | None, InQuery(description="Any text.")] = None,  # noqa: A002
+    row: Annotated[int | None, InQuery(ge=0, le=2**40)] = None,
+    record: Annotated[  # noqa: FBT002
+        bool, InQuery(description="Whether to give all that is known of the study.")
+    ] = False,
+) -> Response:
+    """One study, by its `id` or its `row`."""
+    _, opened = service.catalogue.open(run)
+    if (id is None) == (row is None):
+        raise ProblemError(422, "name the study by either its id or its row")
+    at = row if id is None else opened.row_of(id)
+    if at is None or at >= opened.n_studies:
+        raise ProblemError(404, "no such study in this run")
+    found = opened.record(at)
+    events = [asdict(one) for one in opened.reviews() if one.study_id == found["study_id"]]
+    shown = {
+        "row": at,
+        "view": study_view(found, opened.rubric),
+        "fingerprints": list(reviews.errors_of(found, opened.rubric)),
+        "reviews": events,
+    }
+    return as_json({**shown, "record": found} if record else shown)
+
+
+@review_routes.get(
+    "/{run}/reviews",
+    summary="Read the reviews",
+    responses=returns("The reviews."),
+)
+def list_reviews(run: RunId, service: Here) -> Response:
+    """Return the reviews that count, and how right the judge was in the readers' eyes."""
+    _, opened = service.catalogue.open(run)
+    events = [asdict(event) for event in opened.reviews()]
+    return as_json({"events": events, "statistics": opened.reviewed()})
+
+
+@review_routes.get(
+    "/{run}/reviews.csv",
+    summary="Export the reviews",
+    responses=returns("One review a row.", kinds=["text/csv"]),
+)
+def export_reviews(run: RunId, service: Here) -> Response:
+    """The reviews that count, for a spreadsheet."""
+    entry, opened = service.catalogue.open(run)
+    return Response(
+        reviews.as_csv(opened.reviews()).encode("utf-8", "replace"),
+        media_type="text/csv; charset=utf-8",
+        headers={"Content-Disposition": f'attachment; filename="{entry.id}-reviews.csv"'},
     )
-    def show_study(
-        run: RunId,
-        id: Annotated[str | None, InQuery(description="Any text.")] = None,  # noqa: A002
-        row: Annotated[int | None, InQuery(ge=0, le=2**40)] = None,
-        record: Annotated[  # noqa: FBT002
-            bool, InQuery(description="Whether to give all that is known of the study.")
-        ] = False,
-    ) -> Response:
-        _, opened = service.catalogue.open(run)
-        if (id is None) == (row is None):
-            raise ProblemError(422, "name the study by either its id or its row")
-        at = row if id is None else opened.row_of(id)
-        if at is None or at >= opened.n_studies:
-            raise ProblemError(404, "no such study in this run")
-        found = opened.record(at)
-        events = [event for event in opened.reviews.latest() if event.study_id == found["study_id"]]
-        shown = {
-            "row": at,
-            "view": study_view(found, opened.rubric),
-            "fingerprints": list(reviews.errors_of(found, opened.rubric)),
-            "reviews": [asdict(event) for event in events],
+
+
+@review_routes.post(
+    "/{run}/reviews",
+    status_code=201,
+    summary="Review an error or a study",
+    responses=returns("The review as it was written down.", 201),
+)
+def add_review(run: RunId, review: Review, service: Here) -> Response:
+    """Write a review down. When this returns it is on disk."""
+    _, opened = service.catalogue.open(run)
+    event = _event_of(opened, review)
+    reviews.append(opened.path, event)
+    return as_json(asdict(event), 201)
+
+
+def _event_of(opened: OpenRun, review: Review) -> Event:
+    """Return the event; what it says of the judge's error is taken from the run, not the client."""
+    row = opened.row_of(review.study_id)
+    if row is None:
+        raise ProblemError(404, f"no study {review.study_id[:120]!r} in this run")
+    said: dict[str, Any] = {"comment": review.comment}
+    rubric = opened.rubric
+    errors = reviews.errors_of(opened.record(row), rubric)
+    if review.error in errors:
+        error = errors[review.error]
+        said |= {
+            "categories": tuple(error["labels"].get(rubric.codes.name, ())) if rubric.codes else (),
+            "level": error["grade"],
+            "text": error["text"],
         }
-        return as_json({**shown, "record": found} if record else shown)
+        if review.verdict == MISSED:
+            raise ProblemError(422, "an error that the judge has seen was not missed")
+    elif review.verdict in VERDICTS:
+        raise ProblemError(
+            409, "this study has no such error; the run may have been scored anew: load it again"
+        )
+    elif review.error is not None and not _is_missed(opened, review):
+        raise ProblemError(404, "this reader added no such missed error")
+    elif review.verdict == MISSED:
+        known = [label.name for label in rubric.codes.labels] if rubric.codes else []
+        if not review.text.strip() or (known and not review.categories):
+            raise ProblemError(422, "a missed error has a text and at least one category")
+        if odd := set(review.categories) - set(known):
+            raise ProblemError(
+                422, f"no category {min(odd)!r}; the rubric has: {', '.join(known) or 'none'}"
+            )
+        grades = [
+            label.name
+            for kind in rubric.graded
+            for label in rubric.facet(str(kind.graded_by)).labels
+        ]
+        if review.level not in (None, *grades):
+            raise ProblemError(
+                422, f"no level {review.level!r}; the rubric has: {', '.join(grades)}"
+            )
+        categories = tuple(dict.fromkeys(review.categories))
+        said |= {"categories": categories, "level": review.level, "text": review.text}
+    return reviews.new_event(review.reader, review.study_id, review.error, review.verdict, **said)
 
-    return routes
+
+def _is_missed(opened: OpenRun, review: Review) -> bool:
+    return any(
+        review.error in (event.id, event.error)
+        and event.verdict == MISSED
+        and (event.reader, event.study_id) == (review.reader, review.study_id)
+        for event in opened.reviews()
+    )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import gzip
+import re
+import shutil
 import zlib
-from pathlib import Path, PurePath
+from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO
 
-from judge.service.problems import ProblemError
+from judge.service import ProblemError
 from judge.studies.parquet import MAGIC
 from judge.studies.source import read_content
 from judge.types import JudgeError
@@ -33,13 +35,11 @@ def kind_of(name: str) -> str:
 
     Raises `ProblemError` 415 for any other.
     """
-    path = PurePath(shown_name(name).lower())
-    packed = ".gz" if path.suffix == ".gz" else ""
-    kind = (PurePath(path.stem) if packed else path).suffix
-    if kind not in KINDS:
-        known = ", ".join(KINDS)
-        raise ProblemError(415, f"{shown_name(name)!r} is of no known kind: {known}, or with .gz")
-    return kind + packed
+    shown = shown_name(name)
+    found = re.fullmatch(rf".+({'|'.join(map(re.escape, KINDS))})(\.gz)?", shown.lower())
+    if found is None:
+        raise ProblemError(415, f"{shown!r} is of no known kind: {', '.join(KINDS)}, or with .gz")
+    return found[1] + (found[2] or "")
 
 
 def keep(file: BinaryIO, name: str, folder: Path, side: str, max_unpacked: int) -> str:
@@ -50,8 +50,7 @@ def keep(file: BinaryIO, name: str, folder: Path, side: str, max_unpacked: int) 
     """
     kept = folder / f"{side}{kind_of(name)}"
     with kept.open("xb") as out:
-        while chunk := file.read(_CHUNK):
-            out.write(chunk)
+        shutil.copyfileobj(file, out, _CHUNK)
     if _unpacked(kept, shown_name(name), max_unpacked) > max_unpacked:
         raise ProblemError(413, f"{shown_name(name)!r} unpacks to more than {max_unpacked:,} bytes")
     return kept.name
@@ -69,9 +68,8 @@ def _unpacked(path: Path, name: str, most: int) -> int:
             footer = pq.read_metadata(path)
         except (OSError, ValueError, pa.ArrowException):
             raise ProblemError(415, f"{name!r} is a broken Parquet file") from None
-        groups = [footer.row_group(at) for at in range(footer.num_row_groups)]
         # What it says of itself; the process that reads it counts.
-        said = sum(group.total_byte_size for group in groups)
+        said = sum(footer.row_group(at).total_byte_size for at in range(footer.num_row_groups))
         return max(int(said), int(footer.num_rows * footer.num_columns))
     if not start.startswith(_GZIP):
         return path.stat().st_size
@@ -97,9 +95,10 @@ def check_decoded(name: str, most: int) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    kinds = (pa.string(), pa.large_string(), pa.binary(), pa.large_binary())
     try:
         schema = pq.read_schema(pa.BufferReader(data))
-        texts = [field.name for field in schema if _is_text(field.type)]
+        texts = [field.name for field in schema if field.type in kinds]
         file = pq.ParquetFile(pa.BufferReader(data), read_dictionary=texts)
         size = 0
         for column in dict.fromkeys(schema.names):
@@ -111,13 +110,6 @@ def check_decoded(name: str, most: int) -> None:
         raise
     except (pa.ArrowException, OSError, ValueError) as error:
         raise JudgeError(f"{name} is a broken Parquet file: {error}") from error
-
-
-def _is_text(kind: pa.DataType) -> bool:
-    import pyarrow as pa
-
-    tests = (pa.types.is_string, pa.types.is_large_string, pa.types.is_binary)
-    return any(test(kind) for test in (*tests, pa.types.is_large_binary))
 
 
 def _decoded_size(column: pa.Array) -> int:

@@ -19,10 +19,11 @@ import threading
 from asyncio.subprocess import PIPE, Process
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager, suppress
+from functools import partial
 from queue import SimpleQueue
 from typing import Any
 
-from judge.service.problems import ProblemError
+from judge.service import ProblemError
 from judge.types import JudgeError
 
 _LONGEST_LINE = 2**28
@@ -149,8 +150,7 @@ class Channel:
         try:
             yield reply
         except JudgeError as error:
-            status = error.status if isinstance(error, ProblemError) else 422
-            reply = {"status": status, "detail": str(error)}
+            reply = {"status": getattr(error, "status", 422), "detail": str(error)}
         self._replies.write(json.dumps({**reply, "id": request["id"]}).encode() + b"\n")
         self._replies.flush()
 
@@ -185,6 +185,5 @@ def memory_limit(most: int) -> Iterator[None]:
         resource.setrlimit(resource.RLIMIT_AS, (before, hard))
 
 
-def say(text: str) -> None:
-    """Write a line to the service's log."""
-    print(text, file=sys.stderr, flush=True)
+say: Callable[[str], None] = partial(print, file=sys.stderr, flush=True)
+"""Writes a line to the service's log."""

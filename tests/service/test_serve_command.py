@@ -6,7 +6,6 @@ import os
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
@@ -60,7 +59,7 @@ def test_what_a_cut_off_upload_left_is_swept_up_after_a_day(tmp_path: Path) -> N
         folder.mkdir(parents=True)
         (folder / "preds.json").write_text("{}", "utf-8")
     os.utime(old, (0, 0))
-    jobs.sweep(tmp_path, time.time())
+    jobs.check(tmp_path)
     assert not old.exists()
     assert new.exists()
 

@@ -14,9 +14,8 @@ import pytest
 
 from judge.cli.compare import command
 from judge.comparing.aligned import ALLOWED
-from judge.service import comparisons
+from judge.service import ProblemError, comparisons
 from judge.service.comparisons import Allowed, Comparisons
-from judge.service.problems import ProblemError
 from judge.service.settings import ServiceSettings
 
 Ask = Callable[[dict[str, Any]], Awaitable[object]]

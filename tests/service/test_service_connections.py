@@ -13,7 +13,7 @@ import httpx
 import pytest
 from served import Served, is_problem, until
 
-from judge.service.connections import Folding
+from judge.service.guard import Folding
 
 # The bounds of a service, smaller than they are, so that nobody has to wait for them.
 PROGRAM = """

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from served import PAIR, Served, is_problem, until
 
+from judge.service import ProblemError
 from judge.service.annotations import Pair, PairWorkers
-from judge.service.problems import ProblemError
 from judge.service.settings import MEGABYTE, ServiceSettings
 from judge.service.worker import Worker
 
