@@ -153,7 +153,7 @@ def test_only_the_pages_own_script_and_style_may_run() -> None:
 def test_the_scripts_put_text_on_the_page_as_text_alone() -> None:
     for name in FRONTEND.scripts:
         source = FRONTEND.files[name].decode()
-        assert ("fetch(" in source) == (name == "http.js"), name
+        assert ("fetch(" in source) == (name == "data.js"), name
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b"
             r"|new Function|DOMParser|XMLHttpRequest|WebSocket|https?://|localStorage|\bimport\(",
@@ -173,7 +173,7 @@ def test_every_file_of_the_page_is_used() -> None:
     own = {path.name for path in STATIC.iterdir()}
     shared = set(page_of_a_run.FRONTEND.files)
     assert own <= set(FRONTEND.files) <= own | shared
-    assert own & shared <= {"figures.js", "main.js", "store.js", "study.js", "transports.js"}
+    assert own & shared <= {"main.js", "store.js", "study.js", "transports.js"}
 
 
 def test_lines_stand_with_the_corrections_that_name_them() -> None:

@@ -1,8 +1,8 @@
 // The correlation of metrics as a table, and the drawn figures.
 
 import { el, said } from "./dom.js";
+import { sideways } from "./parts.js";
 import { printed } from "./words.js";
-import { sideways } from "./scroll.js";
 
 const NAMES = { pearson: "Pearson", spearman: "Spearman", kendall: "Kendall's tau-b" };
 

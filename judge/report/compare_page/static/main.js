@@ -3,8 +3,7 @@
 import { alarm, begin, el, frame, said } from "./dom.js";
 import { fileTransport, serviceTransport } from "./transports.js";
 import { openStore } from "./store.js";
-import { boardSection, drawBoard, ranking } from "./board.js";
-import { drawPairs, pairsSection } from "./pairs.js";
+import { boardSection, drawBoard, drawPairs, pairsSection, ranking } from "./board.js";
 import { LIMIT, drawStudies, studiesSection } from "./studies.js";
 import { coverage, drawStudy } from "./study.js";
 import { correlationSection, drawFigures, figuresSection } from "./figures.js";

@@ -1,9 +1,8 @@
 // Starts the page: which data, which view, and how they follow the address.
 
 import { alarm, begin, el, frame, said } from "./dom.js";
-import { filterForm } from "./filters.js";
 import { Keys } from "./keys.js";
-import { drawList, studiesSection } from "./list.js";
+import { drawList, filterForm, studiesSection } from "./list.js";
 import { openStore } from "./store.js";
 import { overviewSection, readersSection } from "./overview.js";
 import { Reader, Review } from "./review.js";
