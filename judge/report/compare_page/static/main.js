@@ -10,11 +10,6 @@ import { correlationSection, drawFigures, figuresSection } from "./figures.js";
 import { runsForm } from "./form.js";
 import { keepAddress, stateOfAddress } from "./address.js";
 
-// What a service's page has around the comparison; a file has nothing of it.
-function around(query, isOpen) {
-  return [el("a", { href: "/" }, "All runs"), runsForm(query, isOpen)];
-}
-
 async function start(transport, top) {
   const store = await openStore(transport);
   const { overview } = store;
@@ -22,8 +17,6 @@ async function start(transport, top) {
   const app = {
     store,
     overview,
-    drawing: null,
-    drawingStudy: null,
     // The rows of the list, in its order, beyond the page of it that shows.
     listed: [],
     // What the page shows; `start` is what it shows of itself, and `follow` fills in the rest.
@@ -133,7 +126,7 @@ begin(async () => {
   document.title = "Compare runs";
   const hasRuns = query.has("run");
   const word = el("p", { class: "count" }, hasRuns ? "Comparing ..." : "The comparison will stand here.");
-  const top = around(query, !hasRuns);
+  const top = [el("a", { href: "/" }, "All runs"), runsForm(query, !hasRuns)];
   frame(el("header", { class: "top" }, el("h1", {}, document.title), ...top), el("main", { id: "main" }, word));
   if (!hasRuns) return;
   try {

@@ -1,6 +1,6 @@
 // Where does one model beat another? The studies, by the difference.
 
-import { announce, control, el, grid, option, pager, said } from "./dom.js";
+import { announce, control, el, grid, newest, option, pager, said } from "./dom.js";
 import { options, sideways } from "./parts.js";
 import { count } from "./words.js";
 
@@ -47,11 +47,8 @@ export async function drawStudies(app) {
   const { state } = app;
   for (const [id, value] of [["model-a", state.a], ["model-b", state.b ?? ""], ["study-metric", state.studyMetric],
     ["first", state.first], ["only", state.only]]) document.getElementById(id).value = String(value);
-  const drawing = Symbol("drawing");
-  app.drawing = drawing;
-  const all = await ahead(app);
-  // A slower answer to an older question must not replace a newer one.
-  if (app.drawing !== drawing) return;
+  const all = await newest(app, "drawing", ahead(app));
+  if (!all) return;
   const scored = all.filter(({ by }) => by !== null);
   const shown = state.only === "unscored" ? all.filter(({ by }) => by === null)
     : scored.filter(({ row }) => state.only === "all" || app.store.hasReports(row));

@@ -35,6 +35,15 @@ export function clipped(text, show = (part) => part) {
   return [show(text.slice(0, CLIP)), rest];
 }
 
+// The answer to a question of a kind, null where a newer one was asked meanwhile: a slower answer
+// to an older question must not replace a newer one.
+export async function newest(app, kind, answer) {
+  const asked = Symbol(kind);
+  app[kind] = asked;
+  const found = await answer;
+  return app[kind] === asked ? found : null;
+}
+
 // One of a list of names with what is said of each.
 export function fact(name, ...value) {
   return el("div", {}, el("dt", {}, said(name)), el("dd", {}, ...value));

@@ -1,6 +1,6 @@
 // The list of studies, a page at a time, and the form that narrows it.
 
-import { announce, control, el, grid, option, pager, said } from "./dom.js";
+import { announce, control, el, grid, newest, option, pager, said } from "./dom.js";
 import { capital, count, shown } from "./words.js";
 
 const LIMIT = 50;
@@ -15,11 +15,8 @@ export function studiesSection(form) {
 }
 
 export async function drawList(app) {
-  const drawing = Symbol("drawing");
-  app.drawing = drawing;
-  const page = await app.store.page(app.query, LIMIT);
-  // A slower answer to an older question must not replace a newer one.
-  if (app.drawing !== drawing) return;
+  const page = await newest(app, "drawing", app.store.page(app.query, LIMIT));
+  if (!page) return;
   const list = document.getElementById("list");
   const { sort, step } = document.activeElement?.dataset ?? {};
   const pages = { offset: page.offset, n: page.matching, limit: LIMIT };
@@ -73,7 +70,7 @@ function heading(column, app) {
 
 function line(study, columns, app) {
   const address = app.addressOf(study.id);
-  return el("tr", { on: { click: (event) => { if (!event.target.closest("a")) app.go(address); } } },
+  return el("tr", { on: { click: (event) => { if (!event.target.closest("a")) location.hash = address; } } },
     columns.map((column) => {
       if (column.kind === "id") {
         return el("th", { scope: "row" }, el("a", { href: address }, said(study.id)),
@@ -160,12 +157,8 @@ export function filterForm({ view, canReview }, labels, query, changed) {
     ? choice(`field.${name}`, name, values.map(itself))
     : typed(`has.${name}`, `${name} contains`, "search"));
 
-  return el("form", {
-    class: "filters",
-    role: "search",
-    "aria-label": "Studies",
-    on: { submit: (event) => event.preventDefault() },
-  },
+  const submit = (event) => event.preventDefault();
+  return el("form", { class: "filters", role: "search", "aria-label": "Studies", on: { submit } },
   el("div", { class: "controls" },
     typed("q", "Search in ids, reports, errors", "search", { class: "wide", "aria-keyshortcuts": "/" }),
     classFilter(),

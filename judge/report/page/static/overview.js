@@ -49,9 +49,7 @@ export function readersSection(statistics, labels, file) {
       ...(statistics.readers ?? []).flatMap((reader, at) => [at ? ", " : "", said(reader)]), "."),
     el("figure", { class: "figure" },
       el("figcaption", {}, "The judge's precision among reviewed errors"),
-      el("ul", { class: "bars" }, statistics.precision.filter(({ n }) => n).map((row) => el("li", {},
-        el("span", { class: "bar-name" }, name(row.code)), interval(row),
-        el("span", { class: "bar-value" }, rate(row)))))),
+      bars(statistics.precision.filter(({ n }) => n).map((row) => [name(row.code), interval(row), rate(row)]))),
     statistics.kappa?.length ? table({
       title: "Agreement of two readers (Cohen's kappa)",
       head: ["readers", "errors both reviewed", "kappa"],
@@ -65,30 +63,26 @@ export function readersSection(statistics, labels, file) {
 }
 
 // The figures are drawn with boxes; every number in them is also written out.
+function bars(rows) {
+  return el("ul", { class: "bars" }, rows.map(([name, bar, value]) => el("li", {},
+    el("span", { class: "bar-name" }, name), bar, el("span", { class: "bar-value" }, value))));
+}
+
 function ratesFigure({ label, definition, rows }) {
   return el("figure", { class: "figure" },
     el("figcaption", {}, `Studies with ${definition ?? label}`),
-    el("ul", { class: "bars" }, rows.map((row) => el("li", {},
-      el("span", { class: "bar-name" }, said(row.group)),
-      interval(row),
-      el("span", { class: "bar-value" }, rate(row)),
-    ))),
+    bars(rows.map((row) => [said(row.group), interval(row), rate(row)])),
     el("p", { class: "small" }, "Share of scored studies; the line is the 95% Wilson interval."),
   );
 }
 
 function interval(value) {
-  const track = el("span", { class: "track", "aria-hidden": "true" });
-  if (value.value !== null) {
-    track.append(
-      el("span", { class: "fill", style: { width: `${100 * value.value}%` } }),
-      el("span", {
-        class: "whisker",
-        style: { left: `${100 * value.low}%`, width: `${100 * (value.high - value.low)}%` },
-      }),
-    );
-  }
-  return track;
+  return el("span", { class: "track", "aria-hidden": "true" }, value.value === null ? null : [
+    el("span", { class: "fill", style: { width: `${100 * value.value}%` } }),
+    el("span", {
+      class: "whisker", style: { left: `${100 * value.low}%`, width: `${100 * (value.high - value.low)}%` },
+    }),
+  ]);
 }
 
 function tallyFigure({ title, rows, columns, counts }, labels) {
@@ -99,14 +93,13 @@ function tallyFigure({ title, rows, columns, counts }, labels) {
     el("figcaption", {}, `${title} and ${labels.facet(columns).label}`),
     el("ul", { class: "legend" }, parts.map(({ label, tone }) =>
       el("li", {}, el("span", { class: `swatch tone-${tone}`, "aria-hidden": "true" }), label))),
-    el("ul", { class: "bars" }, counts.map(({ name, n }, at) => el("li", {},
-      el("span", { class: "bar-name" }, named.labelOf.get(name).text),
+    bars(counts.map(({ name, n }, at) => [
+      named.labelOf.get(name).text,
       el("span", { class: "track", "aria-hidden": "true" }, parts.map((part) => el("span", {
-        class: `part tone-${part.tone}`,
-        style: { width: `${(100 * n[part.name]) / most}%` },
+        class: `part tone-${part.tone}`, style: { width: `${(100 * n[part.name]) / most}%` },
       }))),
-      el("span", { class: "bar-value" }, totals[at] ? byPart(n, parts) : "0"),
-    ))),
+      totals[at] ? byPart(n, parts) : "0",
+    ])),
   );
 }
 

@@ -84,12 +84,8 @@ export async function openStore(transport) {
   }
 
   const store = {
+    ...transport,
     view,
-    canReview: transport.canReview,
-    prepareSearch: transport.prepareSearch,
-    review: transport.review,
-    files: transport.files,
-    reviewsFile: transport.reviewsFile,
     // What readers made of the run, as it was when it was last asked for.
     get statistics() { return statistics; },
 

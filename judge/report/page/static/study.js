@@ -138,9 +138,7 @@ function marked(text, errors, study) {
   if (!errors.length) return text;
   const tone = study.labels.gravest(errors.map((at) => study.view.items[at]));
   return el("mark", {
-    class: `tone-${tone}`,
-    tabindex: "0",
-    "data-errors": errors.join(" "),
+    class: `tone-${tone}`, tabindex: "0", "data-errors": errors.join(" "),
     "aria-describedby": errors.map((at) => `error-${at}-words`).join(" "),
   }, el("bdi", {}, text), el("sup", { "aria-hidden": "true", "data-numbers": errors.map((at) => at + 1).join(",") }));
 }
@@ -155,10 +153,7 @@ function edit(rows, study) {
 function editRow(row, study) {
   const number = row.line === null ? "+" : String(row.line);
   const tone = row.error === null ? "" : ` tone-${study.labels.grade(study.view.items[row.error]).tone}`;
-  return el("li", {
-    class: `edit-row ${row.kind}${tone}`,
-    "data-errors": row.error === null ? null : String(row.error),
-  },
+  return el("li", { class: `edit-row ${row.kind}${tone}`, "data-errors": row.error },
   el("span", { class: "line-number" }, el("span", { class: "unseen" }, row.line === null ? "new line" : "line "),
     row.line === null ? el("span", { "aria-hidden": "true" }, number) : number),
   el("span", { class: "line-text", dir: "auto" }, ...lineText(row)),
