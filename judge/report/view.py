@@ -131,6 +131,7 @@ def _segments(segments: Sequence[Segment]) -> list[dict[str, Any]]:
 
 def _edits(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     for row in rows(candidate, errors):
-        pieces = row.pieces() if row.kind == "change" else ()
-        diff = [{"change": change, "text": text} for change, text in pieces] or None
+        diff = None
+        if row.kind == "change":
+            diff = [{"change": change, "text": text} for change, text in row.pieces()]
         yield {**asdict(row), "diff": diff}

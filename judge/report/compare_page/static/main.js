@@ -1,6 +1,6 @@
 // Opens the comparison and draws what is asked for.
 
-import { alarm, begin, el, frame, said } from "./dom.js";
+import { alarm, begin, el, frame, goTo, said } from "./dom.js";
 import { fileTransport, serviceTransport } from "./transports.js";
 import { openStore } from "./store.js";
 import { boardSection, drawBoard, drawPairs, pairsSection, ranking } from "./board.js";
@@ -43,7 +43,7 @@ async function start(transport, top) {
     },
     async show(change) {
       await app.set({ first: "a", ...change });
-      toTitle("studies-title");
+      goTo(document.getElementById("studies-title"), "start");
     },
     async open(row) {
       const isStep = app.state.study === null;
@@ -52,7 +52,7 @@ async function start(transport, top) {
       turnTo(row);
       await drawStudies(app);
       await drawStudy(app);
-      toTitle("study-title");
+      goTo(document.getElementById("study-title"), "start");
     },
     // What the address asks for, at the start and where Back or Forward has changed it.
     async follow() {
@@ -80,9 +80,7 @@ async function start(transport, top) {
   const toLine = async (row) => {
     turnTo(row);
     await drawStudies(app);
-    const line = document.querySelector(`[data-study="${row}"]`) ?? document.getElementById("studies-title");
-    line.focus({ preventScroll: true });
-    line.scrollIntoView({ block: "center" });
+    goTo(document.querySelector(`[data-study="${row}"]`) ?? document.getElementById("studies-title"), "center");
   };
   const safely = (name) => {
     const own = app[name];
@@ -102,12 +100,6 @@ async function start(transport, top) {
   await app.follow();
   window.addEventListener("popstate", app.follow);
   await drawFigures(store);
-}
-
-function toTitle(id) {
-  const title = document.getElementById(id);
-  title?.focus({ preventScroll: true });
-  title?.scrollIntoView({ block: "start" });
 }
 
 async function draw(app) {

@@ -72,6 +72,12 @@ export function alarm(error) {
   );
 }
 
+// Brings an element into sight, and the keyboard to it.
+export function goTo(element, block) {
+  element?.focus({ preventScroll: true });
+  element?.scrollIntoView({ block });
+}
+
 export function frame(...content) {
   // The data of a page in a file stand in script elements of its body, which stay.
   document.querySelectorAll("body > :not(script)").forEach((old) => old.remove());

@@ -36,7 +36,6 @@ export class Reader {
       dialog.addEventListener("close", () => { dialog.remove(); resolve(this.name); });
       document.body.append(dialog);
       dialog.showModal();
-      field.focus();
     });
   }
 

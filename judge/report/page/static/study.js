@@ -1,6 +1,6 @@
 // One study: both reports, what the judge wrote down, and why.
 
-import { clipped, el, fact, said } from "./dom.js";
+import { clipped, el, fact, goTo, said } from "./dom.js";
 import { capital, count, shown } from "./words.js";
 
 // `review` draws a reader's controls for an error and for the study; null where there are none.
@@ -35,9 +35,7 @@ export function studySection(study, app, review) {
 }
 
 export function focusError(section, at) {
-  const card = section.querySelector(`#error-${at}`);
-  card?.focus({ preventScroll: true });
-  card?.scrollIntoView({ block: "nearest" });
+  goTo(section.querySelector(`#error-${at}`), "nearest");
 }
 
 function head(study, app) {
