@@ -84,8 +84,7 @@ def command(
 
 def _walk(run: Run, rubric: Rubric, first: str | None, *, raw: bool) -> None:
     """Show one study after the other, as the keys ask for."""
-    from judge.report.line import Line
-    from judge.report.study import audit
+    from judge.report.study import Line, audit
     from judge.stats.worst import worst_order
     from judge.types import JudgeError
 

@@ -13,7 +13,7 @@ from judge.cli.output import emit, format_of, print_facts, print_lines
 from judge.cli.studies import FILE_OPTIONS, read_studies
 
 if TYPE_CHECKING:
-    from judge.report.line import Line
+    from judge.report.study import Line
     from judge.studies import StudySet
 
 _SHOWN = 3
@@ -84,7 +84,7 @@ def _facts(found: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _shown(study: dict[str, str]) -> list[Line]:
-    from judge.report.line import Line
+    from judge.report.study import Line
 
     return [
         Line(f"study {study['study_id']}", "heading"),

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from rich.console import Console, RenderableType
     from rich.text import Text
 
-    from judge.report.line import Beside, Line
+    from judge.report.study import Beside, Line
     from judge.report.tables import Table
 
 _Command = TypeVar("_Command", bound=Callable[..., object])
@@ -150,7 +150,7 @@ def _show(out: Console, renderable: RenderableType) -> None:
 
 def print_lines(lines: Iterable[Line | Beside]) -> None:
     """Print an audit's lines; reports are text from outside and never read as markup."""
-    from judge.report.line import Beside
+    from judge.report.study import Beside
 
     out = console()
     has_room = out.is_terminal and out.width >= _SIDE_BY_SIDE

@@ -21,7 +21,7 @@ def command(run: Path, form: str) -> None:
     error counts.
     """
     from judge.report.formats import as_json
-    from judge.report.review import review_tables
+    from judge.report.tables import review_tables
     from judge.running.folder import Run
     from judge.service import reviews
 

@@ -48,3 +48,9 @@ def test_no_message_names_an_extra() -> None:
         for path in (ROOT / folder).rglob("*.*"):
             if path.suffix in (".py", ".js", ".md") and "static/figures" not in str(path):
                 assert "'judge[" not in path.read_text("utf-8"), path
+
+
+def test_the_page_names_the_bounds_that_we_have() -> None:
+    static = ROOT / "judge/report/compare_page/static"
+    texts = "".join(path.read_text("utf-8") for path in static.glob("*.js"))
+    assert f"({install('matplotlib')})" in texts

@@ -22,8 +22,7 @@ from judge.plots.drawings import (
     Rates,
     RatesPanel,
 )
-from judge.report.natural import in_natural_order
-from judge.report.words import group_value
+from judge.report.words import group_value, in_natural_order
 from judge.stats.compare import Comparison
 from judge.stats.metric import MINUS, Metric
 from judge.stats.panel import Cell, Group, Panel, group_cells, groups_of

@@ -81,22 +81,16 @@ def rows(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[Row]:
     inserted: dict[int, list[int]] = defaultdict(list)
     for number, error in enumerate(errors):
         edit = error["edit"]
-        if edit is None:
-            continue
-        if edit["kind"] == "insert":
+        if edit and edit["kind"] == "insert":
             inserted[len(report) if edit["line"] is None else edit["line"]].append(number)
-        else:
+        elif edit:
             changed[edit["line"]] = number
-    for at in range(len(report) + 1):
+    for at, line in enumerate([*report, None]):
         for number in inserted[at]:
             yield Row("insert", None, None, errors[number]["edit"]["corrected"], number)
-        if at == len(report):
-            return
-        if at not in changed:
-            yield Row("same", at, report[at], report[at])
-            continue
-        edit = errors[changed[at]]["edit"]
-        if edit["kind"] == "change":
-            yield Row("change", at, report[at], edit["corrected"], changed[at])
-        else:
-            yield Row("delete", at, report[at], None, changed[at])
+        if line is not None and at in changed:
+            edit = errors[changed[at]]["edit"]
+            after = edit["corrected"] if edit["kind"] == "change" else None
+            yield Row(edit["kind"], at, line, after, changed[at])
+        elif line is not None:
+            yield Row("same", at, line, line)

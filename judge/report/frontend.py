@@ -1,17 +1,18 @@
-"""The scripts and style sheets of a page: files for a server, one piece each for a single file."""
+"""A page: its scripts and style sheets as files for a server, or one file with the data in it."""
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import html
+import json
 import re
 from base64 import b64encode
+from collections import ChainMap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-
-from judge.report.packing import element
 
 _IMPORT = re.compile(r"^import \{[^}]*\} from \"\./[a-z]+\.js\";\n", re.M)
 _EXPORT = re.compile(r"^export (?=(?:async function|function|const|let|class) )", re.M)
@@ -37,7 +38,8 @@ class Frontend:
     @cached_property
     def files(self) -> dict[str, bytes]:
         """What each file holds, by its name."""
-        return {name: self._path(name).read_bytes() for name in (*self.styles, *self.scripts)}
+        of = ChainMap(*({path.name: path for path in one.iterdir()} for one in self.folders))
+        return {name: of[name].read_bytes() for name in (*self.styles, *self.scripts)}
 
     @cached_property
     def digest(self) -> str:
@@ -65,18 +67,12 @@ class Frontend:
         It may run the script, draw with the style, and nothing else; `images` names where
         images may come from. The script stands last, so that all data stand before it.
         """
-        yield self._opening(mark, title, images)
-        for name, content in data:
-            yield element(name, content)
-        yield f'<script type="module">{self.script}</script>\n</body>\n</html>\n'
-
-    def _opening(self, mark: str, title: str, images: str) -> str:
         policy = (
             f"default-src 'none'; script-src {source_hash(self.script)}; "
             f"style-src {source_hash(self.style)}; "
             f"{f'img-src {images}; ' if images else ''}base-uri 'none'; form-action 'none'"
         )
-        return (
+        yield (
             f'{mark}\n<html lang="en" data-mode="file">\n<head>\n<meta charset="utf-8">\n'
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -84,14 +80,29 @@ class Frontend:
             f"<title>{html.escape(title)}</title>\n<style>{self.style}</style>\n</head>\n<body>\n"
             "<noscript>This page shows its data with JavaScript, which is off.</noscript>\n"
         )
-
-    def _path(self, name: str) -> Path:
-        return next(path for folder in self.folders if (path := folder / name).is_file())
+        for name, content in data:
+            yield element(name, content)
+        yield f'<script type="module">{self.script}</script>\n</body>\n</html>\n'
 
 
 def content_type(name: str) -> str:
     """Return the media type of a style sheet or a script."""
     return _TYPES[Path(name).suffix]
+
+
+def as_json(value: object) -> bytes:
+    """Return a value as JSON; a number that is no number raises ValueError.
+
+    Half a surrogate pair, which no file can hold, becomes `?`.
+    """
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return text.encode("utf-8", "replace")
+
+
+def element(name: str, data: bytes) -> str:
+    """Return the element that holds `data` under `name`; the same data always give the same."""
+    text = b64encode(gzip.compress(data, 6, mtime=0)).decode()
+    return f'<script type="text/plain" id="data-{name}">{text}</script>\n'
 
 
 def joined(scripts: Iterable[str]) -> str:

@@ -10,6 +10,7 @@ white space make no difference. An error whose words are in neither report marks
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -65,16 +66,13 @@ class Highlights:
 
 def highlights(reference: str, candidate: str, errors: Sequence[Mapping[str, Any]]) -> Highlights:
     """Return both reports with the words marked that each of a record's `errors` speaks of."""
-    reports: dict[Side, _Report] = {
-        "reference": _Report(reference),
-        "candidate": _Report(candidate),
-    }
+    reports: dict[Side, _Report]
+    reports = {"reference": _Report(reference), "candidate": _Report(candidate)}
     marks: dict[Side, list[tuple[Span, int]]] = {"reference": [], "candidate": []}
     for number, error in enumerate(errors):
         quotes = list(_quotes(error["text"]))
-        for side, report in reports.items():
-            spans = _spans(side, report, reports, error, quotes)
-            marks[side] += ((span, number) for span in spans)
+        for side in reports:
+            marks[side] += ((span, number) for span in _spans(side, reports, error, quotes))
     return Highlights(
         segments(reference, marks["reference"]), segments(candidate, marks["candidate"])
     )
@@ -158,21 +156,20 @@ class _Report:
 
     @cached_property
     def _positions(self) -> dict[str, list[int]]:
-        found: dict[str, list[int]] = {}
+        found: dict[str, list[int]] = defaultdict(list)
         for position, token in enumerate(self.tokens):
-            found.setdefault(token, []).append(position)
+            found[token].append(position)
         return found
 
 
 def _spans(
     side: Side,
-    report: _Report,
     reports: Mapping[Side, _Report],
     error: Mapping[str, Any],
     quotes: Sequence[tuple[Side | None, list[str]]],
 ) -> list[Span]:
     """Return where an error's words stand: the surest kind of evidence that there is."""
-    other = reports["candidate" if side == "reference" else "reference"]
+    report, other = reports[side], reports["candidate" if side == "reference" else "reference"]
     quoted = []
     for said_of, phrase in quotes:
         if said_of in (None, side) or not other.find(phrase):
@@ -276,14 +273,8 @@ def _names_something(token: str) -> bool:
 
 
 def _common(one: Sequence[str], at: int, other: Sequence[str], start: int) -> int:
-    length = 0
-    while (
-        at + length < len(one)
-        and start + length < len(other)
-        and one[at + length] == other[start + length]
-    ):
-        length += 1
-    return length
+    longest = min(len(one) - at, len(other) - start)
+    return next((n for n in range(longest) if one[at + n] != other[start + n]), longest)
 
 
 def _says_something(token: str) -> bool:

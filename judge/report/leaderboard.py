@@ -9,7 +9,6 @@ from judge import rubrics
 from judge.report.tables import Table
 from judge.report.words import NOTHING, group_value, number, percent
 from judge.stats.compare import Comparison, model_order
-from judge.stats.correlation import Matrix
 from judge.stats.metric import Metric
 from judge.stats.paired import PairTest
 from judge.stats.panel import Cell, Group
@@ -130,13 +129,11 @@ def tests_table(comparison: Comparison, index: int) -> Table:
     ranks = {model: i for i, model in enumerate(model_order(comparison.groups[index], metric.name))}
     rows = []
     for test in sorted(shown, key=lambda t: sorted((ranks[t.a], ranks[t.b]))):
-        first, second, sign = (
-            (test.a, test.b, 1) if ranks[test.a] < ranks[test.b] else (test.b, test.a, -1)
-        )
+        first, second = sorted((test.a, test.b), key=ranks.__getitem__)
+        parts = difference_and_interval(test, metric, 1 if first == test.a else -1)
         rows.append(
             (
-                *(models[first], models[second], str(test.n)),
-                " ".join(filter(None, difference_and_interval(test, metric, sign))),
+                *(models[first], models[second], str(test.n), " ".join(filter(None, parts))),
                 *(p_value(test.p), p_value(test.p_holm), test.method),
             )
         )
@@ -194,22 +191,18 @@ def correlation_tables(comparison: Comparison) -> list[Table]:
         return []
     least, most = min(map(min, found.n)), max(map(max, found.n))
     counts = f"{least:,}" if least == most else f"{least:,} to {most:,}"
-    measures: list[tuple[str, Matrix]] = [
-        ("Pearson", found.pearson),
-        ("Spearman", found.spearman),
-        ("Kendall tau-b", found.kendall),
-    ]
-    return [
-        Table(
-            f"Correlation over studies and models, n {counts}: {name}",
-            ("", *found.labels),
-            tuple(
-                (label, *(number(value, 2) for value in row))
-                for label, row in zip(found.labels, matrix, strict=True)
-            ),
-        )
-        for name, matrix in measures
-    ]
+    title = f"Correlation over studies and models, n {counts}: "
+    measures = {
+        "Pearson": found.pearson,
+        "Spearman": found.spearman,
+        "Kendall tau-b": found.kendall,
+    }
+    tables = []
+    for name, matrix in measures.items():
+        cells = ([number(value, 2) for value in row] for row in matrix)
+        rows = tuple((label, *row) for label, row in zip(found.labels, cells, strict=True))
+        tables.append(Table(title + name, ("", *found.labels), rows))
+    return tables
 
 
 def all_tables(comparison: Comparison) -> list[Table]:

@@ -81,12 +81,8 @@ def _group(comparison: Comparison, index: int) -> dict[str, Any]:
     if comparison.tests:
         data["tests"] = {
             name: [
-                {
-                    **asdict(test),
-                    "a": panel.models[test.a],
-                    "b": panel.models[test.b],
-                    "significant": test.is_significant,
-                }
+                {**asdict(test), "a": panel.models[test.a], "b": panel.models[test.b]}
+                | {"significant": test.is_significant}
                 for test in tests
             ]
             for name, tests in comparison.tests[index].items()
@@ -110,34 +106,32 @@ def figure_rows(comparison: Comparison) -> list[dict[str, object]]:
     resamples in which the model was first, empty where nothing was tested. Texts are as they
     are: who opens the file in a spreadsheet has to import them as text.
     """
-    panel = comparison.panel
     fields = own_columns(comparison.by, _CSV_COLUMNS)
-    rows = []
-    for n, group in enumerate(comparison.groups):
-        for model in model_order(group, comparison.sort):
-            for metric in panel.metrics:
-                cell = group.cells[metric.name][model]
-                shares = (
-                    comparison.rank_shares[n][metric.name][model]
-                    if comparison.rank_shares
-                    else None
-                )
-                rows.append(
-                    {
-                        "row": "group" if group.key else "all",
-                        **{column: group.key.get(name) for name, column in fields.items()},
-                        "n_studies": group.n_studies,
-                        "model": panel.models[model],
-                        "metric": metric.name,
-                        "label": metric.label,
-                        **asdict(cell),
-                        "rank_low": shares and shares.low,
-                        "rank_high": shares and shares.high,
-                        "first": shares and shares.shares[0],
-                        "signature": comparison.signature,
-                    }
-                )
-    return rows
+    all_shares = comparison.rank_shares or [None] * len(comparison.groups)
+    return [
+        {
+            **_row_of(group, fields),
+            "n_studies": group.n_studies,
+            "model": comparison.panel.models[model],
+            "metric": metric.name,
+            "label": metric.label,
+            **asdict(group.cells[metric.name][model]),
+            "rank_low": shares and shares.low,
+            "rank_high": shares and shares.high,
+            "first": shares and shares.shares[0],
+            "signature": comparison.signature,
+        }
+        for group, of_group in zip(comparison.groups, all_shares, strict=True)
+        for model in model_order(group, comparison.sort)
+        for metric in comparison.panel.metrics
+        for shares in [of_group and of_group[metric.name][model]]
+    ]
+
+
+def _row_of(group: Group, fields: Mapping[str, str]) -> dict[str, object]:
+    """Return what a row says of its group, below the column of each field."""
+    own = {column: group.key.get(name) for name, column in fields.items()}
+    return {"row": "group" if group.key else "all", **own}
 
 
 def as_csv(comparison: Comparison) -> str:
@@ -150,21 +144,16 @@ def pair_rows(comparison: Comparison) -> list[dict[str, object]]:
 
     Groups are as in `figure_rows`. `significant` says whether `p_holm` is below 0.05.
     """
-    panel = comparison.panel
+    models = comparison.panel.models
     fields = own_columns(comparison.by, _PAIRS_COLUMNS)
+    figures = ("n", "difference", "low", "high", "p", "p_holm")
     return [
         {
-            "row": "group" if group.key else "all",
-            **{column: group.key.get(name) for name, column in fields.items()},
+            **_row_of(group, fields),
             "metric": name,
-            "model": panel.models[test.a],
-            "other": panel.models[test.b],
-            "n": test.n,
-            "difference": test.difference,
-            "low": test.low,
-            "high": test.high,
-            "p": test.p,
-            "p_holm": test.p_holm,
+            "model": models[test.a],
+            "other": models[test.b],
+            **{figure: getattr(test, figure) for figure in figures},
             "test": test.method,
             "significant": test.is_significant,
             "signature": comparison.signature,
@@ -220,10 +209,8 @@ def as_latex(comparison: Comparison) -> str:
         for group in comparison.groups
         for metrics in columns(comparison)
     ]
-    tables += [
-        _latex_table(table, [_latex_cells(table, row) for row in table.rows])
-        for table in further_tables(comparison)
-    ]
+    further = further_tables(comparison)
+    tables += [_latex_table(one, [_latex_cells(one, row) for row in one.rows]) for one in further]
     printed = "".join(
         line for text in tables for line in text.splitlines() if not line.startswith("%")
     )
@@ -254,10 +241,9 @@ def _latex_board(comparison: Comparison, group: Group, metrics: Sequence[Metric]
 
 def _latex_table(table: Table, rows: Sequence[Sequence[str]]) -> str:
     columns = "l" * table.n_left + "r" * (len(table.head) - table.n_left)
-    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule"]
-    lines += [_latex_row([_latex(cell) for cell in table.head]), r"\midrule"]
-    lines += [_latex_row(row) for row in rows]
-    lines += [r"\bottomrule", r"\end{tabular}"]
+    head = _latex_row([_latex(cell) for cell in table.head])
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule"]
+    lines += [*map(_latex_row, rows), r"\bottomrule", r"\end{tabular}"]
     return "\n".join([f"% {_one_line(table.title)}", *lines])
 
 

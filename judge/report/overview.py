@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from judge.report.tables import headline, run_title, tables
 from judge.report.words import group_value
 from judge.rubrics.contract import Measure, Rubric, Statistic
 from judge.stats.table import FIXED
+from judge.stats.worst import codes, worst_order
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -19,6 +22,8 @@ _MOST_CHOICES = 200
 _LONGEST_CHOICE = 100
 _MOST_VALUES = 12
 _BINS = 20
+_OF_SUMMARY = ("judge", "prompt", "signature", "n_studies", "n_scored")
+_OF_MEASURE = ("name", "label", "unit", "higher_is_better", "undefined")
 
 
 def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
@@ -33,16 +38,9 @@ def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) ->
     return {
         "title": run_title(summary, rubric),
         "rubric": _rubric(rubric),
-        "judge": summary["judge"],
-        "prompt": summary["prompt"],
-        "signature": summary["signature"],
-        "n_studies": summary["n_studies"],
-        "n_scored": summary["n_scored"],
+        **{name: summary[name] for name in _OF_SUMMARY},
         "facts": [{"name": name, "value": value} for name, value in headline(summary, rubric)],
-        "tables": [
-            {"title": one.title, "head": one.head, "rows": one.rows, "n_left": one.n_left}
-            for one in tables(summary, rubric)
-        ],
+        "tables": [asdict(table) for table in tables(summary, rubric)],
         "figures": {
             "rates": [_rates(summary, one) for one in rubric.shown("groups") if one.kind == "rate"],
             "tally": _tally(summary, rubric),
@@ -51,6 +49,23 @@ def overview(summary: Mapping[str, Any], table: pd.DataFrame, rubric: Rubric) ->
         "columns": _columns(table, rubric),
         "filters": _filters(table, rubric),
     }
+
+
+def index(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
+    """Return the columns by name and the order of the rows, the worst study's first.
+
+    A column holds a value a study, in the order of the table, as `cell` gives it. The codes
+    of a study's items stand under the plural of their facet, such as `categories`.
+    """
+    names = ["study_id", "study_class", "outcome", "reason"]
+    names += [measure.name for measure in rubric.measures if measure.role != "check"]
+    names += field_names(table, rubric)
+    columns: dict[str, list[Any]] = {
+        name: [cell(v) for v in table[name].tolist()] for name in names
+    }
+    if rubric.codes:
+        columns[rubric.codes.plural] = list(codes(table, rubric))
+    return {"order": worst_order(table, rubric), "columns": columns}
 
 
 def cell(value: Any) -> str | int | float | None:  # noqa: ANN401 - a cell of any column
@@ -96,26 +111,13 @@ def declared(rubric: Rubric) -> dict[str, Any]:
     """Return what a page needs to show items: their kinds, and what labels are called."""
     return {
         "codes": rubric.codes and rubric.codes.name,
-        "kinds": [
-            {
-                "name": kind.name,
-                "label": kind.label,
-                "plural": kind.plural,
-                "facets": kind.facets,
-                "graded_by": kind.graded_by,
-            }
-            for kind in rubric.kinds
-        ],
+        "kinds": [asdict(kind) for kind in rubric.kinds],
         "facets": [
             {
                 "name": facet.name,
                 "label": facet.label,
                 "plural": facet.plural,
-                "labels": [
-                    {"name": one.name, "label": one.label, "text": facet.text(one.name)}
-                    | {"tone": one.tone}
-                    for one in facet.labels
-                ],
+                "labels": [{**asdict(one), "text": facet.text(one.name)} for one in facet.labels],
             }
             for facet in rubric.facets
         ],
@@ -123,24 +125,14 @@ def declared(rubric: Rubric) -> dict[str, Any]:
 
 
 def _measure(measure: Measure) -> dict[str, Any]:
-    return {
-        "name": measure.name,
-        "label": measure.label,
-        "unit": measure.unit,
-        "higher_is_better": measure.higher_is_better,
-        "undefined": measure.undefined,
-    }
+    return {name: getattr(measure, name) for name in _OF_MEASURE}
 
 
 def _rates(summary: Mapping[str, Any], statistic: Statistic) -> dict[str, Any]:
-    rows = [
-        (", ".join(group_value(row[name]) for name in summary["by"]), row)
-        for row in summary["rates"]
-    ]
+    by = summary["by"]
+    rows = [(", ".join(group_value(row[name]) for name in by), row) for row in summary["rates"]]
     return {
-        "name": statistic.name,
-        "label": statistic.label,
-        "definition": statistic.definition,
+        **{name: getattr(statistic, name) for name in ("name", "label", "definition")},
         "rows": [
             {"group": group, **block["statistics"][statistic.name]}
             for group, block in (*rows, ("all", summary))
@@ -190,16 +182,12 @@ def _histogram(table: pd.DataFrame, score: Measure) -> dict[str, Any]:
         width = (high - low) / _BINS
         bins = [(low + n * width, low + (n + 1) * width) for n in range(_BINS)]
         at = [min(_BINS - 1, int((value - low) / width)) for value in values]
-    counts = [0] * len(bins)
-    for place in at:
-        counts[place] += 1
+    counts = Counter(at)
     return {
         **_measure(score),
         "n": len(values),
         "whole": whole,
-        "bins": [
-            {"low": low, "high": high, "n": n} for (low, high), n in zip(bins, counts, strict=True)
-        ],
+        "bins": [{"low": low, "high": high, "n": counts[n]} for n, (low, high) in enumerate(bins)],
     }
 
 
@@ -226,25 +214,21 @@ def _tone(measure: Measure, rubric: Rubric) -> str | None:
 
 
 def _filters(table: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
-    scores = {}
-    for score in rubric.with_role("score"):
-        values = table[score.name].dropna()
-        if len(values):
-            scores[score.name] = {"low": float(values.min()), "high": float(values.max())}
-    narrowing = [facet for facet in (rubric.codes, rubric.grades) if facet]
-    counts = [one for one in rubric.measures if one.counts and one.counts.labels]
+    scores = {score.name: table[score.name].dropna() for score in rubric.with_role("score")}
+    narrowing = [facet.name for facet in (rubric.codes, rubric.grades) if facet]
+    counts = {m.name: dict(m.counts.labels) for m in rubric.measures if m.counts}
     return {
         # Facets whose labels studies can be narrowed by, and the columns that count them.
-        "labels": [
-            facet.name
-            for facet in narrowing
-            if any(one.counts and facet.name in one.counts.labels for one in counts)
-        ],
-        "counts": [{"name": m.name, "labels": dict(m.counts.labels)} for m in counts if m.counts],
+        "labels": [one for one in narrowing if any(one in labels for labels in counts.values())],
+        "counts": [{"name": name, "labels": labels} for name, labels in counts.items() if labels],
         "classes": _choices(table["study_class"]),
         "no_class": bool(table["study_class"].isna().any()),
         "outcomes": _choices(table["outcome"]) or [],
-        "scores": scores,
+        "scores": {
+            name: {"low": float(values.min()), "high": float(values.max())}
+            for name, values in scores.items()
+            if len(values)
+        },
         "fields": [
             {"name": name, "values": _choices(table[name])} for name in field_names(table, rubric)
         ],

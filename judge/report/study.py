@@ -3,14 +3,56 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal
 
 from judge.report.edits import Row, rows
-from judge.report.highlight import highlights
-from judge.report.line import Beside, Line, Piece, Style, marked
+from judge.report.highlight import Segment, highlights
 from judge.report.view import graded_items, plain_lists, stated_otherwise
 from judge.report.words import capital, number
 from judge.rubrics.contract import Label, Measure, Rubric
+
+Style = Literal[
+    "plain", "title", "heading", "significant", "insignificant", "removed", "added", "quiet"
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Words of a line with a style of their own, and the errors that speak of them, from 1.
+
+    `style` None leaves them in that of the line.
+    """
+
+    text: str
+    style: Style | None = None
+    errors: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of an audit. `style` is what it is; the text says the same without colour.
+
+    Where it takes several lines on a narrow terminal, the further ones stand below `text`,
+    not below `lead`.
+    """
+
+    text: str | tuple[Piece, ...]
+    style: Style = "plain"
+    lead: str = ""
+
+    @property
+    def pieces(self) -> tuple[Piece, ...]:
+        """The text as pieces."""
+        return (Piece(self.text),) if isinstance(self.text, str) else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """Two headed texts that stand side by side where there is room, else one below the other."""
+
+    left: tuple[Line, Line]
+    right: tuple[Line, Line]
 
 
 def audit(record: Mapping[str, Any], rubric: Rubric, *, raw: bool) -> Iterator[Line | Beside]:
@@ -41,9 +83,23 @@ def _reports(record: Mapping[str, Any], rubric: Rubric) -> Beside:
     styles = tuple(_style(_grade(item, rubric)) for item in items)
     found = highlights(record["reference"], record["candidate"], items)
     return Beside(
-        (Line("Reference", "heading"), marked(found.reference, styles)),
-        (Line("Candidate", "heading"), marked(found.candidate, styles)),
+        (Line("Reference", "heading"), _marked(found.reference, styles)),
+        (Line("Candidate", "heading"), _marked(found.candidate, styles)),
     )
+
+
+def _marked(segments: tuple[Segment, ...], styles: tuple[Style, ...]) -> Line:
+    """Return a report as a line; `styles` holds the style of each error."""
+    pieces = tuple(
+        Piece(
+            segment.text,
+            # The gravest: "significant" comes after "insignificant".
+            max((styles[error] for error in segment.errors), default=None),
+            tuple(error + 1 for error in segment.errors),
+        )
+        for segment in segments
+    )
+    return Line(pieces or "(empty)")
 
 
 def _annotation(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Line]:

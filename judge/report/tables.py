@@ -6,8 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from judge.report.words import NOTHING, counted, estimate, group_value, left_out, number
+from judge.report.words import NOTHING, counted, estimate, group_value, left_out, number, rate
 from judge.rubrics.contract import Measure, Rubric, Statistic, Tally
+from judge.stats.review import ALL
+
+_COUNTS = ("studies", "scored", "unparsed", "failed")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,21 +38,13 @@ def headline(summary: Mapping[str, Any], rubric: Rubric) -> list[tuple[str, str]
         ("judge", f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"]),
         *([("prompt", summary["prompt"])] if summary["prompt"] else []),
         ("section", summary["section"]),
-        ("studies", str(summary["n_studies"])),
-        ("scored", str(summary["n_scored"])),
-        ("unparsed", str(summary["n_unparsed"])),
-        ("failed", str(summary["n_failed"])),
+        *((name, str(summary[f"n_{name}"])) for name in _COUNTS),
     ]
     if summary["omitted"]:
         facts.append(("left out", left_out(summary["omitted"])))
     if inferred := summary["n_class_inferred"]:
-        total = summary["n_studies"]
-        facts.append(
-            (
-                "study class",
-                f"inferred by the lexicon for {inferred} of {counted(total, 'study', 'studies')}",
-            )
-        )
+        of_all = f"{inferred} of {counted(summary['n_studies'], 'study', 'studies')}"
+        facts.append(("study class", f"inferred by the lexicon for {of_all}"))
     facts += [(one.label, _cell(summary, one)) for one in rubric.shown("head")]
     if modes := summary.get("reply_modes"):
         asked = ", ".join(f"{mode} {n}" for mode, n in modes.items())
@@ -88,7 +83,7 @@ def tally_table(summary: Mapping[str, Any], rubric: Rubric, tally: Tally) -> Tab
     if len(columns) > _MOST_PAIRS:
         title = f"{tally.title}: how many (per scored study)"
         head = [column.label for column in columns]
-        cells = [[_both(one) for one in totals] for _, totals in named]
+        cells = [["{} ({})".format(*_pair(one)) for one in totals] for _, totals in named]
     else:
         title = tally.title
         head = [text for column in columns for text in (column.label, "per study")]
@@ -103,10 +98,6 @@ _MOST_PAIRS = 2
 
 def _pair(total: Mapping[str, Any]) -> tuple[str, str]:
     return str(total["n"]), number(total["per_study"])
-
-
-def _both(total: Mapping[str, Any]) -> str:
-    return "{} ({})".format(*_pair(total))
 
 
 def rates_tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
@@ -146,19 +137,15 @@ def _cell(block: Mapping[str, Any], statistic: Statistic) -> str:
     return estimate(block["statistics"][statistic.name], is_rate=statistic.kind == "rate")
 
 
-def counts_table(title: str, counts: Mapping[str, int]) -> Table:
-    """Return a table of reasons or warnings and how many studies have them."""
-    return Table(title, (title.lower(), "studies"), tuple((k, str(n)) for k, n in counts.items()))
-
-
 def tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
     """Return all tables of a run; those with nothing in them are left out."""
     found = rates_tables(summary, rubric)
     if rubric.tally:
         found.append(tally_table(summary, rubric, rubric.tally))
     for title, key in (("Not scored", "reasons"), ("Warnings about answers", "warnings")):
-        if summary[key]:
-            found.append(counts_table(title, summary[key]))
+        if counts := summary[key]:
+            rows = tuple((name, str(n)) for name, n in counts.items())
+            found.append(Table(title, (title.lower(), "studies"), rows))
     return found
 
 
@@ -183,3 +170,32 @@ def worst_table(rows: Sequence[Mapping[str, Any]], rubric: Rubric) -> Table:
 
 def _number(value: float | None, measure: Measure) -> str:
     return number(value, 0 if measure.is_whole else 3)
+
+
+def review_tables(measured: Mapping[str, Any], rubric: Rubric) -> list[Table]:
+    """Return the judge's precision by category, and any two readers' agreement."""
+    codes = rubric.codes
+    names = [
+        codes.text(of["code"]) if codes and of["code"] != ALL else of["code"]
+        for of in measured["precision"]
+    ]
+    columns = ([rate(of) for of in measured[key]] for key in ("precision", "finding_precision"))
+    rows = zip(names, *columns, strict=True)
+    readers = ", ".join(measured["readers"]) or "nobody"
+    title = (
+        f"{counted(measured['n_reviewed_errors'], 'error', 'errors')} of "
+        f"{counted(measured['n_studies'], 'study', 'studies')}, reviewed by {readers}; "
+        f"{counted(measured['missed'], 'missed error', 'missed errors')} added, "
+        f"{counted(measured['stale'], 'review', 'reviews')} stale"
+    )
+    head = (codes.label if codes else "", "precision", "finding precision")
+    found = [Table(title, head, tuple(rows))]
+    if measured["kappa"]:
+        pairs = tuple(
+            (" and ".join(of["readers"]), str(of["n"]), str(of["agreed"]), number(of["kappa"]))
+            for of in measured["kappa"]
+        )
+        found.append(
+            Table("Agreement", ("readers", "errors of both", "agreed", "Cohen's kappa"), pairs)
+        )
+    return found

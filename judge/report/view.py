@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
 from typing import Any
 
 from judge.report.edits import rows
 from judge.report.highlight import Segment, highlights
 from judge.report.overview import cell
 from judge.rubrics.contract import Rubric
+
+_AS_KEPT = (
+    *("study_id", "study_class", "class_inferred", "outcome", "reason", "detail"),
+    *("measures", "answer", "attempt"),
+)
 
 
 def study_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
@@ -24,14 +30,8 @@ def study_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     items = graded_items(annotation, rubric)
     marked = highlights(record["reference"], record["candidate"], items)
     return {
-        "study_id": record["study_id"],
-        "study_class": record["study_class"],
-        "class_inferred": record["class_inferred"],
+        **{name: record[name] for name in _AS_KEPT},
         "fields": {name: value for name, value in record["fields"].items() if value is not None},
-        "outcome": record["outcome"],
-        "reason": record["reason"],
-        "detail": record["detail"],
-        "measures": record["measures"],
         "reference": _segments(marked.reference),
         "candidate": _segments(marked.candidate),
         "items": items,
@@ -42,8 +42,6 @@ def study_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
         "explanation": annotation["explanation"] if annotation else "",
         "warnings": annotation["warnings"] if annotation else [],
         "differs": stated_otherwise(record, rubric),
-        "answer": record["answer"],
-        "attempt": record["attempt"],
     }
 
 
@@ -133,15 +131,7 @@ def _segments(segments: Sequence[Segment]) -> list[dict[str, Any]]:
 
 def _edits(candidate: str, errors: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     for row in rows(candidate, errors):
-        yield {
-            "kind": row.kind,
-            "line": row.line,
-            "before": row.before,
-            "after": row.after,
-            "error": row.error,
-            "diff": (
-                [{"change": change, "text": text} for change, text in row.pieces()]
-                if row.kind == "change"
-                else None
-            ),
-        }
+        diff = None
+        if row.kind == "change":
+            diff = [{"change": change, "text": text} for change, text in row.pieces()]
+        yield {**asdict(row), "diff": diff}

@@ -1,12 +1,14 @@
-"""Numbers as they are printed."""
+"""Numbers and groups as they are printed."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 NOTHING = "n/a"
 _NO_VALUE = "(none)"
+_DIGITS = re.compile(r"([0-9]+)")
 
 
 def number(value: float | None, digits: int = 3) -> str:
@@ -64,6 +66,20 @@ def group_value(value: object) -> str:
         return str(int(value))
     is_odd = isinstance(value, str) and (not value.strip() or value == _NO_VALUE)
     return repr(value) if is_odd else str(value)
+
+
+def in_natural_order(keys: Sequence[Mapping[str, object]]) -> list[int]:
+    """Return the positions of groups, ordered by their values: 2 before 10, missing last."""
+    return sorted(range(len(keys)), key=lambda index: [*map(_natural, keys[index].values())])
+
+
+def _natural(value: object) -> tuple[bool, bool, float, list[tuple[int, str]]]:
+    number = value if isinstance(value, int | float) else None
+    pieces = [
+        (len(digits := piece.lstrip("0")), digits) if position % 2 else (0, piece.lower())
+        for position, piece in enumerate(_DIGITS.split(str(value)))
+    ]
+    return value is None, number is None, number or 0, pieces
 
 
 def harmless(text: str) -> str:

@@ -122,8 +122,8 @@ class OpenRun:
     @cached_property
     def index(self) -> bytes:
         """What its page filters and sorts the studies by, as JSON, gzipped."""
-        from judge.report.packing import as_json
-        from judge.report.page.index import index
+        from judge.report.frontend import as_json
+        from judge.report.overview import index
 
         frame = self._told(Run.table)
         self._check_fits(len(frame))

@@ -20,8 +20,7 @@ from judge.comparing.names import RunChoice
 from judge.plots import available, page_figures
 from judge.report import leaderboard_formats
 from judge.report.compare_page import data
-from judge.report.compare_page.codes import coded
-from judge.report.packing import as_json
+from judge.report.frontend import as_json
 from judge.service.worker import Channel, memory_limit
 from judge.stats.compare import Comparison
 from judge.stats.paired import Resampling
@@ -77,10 +76,9 @@ def _numbers(opened: AlignedRuns, c: Comparison) -> Iterator[tuple[str, bytes]]:
         for run in opened.runs
     ]
     yield "overview.json", as_json({**data.overview(c), "runs": runs})
-    codes = {metric.name: coded(c.panel.of_study(metric.name)) for metric in c.panel.metrics}
-    yield "columns.json", as_json(data.columns(c, codes))
+    yield "columns.json", as_json(data.columns(c))
     for index, metric in enumerate(c.panel.metrics):
-        yield f"values-{index}", codes[metric.name].data
+        yield f"values-{index}", data.values(c, metric)
 
 
 if __name__ == "__main__":

@@ -174,7 +174,7 @@ def test_a_single_model_has_its_studies_too(shown: Any) -> None:
     tab = shown(c, figures=())
     assert "no other model" in tab.tab.inner_text("#pairs")
     assert tab.tab.locator("#list tbody tr").count() == 25
-    assert "judge[plots]" in tab.tab.inner_text("#figures")
+    assert "matplotlib>=3.8" in tab.tab.inner_text("#figures")
     tab.tab.locator("#list [data-study]").first.click()
     tab.tab.wait_for_selector("#study")
     assert tab.tab.locator("#study .report").count() == 2

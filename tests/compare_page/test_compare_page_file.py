@@ -10,18 +10,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from page_records import records_of
 from seeded_comparison import seeded, seeded_panel
 
 from judge.report import page as page_of_a_run
 from judge.report.compare_page import FRONTEND, STATIC
 from judge.report.compare_page.choice import wanted
-from judge.report.compare_page.codes import coded
 from judge.report.compare_page.file import page
+from judge.report.frontend import as_json
 from judge.report.leaderboard import difference_and_interval, figure, p_value
-from judge.report.packing import as_json
 from judge.stats.compare import Comparison, compare
 
 
@@ -74,32 +71,16 @@ def test_the_same_comparison_gives_the_same_text() -> None:
     assert text_of(seeded(2, 30)) == text_of(seeded(2, 30))
 
 
-@given(
-    st.lists(
-        st.one_of(
-            st.just(float("nan")), st.floats(-1e6, 1e6).filter(lambda x: abs(x) > 1e-6 or x == 0)
-        ),
-        min_size=1,
-        max_size=60,
-    )
-)
-def test_values_come_back_as_they_are(values: list[float]) -> None:
-    column = np.array(values, dtype=float).reshape(-1, 1)
-    codes = coded(column)
-    numbers = np.frombuffer(codes.data, "<u1" if codes.width == 1 else "<u2")
-    table = np.array([*codes.unique, np.nan])
-    back = table[numbers]
-    assert np.isnan(back).tolist() == np.isnan(column[:, 0]).tolist()
-    np.testing.assert_array_equal(back, column[:, 0])
-
-
-def test_more_values_than_there_are_codes_lose_digits_and_not_studies() -> None:
-    column = np.random.default_rng(1).normal(0, 1, (100_000, 1))
-    codes = coded(column)
-    assert codes.width == 2
-    numbers = np.frombuffer(codes.data, "<u2")
-    assert numbers.max() < len(codes.unique) <= 65_535
-    np.testing.assert_allclose(np.array(codes.unique)[numbers], column[:, 0], rtol=6e-3)
+def test_values_come_back_as_they_are() -> None:
+    c = seeded(3, 60)
+    data = data_of(c)
+    whole = json.loads(data["columns"])["whole"]
+    assert {"green_errors", "fineradscore_errors"} <= set(whole)
+    for at, metric in enumerate(c.panel.metrics):
+        values = np.frombuffer(data[f"values-{at}"], "<f8").reshape(3, 60).T
+        np.testing.assert_array_equal(values, c.panel.of_study(metric.name))
+        known = values[~np.isnan(values)].tolist()
+        assert (metric.name in whole) == all(map(float.is_integer, known))
 
 
 def test_no_number_is_written_that_is_none() -> None:
@@ -153,7 +134,7 @@ def test_only_the_pages_own_script_and_style_may_run() -> None:
 def test_the_scripts_put_text_on_the_page_as_text_alone() -> None:
     for name in FRONTEND.scripts:
         source = FRONTEND.files[name].decode()
-        assert ("fetch(" in source) == (name == "http.js"), name
+        assert ("fetch(" in source) == (name == "data.js"), name
         assert not re.search(
             r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|\beval\b"
             r"|new Function|DOMParser|XMLHttpRequest|WebSocket|https?://|localStorage|\bimport\(",
@@ -173,7 +154,7 @@ def test_every_file_of_the_page_is_used() -> None:
     own = {path.name for path in STATIC.iterdir()}
     shared = set(page_of_a_run.FRONTEND.files)
     assert own <= set(FRONTEND.files) <= own | shared
-    assert own & shared <= {"figures.js", "main.js", "store.js", "study.js", "transports.js"}
+    assert own & shared <= {"main.js", "store.js", "study.js", "transports.js"}
 
 
 def test_lines_stand_with_the_corrections_that_name_them() -> None:

@@ -15,8 +15,7 @@ from support import EXAMPLES, Invoke, write_json
 
 from judge import annotate, backends, prompts, rubrics
 from judge.cli.output import _STYLES
-from judge.report.line import Line
-from judge.report.study import audit
+from judge.report.study import Line, audit
 from judge.running.folder import Run
 from judge.running.signature import signature
 from judge.stats.intervals import mean_interval

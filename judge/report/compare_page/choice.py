@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import permutations, zip_longest
 
 import numpy as np
 
@@ -53,17 +53,11 @@ def _by_difference(c: Comparison, most: int) -> Iterator[tuple[int, tuple[int, .
     pairs: list[tuple[int, ...]] = list(permutations(range(n_models), 2))
     pairs = pairs or [(0,)]
     depth = min(len(panel.study_ids), max(1, most // len(pairs)))
-    furthest = {
-        (metric.name, pair): _furthest(c, metric, pair, depth)
-        for metric in metrics
-        for pair in pairs
-    }
-    for position in range(depth):
-        for metric in metrics:
-            for pair in pairs:
-                rows = furthest[metric.name, pair]
-                if position < len(rows):
-                    yield int(rows[position]), pair
+    turns = [(metric, pair) for metric in metrics for pair in pairs]
+    for rows in zip_longest(*(_furthest(c, metric, pair, depth) for metric, pair in turns)):
+        yield from (
+            (row, pair) for row, (_, pair) in zip(rows, turns, strict=True) if row is not None
+        )
 
 
 def _furthest(c: Comparison, metric: Metric, pair: tuple[int, ...], depth: int) -> list[int]:

@@ -6,25 +6,24 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from judge import rubrics
-from judge.report.compare_page.codes import Codes
 from judge.report.leaderboard import (
     difference_and_interval,
     figure_and_interval,
     group_name,
     p_value,
 )
-from judge.report.natural import in_natural_order
 from judge.report.overview import declared
 from judge.report.view import graded_items, plain_lists
-from judge.report.words import group_value, number
+from judge.report.words import group_value, in_natural_order, number
 from judge.rubrics import Rubric
 from judge.sentences import lines
 from judge.stats.compare import Comparison
 from judge.stats.metric import Metric
 from judge.stats.paired import PairTest
 from judge.stats.panel import GROUP_FIELDS, Cell, Group, group_cells, groups_of
-from judge.stats.ranks import RankShares
 
 Records = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
 """By model and rubric, then by study id: the records as a run keeps them."""
@@ -107,7 +106,8 @@ def _tested_groups(c: Comparison) -> Iterator[dict[str, Any]]:
                 for name, found in tests.items()
             },
             "rank_intervals": {
-                name: [_rank_interval(p) for p in found] for name, found in rank_shares.items()
+                name: [one and {"low": one.low, "high": one.high} for one in found]
+                for name, found in rank_shares.items()
             },
         }
 
@@ -161,10 +161,6 @@ def _test(test: PairTest, metric: Metric) -> dict[str, Any]:
     }
 
 
-def _rank_interval(shares: RankShares | None) -> dict[str, int] | None:
-    return None if shares is None else {"low": shares.low, "high": shares.high}
-
-
 def _rubric(name: str) -> dict[str, Any]:
     rubric = rubrics.load(name)
     return {"title": rubric.title, **declared(rubric)}
@@ -184,15 +180,19 @@ def _correlations(c: Comparison) -> dict[str, Any] | None:
     }
 
 
-def columns(c: Comparison, codes: Mapping[str, Codes]) -> dict[str, Any]:
-    """Return the columns of the list of studies: ids, fields, and how the values are coded."""
+def columns(c: Comparison) -> dict[str, Any]:
+    """Return the columns of the list of studies: ids, fields, and which values are all whole."""
+    known = {metric.name: c.panel.of_study(metric.name) for metric in c.panel.metrics}
     return {
         "study_id": list(c.panel.study_ids),
         "fields": {name: _field(values) for name, values in c.panel.fields.items()},
-        "values": {
-            name: {"unique": list(code.unique), "width": code.width} for name, code in codes.items()
-        },
+        "whole": [name for name, of in known.items() if not np.any(of[~np.isnan(of)] % 1)],
     }
+
+
+def values(c: Comparison, metric: Metric) -> bytes:
+    """Return the studies' values as numbers of 8 bytes, model by model; NaN is not scored."""
+    return c.panel.of_study(metric.name).T.astype("<f8").tobytes()
 
 
 def _field(values: Sequence[object]) -> dict[str, Any]:
@@ -234,10 +234,8 @@ def _record(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     }
     annotation = record["annotation"]
     if annotation:
-        kept["items"] = graded_items(annotation, rubric)
-        kept["lists"] = plain_lists(record, rubric)
-        kept["explanation"] = annotation["explanation"]
-        kept["warnings"] = annotation["warnings"]
+        kept |= {name: annotation[name] for name in ("explanation", "warnings")}
+        kept |= {"items": graded_items(annotation, rubric), "lists": plain_lists(record, rubric)}
         # Corrections name a line of the candidate by its number.
         if any(item["edit"] for item in annotation["items"]):
             kept["lines"] = lines(record["candidate"])

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from judge.report.compare_page import FRONTEND, data
-from judge.report.compare_page.codes import coded
-from judge.report.packing import as_json
+from judge.report.frontend import as_json
 from judge.stats.compare import Comparison
 
 MARK = "<!doctype html><!-- judge compare -->"
@@ -40,13 +39,11 @@ def _data(
     figures: Sequence[data.PageFigure],
     commands: Mapping[tuple[str, str], str],
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield each piece of the page's data: its name, and JSON, codes or SVG."""
-    codes = {metric.name: coded(c.panel.of_study(metric.name)) for metric in c.panel.metrics}
+    """Yield each piece of the page's data: its name, and JSON, numbers or SVG."""
     yield "overview", as_json({**data.overview(c), **_reports(c, records, commands)})
-    packet_of_each = data.packet_of_each(c, records)
-    yield "columns", as_json({**data.columns(c, codes), "packets": packet_of_each})
+    yield "columns", as_json({**data.columns(c), "packets": data.packet_of_each(c, records)})
     for number, metric in enumerate(c.panel.metrics):
-        yield f"values-{number}", codes[metric.name].data
+        yield f"values-{number}", data.values(c, metric)
     for number, packet in enumerate(data.packets(c, records)):
         yield f"packet-{number}", as_json(packet)
     yield "figures", as_json([figure.words for figure in figures])

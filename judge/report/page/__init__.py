@@ -10,24 +10,9 @@ STATIC = Path(__file__).parent / "static"
 
 FRONTEND = Frontend(
     (STATIC,),
-    styles=("base.css", "overview.css", "studies.css", "study.css"),
+    styles=("base.css", "run.css"),
     scripts=(
-        "dom.js",
-        "words.js",
-        "packed.js",
-        "http.js",
-        "transports.js",
-        "store.js",
-        "figures.js",
-        "overview.js",
-        "filters.js",
-        "pager.js",
-        "list.js",
-        "marks.js",
-        "study.js",
-        "review.js",
-        "keys.js",
-        "runs.js",
-        "main.js",
+        *("dom.js", "words.js", "data.js", "transports.js", "store.js", "overview.js", "list.js"),
+        *("study.js", "keys.js", "review.js", "runs.js", "main.js"),
     ),
 )

@@ -12,10 +12,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
-from judge.report.overview import overview
-from judge.report.packing import as_json
+from judge.report.frontend import as_json
+from judge.report.overview import index, overview
 from judge.report.page import FRONTEND
-from judge.report.page.index import index
 from judge.report.tables import run_title
 from judge.report.view import study_view
 from judge.rubrics import Rubric

@@ -1,8 +1,8 @@
 // The correlation of metrics as a table, and the drawn figures.
 
 import { el, said } from "./dom.js";
+import { sideways } from "./parts.js";
 import { printed } from "./words.js";
-import { sideways } from "./scroll.js";
 
 const NAMES = { pearson: "Pearson", spearman: "Spearman", kendall: "Kendall's tau-b" };
 
@@ -40,7 +40,7 @@ export async function drawFigures(store) {
   const figures = await store.figures().catch((error) => { word.textContent = error.message; return null; });
   if (!figures) return;
   if (!figures.length) {
-    word.textContent = "None: matplotlib, with which they are drawn, was not installed (judge[plots]).";
+    word.textContent = "None: matplotlib, with which they are drawn, was not installed (pip install 'matplotlib>=3.8').";
     return;
   }
   word.remove();

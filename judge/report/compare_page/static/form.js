@@ -1,8 +1,8 @@
 // Which runs to compare, and how: the form of a service's page.
 
-import { alarm, control, el, said } from "./dom.js";
-import { ask } from "./http.js";
-import { sideways } from "./scroll.js";
+import { ask } from "./data.js";
+import { alarm, control, el, grid, said } from "./dom.js";
+import { sideways } from "./parts.js";
 
 const SWITCHES = [
   { name: "common", value: "true", label: "Studies (those that all runs have are compared)" },
@@ -52,10 +52,9 @@ async function list(rows, chosen, options) {
   const all = el("input", { type: "checkbox", id: "run-all", title: "Tick all" });
   const head = [el("div", { class: "choice" }, all, el("label", { for: all.id }, "Run", el("span", { class: "unseen" }, ": tick all"))),
     "Rubric", "Judge", "Studies", "Model"];
-  rows.replaceChildren(...sideways("Runs to choose from", el("table", { class: "studies runs" },
-    el("caption", { class: "unseen" }, "Runs to compare"),
-    el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col", class: name === "Studies" ? "numbers" : null }, name)))),
-    el("tbody", {}, finished.map((run, at) => choice(run, at, chosen))))));
+  rows.replaceChildren(...sideways("Runs to choose from", grid("studies runs", "Runs to compare",
+    head.map((name) => el("th", { scope: "col", class: name === "Studies" ? "numbers" : null }, name)),
+    finished.map((run, at) => choice(run, at, chosen)))));
   const boxes = [...rows.querySelectorAll("[name=run]")];
   // Half ticked where some are.
   const follow = () => {
@@ -75,12 +74,8 @@ function choice(run, at, chosen) {
     el("td", {}, said(run.judge ?? "")),
     el("td", { class: "numbers" }, run.n_studies?.toLocaleString("en") ?? ""),
     el("td", {}, el("input", {
-      "aria-label": `Model of ${run.name || run.id}`,
-      "data-model": run.id,
-      value: chosen.get(run.id) ?? "",
-      placeholder: run.model ?? "as the run says",
-      title: run.model,
-      maxlength: "200",
+      "aria-label": `Model of ${run.name || run.id}`, "data-model": run.id, value: chosen.get(run.id) ?? "",
+      placeholder: run.model ?? "as the run says", title: run.model, maxlength: "200",
     })));
 }
 

@@ -1,20 +1,14 @@
 // Opens the comparison and draws what is asked for.
 
-import { alarm, begin, el, frame, said } from "./dom.js";
+import { alarm, begin, el, frame, goTo, said } from "./dom.js";
 import { fileTransport, serviceTransport } from "./transports.js";
 import { openStore } from "./store.js";
-import { boardSection, drawBoard, ranking } from "./board.js";
-import { drawPairs, pairsSection } from "./pairs.js";
+import { boardSection, drawBoard, drawPairs, pairsSection, ranking } from "./board.js";
 import { LIMIT, drawStudies, studiesSection } from "./studies.js";
 import { coverage, drawStudy } from "./study.js";
 import { correlationSection, drawFigures, figuresSection } from "./figures.js";
 import { runsForm } from "./form.js";
 import { keepAddress, stateOfAddress } from "./address.js";
-
-// What a service's page has around the comparison; a file has nothing of it.
-function around(query, isOpen) {
-  return [el("a", { href: "/" }, "All runs"), runsForm(query, isOpen)];
-}
 
 async function start(transport, top) {
   const store = await openStore(transport);
@@ -23,8 +17,6 @@ async function start(transport, top) {
   const app = {
     store,
     overview,
-    drawing: null,
-    drawingStudy: null,
     // The rows of the list, in its order, beyond the page of it that shows.
     listed: [],
     // What the page shows; `start` is what it shows of itself, and `follow` fills in the rest.
@@ -51,7 +43,7 @@ async function start(transport, top) {
     },
     async show(change) {
       await app.set({ first: "a", ...change });
-      toTitle("studies-title");
+      goTo(document.getElementById("studies-title"), "start");
     },
     async open(row) {
       const isStep = app.state.study === null;
@@ -60,7 +52,7 @@ async function start(transport, top) {
       turnTo(row);
       await drawStudies(app);
       await drawStudy(app);
-      toTitle("study-title");
+      goTo(document.getElementById("study-title"), "start");
     },
     // What the address asks for, at the start and where Back or Forward has changed it.
     async follow() {
@@ -88,9 +80,7 @@ async function start(transport, top) {
   const toLine = async (row) => {
     turnTo(row);
     await drawStudies(app);
-    const line = document.querySelector(`[data-study="${row}"]`) ?? document.getElementById("studies-title");
-    line.focus({ preventScroll: true });
-    line.scrollIntoView({ block: "center" });
+    goTo(document.querySelector(`[data-study="${row}"]`) ?? document.getElementById("studies-title"), "center");
   };
   const safely = (name) => {
     const own = app[name];
@@ -112,12 +102,6 @@ async function start(transport, top) {
   await drawFigures(store);
 }
 
-function toTitle(id) {
-  const title = document.getElementById(id);
-  title?.focus({ preventScroll: true });
-  title?.scrollIntoView({ block: "start" });
-}
-
 async function draw(app) {
   drawBoard(app);
   drawPairs(app);
@@ -134,7 +118,7 @@ begin(async () => {
   document.title = "Compare runs";
   const hasRuns = query.has("run");
   const word = el("p", { class: "count" }, hasRuns ? "Comparing ..." : "The comparison will stand here.");
-  const top = around(query, !hasRuns);
+  const top = [el("a", { href: "/" }, "All runs"), runsForm(query, !hasRuns)];
   frame(el("header", { class: "top" }, el("h1", {}, document.title), ...top), el("main", { id: "main" }, word));
   if (!hasRuns) return;
   try {

@@ -11,12 +11,10 @@ export async function openStore(transport) {
   async function values(metric) {
     if (!valuesOf.has(metric)) {
       const at = overview.metrics.findIndex(({ name }) => name === metric);
-      const { unique, width } = columns.values[metric];
-      const bytes = new DataView(await transport.values(at));
+      const numbers = new Float64Array(await transport.values(at));
       valuesOf.set(metric, (row, model) => {
-        const position = model * n + row;
-        const code = width === 1 ? bytes.getUint8(position) : bytes.getUint16(2 * position, true);
-        return code < unique.length ? unique[code] : null;
+        const value = numbers[model * n + row];
+        return Number.isNaN(value) ? null : value;
       });
     }
     return valuesOf.get(metric);
@@ -36,6 +34,7 @@ export async function openStore(transport) {
   }
 
   return {
+    ...transport,
     overview,
     values,
     rowsOf,
@@ -47,15 +46,12 @@ export async function openStore(transport) {
     valueText(metric, value) {
       if (value === null) return number(null);
       if (metric.kind === "rate") return value === 1 ? "none" : "some";
-      return printed(number(value, columns.values[metric.name].unique.every(Number.isInteger) ? 0 : 3));
+      return printed(number(value, columns.whole.includes(metric.name) ? 0 : 3));
     },
     // Whether the reports of some studies are elsewhere.
     isPartial: "records" in overview && overview.records.here < overview.records.all,
     hasReports: (row) => transport.hasReports(row, columns),
     fieldNames: Object.keys(columns.fields),
     fieldOf: (name, row) => columns.fields[name].values[columns.fields[name].rows[row]],
-    howToTest: transport.howToTest,
-    figures: transport.figures,
-    figure: transport.figure,
   };
 }

@@ -1,10 +1,8 @@
 // Where does one model beat another? The studies, by the difference.
 
-import { announce, control, el, option, said } from "./dom.js";
-import { pager } from "./pager.js";
+import { announce, control, el, grid, newest, option, pager, said } from "./dom.js";
+import { options, sideways } from "./parts.js";
 import { count } from "./words.js";
-import { options } from "./choices.js";
-import { sideways } from "./scroll.js";
 
 export const LIMIT = 25;
 const FIELDS = 3;
@@ -49,11 +47,8 @@ export async function drawStudies(app) {
   const { state } = app;
   for (const [id, value] of [["model-a", state.a], ["model-b", state.b ?? ""], ["study-metric", state.studyMetric],
     ["first", state.first], ["only", state.only]]) document.getElementById(id).value = String(value);
-  const drawing = Symbol("drawing");
-  app.drawing = drawing;
-  const all = await ahead(app);
-  // A slower answer to an older question must not replace a newer one.
-  if (app.drawing !== drawing) return;
+  const all = await newest(app, "drawing", ahead(app));
+  if (!all) return;
   const scored = all.filter(({ by }) => by !== null);
   const shown = state.only === "unscored" ? all.filter(({ by }) => by === null)
     : scored.filter(({ row }) => state.only === "all" || app.store.hasReports(row));
@@ -92,23 +87,21 @@ function table(page, app) {
   const two = state.b !== null;
   const by = (difference) => (metric.kind === "rate" && difference !== null
     ? ["behind", "equal", "ahead"][difference + 1] : store.valueText(metric, difference));
+  const head = (...text) => el("th", { scope: "col", class: "numbers" }, ...text);
+  const number = (text) => el("td", { class: "numbers" }, text);
   return el("div", {}, ...sideways("List of studies",
-    el("table", { class: "studies" },
-      el("caption", { class: "unseen" }, said(metric.study_label), " of each study"),
-      el("thead", {}, el("tr", {},
-        el("th", { scope: "col" }, "Study"),
-        fields.map((name) => el("th", { scope: "col" }, said(name))),
-        el("th", { scope: "col", class: "numbers" }, "A: ", said(overview.models[state.a])),
-        two ? el("th", { scope: "col", class: "numbers" }, "B: ", said(overview.models[state.b])) : null,
-        two ? el("th", { scope: "col", class: "numbers" }, "A ahead by") : null,
-        store.isPartial ? el("th", { scope: "col" }, "Reports on this page?") : null)),
-      el("tbody", {}, page.map(({ row, a, b, by: difference }) => el("tr", { class: row === state.study ? "current" : null },
-        el("th", { scope: "row" }, el("button", {
-          type: "button", class: "quiet", "data-study": String(row), on: { click: () => app.open(row) },
-        }, said(store.studyId(row)))),
-        fields.map((name) => el("td", {}, said(store.fieldOf(name, row)))),
-        el("td", { class: "numbers" }, store.valueText(metric, a)),
-        two ? el("td", { class: "numbers" }, store.valueText(metric, b)) : null,
-        two ? el("td", { class: "numbers" }, by(difference)) : null,
-        store.isPartial ? el("td", {}, store.hasReports(row) ? "yes" : "no, in the runs") : null))))));
+    grid("studies", [said(metric.study_label), " of each study"], [
+      el("th", { scope: "col" }, "Study"),
+      fields.map((name) => el("th", { scope: "col" }, said(name))),
+      head("A: ", said(overview.models[state.a])),
+      two ? [head("B: ", said(overview.models[state.b])), head("A ahead by")] : null,
+      store.isPartial ? el("th", { scope: "col" }, "Reports on this page?") : null,
+    ], page.map(({ row, a, b, by: difference }) => el("tr", { class: row === state.study ? "current" : null },
+      el("th", { scope: "row" }, el("button", {
+        type: "button", class: "quiet", "data-study": String(row), on: { click: () => app.open(row) },
+      }, said(store.studyId(row)))),
+      fields.map((name) => el("td", {}, said(store.fieldOf(name, row)))),
+      number(store.valueText(metric, a)),
+      two ? [number(store.valueText(metric, b)), number(by(difference))] : null,
+      store.isPartial ? el("td", {}, store.hasReports(row) ? "yes" : "no, in the runs") : null)))));
 }

@@ -1,6 +1,6 @@
 // One study: the reference, both candidates, and what each judge wrote down.
 
-import { clipped, el, fact, said } from "./dom.js";
+import { clipped, el, fact, newest, said } from "./dom.js";
 import { studyAddress } from "./transports.js";
 import { capital, count, itemLabels, percent } from "./words.js";
 
@@ -12,14 +12,12 @@ export async function drawStudy(app) {
     box.replaceChildren();
     return;
   }
-  // A slower answer to an older question must not replace a newer one.
-  const drawing = Symbol("study");
-  app.drawingStudy = drawing;
   const row = state.study;
   const models = [state.a, state.b].filter((model) => model !== null);
-  const [found, ...all] = await Promise.all([
-    store.reports(row, models), ...overview.metrics.map(({ name }) => store.values(name))]);
-  if (app.drawingStudy !== drawing) return;
+  const answers = await newest(app, "drawingStudy", Promise.all([
+    store.reports(row, models), ...overview.metrics.map(({ name }) => store.values(name))]));
+  if (!answers) return;
+  const [found, ...all] = answers;
   const values = new Map(overview.metrics.map(({ name }, at) => [name, all[at]]));
   const references = referencesOf(models, found);
   box.replaceChildren(el("section", { id: "study", "aria-labelledby": "study-title" },

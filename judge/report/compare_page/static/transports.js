@@ -1,7 +1,6 @@
 // Where a comparison comes from: this very file, or the service that shows it.
 
-import { unpacked, unpackedBytes } from "./packed.js";
-import { ask, askBytes } from "./http.js";
+import { ask, askBytes, unpacked, unpackedBytes } from "./data.js";
 
 export function fileTransport() {
   let last = { at: -1, packet: null };

@@ -17,7 +17,7 @@ export function el(tag, properties = {}, ...children) {
       element.setAttribute(name, value === true ? "" : value);
     }
   }
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return element;
 }
 
@@ -29,12 +29,19 @@ export function said(text) {
 // takes seconds to lay out a megabyte on one line.
 export function clipped(text, show = (part) => part) {
   if (text.length <= CLIP) return [show(text)];
-  const rest = el("button", {
-    type: "button",
-    class: "quiet",
-    on: { click: () => rest.replaceWith(show(text.slice(CLIP))) },
-  }, `Show all ${text.length.toLocaleString("en")} characters`);
+  const all = () => rest.replaceWith(show(text.slice(CLIP)));
+  const rest = el("button", { type: "button", class: "quiet", on: { click: all } },
+    `Show all ${text.length.toLocaleString("en")} characters`);
   return [show(text.slice(0, CLIP)), rest];
+}
+
+// The answer to a question of a kind, null where a newer one was asked meanwhile: a slower answer
+// to an older question must not replace a newer one.
+export async function newest(app, kind, answer) {
+  const asked = Symbol(kind);
+  app[kind] = asked;
+  const found = await answer;
+  return app[kind] === asked ? found : null;
 }
 
 // One of a list of names with what is said of each.
@@ -53,18 +60,22 @@ export function option(value, label, chosen) {
 }
 
 export function announce(text) {
-  const region = document.getElementById("announcer");
-  if (region) region.textContent = text;
+  document.getElementById("announcer").textContent = text;
 }
 
 export function alarm(error) {
   const region = document.getElementById("alarm");
-  if (!region) return;
   region.replaceChildren(
     said(error.message),
     el("button", { type: "button", class: "quiet", on: { click: () => region.replaceChildren() } },
       "Dismiss"),
   );
+}
+
+// Brings an element into sight, and the keyboard to it.
+export function goTo(element, block) {
+  element?.focus({ preventScroll: true });
+  element?.scrollIntoView({ block });
 }
 
 export function frame(...content) {
@@ -91,4 +102,28 @@ function skip(event) {
   const target = document.querySelector("main section:not([hidden]) h2[tabindex], main");
   target.setAttribute("tabindex", "-1");
   target.focus();
+}
+
+// A table with a caption that only a screen reader says.
+export function grid(kind, caption, head, rows) {
+  return el("table", { class: kind },
+    el("caption", { class: "unseen" }, caption),
+    el("thead", {}, el("tr", {}, head)),
+    el("tbody", {}, rows));
+}
+
+// From one page of a list to the others: `turn` is given the number of studies before the page
+// that is asked for.
+export function pager({ offset, n, limit }, turn) {
+  if (n <= limit) return "";
+  const step = (text, to, possible) => el("button", {
+    type: "button", "data-step": text, disabled: !possible, on: { click: () => turn(to) },
+  }, text);
+  const end = Math.min(offset + limit, n);
+  return el("nav", { class: "pager", "aria-label": "Pages of the list" },
+    step("First", 0, offset > 0),
+    step("Previous", Math.max(0, offset - limit), offset > 0),
+    el("span", { class: "small" }, `${offset + 1} to ${end} of ${n.toLocaleString("en")}`),
+    step("Next", offset + limit, end < n),
+    step("Last", Math.floor((n - 1) / limit) * limit, end < n));
 }

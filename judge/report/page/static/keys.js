@@ -4,11 +4,20 @@ import { el } from "./dom.js";
 
 const OFF = "judge.keys-off";
 
-function isOff() {
+// What the browser keeps from one page to the next, if it keeps anything.
+export function remembered(name) {
   try {
-    return localStorage.getItem(OFF) === "yes";
+    return localStorage.getItem(name);
   } catch {
-    return false;
+    return null;
+  }
+}
+
+export function remember(name, value) {
+  try {
+    localStorage.setItem(name, value);
+  } catch {
+    // Then it holds for this page alone.
   }
 }
 
@@ -17,7 +26,7 @@ export class Keys {
   // when it does not apply.
   constructor(actions) {
     this.actions = actions;
-    this.off = isOff();
+    this.off = remembered(OFF) === "yes";
     document.addEventListener("keydown", (event) => this.pressed(event));
   }
 
@@ -25,13 +34,12 @@ export class Keys {
     if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
     if (document.querySelector("dialog[open]")) return;
     const typing = event.target.closest?.("input, textarea, select");
-    if (typing && event.key !== "Escape") return;
+    if ((typing || this.off) && event.key !== "Escape") return;
     if (typing) {
       typing.blur();
       event.preventDefault();
       return;
     }
-    if (this.off && event.key !== "Escape") return;
     const action = this.actions.find(({ keys }) => keys.split(" ").includes(event.key));
     if (action && action.act() !== false) event.preventDefault();
   }
@@ -53,10 +61,6 @@ export class Keys {
 
   keep(off) {
     this.off = off;
-    try {
-      localStorage.setItem(OFF, off ? "yes" : "no");
-    } catch {
-      // Then it holds for this page alone.
-    }
+    remember(OFF, off ? "yes" : "no");
   }
 }

@@ -1,11 +1,11 @@
-// The list of studies, a page at a time.
+// The list of studies, a page at a time, and the form that narrows it.
 
-import { announce, el, said } from "./dom.js";
-import { pager } from "./pager.js";
-import { count, shown } from "./words.js";
+import { announce, control, el, grid, newest, option, pager, said } from "./dom.js";
+import { capital, count, shown } from "./words.js";
 
 const LIMIT = 50;
 const FIELDS = 3;
+const WAIT = 120;
 
 export function studiesSection(form) {
   return el("section", { id: "studies", "aria-labelledby": "studies-title" },
@@ -15,11 +15,8 @@ export function studiesSection(form) {
 }
 
 export async function drawList(app) {
-  const drawing = Symbol("drawing");
-  app.drawing = drawing;
-  const page = await app.store.page(app.query, LIMIT);
-  // A slower answer to an older question must not replace a newer one.
-  if (app.drawing !== drawing) return;
+  const page = await newest(app, "drawing", app.store.page(app.query, LIMIT));
+  if (!page) return;
   const list = document.getElementById("list");
   const { sort, step } = document.activeElement?.dataset ?? {};
   const pages = { offset: page.offset, n: page.matching, limit: LIMIT };
@@ -52,10 +49,8 @@ function studiesTable(page, app) {
   if (!page.studies.length) return el("p", { class: "empty" }, "No study matches.");
   const columns = columnsOf(app);
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "List of studies" },
-    el("table", { class: "studies" },
-      el("caption", { class: "unseen" }, "Studies; a heading sorts by its column"),
-      el("thead", {}, el("tr", {}, columns.map((column) => heading(column, app)))),
-      el("tbody", {}, page.studies.map((study) => line(study, columns, app)))));
+    grid("studies", "Studies; a heading sorts by its column",
+      columns.map((column) => heading(column, app)), page.studies.map((study) => line(study, columns, app))));
 }
 
 function heading(column, app) {
@@ -75,7 +70,7 @@ function heading(column, app) {
 
 function line(study, columns, app) {
   const address = app.addressOf(study.id);
-  return el("tr", { on: { click: (event) => { if (!event.target.closest("a")) app.go(address); } } },
+  return el("tr", { on: { click: (event) => { if (!event.target.closest("a")) location.hash = address; } } },
     columns.map((column) => {
       if (column.kind === "id") {
         return el("th", { scope: "row" }, el("a", { href: address }, said(study.id)),
@@ -117,4 +112,63 @@ function turnPage(to, app) {
   if (to) app.query.set("offset", String(to)); else app.query.delete("offset");
   app.changed();
   document.getElementById("studies-title").scrollIntoView();
+}
+
+const itself = (value) => ({ value, label: value });
+
+// The form's state is the query itself.
+export function filterForm({ view, canReview }, labels, query, changed) {
+  const { filters } = view;
+  let timer = null;
+  const set = (name, value, wait = 0) => {
+    clearTimeout(timer);
+    timer = setTimeout(() => {
+      if (value === null) query.delete(name); else query.set(name, value);
+      query.delete("offset");
+      changed();
+    }, wait);
+  };
+  const id = (name) => `filter-${name.replace(/[^A-Za-z0-9_-]/g, (sign) => `_${sign.codePointAt(0)}`)}`;
+  const labelled = (name, text, field) => control(id(name), said(text), field);
+  const choice = (name, text, choices) => labelled(name, text, el("select", {
+    on: { change: (event) => set(name, choices[event.target.selectedIndex - 1]?.value ?? null) },
+  }, option("", "all"), choices.map(({ value, label }, at) =>
+    el("option", { selected: query.get(name) === value, value: String(at) }, label))));
+  const typed = (name, text, type, more = {}) => labelled(name, text, el("input", {
+    type, autocomplete: "off", value: query.get(name) ?? "", ...more,
+    on: { input: (event) => set(name, event.target.value || null, WAIT) },
+  }));
+
+  const classFilter = () => {
+    if (!filters.classes) return typed("has.study_class", "Class contains", "search");
+    const classes = filters.classes.map(itself);
+    if (filters.no_class) classes.push({ value: "", label: "(none)" });
+    return choice("class", "Class", classes);
+  };
+  const score = ({ name, label }) => {
+    const ends = filters.scores[name];
+    if (!ends) return null;
+    const range = { step: "any", inputmode: "decimal" };
+    return el("fieldset", { class: "range" }, el("legend", {}, label),
+      typed(`min.${name}`, "from", "number", { ...range, placeholder: String(Math.round(ends.low * 1000) / 1000) }),
+      typed(`max.${name}`, "to", "number", { ...range, placeholder: String(Math.round(ends.high * 1000) / 1000) }));
+  };
+  const field = ({ name, values }) => (values
+    ? choice(`field.${name}`, name, values.map(itself))
+    : typed(`has.${name}`, `${name} contains`, "search"));
+
+  const submit = (event) => event.preventDefault();
+  return el("form", { class: "filters", role: "search", "aria-label": "Studies", on: { submit } },
+  el("div", { class: "controls" },
+    typed("q", "Search in ids, reports, errors", "search", { class: "wide", "aria-keyshortcuts": "/" }),
+    classFilter(),
+    ...filters.labels.map((name) => choice(name, capital(labels.facet(name).label),
+      labels.facet(name).labels.map(({ name: value, text }) => ({ value, label: text })))),
+    choice("outcome", "Outcome", filters.outcomes.map((value) => ({ value, label: capital(value) }))),
+    canReview ? choice("reviewed", "Reviewed", [itself("yes"), { value: "no", label: "not yet" }]) : null,
+    ...filters.fields.filter((one) => one.values && one.values.length > 1 && one.values.length <= 12).map(field)),
+  el("details", { class: "more", open: [...query.keys()].some((key) => /^(min|max|has)\./.test(key)) },
+    el("summary", {}, "By score and further fields"),
+    el("div", { class: "controls" }, ...labels.scores.map(score),
+      ...filters.fields.filter((one) => !one.values || one.values.length > 12).map(field))));
 }

@@ -1,9 +1,8 @@
 // Starts the page: which data, which view, and how they follow the address.
 
-import { alarm, begin, el, frame, said } from "./dom.js";
-import { filterForm } from "./filters.js";
+import { alarm, begin, el, frame, newest, said } from "./dom.js";
 import { Keys } from "./keys.js";
-import { drawList, studiesSection } from "./list.js";
+import { drawList, filterForm, studiesSection } from "./list.js";
 import { openStore } from "./store.js";
 import { overviewSection, readersSection } from "./overview.js";
 import { Reader, Review } from "./review.js";
@@ -28,7 +27,8 @@ class App {
     this.form = el("div", {});
     this.home = el("div", {}, overviewSection(this.store, this.labels), studiesSection(this.form));
     this.open = el("div", { hidden: true });
-    frame(this.header(), el("main", { id: "main" }, this.home, this.open), this.footer());
+    frame(this.header(), el("main", { id: "main" }, this.home, this.open),
+      el("footer", {}, el("p", { class: "mono small" }, said(this.view.signature))));
     this.drawForm();
     this.drawReaders();
     document.title = this.view.title;
@@ -57,10 +57,6 @@ class App {
       el("button", { type: "button", class: "quiet", on: { click: () => this.reader.ask() } }, name ? "Change" : "Who is reviewing?"));
   }
 
-  footer() {
-    return el("footer", {}, el("p", { class: "mono small" }, said(this.view.signature)));
-  }
-
   drawForm() {
     this.form.replaceChildren(filterForm(this.store, this.labels, this.query, () => this.changed()));
     const search = this.form.querySelector("#filter-q");
@@ -86,10 +82,6 @@ class App {
     const all = new URLSearchParams(this.query);
     if (studyId !== null) all.set("study", studyId);
     return `#${all}`;
-  }
-
-  go(address) {
-    location.hash = address;
   }
 
   changed = () => {
@@ -150,10 +142,8 @@ class App {
   }
 
   async show(which) {
-    const opening = Symbol("opening");
-    this.opening = opening;
-    const found = await this.store.study(which, this.query);
-    if (this.opening !== opening) return;
+    const found = await newest(this, "opening", this.store.study(which, this.query));
+    if (!found) return;
     this.study = { ...found, labels: this.labels };
     this.back = found.view.study_id;
     const review = this.store.canReview ? new Review(this.study, this) : null;
@@ -213,7 +203,7 @@ class App {
       ...reviewing,
       { keys: "r", text: "raw answer", act: inStudy(() => this.toggleAnswer()) },
       { keys: "/", text: "search", act: () => (this.study ? false : this.form.querySelector("#filter-q").focus()) },
-      { keys: "Escape", text: "leave a field, back to all studies", act: inStudy(() => this.go(this.addressOf(null))) },
+      { keys: "Escape", text: "leave a field, back to all studies", act: inStudy(() => { location.hash = this.addressOf(null); }) },
       { keys: "?", text: "this help", act: () => this.keys.help() },
     ];
   }

@@ -1,8 +1,7 @@
 // What a run comes to: facts, figures, tables, and what its readers made of it.
 
 import { el, fact, said } from "./dom.js";
-import { interval, ratesFigure, scoresFigure, tallyFigure } from "./figures.js";
-import { NOTHING, count, number, rate } from "./words.js";
+import { NOTHING, capital, count, number, rate } from "./words.js";
 
 export function overviewSection({ view, files }, labels) {
   const { figures } = view;
@@ -24,7 +23,7 @@ export function overviewSection({ view, files }, labels) {
   );
 }
 
-export function table({ title, head, rows, n_left: left }) {
+function table({ title, head, rows, n_left: left }) {
   const side = (at) => (at < left ? "words" : "numbers");
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": title },
     el("table", {},
@@ -50,9 +49,7 @@ export function readersSection(statistics, labels, file) {
       ...(statistics.readers ?? []).flatMap((reader, at) => [at ? ", " : "", said(reader)]), "."),
     el("figure", { class: "figure" },
       el("figcaption", {}, "The judge's precision among reviewed errors"),
-      el("ul", { class: "bars" }, statistics.precision.filter(({ n }) => n).map((row) => el("li", {},
-        el("span", { class: "bar-name" }, name(row.code)), interval(row),
-        el("span", { class: "bar-value" }, rate(row)))))),
+      bars(statistics.precision.filter(({ n }) => n).map((row) => [name(row.code), interval(row), rate(row)]))),
     statistics.kappa?.length ? table({
       title: "Agreement of two readers (Cohen's kappa)",
       head: ["readers", "errors both reviewed", "kappa"],
@@ -63,4 +60,75 @@ export function readersSection(statistics, labels, file) {
     statistics.note ? el("p", { class: "small" }, statistics.note) : null,
     file ? el("p", {}, el("a", { href: file, download: "" }, "All reviews as CSV")) : null,
   );
+}
+
+// The figures are drawn with boxes; every number in them is also written out.
+function bars(rows) {
+  return el("ul", { class: "bars" }, rows.map(([name, bar, value]) => el("li", {},
+    el("span", { class: "bar-name" }, name), bar, el("span", { class: "bar-value" }, value))));
+}
+
+function ratesFigure({ label, definition, rows }) {
+  return el("figure", { class: "figure" },
+    el("figcaption", {}, `Studies with ${definition ?? label}`),
+    bars(rows.map((row) => [said(row.group), interval(row), rate(row)])),
+    el("p", { class: "small" }, "Share of scored studies; the line is the 95% Wilson interval."),
+  );
+}
+
+function interval(value) {
+  return el("span", { class: "track", "aria-hidden": "true" }, value.value === null ? null : [
+    el("span", { class: "fill", style: { width: `${100 * value.value}%` } }),
+    el("span", {
+      class: "whisker", style: { left: `${100 * value.low}%`, width: `${100 * (value.high - value.low)}%` },
+    }),
+  ]);
+}
+
+function tallyFigure({ title, rows, columns, counts }, labels) {
+  const [named, parts] = [labels.facet(rows), labels.facet(columns).labels];
+  const totals = counts.map(({ n }) => parts.reduce((sum, { name }) => sum + n[name], 0));
+  const most = Math.max(1, ...totals);
+  return el("figure", { class: "figure" },
+    el("figcaption", {}, `${title} and ${labels.facet(columns).label}`),
+    el("ul", { class: "legend" }, parts.map(({ label, tone }) =>
+      el("li", {}, el("span", { class: `swatch tone-${tone}`, "aria-hidden": "true" }), label))),
+    bars(counts.map(({ name, n }, at) => [
+      named.labelOf.get(name).text,
+      el("span", { class: "track", "aria-hidden": "true" }, parts.map((part) => el("span", {
+        class: `part tone-${part.tone}`, style: { width: `${(100 * n[part.name]) / most}%` },
+      }))),
+      totals[at] ? byPart(n, parts) : "0",
+    ])),
+  );
+}
+
+function byPart(n, parts) {
+  return parts.filter(({ name }) => n[name]).map(({ name, label }) => `${label}: ${n[name]}`).join("; ");
+}
+
+function scoresFigure(histogram) {
+  const most = Math.max(1, ...histogram.bins.map((bin) => bin.n));
+  const name = (bin) => (bin.low === bin.high
+    ? String(bin.low)
+    : histogram.whole ? `${bin.low} to ${bin.high}` : `${number(bin.low, 2)} to ${number(bin.high, 2)}`);
+  const few = histogram.bins.length <= 12;
+  const direction = histogram.higher_is_better ? "higher is better" : "lower is better";
+  const ends = histogram.bins.length ? [histogram.bins[0].low, histogram.bins.at(-1).high] : [];
+  return el("figure", { class: "figure" },
+    el("figcaption", {}, `${capital(histogram.label)}, ${count(histogram.n, "scored study", "scored studies")}`),
+    el("div", { class: "histogram", role: "img", "aria-label": described(histogram, name) },
+      histogram.bins.map((bin) => el("span", { class: "column", title: `${name(bin)}: ${bin.n}` },
+        el("span", { class: "column-n" }, bin.n ? String(bin.n) : ""),
+        el("span", { class: "column-fill", style: { height: `${(100 * bin.n) / most}%` } }),
+        few ? el("span", { class: "column-name" }, name(bin)) : null,
+      ))),
+    few ? null : el("p", { class: "axis small" }, ...ends.map((end) => el("span", {}, number(end, 1)))),
+    el("p", { class: "small" }, `Studies by score; ${direction}.`),
+  );
+}
+
+function described(histogram, name) {
+  const parts = histogram.bins.filter((bin) => bin.n).map((bin) => `${name(bin)}: ${bin.n}`);
+  return `Studies by ${histogram.label}. ${parts.join("; ") || "none scored"}`;
 }

@@ -1,6 +1,7 @@
 // A reader's verdicts on a study: right, wrong, wrong severity, missed errors, a comment.
 
 import { alarm, announce, el, said } from "./dom.js";
+import { remember, remembered } from "./keys.js";
 import { capital } from "./words.js";
 
 const VERDICTS = [
@@ -10,18 +11,10 @@ const VERDICTS = [
 ];
 const NAME = "judge.reader";
 
-function remembered() {
-  try {
-    return localStorage.getItem(NAME) ?? "";
-  } catch {
-    return "";
-  }
-}
-
 // Who is reading: asked once, then kept by the browser.
 export class Reader {
   constructor(given) {
-    this.name = given || remembered();
+    this.name = given || (remembered(NAME) ?? "");
     this.waiting = null;
   }
 
@@ -43,17 +36,12 @@ export class Reader {
       dialog.addEventListener("close", () => { dialog.remove(); resolve(this.name); });
       document.body.append(dialog);
       dialog.showModal();
-      field.focus();
     });
   }
 
   keep(name) {
     this.name = name;
-    try {
-      localStorage.setItem(NAME, name);
-    } catch {
-      // A browser that keeps nothing asks again on the next page.
-    }
+    remember(NAME, name);
     document.dispatchEvent(new CustomEvent("reader", { detail: name }));
   }
 }

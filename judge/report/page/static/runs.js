@@ -1,7 +1,7 @@
 // The runs of a service, with how far each is.
 
-import { alarm, el, frame, said } from "./dom.js";
-import { ask } from "./http.js";
+import { ask } from "./data.js";
+import { alarm, el, frame, grid, said } from "./dom.js";
 import { count } from "./words.js";
 
 export async function runsPage() {
@@ -20,9 +20,7 @@ async function draw(list) {
   }
   const head = ["run", "state", "rubric", "judge", "studies", "scored", "figures", "started"];
   list.replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs" },
-    el("table", {}, el("caption", { class: "unseen" }, "Runs"),
-      el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col" }, name)))),
-      el("tbody", {}, runs.map((run) => runLine(run, list))))));
+    grid(null, "Runs", head.map((name) => el("th", { scope: "col" }, name)), runs.map((run) => runLine(run, list)))));
 }
 
 function runLine(run, list) {
@@ -40,14 +38,11 @@ function runLine(run, list) {
 }
 
 function stateOf(run, list) {
-  const act = (verb, text) => el("button", {
-    type: "button",
-    class: "quiet",
-    on: {
-      click: () => ask(`/v1/runs/${encodeURIComponent(run.id)}/${verb}`, { method: "POST" })
-        .then(() => draw(list)).catch(alarm),
-    },
-  }, text);
+  const act = (verb, text) => {
+    const click = () => ask(`/v1/runs/${encodeURIComponent(run.id)}/${verb}`, { method: "POST" })
+      .then(() => draw(list)).catch(alarm);
+    return el("button", { type: "button", class: "quiet", on: { click } }, text);
+  };
   const parts = [said(run.state)];
   if (run.detail) parts.push(el("span", { class: "small" }, " ", said(run.detail)));
   const { progress } = run;

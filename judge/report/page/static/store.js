@@ -15,24 +15,29 @@ export async function openStore(transport) {
 
   const isColumn = (name) => Object.hasOwn(columns, name);
   const isNumber = (text) => text.trim() !== "" && !Number.isNaN(Number(text));
-  // What each word of a query may say, by its name or by what stands before the column's.
+  const equal = (name, value) => (row) => String(columns[name][row] ?? "") === value;
+  // The words of a query, by their names or by what stands before the column's: what each may
+  // say, and the test of a row that it asks for.
   const known = {
-    q: () => true,
-    class: () => true,
-    outcome: () => true,
-    ...Object.fromEntries(view.filters.labels.map((name) => [name, (value) => facets.get(name).has(value)])),
-    reviewed: (value) => transport.canReview && ["yes", "no"].includes(value),
-    sort: (value) => value === "worst" || isColumn(value),
-    descending: (value) => ["true", "false"].includes(value),
-    offset: (value) => /^\d{1,9}$/.test(value),
-    field: (_, column) => isColumn(column),
-    has: (_, column) => isColumn(column),
-    min: (value, column) => isColumn(column) && isNumber(value),
-    max: (value, column) => isColumn(column) && isNumber(value),
+    q: [() => true],
+    class: [() => true, (value) => equal("study_class", value)],
+    outcome: [() => true, (value) => equal("outcome", value)],
+    ...Object.fromEntries(view.filters.labels.map((name) => [name, [(value) => facets.get(name).has(value)]])),
+    reviewed: [(value) => transport.canReview && ["yes", "no"].includes(value),
+      (value) => (row) => (reviews[row] > 0) === (value === "yes")],
+    sort: [(value) => value === "worst" || isColumn(value)],
+    descending: [(value) => ["true", "false"].includes(value)],
+    offset: [(value) => /^\d{1,9}$/.test(value)],
+    field: [(_, column) => isColumn(column), (value, column) => equal(column, value)],
+    has: [(_, column) => isColumn(column),
+      (value, column) => (row) => String(columns[column][row] ?? "").toLowerCase().includes(value.toLowerCase())],
+    min: [(value, column) => isColumn(column) && isNumber(value),
+      (value, column) => (row) => columns[column][row] !== null && columns[column][row] >= Number(value)],
+    max: [(value, column) => isColumn(column) && isNumber(value),
+      (value, column) => (row) => columns[column][row] !== null && columns[column][row] <= Number(value)],
   };
 
   function* conditions(query) {
-    const equal = (name, value) => (row) => String(columns[name][row] ?? "") === value;
     const asked = view.filters.labels.map((name) => [name, query.get(name)]).filter(([, value]) => value);
     if (asked.length) {
       const counted = counting(view.filters.counts, asked).map(({ name }) => columns[name]);
@@ -40,14 +45,7 @@ export async function openStore(transport) {
     }
     for (const [key, value] of query) {
       const { kind, column } = parts(key);
-      const values = columns[column];
-      if (kind === "class") yield equal("study_class", value);
-      if (kind === "outcome") yield equal("outcome", value);
-      if (kind === "reviewed") yield (row) => (reviews[row] > 0) === (value === "yes");
-      if (kind === "field") yield equal(column, value);
-      if (kind === "has") yield (row) => String(values[row] ?? "").toLowerCase().includes(value.toLowerCase());
-      if (kind === "min") yield (row) => values[row] !== null && values[row] >= Number(value);
-      if (kind === "max") yield (row) => values[row] !== null && values[row] <= Number(value);
+      if (known[kind]?.[1]) yield known[kind][1](value, column);
     }
   }
 
@@ -86,12 +84,8 @@ export async function openStore(transport) {
   }
 
   const store = {
+    ...transport,
     view,
-    canReview: transport.canReview,
-    prepareSearch: transport.prepareSearch,
-    review: transport.review,
-    files: transport.files,
-    reviewsFile: transport.reviewsFile,
     // What readers made of the run, as it was when it was last asked for.
     get statistics() { return statistics; },
 
@@ -107,7 +101,7 @@ export async function openStore(transport) {
     // The words of a query that ask for what this run does not have.
     unknown: (query) => [...query].filter(([key, value]) => {
       const { kind, column } = parts(key);
-      return !Object.hasOwn(known, kind) || !known[kind](value, column);
+      return !Object.hasOwn(known, kind) || !known[kind][0](value, column);
     }).map(([key]) => key),
 
     // A page of the list: how many studies there are, how many match, and the page's own.

@@ -1,7 +1,6 @@
 // Where the data of a run's page come from: this very file, or a service.
 
-import { ask } from "./http.js";
-import { unpacked } from "./packed.js";
+import { ask, unpacked } from "./data.js";
 
 export function fileTransport() {
   const index = unpacked("index");
@@ -20,19 +19,16 @@ export function fileTransport() {
     let next = 0;
     const read = async () => {
       while (next < order.length) {
-        const row = next;
+        const here = packetOf(next);
         next += packet;
-        const { first, views } = await packetOf(row);
+        const { first, views } = await here;
         views.forEach((view, at) => { texts[first + at] = searched(view); });
       }
     };
     await Promise.all([read(), read()]);
   }
 
-  const prepareSearch = () => {
-    reading ??= readAll();
-    return reading;
-  };
+  const prepareSearch = () => (reading ??= readAll());
 
   return {
     canReview: false,

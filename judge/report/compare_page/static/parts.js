@@ -1,7 +1,28 @@
-// What may be wider than the page: it scrolls sideways by itself, and says so.
+// What several sections are made of: lists to choose from, and what may be wider than the page.
 
 import { el } from "./dom.js";
 
+const MOST = 34;
+const END = 14;
+
+// Beginning and end say more than the middle does; names that would read alike stay whole.
+function shortened(names) {
+  const short = names.map((name) => {
+    const letters = [...name];
+    return letters.length <= MOST ? name : `${letters.slice(0, MOST - END - 1).join("")}…${letters.slice(-END).join("")}`;
+  });
+  return short.map((text, at) => (short.indexOf(text) === short.lastIndexOf(text) ? text : names[at]));
+}
+
+// One option a name, a long one shortened in the middle; `valueOf` and `more`, which is said
+// after it, take its place.
+export function options(names, valueOf, more = () => "") {
+  return shortened(names).map((text, at) => el("option", {
+    value: valueOf(at), title: text === names[at] ? null : names[at],
+  }, text + more(at)));
+}
+
+// Scrolls sideways by itself, and says so.
 export function sideways(label, ...content) {
   const hint = el("p", { class: "more small", "aria-hidden": "true", hidden: true }, "More to the right: scroll sideways →");
   const box = el("div", {

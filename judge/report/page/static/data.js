@@ -1,8 +1,7 @@
-// What a service is asked for, and what is said where it cannot answer.
+// What a service answers, and data that stand inside this very file.
 
-export async function ask(path, { method = "GET", body, form } = {}) {
+export async function ask(path, { method = "GET", body } = {}) {
   const request = { method, headers: { Accept: "application/json" } };
-  if (form) request.body = form;
   if (body !== undefined) {
     request.body = JSON.stringify(body);
     request.headers["Content-Type"] = "application/json";
@@ -24,4 +23,17 @@ async function answered(path, request) {
   if (response.ok) return response;
   const problem = response.headers.get("Content-Type")?.includes("json") ? await response.json() : null;
   throw new Error(problem?.detail ?? problem?.title ?? `The service answered ${response.status}.`);
+}
+
+// Each piece of a file's data is compressed in an element of its own.
+export async function unpackedBytes(name) {
+  const text = atob(document.getElementById(`data-${name}`).textContent);
+  const bytes = new Uint8Array(text.length);
+  for (let at = 0; at < text.length; at += 1) bytes[at] = text.charCodeAt(at);
+  const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+  return new Response(stream).arrayBuffer();
+}
+
+export async function unpacked(name) {
+  return JSON.parse(new TextDecoder().decode(await unpackedBytes(name)));
 }
