@@ -33,7 +33,7 @@ class LexiconJudge(Judge):
             )
         self._rubric = rubric
         self._baseline, self._render = rubric.baseline, rubric.render
-        self._lexicon = lexicon.load(path)
+        self._lexicon = lexicon.load(path) if path else lexicon.load()
         self.name = f"lexicon:{path}" if path else "lexicon"
         self.version = f"{self._lexicon.version}(baseline)"
         self._asked = 0

@@ -9,8 +9,7 @@ from typing import Literal
 
 from judge.backends.lexicon.attach import Draft, attach, split
 from judge.backends.lexicon.data import Kind, Lexicon
-from judge.backends.lexicon.heads import heads
-from judge.backends.lexicon.scope import Scope, scope
+from judge.backends.lexicon.heads import Scope, heads, scope
 from judge.backends.lexicon.tokens import Line, lines
 from judge.sentences import sentences, skips
 
