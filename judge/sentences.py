@@ -110,10 +110,12 @@ def _stop_ends(text: str, start: int, at: int) -> bool:
     last = word.group().lower() if word else ""
     if last in _TITLES or (len(last) == 1 and last.isalpha()):
         return False
+    if last not in _UNITS and last not in _LATIN:
+        return True
     following = text[at + 1 : at + 4].lstrip()
     if last in _UNITS:
         return not (following[:1].isdigit() if last in ("no", "nos") else following[:1].islower())
-    return last not in _LATIN or (following[:1].isupper() and not following[1:2].isupper())
+    return following[:1].isupper() and not following[1:2].isupper()
 
 
 def _line_ends(text: str, at: int, newlines: list[int], width: int) -> bool:

@@ -109,8 +109,8 @@ class _Differing:
     def count(self) -> Found | None:
         """Return the error of counting too few or too many, where each report counts once."""
         ours, theirs = self.one.count, self.other.count
-        several = len(set(self.mine)) > 1 or len(set(self.theirs)) > 1
-        if not ours or not theirs or ours == theirs or several:
+        differ = ours and theirs and ours != theirs
+        if not differ or len(set(self.mine)) > 1 or len(set(self.theirs)) > 1:
             return None
         category = Category.MISSING_FINDING if theirs < ours else Category.FALSE_FINDING
         return self.error(category, weight(self.one, self.lexicon), f"{theirs} instead of {ours}")

@@ -163,7 +163,9 @@ def _shadows(mention: Mention, lexicon: Lexicon) -> set[str]:
 
 def ratio(ones: frozenset[float], others: frozenset[float]) -> float:
     """Return the largest length of one over that of the other, at least 1; 1 without both."""
-    small, large = sorted((max(ones, default=0.0), max(others, default=0.0)))
+    if not ones or not others:
+        return 1.0
+    small, large = sorted((max(ones), max(others)))
     return large / small if small > 0 else 1.0
 
 
