@@ -82,7 +82,6 @@ def fetch(name: str, origin: str | None, base_url: str | None) -> None:
     if it is the known text, and kept in the user's configuration folder, or in JUDGE_CONFIG.
     """
     from judge import official
-    from judge.official import fetch as fetching
     from judge.types import JudgeError
 
     known = official.KNOWN.get(name)
@@ -98,13 +97,13 @@ def fetch(name: str, origin: str | None, base_url: str | None) -> None:
             click.echo(f"{name} is here already: {path} ({prompt.digest})")
             return
     if origin is None:
-        sources = fetching.download(known, base_url or fetching.HOST)
+        sources = official.download(known, base_url or official.HOST)
     elif origin == _INSTALLED:
-        sources = fetching.read_installed(known)
+        sources = official.read_installed(known)
     else:
-        sources = fetching.read_copy(known, Path(origin).expanduser())
+        sources = official.read_copy(known, Path(origin).expanduser())
     prompt = known.read(sources)
-    _keep(path, fetching.as_yaml(prompt, known))
+    _keep(path, official.as_yaml(prompt, known))
     click.echo(f"{name} ({prompt.digest}) is now in {path}")
 
 

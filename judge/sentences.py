@@ -42,8 +42,6 @@ _TITLES = frozenset({"dr", "drs", "mr", "mrs", "ms", "vs", "approx", "fig", "pro
 _UNITS = frozenset({"mm", "cm", "ml", "mg", "kg", "min", "max", "rt", "lt", "no", "nos"})
 """Abbreviations that a sentence may end with: not before a small letter, "no." before a digit."""
 
-_NUMBER = frozenset({"no", "nos"})
-
 _LATIN = frozenset({"a.m", "p.m", "e.g", "i.e", "etc", "cf", "ca", "q.d", "b.i.d"})
 """Abbreviations that a sentence may end with: what follows decides."""
 
@@ -65,14 +63,12 @@ def sentences(text: str) -> list[tuple[int, int]]:
     The number of a list item belongs to its sentence; a heading starts a new one.
     """
     newlines = [match.start() for match in re.finditer("\n", text)]
-    width = _line_width(newlines, len(text))
+    width = max(after - before - 1 for before, after in pairwise([-1, *newlines, len(text)]))
     cuts = [(match.end(), match.start()) for match in _STOP.finditer(text)]
-    heads = {match.start() for match in _HEADING.finditer(text)}
+    heads = [(match.start(), match.start()) for match in _HEADING.finditer(text)]
     spans: list[tuple[int, int]] = []
     start = 0
-    for end, at in sorted({*cuts, *((head, head) for head in heads)}):
-        if end <= start:
-            continue
+    for end, at in (*sorted({*cuts, *heads}), (len(text), len(text))):
         if end == at:
             ends = True
         elif text[at] == "\n":
@@ -80,9 +76,11 @@ def sentences(text: str) -> list[tuple[int, int]]:
         else:
             ends = _stop_ends(text, start, at)
         if ends:
-            _append(spans, text, start, end)
+            piece = text[start:end]
+            if any(map(str.isalnum, piece)):
+                left = start + len(piece) - len(piece.lstrip())
+                spans.append((left, left + len(piece.strip())))
             start = end
-    _append(spans, text, start, len(text))
     return spans
 
 
@@ -101,18 +99,6 @@ def skips(sentence: str) -> bool | None:
     return False if _READ.match(sentence) else None
 
 
-def _append(spans: list[tuple[int, int]], text: str, start: int, end: int) -> None:
-    piece = text[start:end]
-    if any(map(str.isalnum, piece)):
-        left = start + len(piece) - len(piece.lstrip())
-        spans.append((left, left + len(piece.strip())))
-
-
-def _line_width(newlines: list[int], length: int) -> int:
-    edges = [-1, *newlines, length]
-    return max(after - before - 1 for before, after in pairwise(edges))
-
-
 def _stop_ends(text: str, start: int, at: int) -> bool:
     """Return whether the full stop at `at` ends the sentence that began at `start`."""
     if text[at] != ".":
@@ -124,13 +110,12 @@ def _stop_ends(text: str, start: int, at: int) -> bool:
     last = word.group().lower() if word else ""
     if last in _TITLES or (len(last) == 1 and last.isalpha()):
         return False
+    if last not in _UNITS and last not in _LATIN:
+        return True
+    following = text[at + 1 : at + 4].lstrip()
     if last in _UNITS:
-        following = text[at + 1 : at + 4].lstrip()
-        return not (following[:1].isdigit() if last in _NUMBER else following[:1].islower())
-    if last in _LATIN:
-        following = text[at + 1 : at + 4].lstrip()
-        return following[:1].isupper() and not following[1:2].isupper()
-    return True
+        return not (following[:1].isdigit() if last in ("no", "nos") else following[:1].islower())
+    return following[:1].isupper() and not following[1:2].isupper()
 
 
 def _line_ends(text: str, at: int, newlines: list[int], width: int) -> bool:

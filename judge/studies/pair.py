@@ -27,7 +27,6 @@ from judge.studies.texts import (
     CANDIDATE_ROLES,
     REFERENCE_ROLES,
     Cut,
-    Report,
     ReportFields,
     candidate_field,
     candidate_report_fields,
@@ -54,8 +53,8 @@ class Side:
     texts: Sequence[str | None]
     whole: Sequence[str | None] = ()
     fields: Columns = field(default_factory=dict)
-    cuts: Sequence[Cut | None] = ()
     notes: tuple[str, ...] = ()
+    cuts: Sequence[Cut | None] = ()
     read_from: str = ""
 
 
@@ -116,32 +115,32 @@ def pair_tables(
     chosen = _known_section(section)
     candidate, reference = _report_fields(preds, refs, fields, from_files=bool(inputs))
     reports = read_reports(refs, reference)
-    if chosen is None:
-        chosen = "findings" if any(report.findings for report in reports) else "report"
+    chosen = chosen or ("findings" if any(report.findings for report in reports) else "report")
     references = [report.text(chosen) for report in reports]
     if not any(references):
+        there = [other for other in SECTIONS if any(report.text(other) for report in reports)]
+        if not there:
+            raise JudgeError(f"every reference in {refs.name} is empty")
         option = "--section" if inputs else "section=..."
-        raise _no_reference(refs, reports, chosen, option)
+        raise JudgeError(
+            f"no reference in {refs.name} has the section {chosen}; "
+            f"they have: {', '.join(there)}; choose with {option}"
+        )
     cut = read_candidates(preds, candidate, chosen)
-    both = {*candidate.names, *reference.names}
-    is_one = preds is refs
+    texts, cuts = [text for text, _ in cut], [how for _, how in cut]
+    whole = [report.text("report") for report in reports]
+    used = {*reference.names}
+    kept, notes = _beside(preds, {*candidate.names})
+    if preds is refs:
+        used, kept, notes = {*used, *candidate.names}, {}, ()
     return paired(
-        Side(
-            preds.name,
-            preds,
-            [text for text, _ in cut],
-            fields={} if is_one else _kept(preds, set(candidate.names)),
-            cuts=[how for _, how in cut],
-            notes=() if is_one else _notes(preds, set(candidate.names)),
-            read_from=", ".join(candidate.names),
-        ),
+        Side(preds.name, preds, texts, (), kept, notes, cuts, ", ".join(candidate.names)),
         Side(
             refs.name,
             refs,
             references,
-            [report.text("report") for report in reports],
-            _kept(refs, both if is_one else set(reference.names)),
-            notes=_notes(refs, both if is_one else set(reference.names)),
+            whole,
+            *_beside(refs, used),
             read_from=", ".join(reference.names),
         ),
         chosen,
@@ -192,7 +191,13 @@ def paired(
     study_ids = tuple(refs.table.ids[row] for row in ref_rows)
     # References may name a model too: that of a scanner.
     own, own_rows = (refs.fields, ref_rows) if is_one or not inputs else (preds.fields, pred_rows)
-    cuts = [preds.cuts[row] for row in pred_rows] if preds.cuts else []
+    notes = [*_numbered_notes(preds.table, refs.table), *preds.notes, *refs.notes]
+    for how in Cut if preds.cuts else ():
+        ids = [one for one, row in zip(study_ids, pred_rows, strict=True) if preds.cuts[row] is how]
+        notes += [f"{how.value}: {len(ids)} ({first_ids(ids)})"] if ids else []
+    pairs = zip(fields, kept, strict=True)
+    notes += patient_notes
+    notes += [f"the field {old} is kept as {new}" for old, new in pairs if old != new]
     return StudySet(
         study_ids=study_ids,
         references=tuple(refs.texts[row] or "" for row in ref_rows),
@@ -212,24 +217,15 @@ def paired(
         omitted={reason: len(problem.ids) for reason, problem in omitted.items()},
         omitted_ids={reason: problem.ids[:FIRST] for reason, problem in omitted.items()},
         inputs=inputs,
-        notes=(
-            *_numbered_notes(preds.table, refs.table),
-            *preds.notes,
-            *refs.notes,
-            *_cut_notes(study_ids, cuts),
-            *patient_notes,
-            *_rename_notes(fields, kept),
-        ),
+        notes=tuple(notes),
     )
 
 
 def _known_section(section: str | None) -> Section | None:
-    if section is None:
-        return None
-    for known in SECTIONS:
-        if section == known:
-            return known
-    raise JudgeError(f"unknown section {section!r}; there are: {', '.join(SECTIONS)}")
+    known = next((known for known in SECTIONS if known == section), None)
+    if known is None and section is not None:
+        raise JudgeError(f"unknown section {section!r}; there are: {', '.join(SECTIONS)}")
+    return known
 
 
 def _report_fields(
@@ -258,18 +254,12 @@ def _report_fields(
     else:
         swapped = candidate_field(refs) if candidate else reference_fields(preds)
         hint = ". Are PREDS and REFS swapped?" if swapped else ""
-    if candidate:
-        raise _no_field(refs, "reference", REFERENCE_ROLES, hint, sections=True)
-    raise _no_field(preds, "candidate", CANDIDATE_ROLES, hint, sections=not is_one)
-
-
-def _no_field(
-    table: StudyTable, side: str, groups: tuple[tuple[str, ...], ...], hint: str, *, sections: bool
-) -> JudgeError:
+    table, side = (refs, "reference") if candidate else (preds, "candidate")
+    groups = REFERENCE_ROLES if candidate else CANDIDATE_ROLES
     roles = [role for group in groups for role in group]
-    roles += ["findings", "impression"] if sections else []
+    roles += ["findings", "impression"] if candidate or not is_one else []
     expected = [name for role in roles for name in FIELD_NAMES[role]]
-    return JudgeError(
+    raise JudgeError(
         f"{table.name} has no field for the {side}s; its fields are: {listed(table.columns)}; "
         f"expected one of: {listed(expected, 40)}, or the one that --{side}-field names{hint}"
     )
@@ -312,18 +302,6 @@ def _numbered_notes(preds: StudyTable, refs: StudyTable) -> list[str]:
     return [f"no ids: record by record, {joined}"]
 
 
-def _no_reference(
-    refs: StudyTable, reports: Sequence[Report], section: Section, option: str
-) -> JudgeError:
-    there = [other for other in SECTIONS if any(report.text(other) for report in reports)]
-    if not there:
-        return JudgeError(f"every reference in {refs.name} is empty")
-    return JudgeError(
-        f"no reference in {refs.name} has the section {section}; "
-        f"they have: {', '.join(there)}; choose with {option}"
-    )
-
-
 def _missing(
     preds: Side, refs: Side, rows: Sequence[tuple[int, int]], section: Section
 ) -> tuple[Problem, Problem]:
@@ -339,36 +317,14 @@ def _missing(
     )
 
 
-def _kept(table: StudyTable, used: set[str]) -> dict[str, list[object]]:
-    """Return the fields that are kept beside the study: all but reports."""
-    return {
-        name: column
-        for name, column in table.columns.items()
-        if name not in used and not is_report_field(name, column)
-    }
-
-
-def _notes(table: StudyTable, used: set[str]) -> tuple[str, ...]:
-    unused = [name for name in table.columns if name not in used | _kept(table, used).keys()]
-    if not unused:
-        return table.notes
+def _beside(table: StudyTable, used: set[str]) -> tuple[dict[str, list[object]], tuple[str, ...]]:
+    """Return the fields that are kept beside the study, all but reports, and what was odd."""
+    left = {name: column for name, column in table.columns.items() if name not in used}
+    unused = [name for name, column in left.items() if is_report_field(name, column)]
+    kept = {name: column for name, column in left.items() if name not in unused}
     note = f"{table.name}: not used: {listed(unused)}; used: {listed(sorted(used))}"
-    return (*table.notes, note)
+    return kept, (*table.notes, note) if unused else table.notes
 
 
 def _picked(columns: Columns, rows: Sequence[int]) -> dict[str, list[object]]:
     return {name: [column[row] for row in rows] for name, column in columns.items()}
-
-
-def _cut_notes(study_ids: Sequence[str], cuts: Sequence[Cut | None]) -> list[str]:
-    notes = []
-    for kind in Cut:
-        ids = [study_id for study_id, cut in zip(study_ids, cuts, strict=False) if cut is kind]
-        if ids:
-            notes.append(f"{kind.value}: {len(ids)} ({first_ids(ids)})")
-    return notes
-
-
-def _rename_notes(fields: Mapping[str, object], kept: Mapping[str, object]) -> list[str]:
-    pairs = zip(fields, kept, strict=True)
-    return [f"the field {old} is kept as {new}" for old, new in pairs if old != new]

@@ -9,8 +9,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from judge.official.known import KNOWN, Official, Source
-from judge.official.known import digest as official_digest
+from judge.official import KNOWN, Official
+from judge.official import digest as official_digest
 
 TEMPLATE = (
     "Aim:\tcompare.\n\n    1. A:\n    {text1}\n\n    2. B:\n    {text2}\n\n"
@@ -70,7 +70,7 @@ def stand_in(name: str, sources: dict[str, str]) -> Official:
     known = KNOWN[name]
     return replace(
         known,
-        sources=tuple(Source(path, digest(source)) for path, source in sources.items()),
+        sources={path: digest(source) for path, source in sources.items()},
         sha256=official_digest(known.turns(sources)),
     )
 

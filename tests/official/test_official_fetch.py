@@ -30,9 +30,7 @@ from hypothesis import strategies as st
 from support import Invoke
 
 from judge import official
-from judge.official import KNOWN
-from judge.official import fetch as fetching
-from judge.official.known import digest
+from judge.official import KNOWN, digest
 from judge.types import JudgeError
 
 
@@ -252,9 +250,9 @@ def test_a_wrong_file_is_one_message(
 def test_a_call_of_another_form_is_one_message(
     invoke: Invoke, tmp_path: Path, old: str, new: str, says: str, config: Path
 ) -> None:
-    (tmp_path / FINERADSCORE.sources[0].path).write_text(TEXTS_SOURCE, "utf-8")
+    (tmp_path / next(iter(FINERADSCORE.sources))).write_text(TEXTS_SOURCE, "utf-8")
     assert old in CALL_SOURCE
-    (tmp_path / FINERADSCORE.sources[1].path).write_text(CALL_SOURCE.replace(old, new), "utf-8")
+    (tmp_path / list(FINERADSCORE.sources)[1]).write_text(CALL_SOURCE.replace(old, new), "utf-8")
     done = invoke("prompts", "fetch", FINERADSCORE.name, "--from", tmp_path)
     assert (done.exit_code, kept(config)) == (2, [])
     assert says in done.stderr
@@ -325,10 +323,10 @@ def test_a_package_that_is_not_installed_says_so(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     nothing = SimpleNamespace(find_spec=lambda _name: None)
-    monkeypatch.setattr(fetching, "PathFinder", nothing)
+    monkeypatch.setattr(official, "PathFinder", nothing)
     done = invoke("prompts", "fetch", GREEN.name, "--from", "radeval")
     assert done.exit_code == 2
-    assert "pip install radeval" in done.stderr
+    assert "pip install 'radeval<3,>=2.2.1'" in done.stderr
 
 
 def test_no_package_has_fineradscores_text(invoke: Invoke) -> None:
@@ -339,7 +337,7 @@ def test_no_package_has_fineradscores_text(invoke: Invoke) -> None:
 
 def test_the_text_that_radeval_ships_is_the_official_one(invoke: Invoke) -> None:
     try:
-        fetching.read_installed(KNOWN["green-official"])
+        official.read_installed(KNOWN["green-official"])
     except JudgeError as error:
         if os.environ.get("JUDGE_NEEDS_RADEVAL"):
             raise
@@ -359,7 +357,7 @@ def test_every_character_of_a_template_is_kept(tmp_path_factory, text: str) -> N
     prompt = GREEN.build(turns)
     assert replace(GREEN, sha256=digest(turns)).is_genuine(prompt)
     path = tmp_path_factory.mktemp("kept") / "prompt.yaml"
-    path.write_text(fetching.as_yaml(prompt, GREEN), "utf-8", newline="")
+    path.write_text(official.as_yaml(prompt, GREEN), "utf-8", newline="")
     assert official.load(str(path), {}) == prompt
     (turn,) = prompt.messages("R {text2} ${candidate}", "C")
     assert turn.content == template.replace("{text1}", "\0").replace("{text2}", "C").replace(

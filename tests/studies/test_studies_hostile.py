@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from judge import prompts
-from judge.backends.lexicon.loading import load
+from judge.backends.lexicon.data import load
 from judge.studies import read_pair
 from judge.types import JudgeError
 

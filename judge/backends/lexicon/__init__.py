@@ -4,9 +4,7 @@ A baseline for when no model is at hand, never to be reported as GREEN or FineRa
 """
 
 from judge.backends.lexicon.compare import compare
-from judge.backends.lexicon.data import Lexicon
-from judge.backends.lexicon.loading import load
-from judge.backends.lexicon.mentions import study_class
-from judge.backends.lexicon.unfamiliar import unfamiliar
+from judge.backends.lexicon.data import Lexicon, load
+from judge.backends.lexicon.mentions import study_class, unfamiliar
 
 __all__ = ["Lexicon", "compare", "load", "study_class", "unfamiliar"]

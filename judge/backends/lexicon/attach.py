@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from operator import itemgetter
 
 from judge.backends.lexicon.data import Kind, Lexicon, Role
 from judge.backends.lexicon.heads import Head
@@ -12,6 +13,7 @@ from judge.backends.lexicon.tokens import Line, Mark, Measure
 _COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
 _NUMBERS = {word: n for n, name in enumerate(_COUNTS, start=2) for word in (name, str(n))}
 _MOST_BETWEEN = 5
+_PLACED = (Kind.SIDE, Kind.PLACE)
 
 _TOO_FAR = 9.0
 """A modifier that is dearer than this to attach belongs to no head (see `_price`)."""
@@ -21,7 +23,7 @@ _TOO_FAR = 9.0
 class Draft:
     """A head and what has been found to belong to it; `first` to `last` is what to quote.
 
-    `said_sides` and `said_levels` are its sides and levels by the token where they stand.
+    `said_sides` and `said_levels` are sides and levels by the token where they stand.
     """
 
     head: Head
@@ -29,7 +31,6 @@ class Draft:
     last: int
     sides: set[str] = field(default_factory=set)
     places: set[str] = field(default_factory=set)
-    levels: set[int] = field(default_factory=set)
     changes: set[str] = field(default_factory=set)
     sizes: set[float] = field(default_factory=set)
     count: int = 0
@@ -60,11 +61,10 @@ def attach(
                     draft.cover(mark.first, mark.last)
                 if not changed and role.name != "resolved":
                     study.append((mark, role.name))
-            elif role.kind is not Kind.LEVEL or mark.first not in used:
+            elif role.kind in _PLACED or (role.kind is Kind.LEVEL and mark.first not in used):
                 _modify(line, drafts, mark, role, lexicon)
     for measure in line.measures:
-        measured = _nearest(line, findings, measure)
-        if measured is not None:
+        if measured := _nearest(line, findings, measure):
             measured.sizes.add(measure.mm)
             measured.cover(measure.first, measure.last)
     for draft in drafts:
@@ -75,7 +75,7 @@ def attach(
 def _count(line: Line, draft: Draft) -> None:
     """Read off how many there are: "two right lower lobe nodules", with nothing between."""
     head = draft.head
-    for at in range(head.first - 1, max(head.first - 1 - _MOST_BETWEEN, -1), -1):
+    for at in reversed(range(max(head.first - _MOST_BETWEEN, 0), head.first)):
         if any(line.between(at, head.first)):
             return
         word = line.words[at]
@@ -88,16 +88,12 @@ def _count(line: Line, draft: Draft) -> None:
 def split(draft: Draft) -> list[Draft]:
     """Return a draft for each side where each has a level: "small right and large left"."""
     sides = {at: side for at, side in draft.said_sides.items() if len(side) == 1}
-    if len(sides) != 2 or len(draft.said_levels) != 2 or len(set(sides.values())) != 2:
-        return [draft]
     kinds = [at in sides for at in sorted({*sides, *draft.said_levels})]
-    if kinds not in ([True, False, True, False], [False, True, False, True]):
+    in_turn = kinds in ([True, False, True, False], [False, True, False, True])
+    if not in_turn or len(draft.said_levels) != 2 or len(set(sides.values())) != 2:
         return [draft]
-    levels = [level for _, level in sorted(draft.said_levels.items())]
-    return [
-        replace(draft, sides=set(side), levels=set(level))
-        for (_, side), level in zip(sorted(sides.items()), levels, strict=True)
-    ]
+    pairs = zip(sorted(sides.items()), sorted(draft.said_levels.items()), strict=True)
+    return [replace(draft, sides=set(side[1]), said_levels=dict([level])) for side, level in pairs]
 
 
 def _modify(line: Line, drafts: Sequence[Draft], mark: Mark, role: Role, lexicon: Lexicon) -> None:
@@ -106,8 +102,7 @@ def _modify(line: Line, drafts: Sequence[Draft], mark: Mark, role: Role, lexicon
     if draft is None:
         return
     if role.kind is Kind.SIDE:
-        head = draft.head
-        name = head.finding or lexicon.structures[head.structure].abnormal
+        name = draft.head.finding or lexicon.structures[draft.head.structure].abnormal
         if not lexicon.findings[name].sided:
             return
         draft.sides |= role.tags
@@ -117,32 +112,22 @@ def _modify(line: Line, drafts: Sequence[Draft], mark: Mark, role: Role, lexicon
         narrowed = draft.places & role.tags if role.name == "line" else None
         draft.places = set(narrowed or draft.places | role.tags)
     else:
-        level = frozenset({lexicon.levels[role.name]})
-        draft.levels |= level
-        draft.said_levels[mark.first] = draft.said_levels.get(mark.first, level) | level
+        known = draft.said_levels.get(mark.first, frozenset())
+        draft.said_levels[mark.first] = known | {lexicon.levels[role.name]}
     draft.cover(mark.first, mark.last)
 
 
 def _takes(draft: Draft, role: Role, lexicon: Lexicon) -> bool:
-    finding = draft.head.finding
-    match role.kind:
-        case Kind.SIDE:
-            return bool(finding) or draft.head.normal
-        case Kind.PLACE:
-            return bool(finding) and lexicon.findings[finding].where == role.name
-        case kind:
-            return bool(finding) and kind is Kind.LEVEL
+    if not draft.head.finding:
+        return role.kind is Kind.SIDE and draft.head.normal
+    return role.kind is not Kind.PLACE or lexicon.findings[draft.head.finding].where == role.name
 
 
 def _nearest(line: Line, drafts: Sequence[Draft], mark: Mark | Measure) -> Draft | None:
     """Return the head that is cheapest to attach `mark` to; on a tie the later one."""
-    best: Draft | None = None
-    lowest = _TOO_FAR
-    for draft in drafts:
-        price = _price(line, mark, draft.head)
-        if price <= lowest:
-            best, lowest = draft, price
-    return best
+    priced = ((_price(line, mark, draft.head), draft) for draft in reversed(drafts))
+    near = (one for one in priced if one[0] <= _TOO_FAR)
+    return min(near, key=itemgetter(0), default=(0.0, None))[1]
 
 
 def _price(line: Line, mark: Mark | Measure, head: Head) -> float:
@@ -155,14 +140,12 @@ def _price(line: Line, mark: Mark | Measure, head: Head) -> float:
         return 0.0
     ahead = mark.first < head.first
     first, last = (mark.last, head.first) if ahead else (head.last, mark.first)
-    if first > last:
-        return 0.0
     joins, verbs, prepositions, breaks = line.between(first, last)
     if ahead:
         price = 2.5 * joins + 2.5 * verbs + 2.0 * prepositions + 3.5 * breaks
     else:
         price = 2.0 * joins + 0.5 * verbs + 0.2 * prepositions + 3.5 * breaks
-    return price + 0.2 * (last - first)
+    return price + 0.2 * max(last - first, 0)
 
 
 def _changed(line: Line, drafts: Sequence[Draft], mark: Mark) -> list[Draft]:
@@ -180,13 +163,8 @@ def _changed(line: Line, drafts: Sequence[Draft], mark: Mark) -> list[Draft]:
         edge = nearest.head.first
         for draft in reversed(able[: able.index(nearest)]):
             last = draft.head.last
-            between = line.between(last, edge)
-            if (
-                not between.joins
-                or between.verbs
-                or between.breaks
-                or line.marked(last, edge, Kind.CHANGE)
-            ):
+            joins, verbs, _, breaks = line.between(last, edge)
+            if not joins or verbs or breaks or line.marked(last, edge, Kind.CHANGE):
                 break
             changed.append(draft)
             edge = draft.head.first
@@ -200,11 +178,9 @@ def _joined_after(line: Line, able: Sequence[Draft], nearest: Draft) -> list[Dra
         first = draft.head.first
         if first < edge:
             continue
-        if (
-            line.between(edge, first).stops
-            or not {"and", ","} & set(line.words[edge:first])
-            or line.marked(edge, first, Kind.CHANGE, Kind.LEVEL)
-        ):
+        listed = not {"and", ","}.isdisjoint(line.words[edge:first])
+        marked = line.marked(edge, first, Kind.CHANGE, Kind.LEVEL)
+        if not listed or marked or line.between(edge, first).stops:
             break
         joined.append(draft)
         edge = draft.head.last
@@ -218,9 +194,8 @@ def _can_change(line: Line, drafts: Sequence[Draft], at: int) -> bool:
         return True
     for other in drafts[:at]:
         if other.head.finding and other.head.last <= head.first:
-            first = max(other.head.last, head.first - 4)
-            between = line.words[first : head.first]
-            if line.between(first, head.first).prepositions or "of" in between:
+            first, last = max(other.head.last, head.first - 4), head.first
+            if line.between(first, last).prepositions or "of" in line.words[first:last]:
                 return False
     for other in drafts[at + 1 :]:
         if other.head.finding and other.head.first >= head.last:

@@ -1,12 +1,16 @@
-"""The lexicon as a value: findings, structures, and a table of phrases."""
+"""The lexicon as a value, findings, structures and a table of phrases, and how YAML becomes one."""
 
 from __future__ import annotations
 
+import hashlib
 import re
-from collections.abc import Mapping, Sequence
+import reprlib
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from functools import cache
+from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import (
@@ -17,10 +21,13 @@ from pydantic import (
     Field,
     StrictBool,
     StrictFloat,
+    StrictInt,
+    ValidationError,
     model_validator,
 )
 
-from judge.types import Severity
+from judge.types import JudgeError, Severity
+from judge.yamlfile import UnreadableYamlError, read_yaml
 
 
 class Kind(StrEnum):
@@ -135,8 +142,7 @@ class Finding(Entry):
     @model_validator(mode="after")
     def _wider(self) -> Self:
         if odd := self.more_than - self.kind_of:
-            odd_ones = ", ".join(sorted(odd))
-            raise ValueError(f"more_than: {odd_ones} is not in kind_of; add it there")
+            raise ValueError(f"more_than: {', '.join(sorted(odd))} is not in kind_of; add it there")
         return self
 
 
@@ -165,23 +171,20 @@ class Lexicon:
     levels: Mapping[str, int]
     phrases: Node
     words: frozenset[str]
-    long_words: Mapping[str, Sequence[str]]
+    long_words: Mapping[str, Collection[str]]
     right_words: frozenset[str]
     foreign: frozenset[str]
     other_images: re.Pattern[str]
 
     def related(self, one: str, other: str) -> bool:
         """Return whether two findings are the same or one is a kind of the other."""
-        if one == other:
-            return True
-        return other in self.findings[one].kind_of or one in self.findings[other].kind_of
+        findings = self.findings
+        return one == other or other in findings[one].kind_of or one in findings[other].kind_of
 
     def stands_for(self, one: str, other: str) -> bool:
         """Return whether saying `one` tells all that matters of `other`."""
-        if one == other:
-            return True
-        wider = self.findings[other]
-        return one in wider.kind_of - wider.more_than or other in self.findings[one].kind_of
+        enough = self.findings[other].kind_of - self.findings[other].more_than
+        return one == other or one in enough or other in self.findings[one].kind_of
 
 
 @cache
@@ -196,3 +199,192 @@ def stem(word: str) -> str:
     if word.endswith(("sses", "xes", "ches", "shes")):
         return word[:-2]
     return word[:-1]
+
+
+_DEFAULT = Path(__file__).with_name("lexicon.yaml")
+
+_LONG = 7
+"""A word of fewer letters is one slip away from too many others to be mended to."""
+
+_MENDED = (Kind.FINDING, Kind.STRUCTURE, Kind.SIDE)
+"""The phrases whose words slips are mended to."""
+
+_SECTIONS = (*_MENDED, Kind.QUALITY, Kind.PLACE, Kind.LEVEL, Kind.CHANGE)
+"""What phrases of other sections than `cues` do."""
+
+
+class _Unfamiliar(Entry):
+    languages: frozenset[str]
+    images: list[str]
+
+
+class _File(Entry):
+    """A lexicon as its file has it; lexicon.yaml says what each entry means."""
+
+    name: str
+    version: int | float | str
+    areas: list[str]
+    findings: dict[str, Finding]
+    structures: dict[str, Structure]
+    qualities: dict[str, Phrases]
+    sides: dict[Literal["left", "right", "both"], Phrases]
+    places: dict[Literal["lung", "bone", "line"], list[tuple[frozenset[str], Phrases]]]
+    severity: dict[str, tuple[StrictInt, Phrases]]
+    changes: dict[Literal["new", "worse", "better", "unchanged", "resolved"], Phrases]
+    cues: dict[str, Phrases]
+    right_words: list[str]
+    unfamiliar: _Unfamiliar
+
+
+@cache
+def load(path: Path = _DEFAULT) -> Lexicon:
+    """Return the lexicon in `path`, by default the one that comes with the program.
+
+    Raises `JudgeError` that names the file, the entry and the way out.
+    """
+    try:
+        data, raw = read_yaml(path)
+        return _lexicon(_File.model_validate(data), hashlib.sha256(raw).hexdigest()[:8])
+    except OSError as error:
+        raise JudgeError(
+            f"{path}: the lexicon cannot be read ({error.strerror}); give the path of a YAML file"
+        ) from error
+    except UnreadableYamlError as error:
+        raise JudgeError(f"{path}: not YAML: {error}; mend the file") from error
+    except (ValidationError, JudgeError) as error:
+        raise JudgeError(f"{path}: {_told(error)}") from error
+
+
+def _told(error: ValidationError | JudgeError) -> str:
+    """Return the first fault and its place, in one line."""
+    if isinstance(error, JudgeError):
+        return str(error)
+    fault = error.errors()[0]
+    *place, last = map(str, fault["loc"] or ("the file",))
+    if last == "[key]":
+        return f"{': '.join(place[:-1])}: unknown {place[-1]}; {fault['msg']}"
+    entry = ": ".join((*place, last))
+    if fault["type"] == "missing":
+        return f"{entry} is missing; add it"
+    if fault["type"] == "value_error":
+        return f"{entry}: {fault['ctx']['error']}"
+    quote = "; put it in quotes" if isinstance(fault["input"], bool) else ""
+    return f"{entry} {reprlib.repr(fault['input'])}: {fault['msg']}{quote}"
+
+
+def _lexicon(file: _File, digest: str) -> Lexicon:
+    for entry, names, known in _references(file):
+        if odd := [name for name in names if name not in known]:
+            raise JudgeError(f"{entry}: {odd[0]!r} is not defined; define it or mend the spelling")
+    root = Node()
+    words: set[str] = set()
+    long_words: defaultdict[str, set[str]] = defaultdict(set)
+    for entry, phrases, role in _phrases(file):
+        for phrase in phrases:
+            added = _add(root, phrase, entry, role)
+            words |= added
+            for word in added:
+                if role.kind in _MENDED and len(word) >= _LONG:
+                    long_words[word[0]].add(word)
+    try:
+        images = re.compile(rf"\b(?:{'|'.join(file.unfamiliar.images)})\b", re.I)
+    except re.error as error:
+        raise JudgeError(
+            f"unfamiliar: images: is not a list of regular expressions: {error}"
+        ) from error
+    return Lexicon(
+        version=f"{file.name}-{file.version}+{digest}",
+        findings={
+            name: finding.model_copy(update={"label": finding.label or name.replace("_", " ")})
+            for name, finding in file.findings.items()
+        },
+        structures=file.structures,
+        rules=_rules(file),
+        levels={name: number for name, (number, _) in file.severity.items()},
+        phrases=root,
+        words=frozenset(words),
+        long_words=long_words,
+        right_words=frozenset(map(stem, file.right_words)),
+        foreign=file.unfamiliar.languages,
+        other_images=images,
+    )
+
+
+def _references(file: _File) -> Iterator[tuple[str, Iterable[str], Iterable[str]]]:
+    """Yield each entry that names others, the names, and those that are defined."""
+    places = {tag for rows in file.places.values() for tags, _ in rows for tag in tags}
+    yield "cues", file.cues, {kind.value for kind in Kind if kind not in _SECTIONS}
+    for name, finding in file.findings.items():
+        entry = f"findings: {name}"
+        yield f"{entry}: area", [finding.area], file.areas
+        yield f"{entry}: rules_out", finding.rules_out, file.areas
+        yield f"{entry}: kind_of", finding.kind_of, file.findings
+        yield f"{entry}: graded", finding.graded, file.severity
+        yield f"{entry}: placed", finding.placed, places
+        yield f"{entry}: level", [finding.level] if finding.level else [], file.severity
+        yield f"{entry}: when", finding.when, file.structures
+        for structure, qualities in finding.when.items():
+            yield f"{entry}: when: {structure}", qualities, file.qualities
+    for name, part in file.structures.items():
+        entry = f"structures: {name}"
+        yield f"{entry}: rules_out", part.rules_out, file.areas
+        yield f"{entry}: abnormal", [part.abnormal], file.findings
+        yield f"{entry}: same_as", part.same_as, file.structures
+
+
+def _rules(file: _File) -> dict[tuple[str, str], str]:
+    """Return which finding a structure and a quality make."""
+    rules: dict[tuple[str, str], str] = {}
+    for finding, entry in file.findings.items():
+        for structure, qualities in entry.when.items():
+            for quality in qualities:
+                known = rules.setdefault((structure, quality), finding)
+                if known != finding:
+                    raise JudgeError(
+                        f"findings: {finding}: when: {structure}: {quality!r} already makes it "
+                        f"{known}; keep one of the two"
+                    )
+    return rules
+
+
+def _phrases(file: _File) -> Iterator[tuple[str, Sequence[str], Role]]:
+    """Yield each entry with its phrases and what they mean."""
+    for level, (_, phrases) in file.severity.items():
+        yield f"severity: {level}", phrases, Role(Kind.LEVEL, level)
+    for domain, rows in file.places.items():
+        for tags, phrases in rows:
+            yield f"places: {domain}", phrases, Role(Kind.PLACE, domain, tags)
+    for name, finding in file.findings.items():
+        yield f"findings: {name}: words", finding.words, Role(Kind.FINDING, name)
+    for name, structure in file.structures.items():
+        yield f"structures: {name}: words", structure.words, Role(Kind.STRUCTURE, name)
+    for name, phrases in file.qualities.items():
+        yield f"qualities: {name}", phrases, Role(Kind.QUALITY, name)
+    for side, phrases in file.sides.items():
+        tags = frozenset({"left", "right"} if side == "both" else {side})
+        yield f"sides: {side}", phrases, Role(Kind.SIDE, side, tags)
+    for change, phrases in file.changes.items():
+        yield f"changes: {change}", phrases, Role(Kind.CHANGE, change)
+    for cue, phrases in file.cues.items():
+        yield f"cues: {cue}", phrases, Role(Kind(cue))
+
+
+def _add(root: Node, phrase: str, entry: str, role: Role) -> set[str]:
+    """Enter a phrase into the table, with every choice that it leaves; return its words."""
+    words: set[str] = set()
+    nodes = [root]
+    for word in phrase.lower().split():
+        following = [*nodes] if word.endswith("?") else []
+        for choice in word.rstrip("?").split("|"):
+            if not choice:
+                raise JudgeError(f"{entry}: {phrase!r} has an empty choice; remove a '|'")
+            key = stem(choice)
+            words.add(key)
+            following += [node.children.setdefault(key, Node()) for node in nodes]
+        nodes = following
+    for node in nodes:
+        if node is root:
+            raise JudgeError(f"{entry}: {phrase!r} may be empty; one word must stay")
+        if role not in node.roles:
+            node.roles = (*node.roles, role)
+    return words

@@ -12,8 +12,6 @@ from judge.types import Completion, CompletionRequest, JudgeError, Message, Stud
 
 _UNFAMILIAR = {"language": "in another language", "images": "of CT, MRI or ultrasound"}
 
-NOTE = "the built-in rule-based baseline: never report its numbers as a model's"
-
 
 class LexiconJudge(Judge):
     """Compares two reports by the lexicon's rules.
@@ -23,7 +21,7 @@ class LexiconJudge(Judge):
     has no baseline.
     """
 
-    note = NOTE
+    note = "the built-in rule-based baseline: never report its numbers as a model's"
     runs_inline = True
 
     def __init__(self, rubric: Rubric, path: Path | None = None) -> None:
@@ -33,7 +31,7 @@ class LexiconJudge(Judge):
             )
         self._rubric = rubric
         self._baseline, self._render = rubric.baseline, rubric.render
-        self._lexicon = lexicon.load(path)
+        self._lexicon = lexicon.load(path) if path else lexicon.load()
         self.name = f"lexicon:{path}" if path else "lexicon"
         self.version = f"{self._lexicon.version}(baseline)"
         self._asked = 0
@@ -56,25 +54,16 @@ class LexiconJudge(Judge):
         Counts the studies whose reports are of another language or no X-ray's.
         """
         self._asked += 1
-        found = {
-            lexicon.unfamiliar(report, self._lexicon)
-            for report in (study.reference, study.candidate)
-        }
-        self._unfamiliar.update(why for why in found if why)
-        return CompletionRequest(
-            endpoint="lexicon",
-            model=self.version,
-            messages=(
-                Message("rubric", self._rubric.name),
-                Message("reference", study.reference),
-                Message("candidate", study.candidate),
-            ),
-        )
+        both = {"reference": study.reference, "candidate": study.candidate}
+        found = {lexicon.unfamiliar(report, self._lexicon) for report in both.values()}
+        self._unfamiliar.update(filter(None, found))
+        said = {"rubric": self._rubric.name, **both}
+        messages = tuple(Message(role, content) for role, content in said.items())
+        return CompletionRequest(endpoint="lexicon", model=self.version, messages=messages)
 
     async def complete(self, request: CompletionRequest) -> Completion:
         """Compare the reports and write the result in the rubric's reply format."""
-        by_role = {message.role: message.content for message in request.messages}
-        reference, candidate = by_role["reference"], by_role["candidate"]
+        _, reference, candidate = (message.content for message in request.messages)
         comparison = lexicon.compare(reference, candidate, self._lexicon)
         annotation = self._baseline(comparison, Study("", reference, candidate))
         return Completion(self._render(annotation), "stop", self.version)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
 
 from judge.backends.lexicon.attach import Draft, attach, split
 from judge.backends.lexicon.data import Kind, Lexicon
-from judge.backends.lexicon.heads import heads
-from judge.backends.lexicon.scope import Scope, scope
+from judge.backends.lexicon.heads import Scope, heads, scope
 from judge.backends.lexicon.tokens import Line, lines
 from judge.sentences import sentences, skips
-
-MOST = 64
-"""A mention is held against no more than this many others: so that time stays linear."""
 
 _LONGEST_QUOTE = 160
 
@@ -24,6 +20,22 @@ _SOON = 8
 
 _USUAL = 400
 """Sentences of up to so many characters recur from study to study and are remembered."""
+
+_WORD = re.compile(r"[^\W\d_]+")
+_ENGLISH = frozenset({
+    "the", "is", "are", "was", "of", "in", "and", "with", "no", "there", "has", "have", "an",
+    "to", "for", "on", "at", "or", "be", "not", "without",
+})  # fmt: skip
+_FEWEST = 2
+"""One word of another language may be a name or a loan."""
+
+_ELSEWHERE = re.compile(
+    r"\b(?:indication|history|reason|compar\w*|prior|previous\w*|recent|earlier|recommend\w*|correlat\w*|suggest\w*|same"
+    r"|further|follow\w*|advis\w*|consider\w*|could|should|dedicated|guid\w*|subsequent\w*|see|seen)\b",
+    re.I,
+)
+"""A sentence with one of these speaks of another examination."""
+
 _BACKWARD = frozenset({"this", "these", "it", "which", "finding", "appearance", "they", "such"})
 _NONE: frozenset[str] = frozenset()
 
@@ -89,26 +101,19 @@ def read(text: str, lexicon: Lexicon) -> list[Mention]:
     Sections such as Indication or Technique are left out where a later heading ends them.
     """
     found: list[Mention] = []
-    spans = sentences(text)
-    pieces = [text[start:end] for start, end in spans]
+    pieces = [text[start:end] for start, end in sentences(text)]
     opens = [skips(piece) for piece in pieces]
     last_read = max((at for at, opened in enumerate(opens) if opened is False), default=-1)
     skipping = False
     for number, (piece, opened) in enumerate(zip(pieces, opens, strict=True)):
-        if opened is not None:
-            skipping = opened
+        skipping = skipping if opened is None else opened
         if skipping and (number < last_read or opened):
             continue
         told = _mentions if len(piece) <= _USUAL else _mentions.__wrapped__
         for mention in told(piece, lexicon):
-            earlier = found[-1] if found else None
-            if (
-                mention.refers_back
-                and earlier is not None
-                and (earlier.positive or not mention.finding)
-                and number - earlier.sentence <= 1
-            ):
-                found[-1] = _joined(earlier, mention)
+            near = mention.refers_back and found and number - found[-1].sentence <= 1
+            if near and (found[-1].positive or not mention.finding):
+                found[-1] = _joined(found[-1], mention)
             else:
                 found.append(replace(mention, refers_back=False, sentence=number))
     return found
@@ -130,10 +135,7 @@ def _joined(shadow: Mention, reading: Mention) -> Mention:
 
 @lru_cache(maxsize=8192)
 def _mentions(text: str, lexicon: Lexicon) -> tuple[Mention, ...]:
-    found: list[Mention] = []
-    for line in lines(text, lexicon):
-        found += _line(text, line, lexicon)
-    return tuple(found)
+    return tuple(one for line in lines(text, lexicon) for one in _line(text, line, lexicon))
 
 
 def _line(text: str, line: Line, lexicon: Lexicon) -> list[Mention]:
@@ -142,12 +144,12 @@ def _line(text: str, line: Line, lexicon: Lexicon) -> list[Mention]:
     drafts = [Draft(head, head.first, head.last) for head in found]
     study = attach(line, drafts, used, lexicon)
     told: list[tuple[Mention, Draft]] = []
+    says = any(head.finding or head.normal for head in found)
     for index, draft in enumerate(drafts):
-        if index in said.ignored or _is_place(drafts, index):
-            continue
-        *others, mention = (
-            _mention(text, line, part, index, said, lexicon) for part in split(draft)
-        )
+        names = draft.head.finding or draft.head.normal or draft.changes
+        if index in said.ignored or (says and not names):
+            continue  # a structure that is only named says where something is
+        *others, mention = [_mention(text, line, one, index, said, lexicon) for one in split(draft)]
         told += [(other, draft) for other in others]
         at = max((at for at, (one, _) in enumerate(told) if one.positive), default=-1)
         joins = at >= 0 and mention.positive
@@ -173,19 +175,10 @@ def _quote(text: str, line: Line, first: int, last: int) -> str:
     return quoted if len(quoted) <= _LONGEST_QUOTE else quoted[: _LONGEST_QUOTE - 3] + "..."
 
 
-def _is_place(drafts: Sequence[Draft], index: int) -> bool:
-    """Return whether a structure is only named to say where something is."""
-    draft = drafts[index]
-    if draft.head.finding or draft.head.normal or draft.changes:
-        return False
-    return any(one.head.finding or one.head.normal for one in drafts)
-
-
 def _mention(
     text: str, line: Line, draft: Draft, index: int, said: Scope, lexicon: Lexicon
 ) -> Mention:
-    head = draft.head
-    cue = said.denied.get(index)
+    head, cue = draft.head, said.denied.get(index)
     if cue is not None:
         draft.cover(cue.first, cue.last)
     words = _quote(text, line, draft.first, draft.last)
@@ -200,16 +193,16 @@ def _mention(
         return Mention("", head.structure, head.normal, sides=sides, changes=changes, words=words)
     finding = lexicon.findings[head.finding]
     present = cue is None and "resolved" not in draft.changes
-    levels = draft.levels
+    levels = frozenset[int]().union(*draft.said_levels.values())
     if not levels and present and finding.level:
-        levels = {lexicon.levels[finding.level]}
+        levels = frozenset({lexicon.levels[finding.level]})
     return Mention(
         finding=head.finding,
         present=present,
         doubted=index in said.doubted,
         sides=sides,
         places=frozenset(draft.places),
-        levels=frozenset(levels),
+        levels=levels,
         changes=frozenset(draft.changes if present else draft.changes & {"resolved"}),
         sizes=frozenset(draft.sizes),
         count=draft.count,
@@ -222,12 +215,10 @@ def _reads_as(
 ) -> bool:
     """Return whether `later` is offered as a reading of the shadow `earlier`."""
     first, last = shadow.head.last, draft.head.first
-    if first > last:
-        return False
+    between, words = line.between(first, last), line.words[first:last]
     if line.marked(first, last, Kind.READS_AS, Kind.MAY_READ_AS):
         return True
-    between, words = line.between(first, last), line.words[first:last]
-    if between.breaks:
+    if first > last or between.breaks:
         return False
     group = lexicon.findings[later.finding].shadow
     if any(
@@ -252,8 +243,28 @@ def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal
     """
     if not any(map(str.isalnum, reference)):
         raise ValueError("an empty report has no class")
-    found = any(
-        mention.positive and lexicon.findings[mention.finding].abnormal
-        for mention in read(reference, lexicon)
-    )
-    return "abnormal" if found else "normal"
+    found = (one.finding for one in read(reference, lexicon) if one.positive)
+    return "abnormal" if any(lexicon.findings[name].abnormal for name in found) else "normal"
+
+
+def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] | None:
+    """Return why `report` is none that the rules were made for, if it seems so.
+
+    `language`: most of its letters are not Latin, or more of its words are function words of
+    another language than of English. `images`: it tells of CT, MRI or ultrasound, other than
+    to compare with one or to ask for one.
+    """
+    words = [word.lower() for word in _WORD.findall(report)]
+    letters = "".join(words)
+    foreign = sum(word in lexicon.foreign for word in words)
+    if sum(letter > "\u024f" for letter in letters) > len(letters) / 2 or (
+        foreign >= _FEWEST and foreign > sum(word in _ENGLISH for word in words)
+    ):
+        return "language"
+    found = lexicon.other_images.search
+    if found(report) and any(
+        found(report, start, end) and not _ELSEWHERE.search(report, start, end)
+        for start, end in sentences(report)
+    ):
+        return "images"
+    return None

@@ -17,13 +17,12 @@ _HIDDEN = re.compile(r"x{3,}")
 _JOINS = frozenset({",", "and", "or", "nor", "(", ")", "/"})
 _BREAKS = frozenset({";", ":"})
 _NUMBER = re.compile(r"\d{1,4}(?:\.\d{1,3})?\Z")
-_BETWEEN_NUMBERS = frozenset({"x", "by", "to"})
 _FORMERLY = frozenset({"previously", "formerly", "prior", "was"})
 _MM = {"mm": 1.0, "millimeter": 1.0, "cm": 10.0, "centimeter": 10.0}
+_BETWEEN_NUMBERS = frozenset({"x", "by", "to", *_MM})
 
 _MOST_TOKENS = 200
 """A sentence of more words than this is read in pieces, so that time stays linear."""
-
 
 _SHORTEST = 6
 """A word of fewer letters is one slip away from too many others to be mended."""
@@ -79,12 +78,12 @@ class Line:
     `counts` holds at position i what lies before token i.
     """
 
-    words: tuple[str, ...]
-    spans: tuple[tuple[int, int], ...]
-    marks: tuple[Mark, ...]
-    inner: tuple[Mark, ...]
-    measures: tuple[Measure, ...]
-    counts: tuple[Between, ...]
+    words: list[str]
+    spans: list[tuple[int, int]]
+    marks: list[Mark]
+    inner: list[Mark]
+    measures: list[Measure]
+    counts: list[Between]
 
     def between(self, first: int, last: int) -> Between:
         """Return what stands from token `first` to `last` (exclusive), if that comes later."""
@@ -132,14 +131,8 @@ def _line(words: list[str], spans: list[tuple[int, int]], root: Node) -> Line:
             breaks=Kind.BREAK in kinds or (not roles and word in _BREAKS),
         )
         at = end
-    return Line(
-        tuple(words),
-        tuple(spans),
-        tuple(marks),
-        tuple(inner),
-        tuple(_measures(words)),
-        tuple(accumulate(counts, lambda ones, others: Between(*map(add, ones, others)))),
-    )
+    sums = accumulate(counts, lambda ones, others: Between(*map(add, ones, others)))
+    return Line(words, spans, marks, inner, _measures(words), list(sums))
 
 
 def _inner(words: list[str], first: int, last: int, root: Node) -> list[Mark]:
@@ -174,17 +167,15 @@ def _measures(words: list[str]) -> list[Measure]:
     for at, word in enumerate(words):
         if word not in _MM:
             continue
-        first = at
-        largest = 0.0
+        first, largest = at, 0.0
         while first > 0 and at - first < 7:
             before = words[first - 1]
             if _NUMBER.match(before):
                 largest = max(largest, float(before))
-            elif before not in _BETWEEN_NUMBERS and before not in _MM:
+            elif before not in _BETWEEN_NUMBERS:
                 break
             first -= 1
-        former = first > 0 and words[first - 1] in _FORMERLY
-        if largest and not former:
+        if largest and not (first and words[first - 1] in _FORMERLY):
             found.append(Measure(first, at + 1, largest * _MM[word]))
     return found
 
@@ -203,14 +194,12 @@ def mended(word: str, lexicon: Lexicon) -> str:
 
 
 def _is_slip(word: str, known: str) -> bool:
-    """Return whether the two words are at an optimal string alignment distance of 1."""
+    """Return whether two unlike words are at an optimal string alignment distance of 1."""
     if abs(len(word) - len(known)) > 1:
         return False
-    start = 0
-    while start < min(len(word), len(known)) and word[start] == known[start]:
-        start += 1
-    end = 0
-    while end < min(len(word), len(known)) - start and word[-1 - end] == known[-1 - end]:
-        end += 1
-    ours, theirs = word[start : len(word) - end], known[start : len(known) - end]
-    return max(len(ours), len(theirs)) == 1 or (len(ours) == 2 and ours[::-1] == theirs)
+    same = 0
+    while word[same : same + 1] == known[same : same + 1]:
+        same += 1
+    ours, theirs = word[same:], known[same:]
+    swapped = ours[1::-1] + ours[2:]
+    return swapped == theirs or ours[1:] in (theirs, theirs[1:]) or ours == theirs[1:]

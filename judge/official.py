@@ -1,0 +1,339 @@
+"""The prompts of the rubrics' authors: their text is not ours, so it is fetched, like weights.
+
+Each is read from its authors' published source without running it, accepted only if it is
+the text that is known, and kept in the user's configuration folder.
+"""
+
+from __future__ import annotations
+
+import ast
+import hashlib
+import json
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from importlib.machinery import PathFinder
+from itertools import chain
+from pathlib import Path, PurePosixPath
+
+import yaml
+
+from judge import prompts
+from judge.distribution import install
+from judge.prompts import CHAT, GREEN, Prompt
+from judge.types import JudgeError, Message
+
+HOST = "https://raw.githubusercontent.com"
+"""Where the files of a public repository are had one by one."""
+
+_TIMEOUT = 30.0
+_MOST = 1_000_000
+
+Turns = list[tuple[str, str]]
+"""The turns of a prompt, each a role and a content; `{name}` stands for a report."""
+
+
+@dataclass(frozen=True, slots=True)
+class Official:
+    """One official prompt.
+
+    `sources` has the sha256 of each file of the authors' repository, by its path there. The
+    Python function `function`, in the last of them, puts the prompt together: in an f-string
+    or in the `messages` of a call, from what the sources hold as literals. `reports` gives
+    for the function's name of each report that of `judge.prompts`; `words` and `layout` are
+    the prompt's. `sha256` is of the turns as JSON (see `digest`). `installed` is the file of
+    an installed package that holds the function too, as the package and the path in it.
+    """
+
+    name: str
+    rubric: str
+    repository: str
+    commit: str
+    sources: Mapping[str, str]
+    function: str
+    reports: Mapping[str, str]
+    sha256: str
+    words: int | None = None
+    layout: str = CHAT
+    installed: tuple[str, str] | None = None
+
+    def read(self, sources: Mapping[str, str]) -> Prompt:
+        """Return the prompt that stands in `sources`, given by path; nothing of them is run.
+
+        Raises `JudgeError` for sources that hold another text or hold it in another form.
+        """
+        turns = self.turns(sources)
+        if digest(turns) != self.sha256:
+            raise JudgeError(f"{', '.join(sources)} holds another prompt than {self.name}")
+        return self.build(turns)
+
+    def turns(self, sources: Mapping[str, str]) -> Turns:
+        """Return the turns in `sources`, whatever their text; raises as `read` does."""
+        trees = [_parsed(source, path) for path, source in sources.items()]
+        found = [
+            _value(node, _literals(trees), self.reports)
+            for function in ast.walk(trees[-1])
+            if isinstance(function, ast.FunctionDef) and function.name == self.function
+            for node in _prompts(function)
+        ]
+        match found:
+            case [str(text)]:
+                return [("user", text)]
+            case [list(turns)]:
+                return turns
+        raise JudgeError(
+            f"{', '.join(sources)} does not hold {self.name} in the form that its authors "
+            f"published: one prompt in one function {self.function}"
+        )
+
+    def build(self, turns: Turns) -> Prompt:
+        """Return the prompt of turns: the first of several is the system, the last the question."""
+        *before, (_, user) = turns
+        system = before.pop(0)[1] if before else ""
+        user = user.replace("$", "$$")
+        for theirs, ours in self.reports.items():
+            user = user.replace(f"{{{theirs}}}", f"${{{ours}}}")
+        more = tuple(Message(role, content) for role, content in before)
+        return Prompt(self.name, 1, self.rubric, user, system, (), more, self.words, self.layout)
+
+    def is_genuine(self, prompt: Prompt) -> bool:
+        """Return whether `prompt` is the official one, nothing changed in it or around it."""
+        user = prompt.user
+        for theirs, ours in self.reports.items():
+            user = user.replace(f"${{{ours}}}", f"{{{theirs}}}")
+        turns = [("system", prompt.system)] if prompt.system else []
+        turns += [(turn.role, turn.content) for turn in prompt.turns]
+        turns.append(("user", user.replace("$$", "$")))
+        return digest(turns) == self.sha256 and self.build(turns) == prompt
+
+
+def digest(turns: Turns) -> str:
+    """Return the sha256 of the turns as JSON: a list of pairs, in ASCII, without blanks."""
+    return hashlib.sha256(json.dumps(turns, separators=(",", ":")).encode()).hexdigest()
+
+
+_GREEN = Official(
+    name="green-official",
+    rubric="green",
+    repository="Stanford-AIMI/GREEN",
+    commit="d72c1951e69683b93405968901fd4f14cc6c27b0",
+    sources={
+        "green_score/utils.py": "285e076c8707dc5d506497b922d44e73458e0a88de69bfc73ee07a37e9fd1062"
+    },
+    function="make_prompt",
+    reports={"text1": "reference", "text2": "candidate"},
+    sha256="97d25a7b93a0a27f0f34f043588a31a4f69802b6556461065f4078babd3681b8",
+    # What the published pipeline shows of a report (`max_len` of `make_prompt`).
+    words=300,
+    layout=GREEN,
+    installed=("radeval", "metrics/green_score/utils.py"),
+)
+
+_FINERADSCORE = Official(
+    name="fineradscore-official",
+    rubric="fineradscore",
+    repository="rajpurkarlab/FineRadScore",
+    commit="3f5e1dc708d953a92aca536492d78f4e248c44f6",
+    # The instruction and the worked corrections, then the call that puts them together.
+    sources={
+        "few_shot_prompt.py": "450e499499423de76a1e98a70042c42a024ae19754bf7f03365e99eb036eb711",
+        "gpt4_generations.py": "3ec94336153d0118bb8ea03aa3c1d07264cd10d50829959b97051f386ed2d2bb",
+    },
+    function="generate_gpt4_response",
+    # The candidate comes with its lines numbered.
+    reports={"pred_target": "row", "gt_target": "reference"},
+    sha256="7cc147d8582647d05498a3829828bbc51d746e97912cdb1bb337b6f1300d2801",
+)
+
+KNOWN: Mapping[str, Official] = {one.name: one for one in (_GREEN, _FINERADSCORE)}
+
+
+def place(name: str, environ: Mapping[str, str]) -> Path:
+    """Return the file that the prompt `name` is kept in: under `JUDGE_CONFIG`, if that is set."""
+    from platformdirs import user_config_path
+
+    named = environ.get("JUDGE_CONFIG")
+    folder = Path(named).expanduser() if named else user_config_path("judge", appauthor=False)
+    return folder / "prompts" / f"{name}.yaml"
+
+
+def load(name: str, environ: Mapping[str, str], known: Mapping[str, Official] = KNOWN) -> Prompt:
+    """Return an official prompt by its name, any other as `judge.prompts.load` does.
+
+    Raises `JudgeError` for an official prompt that has not been fetched, and for one that is
+    no longer what was fetched.
+    """
+    if name not in known:
+        return prompts.load(name)
+    path = place(name, environ)
+    if not path.is_file():
+        raise JudgeError(
+            f"the prompt {name} is its authors' text and is not on this machine yet: run "
+            f"`judge prompts fetch {name}`; or ask with another wording, such as "
+            f"--prompt {known[name].rubric}"
+        )
+    prompt = prompts.load(str(path))
+    if not known[name].is_genuine(prompt):
+        raise JudgeError(
+            f"{path} is not the prompt {name} as its authors published it: run "
+            f"`judge prompts fetch {name}` to get it again, or rename a prompt of your own"
+        )
+    return prompt
+
+
+def download(official: Official, base_url: str) -> dict[str, str]:
+    """Return the sources of a prompt, by path, each checked against its sha256.
+
+    Raises `JudgeError` where the server cannot be reached, does not have a file, breaks off,
+    or gives another file than the known one.
+    """
+    texts = {}
+    for path, sha256 in official.sources.items():
+        data = _get(f"{base_url.rstrip('/')}/{official.repository}/{official.commit}/{path}")
+        found = hashlib.sha256(data).hexdigest()
+        if found != sha256:
+            raise JudgeError(
+                f"{path} as it was downloaded is not the known file (sha256 {found[:12]}..., "
+                f"expected {sha256[:12]}...): nothing was kept; a proxy or mirror may have "
+                "changed it"
+            )
+        texts[path] = data.decode()
+    return texts
+
+
+def _get(url: str) -> bytes:
+    from http.client import HTTPException
+    from urllib.error import HTTPError, URLError
+    from urllib.request import urlopen
+
+    if not url.startswith(("https://", "http://")):
+        raise JudgeError(f"{url} is no address that a prompt can be fetched from")
+    try:
+        with urlopen(url, timeout=_TIMEOUT) as answer:  # noqa: S310 - http and https alone
+            data: bytes = answer.read(_MOST + 1)
+            stated = answer.headers.get("Content-Length")
+    except HTTPError as error:
+        error.close()
+        raise JudgeError(f"{url} is not to be had: the server says {error.code}") from error
+    except URLError as error:
+        raise JudgeError(
+            f"cannot reach {url} ({error.reason}): without a network, fetch the file elsewhere and "
+            "name it with --from FILE"
+        ) from error
+    except (HTTPException, OSError) as error:
+        raise JudgeError(f"the download of {url} broke off ({error}): try again") from error
+    if len(data) > _MOST:
+        raise JudgeError(f"{url} is larger than any prompt: nothing was kept")
+    if stated is not None and len(data) != int(stated):
+        raise JudgeError(f"the download of {url} broke off after {len(data)} bytes: try again")
+    return data
+
+
+def read_copy(official: Official, path: Path) -> dict[str, str]:
+    """Return the sources from a copy: a file, or a folder that has them.
+
+    Raises `JudgeError` where a file is missing or cannot be read. What decides is the text
+    in them, so they may come from another commit.
+    """
+    names = {source: PurePosixPath(source).name for source in official.sources}
+    if path.is_dir():
+        return {
+            source: _read(full if (full := path / source).is_file() else path / name)
+            for source, name in names.items()
+        }
+    if len(names) > 1:
+        raise JudgeError(
+            f"{official.name} comes from {' and '.join(names.values())}: name the folder that "
+            "holds them"
+        )
+    return {source: _read(path) for source in names}
+
+
+def read_installed(official: Official) -> dict[str, str]:
+    """Return the sources from an installed package, which is found and read but not imported.
+
+    Raises `JudgeError` where no package has them or it is not installed.
+    """
+    if official.installed is None:
+        raise JudgeError(f"no package that can be installed holds {official.name}")
+    package, path = official.installed
+    # On the path, whatever a module of that name in this process may be.
+    spec = PathFinder.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise JudgeError(f"the package {package} is not installed; {install(package)}")
+    return read_copy(official, Path(spec.submodule_search_locations[0]) / path)
+
+
+def as_yaml(prompt: Prompt, official: Official) -> str:
+    """Return the file of a prompt, as `judge.prompts.load` reads it."""
+    head = (
+        f"# The text of {official.repository}, commit {official.commit}.\n"
+        "# Fetched by `judge prompts fetch`, which knows it by its sha256: not to be edited.\n"
+    )
+    fields = {name: value for name, value in asdict(prompt).items() if value}
+    # Quoted, every character of a text comes back as it was.
+    return head + yaml.safe_dump(fields, default_style='"', sort_keys=False, width=1_000_000)
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text("utf-8")
+    except OSError as error:
+        raise JudgeError(f"cannot read {path}: {error.strerror or error}") from error
+    except UnicodeDecodeError as error:
+        raise JudgeError(f"{path} is no text in UTF-8: {error}") from error
+
+
+def _parsed(source: str, path: str) -> ast.Module:
+    try:
+        return ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError) as error:
+        raise JudgeError(f"{path} is no Python source: {error}") from error
+
+
+def _literals(trees: Collection[ast.Module]) -> dict[str, object]:
+    """Return the values that the modules give to names, where they are plain literals."""
+    found: dict[str, object] = {}
+    for node in chain.from_iterable(tree.body for tree in trees):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                with suppress(ValueError):
+                    found[name] = ast.literal_eval(value)
+    return found
+
+
+def _prompts(function: ast.FunctionDef) -> list[ast.expr | None]:
+    """Return what in a function can be its prompt."""
+    return [
+        node.value
+        for node in ast.walk(function)
+        if (isinstance(node, ast.Assign | ast.Return) and isinstance(node.value, ast.JoinedStr))
+        or (isinstance(node, ast.keyword) and node.arg == "messages")
+    ]
+
+
+def _value(
+    node: ast.expr | None, literals: Mapping[str, object], reports: Collection[str]
+) -> str | tuple[str, str] | Turns | None:
+    """Return a text, a turn or turns as the source would make them, None for any other form."""
+    match node:
+        case ast.List(elts=elements):
+            found = [_value(element, literals, reports) for element in elements]
+            turns = [turn for turn in found if isinstance(turn, tuple)]
+            return turns if len(turns) == len(found) else None
+        case ast.Dict([ast.Constant("role"), ast.Constant("content")], [ast.Constant(role), text]):
+            content = _value(text, literals, reports)
+            return (str(role), content) if isinstance(content, str) else None
+        case ast.Constant(value=str(text)):
+            return text
+        case ast.JoinedStr(values=values):
+            parts = [_value(part, literals, reports) for part in values]
+            texts = [part for part in parts if isinstance(part, str)]
+            return "".join(texts) if len(texts) == len(parts) else None
+        case ast.FormattedValue(value=ast.Name(id=name), conversion=-1, format_spec=None):
+            return f"{{{name}}}" if name in reports else None
+        case ast.Name(id=name) if isinstance(literals.get(name), str):
+            return str(literals[name])
+        case ast.Call(ast.Attribute(ast.Name("json"), "dumps"), [ast.Name(id=name)], []):
+            return json.dumps(literals[name]) if name in literals else None
+    return None
