@@ -11,12 +11,10 @@ from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import CATEGORY
 from judge.rubrics.contract import Order, Rubric, Statistic, Tally
-from judge.rubrics.fineradscore.apply import corrected
 from judge.rubrics.fineradscore.baseline import baseline
-from judge.rubrics.fineradscore.measures import CORRECTION, MEASURES, measure
+from judge.rubrics.fineradscore.measures import CORRECTION, MEASURES, SEVERITY, corrected, measure
 from judge.rubrics.fineradscore.parse import parse
 from judge.rubrics.fineradscore.render import render
-from judge.rubrics.fineradscore.scale import SEVERITY
 
 if TYPE_CHECKING:
     from pydantic import BaseModel

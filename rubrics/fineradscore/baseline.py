@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from judge.rubrics.categories import error
-from judge.rubrics.fineradscore.closeness import closeness
-from judge.rubrics.fineradscore.scale import NAMES, SEVERITY
+from judge.rubrics.fineradscore.measures import NAMES, SEVERITY, closeness
 from judge.sentences import lines
 from judge.types import Annotation, Category, Discrepancy, Edit, Item, ReportComparison, Study
 

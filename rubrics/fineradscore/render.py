@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 
 from judge.rubrics.categories import CATEGORY, ERROR
-from judge.rubrics.fineradscore.same import LEFT_OUT
-from judge.rubrics.fineradscore.scale import NAMES, SEVERITY
+from judge.rubrics.fineradscore.measures import NAMES, SEVERITY
+from judge.rubrics.fineradscore.wording import LEFT_OUT
 from judge.types import Annotation, Item
 
 

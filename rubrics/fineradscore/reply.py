@@ -14,6 +14,7 @@ from judge.rubrics.fineradscore.wording import (
     line_of,
     severity_of,
 )
+from judge.rubrics.notation import visible
 
 
 def _line(value: object) -> object:
@@ -30,7 +31,7 @@ def _edit(value: object) -> object:
 
 
 def _comment(value: object) -> object:
-    return _written(value) if isinstance(value, str) else "" if value is None else value
+    return visible(value) if isinstance(value, str) else "" if value is None else value
 
 
 def _corrected(value: object) -> object:
@@ -39,13 +40,8 @@ def _corrected(value: object) -> object:
         return ""
     if not isinstance(value, str):
         return value
-    text = " ".join(_written(value).split())
+    text = " ".join(visible(value).split())
     return "" if deletes(text) else text
-
-
-def _written(text: str) -> str:
-    """Return `text` with half characters, which no file can hold, made visible."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _severity(value: object) -> int:

@@ -22,11 +22,19 @@ from judge.rubrics.contract import (
     Tally,
 )
 from judge.rubrics.counting import count_measures
-from judge.rubrics.green.layout import INSIGNIFICANT, MATCHED, SIGNIFICANCE, SIGNIFICANT
-from judge.rubrics.green.measures import baseline, measure
+from judge.rubrics.green.layout import (
+    CATEGORIES,
+    INSIGNIFICANT,
+    KEY,
+    KEYS,
+    LEVELS,
+    MATCHED,
+    SIGNIFICANCE,
+    SIGNIFICANT,
+)
 from judge.rubrics.green.parse import parse
-from judge.rubrics.green.render import render
-from judge.types import Annotation, Study
+from judge.rubrics.green.render import baseline, render
+from judge.types import Annotation, Measures, Study
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -48,6 +56,28 @@ def _render_reply(annotation: Annotation) -> str:
     from judge.rubrics.green.reply import render
 
     return render(annotation)
+
+
+def measure(annotation: Annotation, _study: Study) -> Measures:
+    """Return the study's GREEN score and its counts, all as stated.
+
+    `green` = matched / (matched + clinically significant errors), 0 when nothing matched
+    [Ostmeier et al. 2024]. Insignificant errors don't enter it. Where an answer lists more
+    or fewer errors than it states, the stated count holds, as in the published
+    implementation.
+    """
+    stated = annotation.stated_counts
+    significant, insignificant = (
+        sum(stated[KEY[level, category]] for category in CATEGORIES) for level in LEVELS
+    )
+    matched = stated[MATCHED]
+    return {
+        "green": matched / (matched + significant) if matched else 0.0,
+        "n_significant": significant,
+        "n_insignificant": insignificant,
+        "n_matched": matched,
+        **{name: stated[name] for name in KEYS},
+    }
 
 
 _SIGNIFICANCE = Facet(

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from judge.rubrics.categories import CATEGORY, ERROR, error
@@ -67,6 +68,7 @@ KEY = {
 
 KEYS = tuple(KEY.values())
 """The names of the twelve error counts, in the order in which they are written."""
+NAMES = (*KEYS, MATCHED)
 
 NOT_LISTED = "category not listed, counted 0: "
 DIFFERS = "stated count differs from list: "
@@ -94,12 +96,17 @@ def key_of(item: Item) -> str:
     return KEY[item.label(SIGNIFICANCE), Category(item.label(CATEGORY.name))]
 
 
+def counts_of(items: Iterable[Item]) -> dict[str, int]:
+    """Return how many items each count has; raises as `key_of` does."""
+    return dict.fromkeys(NAMES, 0) | Counter(map(key_of, items))
+
+
 def texts_by_count(annotation: Annotation) -> dict[str, list[str]]:
     """Return the lists of an answer by the names of their counts.
 
     Raises ValueError for an item that GREEN does not have.
     """
-    texts: dict[str, list[str]] = {name: [] for name in (*KEYS, MATCHED)}
+    texts: dict[str, list[str]] = {name: [] for name in NAMES}
     for item in annotation.items:
         try:
             texts[key_of(item)].append(item.text)
@@ -119,18 +126,14 @@ def warnings_on(
     that the answer leaves out (`not_listed`) counts 0, and a count that differs from the
     length of its list is kept beside the list.
     """
-    listed = dict.fromkeys((*KEYS, MATCHED), 0)
-    for item in items:
-        listed[key_of(item)] += 1
+    listed = counts_of(items)
     if stated == listed and not not_listed:
         return ()
-    warnings = []
-    for name, count in listed.items():
-        if name in not_listed:
-            warnings.append(NOT_LISTED + name)
-        elif stated[name] != count:
-            warnings.append(DIFFERS + name)
-    return tuple(warnings)
+    return tuple(
+        (NOT_LISTED if name in not_listed else DIFFERS) + name
+        for name, count in listed.items()
+        if name in not_listed or stated[name] != count
+    )
 
 
 # White space as `str.isspace` knows it, the asterisks of bold type, what separates entries.

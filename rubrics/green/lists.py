@@ -21,7 +21,7 @@ from judge.rubrics.green.counts import (
 )
 from judge.rubrics.green.layout import Reason, tidy, unparsed
 from judge.rubrics.green.markup import is_plain
-from judge.rubrics.wrapping import CHAT_TOKEN
+from judge.rubrics.notation import CHAT_TOKEN
 from judge.types import Category, UnparsedError
 
 _ITEM = re.compile(

@@ -28,7 +28,7 @@ from judge.rubrics.green.layout import (
     unparsed,
 )
 from judge.rubrics.green.markup import plain_answer
-from judge.rubrics.wrapping import CHAT_TOKEN, after_thought
+from judge.rubrics.notation import CHAT_TOKEN, after_thought
 
 _END_TOKENS = frozenset(
     {
