@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from judge.rubrics.green.errors import read_errors
+from judge.rubrics.green.bodies import check_tallies, read_errors, read_matched
 from judge.rubrics.green.layout import (
     BODY_PLACEHOLDER,
     CATEGORIES,
@@ -22,7 +22,6 @@ from judge.rubrics.green.layout import (
 )
 from judge.rubrics.green.lists import fits_list
 from judge.rubrics.green.markup import plain_answer
-from judge.rubrics.green.matched import read_matched
 from judge.rubrics.green.sections import (
     Answer,
     Section,
@@ -32,7 +31,6 @@ from judge.rubrics.green.sections import (
     split,
     with_headings_on_lines,
 )
-from judge.rubrics.green.tallies import check_tallies
 from judge.types import Annotation, Item, Study, UnparsedError
 
 _REFUSAL = re.compile(
