@@ -32,7 +32,7 @@ from judge.rubrics.green.layout import (
     Reason,
     unparsed,
 )
-from judge.rubrics.green.lists import Listed, is_aside, is_item, is_rule, read_list
+from judge.rubrics.green.lists import ASIDE, ITEM, RULE, Listed, read_list
 from judge.rubrics.green.markup import plain_section
 from judge.rubrics.green.sections import Section
 from judge.types import Category
@@ -138,7 +138,7 @@ def _read_preamble(text: str, kind: str) -> tuple[bool, bool, list[str]]:
             continue
         if states_nothing(stripped) or says_no_errors(stripped, kind):
             nothing = True
-        elif is_item(line) and not is_aside(stripped):
+        elif ITEM.match(line) and not ASIDE.match(stripped):
             orphans = True
         else:
             asides.append(line)
@@ -226,8 +226,8 @@ def _introduced(text: str) -> tuple[list[str], str]:
     text = text.lstrip()
     while text:
         line = _first_line(text)
-        is_fence = line.startswith("```") or is_rule(line)
-        introduces = not is_item(line) and not read_count(line) and _INTRODUCTION.match(line)
+        is_fence = line.startswith("```") or RULE.fullmatch(line)
+        introduces = not ITEM.match(line) and not read_count(line) and _INTRODUCTION.match(line)
         if not (is_fence or introduces):
             break
         introduction.append(line)

@@ -192,8 +192,6 @@ _ANY = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
-
-
 _CANDIDATE_SILENT = re.compile(
     r"(?!.{0,40}\breference\b).*\b(?:not|n['\u2019]t)[ ](?:\w+ly[ ])?"
     r"(?:report|mention|claim|add|introduce|make|include|contain|state|invent|assert|describe"
@@ -207,6 +205,14 @@ _REFERENCE_SILENT = re.compile(
     r"|[ ](?:contains?|has|makes?|includes?)[ ]no\b)",
     re.IGNORECASE | re.VERBOSE,
 )
+
+_SILENT = {
+    Category.FALSE_FINDING: _CANDIDATE_SILENT,
+    Category.FALSE_COMPARISON: _CANDIDATE_SILENT,
+    Category.MISSING_FINDING: _REFERENCE_SILENT,
+    Category.OMITTED_COMPARISON: _REFERENCE_SILENT,
+}
+"""Who says nothing where there is no error of a category."""
 
 
 def is_absent(text: str, category: Category | None = None) -> bool:
@@ -222,21 +228,12 @@ def is_absent(text: str, category: Category | None = None) -> bool:
 def _agrees(sentence: str, category: Category | None) -> bool:
     if _TURNS.search(sentence):
         return False
-    if _ABSENT.match(sentence):
+    silent = _SILENT.get(category) if category else None
+    if _ABSENT.match(sentence) or (silent and silent.match(sentence)):
         return True
-    if category in _SAYING and _CANDIDATE_SILENT.match(sentence):
-        return True
-    if category in _OMITTING and _REFERENCE_SILENT.match(sentence):
-        return True
-    negated = _NEGATED.search(sentence)
-    if negated:
-        fault = _FAULT.search(sentence, negated.end())
-        return _ANY.search(sentence) is not None or fault is not None
-    return _AGREES.search(sentence) is not None and _FAULT.search(sentence) is None
-
-
-_SAYING = (Category.FALSE_FINDING, Category.FALSE_COMPARISON)
-_OMITTING = (Category.MISSING_FINDING, Category.OMITTED_COMPARISON)
+    if negated := _NEGATED.search(sentence):
+        return bool(_ANY.search(sentence) or _FAULT.search(sentence, negated.end()))
+    return bool(_AGREES.search(sentence)) and not _FAULT.search(sentence)
 
 
 _NO_ERRORS = re.compile(

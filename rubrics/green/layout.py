@@ -85,33 +85,27 @@ def matched_finding(text: str) -> Item:
 
 
 def key_of(item: Item) -> str:
-    """Return the name of the count that an item is one of.
-
-    Raises KeyError or ValueError for an item that GREEN does not have.
-    """
+    """Return the name of the count that an item is one of; ValueError where GREEN has none."""
     if item.kind == MATCHED:
         return MATCHED
-    if item.kind != ERROR:
-        raise KeyError(item.kind)
-    return KEY[item.label(SIGNIFICANCE), Category(item.label(CATEGORY.name))]
+    try:
+        if item.kind == ERROR:
+            return KEY[item.label(SIGNIFICANCE), Category(item.label(CATEGORY.name))]
+    except KeyError:
+        pass
+    raise ValueError(f"no item of GREEN: {item}")
 
 
 def counts_of(items: Iterable[Item]) -> dict[str, int]:
-    """Return how many items each count has; raises as `key_of` does."""
+    """Return how many of the items each count has; raises as `key_of` does."""
     return dict.fromkeys(NAMES, 0) | Counter(map(key_of, items))
 
 
 def texts_by_count(annotation: Annotation) -> dict[str, list[str]]:
-    """Return the lists of an answer by the names of their counts.
-
-    Raises ValueError for an item that GREEN does not have.
-    """
+    """Return the lists of an answer by the names of their counts; raises as `key_of` does."""
     texts: dict[str, list[str]] = {name: [] for name in NAMES}
     for item in annotation.items:
-        try:
-            texts[key_of(item)].append(item.text)
-        except KeyError as error:
-            raise ValueError(f"no item of GREEN: {item}") from error
+        texts[key_of(item)].append(item.text)
     return texts
 
 

@@ -24,22 +24,26 @@ from judge.rubrics.green.markup import is_plain
 from judge.rubrics.notation import CHAT_TOKEN
 from judge.types import Category, UnparsedError
 
-_ITEM = re.compile(
+ITEM = re.compile(
     r"[^\S\n]*+(?:>[^\S\n]*+)*+(?P<mark>[-+\u2022\u2013\u2014\u00b7\u25cf\u25aa\u25e6\u2043]"
     r"|\(?(?P<number>[0-9]{1,3})[.)]|\(?(?P<letter>[a-zA-Z])\))(?:(?=\s)|(?<=[\u2022\u25cf\u25aa]))"
 )
+"""What an entry of a list begins with: a bullet, a number or a letter."""
+RULE = re.compile(r"\s*(?:[-_=]\s?){3,}\s*")
+"""A line drawn with signs."""
 _NUMBER_INSIDE = re.compile(
     r"(?P<before>^|[;,\n]\s*|(?<=[.:])\s+|\s)(?P<form>\(?)(?P<number>[0-9]{1,2})(?P<shut>[.)])(?=\s|$)"
 )
 _NUMBER_STOP = re.compile(r"[0-9][.)](?=\s|$)")
 _NUMBER_BEGINS = re.compile(r"[;\n]\s*([0-9]{1,2})\s?[:,=\u2013\u2014-]\s")
-_ASIDE = re.compile(
+ASIDE = re.compile(
     r"[\s>#_(-]*+(?:notes?|total|sum|overall|in total|in summary|summary|green|score|conclusion"
     r"|justification|rationale|explanation|assessment|overall assessment|final|interpretation"
     r"|comments?|reasoning|tally|counts?|therefore|thus|clinical (?:impact|relevance|significance)"
     r")\b",
     re.IGNORECASE,
 )
+"""What begins a remark on a list rather than an entry of it."""
 # A line that is a part of one error, or what follows from it, and no error of its own.
 _PART = re.compile(
     r"[\s_(]*+(?:(?P<key>reference|ref|ground truth|candidate|cand|prediction|finding|reason"
@@ -83,16 +87,6 @@ class _Region:
     reopened: bool = False
 
 
-def is_item(line: str) -> bool:
-    """Return whether `line` begins with a bullet, a number or a letter as an entry of a list."""
-    return _ITEM.match(line) is not None
-
-
-def is_aside(line: str) -> bool:
-    """Return whether `line` begins a remark on the list rather than an entry of it."""
-    return _ASIDE.match(line) is not None
-
-
 def read_list(
     count: Count | None, text: str, where: str, *, closed: bool, category: Category | None = None
 ) -> Listed:
@@ -111,7 +105,7 @@ def read_list(
     for piece in (*entries, *region.aside):
         _account(piece, where)
     for entry in entries:
-        if stray_count(entry) is not None:
+        if _states_count(entry):
             raise unparsed(
                 Reason.UNREADABLE_COUNT, f"{where} has a further count in {entry[:60]!r}"
             )
@@ -141,17 +135,17 @@ def _region(text: str) -> _Region:
     after_blank = headed = False
     lines = below.split("\n") if below else []
     for line in lines:
-        if not line.strip() or line.lstrip().startswith("```") or _RULE.fullmatch(line):
+        if not line.strip() or line.lstrip().startswith("```") or RULE.fullmatch(line):
             after_blank = True
             continue
-        item = _ITEM.match(line)
+        item = ITEM.match(line)
         if region.aside:
             region.aside.append(line)
             region.reopened = region.reopened or (item is not None and not headed)
-            headed = headed or (item is None and _ASIDE.match(line) is not None)
-        elif _ASIDE.match(line) or (after_blank and item is None):
+            headed = headed or (item is None and ASIDE.match(line) is not None)
+        elif ASIDE.match(line) or (after_blank and item is None):
             region.aside.append(line)
-            headed = _ASIDE.match(line) is not None
+            headed = ASIDE.match(line) is not None
         elif item:
             number = int(item["number"]) if item["number"] else None
             if item["letter"]:
@@ -166,14 +160,6 @@ def _region(text: str) -> _Region:
             region.bare = True
         after_blank = False
     return region
-
-
-def is_rule(line: str) -> bool:
-    """Return whether `line` is a line drawn with signs."""
-    return _RULE.fullmatch(line) is not None
-
-
-_RULE = re.compile(r"\s*(?:[-_=]\s?){3,}\s*")
 
 
 def _numbers(region: _Region) -> tuple[list[int], list[int]]:
@@ -350,17 +336,13 @@ _COUNT_SIGN = re.compile(r"[:=\u2192>\u2013\u2014-]")
 _NOUN_STEMS = ("error", "mistake", "discrepanc", "omission")
 
 
-def stray_count(text: str) -> int | None:
-    """Return a count that `text` states behind a colon or before "errors", if it does."""
+def _states_count(text: str) -> bool:
+    """Return whether `text` states a count, behind a colon or before "errors"."""
     for match in _STRAY_COUNT.finditer(text) if _COUNT_SIGN.search(text) else ():
-        count = read_count(text[match.end() :] + "\n")
-        if count and count.value:
-            return count.value
-    for match in _STRAY_NOUN.finditer(text) if may_hold(text, _NOUN_STEMS) else ():
-        count = read_count(match[0] + "\n")
-        if count:
-            return count.value
-    return None
+        if (count := read_count(text[match.end() :] + "\n")) and count.value:
+            return True
+    nouns = _STRAY_NOUN.finditer(text) if may_hold(text, _NOUN_STEMS) else ()
+    return any(read_count(match[0] + "\n") for match in nouns)
 
 
 _NUMBER_IN_BRACKETS = re.compile(r"[(\[<]\s?[1-9][0-9]?\s?[)\]>]")
@@ -384,7 +366,7 @@ def fits_list(text: str) -> bool:
         and is_plain(f"1. {text}; {text}\n")
         and not CHAT_TOKEN.search(text)
         and not states_nothing(text + "\n")
-        and stray_count(text) is None
+        and not _states_count(text)
         and _STRAY_MARK.search(f"{text} x") is None
         and not stray_label(text + "\n")
     )

@@ -73,7 +73,8 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:
         found = _without_restart(found)
     annotation = _read(found[-1])
     for at, earlier in enumerate(found[:-1]):
-        _check_earlier(earlier, annotation, _between(text, earlier, found[at + 1]), study)
+        behind = text[max(_starts(earlier)) : min(_starts(found[at + 1]))]
+        _check_earlier(earlier, annotation, behind, study)
     return annotation
 
 
@@ -90,8 +91,11 @@ def _thinks_aloud(text: str, first: Answer) -> bool:
     Some templates open a line of thought for the model: its end tag is all that shows it,
     and a cut takes that away.
     """
-    before = text[: min(section.start for section in first.values())]
-    return _THINKING.search(before) is not None
+    return _THINKING.search(text[: min(_starts(first))]) is not None
+
+
+def _starts(answer: Answer) -> list[int]:
+    return [section.start for section in answer.values()]
 
 
 def _without_restart(found: list[Answer]) -> list[Answer]:
@@ -151,24 +155,15 @@ def _explanation(answer: Answer) -> str:
     return "" if BODY_PLACEHOLDER.fullmatch(words) else words
 
 
-def _between(text: str, earlier: Answer, later: Answer) -> str:
-    start = max(section.start for section in earlier.values())
-    return text[start : min(section.start for section in later.values())]
-
-
 def _check_earlier(earlier: Answer, last: Annotation, behind: str, study: Study) -> None:
     """Raise where `earlier` is an answer too and says something else about this study."""
     try:
         other = _read(earlier)
     except UnparsedError:
         return
-    if (
-        other.stated_counts == last.stated_counts
-        or _FINAL.search(behind)
-        or _shows_report(behind, study)
-    ):
-        return
-    raise unparsed(Reason.CONTRADICTION, "two answers with different counts")
+    same = other.stated_counts == last.stated_counts
+    if not (same or _FINAL.search(behind) or _shows_report(behind, study)):
+        raise unparsed(Reason.CONTRADICTION, "two answers with different counts")
 
 
 _FINAL = re.compile(
@@ -181,8 +176,5 @@ _FINAL = re.compile(
 
 def _shows_report(text: str, study: Study) -> bool:
     words = " ".join(text.split())
-    for report in (study.reference, study.candidate):
-        opening = " ".join(report.split())[:_ECHO_LENGTH]
-        if len(opening) >= _ECHO_LEAST and opening in words:
-            return True
-    return False
+    openings = (" ".join(one.split())[:_ECHO_LENGTH] for one in (study.reference, study.candidate))
+    return any(len(opening) >= _ECHO_LEAST and opening in words for opening in openings)

@@ -92,10 +92,7 @@ def _check(annotation: Annotation) -> frozenset[str]:
 def _check_lists(annotation: Annotation) -> None:
     order = []
     for item in annotation.items:
-        try:
-            order.append(NAMES.index(key_of(item)))
-        except KeyError as error:
-            raise ValueError(f"no item of GREEN: {item}") from error
+        order.append(NAMES.index(key_of(item)))
         if item.edit is not None or item.side is not None or item.links:
             raise ValueError(f"an error of GREEN has no edit, no side and no links: {item}")
         if not fits_list(item.text):
