@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judge.rubrics.categories import CATEGORY, ERROR
+from judge.rubrics.categories import CATEGORY, ERROR, ERRORS, no_error
 from judge.rubrics.contract import (
     Counted,
     Facet,
@@ -123,24 +123,8 @@ RUBRIC = Rubric(
             shown=frozenset({"head", "groups", "compare"}),
             rexrank="GREEN",
         ),
-        Statistic(
-            "errors",
-            "errors per study",
-            "mean",
-            ("n_significant", "n_insignificant"),
-            higher_is_better=False,
-            study_label="errors",
-            shown=frozenset({"compare"}),
-        ),
-        Statistic(
-            "no_significant_error",
-            "no significant error",
-            "rate",
-            ("n_significant",),
-            higher_is_better=True,
-            definition="no clinically significant error",
-            study_label="clinically significant errors",
-        ),
+        ERRORS,
+        no_error(SIGNIFICANT, "clinically significant errors"),
     ),
     worst=(
         Order("n_significant", largest_first=True),

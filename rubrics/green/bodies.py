@@ -9,10 +9,10 @@ from itertools import zip_longest
 from typing import NamedTuple
 
 from judge.rubrics.green.categories import (
+    LABEL,
     Slot,
     named_category,
     openers,
-    opens_with_label,
     read_slot,
 )
 from judge.rubrics.green.counts import (
@@ -180,7 +180,7 @@ def _read(
             behind = behind[below.end() :][count.end - 1 :].lstrip(".:;, ")
     category = categories[0] if len(categories) == 1 else None
     label = label or slot.label
-    if slot.count and not label and opens_with_label(behind.lstrip()):
+    if slot.count and not label and LABEL.match(behind.lstrip()):
         head, colon, rest = behind.partition("\n")[0].partition(":")
         label, behind = head, (rest if colon else "") + behind[len(head + colon + rest) :]
     if category and style != "label" and named_category(label) not in (None, category):

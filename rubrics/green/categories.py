@@ -29,7 +29,8 @@ _LABEL_WORDS = r"""
         | (?:location|position(?:al)?|laterality)(?:/\w+)?\ error)
     | (?P<d>mis-?(?:assess|judg|grad) | (?:wrong|incorrect)\ (?:\w+\ )?severity | severity\ error)
     """
-_LABEL = re.compile(_LABEL_WORDS, re.IGNORECASE | re.VERBOSE)
+LABEL = re.compile(_LABEL_WORDS, re.IGNORECASE | re.VERBOSE)
+"""The words of a category."""
 
 _COMPARES = re.compile(r"compar|prior|previous|interval|change")
 _COMPARISONS = {
@@ -125,7 +126,7 @@ def openers(text: str) -> list[Opener]:
     start = 0
     bracketed = _BRACKET.search(text) is not None
     for line in _LINES.findall(text):
-        read = _short_line if len(line) < _LONG else _in_line
+        read = _in_line if len(line) < _LONG else _in_line.__wrapped__
         for first, last, which, style, label in read(line, bracketed):
             found.append(Opener(start + first, start + last, which, style, label))
         start += len(line)
@@ -137,12 +138,12 @@ _LONG = 250
 
 
 @lru_cache(maxsize=4096)
-def _short_line(line: str, bracketed: bool) -> tuple[Opener, ...]:  # noqa: FBT001 - a key
-    return tuple(_in_line(line, bracketed))
-
-
-def _in_line(line: str, bracketed: bool) -> list[Opener]:  # noqa: FBT001
-    found = [_bracketed(m) for m in _BRACKET.finditer(line) if not _is_reference(line, m)]
+def _in_line(line: str, bracketed: bool) -> list[Opener]:  # noqa: FBT001 - a key
+    found = []
+    for match in _BRACKET.finditer(line):
+        if not _is_reference(line, match):
+            which = _spread(match["first"], match["more"] or match["spread"] or "")
+            found.append(Opener(*match.span(), which, "bracket", match["within"] or ""))
     if _LOOSE_NEEDS.search(line):
         found += _loose(line, bracketed=bracketed)
     if _NUMBERED_NEEDS.search(line):
@@ -170,12 +171,7 @@ def _is_reference(text: str, match: re.Match[str]) -> bool:
     if not _REFERS.search(text, max(0, match.start() - 12), match.start()):
         return False
     head = _head(text, match.end())
-    return _LABEL.match(head.lstrip()) is None and read_slot(head).count is None
-
-
-def _bracketed(match: re.Match[str]) -> Opener:
-    categories = _spread(match["first"], match["more"] or match["spread"] or "")
-    return Opener(match.start(), match.end(), categories, "bracket", match["within"] or "")
+    return LABEL.match(head.lstrip()) is None and read_slot(head).count is None
 
 
 def _spread(first: str, more: str) -> tuple[Category, ...]:
@@ -193,7 +189,7 @@ def _spread(first: str, more: str) -> tuple[Category, ...]:
 def _loose(text: str, *, bracketed: bool) -> list[Opener]:
     found = []
     for match in _LOOSE.finditer(text):
-        sure = _LABEL.match(text, match.end() + _space(text, match.end())) or _counted(text, match)
+        sure = LABEL.match(text, match.end() + _space(text, match.end())) or _counted(text, match)
         if sure or not (bracketed or match["inline"] is not None):
             categories = _spread(match["first"], match["spread"])
             found.append(Opener(match.start("first"), match.end(), categories, "loose"))
@@ -225,7 +221,7 @@ def _numbered(text: str) -> list[Opener]:
 
 def _is_labelled(text: str, at: int, *, counted: bool = False) -> bool:
     """Return whether the words at `at` are a category's label with a count or a list behind."""
-    label = _LABEL.match(text, at)
+    label = LABEL.match(text, at)
     if label is None:
         return False
     head = _head(text, at)
@@ -239,7 +235,7 @@ def _named(text: str, marks: list[Opener]) -> list[Opener]:
     ends = {opener.end for opener in marks}
     for match in _NAMED.finditer(text):
         at = match.end()
-        label = _LABEL.match(text, at)
+        label = LABEL.match(text, at)
         in_line = match.start() > 0 and text[match.start() - 1] != "\n"
         marked = not ends.isdisjoint(range(at - 3, at + 1))
         if label and not marked and _is_labelled(text, at, counted=in_line):
@@ -274,19 +270,16 @@ def read_slot(head: str) -> Slot:
     for separator in _SEPARATOR.finditer(head, start, start + _LONGEST_LABEL):
         if found := read_count(head[separator.end() :]):
             return _settled(head, start, separator.start(), separator.end(), found)
-    known = _LABEL.match(head, start)
-    if (
-        known
-        and (direct := _DIRECT.match(head, start))
-        and (found := read_count(head[direct.end() :]))
-    ):
+    known = LABEL.match(head, start)
+    direct = _DIRECT.match(head, start) if known else None
+    if direct and (found := read_count(head[direct.end() :])):
         return _settled(head, start, direct.end(), direct.end(), found)
     colon = head.find(":", start, start + _LONGEST_LABEL)
-    if colon < 0 and known and _ALONE.fullmatch(head, start):
+    if colon >= 0:
+        return Slot(head[start:colon].strip(), None, colon + 1)
+    if known and _ALONE.fullmatch(head, start):
         return Slot(head[start:].strip(), None, len(head))
-    return Slot(
-        head[start:colon].strip() if colon >= 0 else "", None, colon + 1 if colon >= 0 else start
-    )
+    return Slot("", None, start)
 
 
 _AGAIN = re.compile(r"[\s:=-]*+")
@@ -296,20 +289,15 @@ def _settled(head: str, start: int, label_end: int, slot: int, count: Count) -> 
     label, end = head[start:label_end].strip(), slot + count.end
     if _NOT_LABEL.search(label):
         return Slot(label, None, start)
+    if head[slot : slot + 1] not in ("(", "["):
+        return Slot(label, count, end)
     again = _AGAIN.match(head, end)
-    if (
-        head[slot : slot + 1] in ("(", "[")
-        and again
-        and (second := read_count(head[again.end() :]))
-    ):
+    at = again.end() if again else end
+    if second := read_count(head[at:]):
         if second.value != count.value:
             return Slot(label, None, start)
-        return Slot(label, second, again.end() + second.end)
-    return Slot(
-        label,
-        Count(count.value, count.end, count.numbers and head[slot : slot + 1] not in ("(", "[")),
-        end,
-    )
+        return Slot(label, second, at + second.end)
+    return Slot(label, count._replace(numbers=False), end)
 
 
 # One of these stands in every label.
@@ -317,19 +305,12 @@ _LABEL_STEMS = ("comparison", "false", "mis", "omi", "hallucinated", "wrong", "i
 _OPEN_END = re.compile(r"[:=\u2192]\s*\Z|\s[-\u2013\u2014]\s*\Z")
 
 
-def opens_with_label(text: str) -> bool:
-    """Return whether `text` begins with the words of a category."""
-    return _LABEL.match(text) is not None
-
-
 def stray_label(text: str) -> bool:
     """Return whether `text` has a category's label with a count or nothing behind it."""
-    if not may_hold(text, _LABEL_STEMS):
-        return False
-    return any(
+    return may_hold(text, _LABEL_STEMS) and any(
         read_slot(_head(text, match.start())).count is not None
         or _OPEN_END.search(text, match.end()) is not None
-        for match in _LABEL.finditer(text)
+        for match in LABEL.finditer(text)
     )
 
 

@@ -44,6 +44,7 @@ ASIDE = re.compile(
     re.IGNORECASE,
 )
 """What begins a remark on a list rather than an entry of it."""
+_SURELY_A_LIST = 2  # numbers behind the first
 # A line that is a part of one error, or what follows from it, and no error of its own.
 _PART = re.compile(
     r"[\s_(]*+(?:(?P<key>reference|ref|ground truth|candidate|cand|prediction|finding|reason"
@@ -78,9 +79,16 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Region:
-    """What stands behind a count and below it."""
+    """What stands behind a count and below it.
+
+    `numbers` are those that stand where entries begin, `within` those in the middle of a text,
+    behind a word and with a full stop, that may number an entry or be part of the text: "the
+    sixth and 7. rib". Both are in order.
+    """
 
     inline: str
+    numbers: list[int] = field(default_factory=list)
+    within: list[int] = field(default_factory=list)
     entries: list[_Entry] = field(default_factory=list)
     bare: bool = False
     aside: list[str] = field(default_factory=list)
@@ -96,11 +104,10 @@ def read_list(
     is not certain; `where` names it in the message.
     """
     region = _region(text)
-    numbers, within = _numbers(region)
     if count is None:
-        value = _uncounted(region, where, numbers, within, closed=closed)
+        value = _uncounted(region, where, closed=closed)
     else:
-        value = _counted(count, region, where, numbers, within, closed=closed)
+        value = _counted(count, region, where, closed=closed)
     entries = _entries(region)
     for piece in (*entries, *region.aside):
         _account(piece, where)
@@ -109,6 +116,7 @@ def read_list(
             raise unparsed(
                 Reason.UNREADABLE_COUNT, f"{where} has a further count in {entry[:60]!r}"
             )
+    aside = "\n".join(region.aside)
     nothing = [states_nothing(entry + "\n") for entry in entries]
     if value and entries and all(nothing):
         # "1. None" is a list whose one entry is none; an error that is none contradicts itself.
@@ -118,23 +126,20 @@ def read_list(
         value = 0
     if value:
         kept = tuple(_neutral(one) for one, no in zip(entries, nothing, strict=True) if not no)
-        return Listed(value, kept, "\n".join(region.aside))
-    if not entries:
-        return Listed(0, (), "\n".join(region.aside))
+        return Listed(value, kept, aside)
     whole = " ".join(entries)
     if _NUMBER_IN_BRACKETS.search(whole):
         raise unparsed(Reason.UNREADABLE_COUNT, f"{where} has a further count in {whole[:60]!r}")
     if not all(is_absent(one, category) for one in entries) and not is_absent(whole, category):
         raise unparsed(Reason.CONTRADICTION, f"{where} states 0 and lists {whole[:60]!r}")
-    return Listed(0, (), "\n".join(region.aside))
+    return Listed(0, (), aside)
 
 
 def _region(text: str) -> _Region:
     head, _, below = text.partition("\n")
     region = _Region(tidy(head))
     after_blank = headed = False
-    lines = below.split("\n") if below else []
-    for line in lines:
+    for line in below.split("\n"):
         if not line.strip() or line.lstrip().startswith("```") or RULE.fullmatch(line):
             after_blank = True
             continue
@@ -159,38 +164,19 @@ def _region(text: str) -> _Region:
             region.entries.append(_Entry(line, 0))
             region.bare = True
         after_blank = False
+    for piece, number in [(region.inline, None), *((e.text, e.number) for e in region.entries)]:
+        if number is not None:
+            region.numbers.append(number)
+        for match in _NUMBER_INSIDE.finditer(piece) if _NUMBER_STOP.search(piece) else ():
+            begins = not match["before"].isspace() or match["shut"] == ")"
+            (region.numbers if begins else region.within).append(int(match["number"]))
+        region.numbers += [int(match[1]) for match in _NUMBER_BEGINS.finditer(piece)]
     return region
 
 
-def _numbers(region: _Region) -> tuple[list[int], list[int]]:
-    """Return the numbers that stand where entries begin, and those within a text, in order.
-
-    A number in the middle of a text, behind a word and with a full stop, may number an
-    entry or be part of the text: "the sixth and 7. rib".
-    """
-    numbers: list[int] = []
-    within: list[int] = []
-    for piece, number in [(region.inline, None), *((e.text, e.number) for e in region.entries)]:
-        if number is not None:
-            numbers.append(number)
-        for match in _NUMBER_INSIDE.finditer(piece) if _NUMBER_STOP.search(piece) else ():
-            begins = not match["before"].isspace() or match["shut"] == ")"
-            (numbers if begins else within).append(int(match["number"]))
-        numbers += [int(match[1]) for match in _NUMBER_BEGINS.finditer(piece)]
-    return numbers, within
-
-
-def _counted(
-    count: Count,
-    region: _Region,
-    where: str,
-    numbers: list[int],
-    within: list[int],
-    *,
-    closed: bool,
-) -> int:
+def _counted(count: Count, region: _Region, where: str, *, closed: bool) -> int:
     """Return the count that is stated, or how many entries it begins to number."""
-    value = count.value
+    value, numbers, within = count.value, region.numbers, region.within
     if count.numbers and value == 1:
         following = numbers or within
         if following and following == list(range(2, len(following) + 2)):
@@ -199,7 +185,11 @@ def _counted(
                 raise _misfit(value, where)
             if not closed:
                 raise unparsed(Reason.TRUNCATED, f"{where} is a numbered list without a count")
-            return _numbered_length(region, following, where)
+            indents = [entry.indent for entry in region.entries if entry.number is not None]
+            top = min(indents, default=0)
+            if any(entry.number is None and entry.indent <= top for entry in region.entries):
+                raise unparsed(Reason.UNREADABLE_COUNT, f"{where}: numbers and bullets are mixed")
+            return len(following) + 1
         if not closed:
             raise unparsed(Reason.TRUNCATED, f"{where}: 1 is a count or an entry's number")
         if 2 in following or (1 in following and region.inline):
@@ -209,9 +199,9 @@ def _counted(
         if is_list and len(within) != value:
             raise _misfit(value, where)
         return value
-    if numbers == list(range(1, value + 1)) or (value == 0 and _is_none(_entries(region))):
-        return value
-    if 1 < value == len(_entries(region)) > len(numbers):
+    entries = _entries(region)
+    numbered = numbers == list(range(1, value + 1)) or (value == 0 and _is_none(entries))
+    if numbered or 1 < value == len(entries) > len(numbers):
         return value
     if numbers[0] in (1, value + 1) or any(entry.number is not None for entry in region.entries):
         raise _misfit(value, where)
@@ -222,20 +212,7 @@ def _misfit(value: int, where: str) -> UnparsedError:
     return unparsed(Reason.UNREADABLE_COUNT, f"{where}: {value} does not fit the numbers listed")
 
 
-_SURELY_A_LIST = 2  # numbers behind the first
-
-
-def _numbered_length(region: _Region, numbers: list[int], where: str) -> int:
-    top = min((entry.indent for entry in region.entries if entry.number is not None), default=0)
-    for entry in region.entries:
-        if entry.number is None and entry.indent <= top:
-            raise unparsed(Reason.UNREADABLE_COUNT, f"{where}: numbers and bullets are mixed")
-    return len(numbers) + 1
-
-
-def _uncounted(
-    region: _Region, where: str, numbers: list[int], within: list[int], *, closed: bool
-) -> int:
+def _uncounted(region: _Region, where: str, *, closed: bool) -> int:
     """Return how long a list is before which no count stands."""
     entries = region.entries
     if region.inline and not entries and closed and (tail := _TAIL_COUNT.search(region.inline)):
@@ -252,7 +229,8 @@ def _uncounted(
         return 0
     if not closed:
         raise unparsed(Reason.TRUNCATED, f"{where} is a list without a count")
-    goes_on = bool(numbers) and len(numbers) + 1 in within
+    numbers = region.numbers
+    goes_on = bool(numbers) and len(numbers) + 1 in region.within
     length = None if region.reopened or region.bare or goes_on else _length(entries, numbers)
     if length is None:
         raise unparsed(Reason.UNREADABLE_COUNT, f"{where} is a list whose length is not certain")
