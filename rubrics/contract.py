@@ -54,10 +54,7 @@ class Facet:
 
     def __getitem__(self, name: str) -> Label:
         """Return the label called `name`; raises KeyError where there is none."""
-        for label in self.labels:
-            if label.name == name:
-                return label
-        raise KeyError(name)
+        return {label.name: label for label in self.labels}[name]
 
     def text(self, name: str) -> str:
         """Return the label called `name` as it is printed."""
@@ -241,8 +238,8 @@ class Rubric:
     reply_model: Callable[[], type[BaseModel]] | None = None
     structured: StructuredReply | None = None
     # Looked up for each item of each study.
-    _labels: Mapping[str, Mapping[str, frozenset[str]]] = field(init=False, repr=False)
-    _graded_by: Mapping[str, str | None] = field(init=False, repr=False)
+    _labels: Mapping[str, frozenset[str]] = field(init=False, repr=False)
+    _kinds: Mapping[str, Kind] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         parts = {
@@ -251,10 +248,7 @@ class Rubric:
             "kind": [kind.name for kind in self.kinds],
             "facet": [facet.name for facet in self.facets],
             **{f"facet of {kind.name}": [*kind.facets] for kind in self.kinds},
-            **{
-                f"label of {facet.name}": [label.name for label in facet.labels]
-                for facet in self.facets
-            },
+            **{f"label of {one.name}": [label.name for label in one.labels] for one in self.facets},
         }
         for what, names in parts.items():
             if twice := [name for name, n in Counter(names).items() if n > 1]:
@@ -274,10 +268,9 @@ class Rubric:
                 raise ValueError(f"{self.name} has not one measure for {labels}")
         if self.baseline is not None and self.render is None:
             raise ValueError(f"{self.name} has a baseline and cannot render its answers")
-        of_facet = {one.name: frozenset(label.name for label in one.labels) for one in self.facets}
-        known = {kind.name: {name: of_facet[name] for name in kind.facets} for kind in self.kinds}
-        object.__setattr__(self, "_labels", known)
-        object.__setattr__(self, "_graded_by", {one.name: one.graded_by for one in self.kinds})
+        labels = {one.name: frozenset(label.name for label in one.labels) for one in self.facets}
+        object.__setattr__(self, "_labels", labels)
+        object.__setattr__(self, "_kinds", {kind.name: kind for kind in self.kinds})
 
     def _named(self) -> Iterable[tuple[str, str]]:
         for statistic in self.statistics:
@@ -287,12 +280,11 @@ class Rubric:
             yield from (("facet", name) for name in kind.facets)
             if kind.graded_by is not None:
                 yield f"facet of {kind.name}", kind.graded_by
-        for one in (measure.counts for measure in self.measures):
-            if one is not None:
-                yield "kind", one.kind
-                for facet, label in one.labels.items():
-                    yield f"facet of {one.kind}", facet
-                    yield f"label of {facet}", label
+        for one in (measure.counts for measure in self.measures if measure.counts):
+            yield "kind", one.kind
+            for facet, label in one.labels.items():
+                yield f"facet of {one.kind}", facet
+                yield f"label of {facet}", label
         if self.tally:
             yield "kind", self.tally.kind
             for facet in (self.tally.rows, self.tally.columns):
@@ -331,17 +323,16 @@ class Rubric:
 
     def item_fault(self, kind: str, labels: Mapping[str, Sequence[str]]) -> str | None:
         """Return what an item has that is not declared, or lacks; None where nothing is wrong."""
-        known = self._labels.get(kind)
+        known = self._kinds.get(kind)
         if known is None:
             return f"{self.title} has no {kind!r}"
         for facet, values in labels.items():
-            if facet not in known:
-                return f"{self.title} has no {facet!r} of one {self.kind(kind).label}"
-            if not known[facet].issuperset(values):
-                return f"{self.title} has no {facet} {min(set(values) - known[facet])!r}"
-        graded_by = self._graded_by.get(kind)
-        if graded_by is not None and len(labels.get(graded_by, ())) != 1:
-            return f"one {self.kind(kind).label} has no {graded_by}"
+            if facet not in known.facets:
+                return f"{self.title} has no {facet!r} of one {known.label}"
+            if not self._labels[facet].issuperset(values):
+                return f"{self.title} has no {facet} {min(set(values) - self._labels[facet])!r}"
+        if known.graded_by is not None and len(labels.get(known.graded_by, ())) != 1:
+            return f"one {known.label} has no {known.graded_by}"
         return None
 
     def facet(self, name: str) -> Facet:
@@ -350,7 +341,7 @@ class Rubric:
 
     def kind(self, name: str) -> Kind:
         """Return the kind called `name`; raises KeyError where there is none."""
-        return {kind.name: kind for kind in self.kinds}[name]
+        return self._kinds[name]
 
     @property
     def graded(self) -> tuple[Kind, ...]:
@@ -389,11 +380,9 @@ class Rubric:
         with two values of a further facet is counted for both. Empty where nothing counts them.
         """
         fitting = [
-            measure
+            (measure, len(one.labels))
             for measure in self.measures
-            if measure.counts
-            and measure.counts.kind == kind
-            and labels.items() <= measure.counts.labels.items()
+            if (one := measure.counts) and one.kind == kind and labels.items() <= one.labels.items()
         ]
-        least = min((len(m.counts.labels) for m in fitting if m.counts), default=0)
-        return tuple(m for m in fitting if m.counts and len(m.counts.labels) == least)
+        least = min((n for _, n in fitting), default=0)
+        return tuple(measure for measure, n in fitting if n == least)

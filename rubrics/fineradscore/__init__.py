@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import CATEGORY, ERRORS, no_error
 from judge.rubrics.contract import Order, Rubric, Statistic, Tally
-from judge.rubrics.fineradscore.baseline import baseline
 from judge.rubrics.fineradscore.measures import (
     CLOSENESS,
     CORRECTION,
@@ -21,7 +20,7 @@ from judge.rubrics.fineradscore.measures import (
     measure,
 )
 from judge.rubrics.fineradscore.parse import parse
-from judge.rubrics.fineradscore.render import render
+from judge.rubrics.fineradscore.render import baseline, render
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -33,6 +32,7 @@ def _reply_model() -> type[BaseModel]:
     return Reply
 
 
+_HEAD = frozenset({"head"})
 _STATISTICS = (
     Statistic(
         "fineradscore",
@@ -64,15 +64,7 @@ _STATISTICS = (
         shown=frozenset({"head", "groups", "compare"}),
     ),
     *(
-        Statistic(
-            name,
-            label,
-            "mean",
-            (name,),
-            higher_is_better=True,
-            scale=(0, 1),
-            shown=frozenset({"head"}),
-        )
+        Statistic(name, label, "mean", (name,), higher_is_better=True, scale=(0, 1), shown=_HEAD)
         for name, label in CLOSENESS.items()
     ),
     ERRORS,

@@ -230,10 +230,8 @@ def _one_among_good(
     told = "; ".join(one.corrected for one in idle)
     if len(idle) > 1 or not made:
         raise UnparsedError("correction changes nothing", told)
-    taken = [one.line for one in made if one.edit != "insert" and one.line is not None]
-    if idle[0].edit == "insert" and says(idle[0].corrected) in (
-        says(candidate[at]) for at in taken
-    ):
+    taken = [candidate[one.line] for one in made if one.edit != "insert" and one.line is not None]
+    if idle[0].edit == "insert" and says(idle[0].corrected) in map(says, taken):
         raise UnparsedError("correction changes nothing", f"a line is moved: {told}")
 
 

@@ -151,15 +151,9 @@ def categories_of(value: object) -> list[Category] | None:
         given = _parts(given)
     if not isinstance(given, list):
         return None
-    found = set()
-    for one in given:
-        parts = _parts(one) if isinstance(one, str) else [one]
-        for part in parts or [one]:
-            category = category_of(part)
-            if category is None:
-                return None
-            found.add(category)
-    return sorted(found)
+    parts = [(_parts(one) if isinstance(one, str) else None) or [one] for one in given]
+    found = {category_of(part) for several in parts for part in several}
+    return None if None in found else sorted(category for category in found if category)
 
 
 def _parts(text: str) -> list[str]:

@@ -90,6 +90,27 @@ _LOOSE_NEEDS = re.compile(r"[a-fA-F](?<![\w(].)(?=\s*[.):=|\u2013\u2014-])")
 _NUMBERED_NEEDS = re.compile(rf"[1-6ivIV\u0130\u0131][).:\]]{{1,2}}[^\S\n]*+(?ix:{_LABEL_WORDS})")
 _NAMED_NEEDS = re.compile(rf"[;.|][^\S\n]++(?ix:{_LABEL_WORDS})")
 _NAMED_FIRST = re.compile(rf"{_LINE}(?ix:{_LABEL_WORDS})")
+_LINES = re.compile(r".*\n|.+")
+_LONG = 250
+_REFERS = re.compile(
+    r"\b(?:see|under|in|into|category|categories|as|or|than|also|with|from|of|per)[ ]*\(?\Z",
+    re.IGNORECASE,
+)
+_LEAD = re.compile(r"[\s:|=]*+(?:[-\u2013\u2014]++(?=\s)[\s:|=]*+)?+")
+_SEPARATOR = re.compile(
+    r":|[-=]>|=|\||\u2192|\s[-\u2013\u2014]++(?=\s)|(?=[(\[]\s?(?:[0-9]|[a-z]{2,6}\b))",
+    re.IGNORECASE,
+)
+_DIRECT = re.compile(
+    r"[^0-9:;]*?(?<=[a-z)])[^\S\n]++(?=[0-9]{1,4}(?:[^\S\n]++[(\[]|\.\s|\s*\n))", re.IGNORECASE
+)
+_ALONE = re.compile(r"(?:(?!\s[-\u2013\u2014\u2192=]+\s+\S)[^0-9:;|]){0,120}")
+_NOT_LABEL = re.compile(r"[0-9;:]|\.\s")
+_LONGEST_LABEL = 200
+_AGAIN = re.compile(r"[\s:=-]*+")
+# One of these stands in every label.
+_LABEL_STEMS = ("comparison", "false", "mis", "omi", "hallucinated", "wrong", "incorrect", "error")
+_OPEN_END = re.compile(r"[:=\u2192]\s*\Z|\s[-\u2013\u2014]\s*\Z")
 
 
 class Opener(NamedTuple):
@@ -133,10 +154,6 @@ def openers(text: str) -> list[Opener]:
     return found
 
 
-_LINES = re.compile(r".*\n|.+")
-_LONG = 250
-
-
 @lru_cache(maxsize=4096)
 def _in_line(line: str, bracketed: bool) -> list[Opener]:  # noqa: FBT001 - a key
     found = []
@@ -158,12 +175,6 @@ def _in_line(line: str, bracketed: bool) -> list[Opener]:  # noqa: FBT001 - a ke
         if not kept or opener.start >= kept[-1].end:
             kept.append(opener)
     return kept
-
-
-_REFERS = re.compile(
-    r"\b(?:see|under|in|into|category|categories|as|or|than|also|with|from|of|per)[ ]*\(?\Z",
-    re.IGNORECASE,
-)
 
 
 def _is_reference(text: str, match: re.Match[str]) -> bool:
@@ -189,8 +200,14 @@ def _spread(first: str, more: str) -> tuple[Category, ...]:
 def _loose(text: str, *, bracketed: bool) -> list[Opener]:
     found = []
     for match in _LOOSE.finditer(text):
-        sure = LABEL.match(text, match.end() + _space(text, match.end())) or _counted(text, match)
-        if sure or not (bracketed or match["inline"] is not None):
+        at = match.end()
+        slot = read_slot(_head(text, at))
+        is_counted = slot.count is not None and not slot.label
+        if (
+            is_counted
+            or LABEL.match(text, at + _space(text, at))
+            or not (bracketed or match["inline"] is not None)
+        ):
             categories = _spread(match["first"], match["spread"])
             found.append(Opener(match.start("first"), match.end(), categories, "loose"))
     return found
@@ -198,11 +215,6 @@ def _loose(text: str, *, bracketed: bool) -> list[Opener]:
 
 def _space(text: str, at: int) -> int:
     return len(text[at : at + 8]) - len(text[at : at + 8].lstrip(" \t"))
-
-
-def _counted(text: str, match: re.Match[str]) -> bool:
-    slot = read_slot(_head(text, match.end()))
-    return slot.count is not None and not slot.label
 
 
 def _head(text: str, at: int) -> str:
@@ -244,19 +256,6 @@ def _named(text: str, marks: list[Opener]) -> list[Opener]:
     return found
 
 
-_LEAD = re.compile(r"[\s:|=]*+(?:[-\u2013\u2014]++(?=\s)[\s:|=]*+)?+")
-_SEPARATOR = re.compile(
-    r":|[-=]>|=|\||\u2192|\s[-\u2013\u2014]++(?=\s)|(?=[(\[]\s?(?:[0-9]|[a-z]{2,6}\b))",
-    re.IGNORECASE,
-)
-_DIRECT = re.compile(
-    r"[^0-9:;]*?(?<=[a-z)])[^\S\n]++(?=[0-9]{1,4}(?:[^\S\n]++[(\[]|\.\s|\s*\n))", re.IGNORECASE
-)
-_ALONE = re.compile(r"(?:(?!\s[-\u2013\u2014\u2192=]+\s+\S)[^0-9:;|]){0,120}")
-_NOT_LABEL = re.compile(r"[0-9;:]|\.\s")
-_LONGEST_LABEL = 200
-
-
 def read_slot(head: str) -> Slot:
     """Return the label and the count at the head of a category: `label: 2.`, `label (2)`, ...
 
@@ -282,9 +281,6 @@ def read_slot(head: str) -> Slot:
     return Slot("", None, start)
 
 
-_AGAIN = re.compile(r"[\s:=-]*+")
-
-
 def _settled(head: str, start: int, label_end: int, slot: int, count: Count) -> Slot:
     label, end = head[start:label_end].strip(), slot + count.end
     if _NOT_LABEL.search(label):
@@ -298,11 +294,6 @@ def _settled(head: str, start: int, label_end: int, slot: int, count: Count) -> 
             return Slot(label, None, start)
         return Slot(label, second, at + second.end)
     return Slot(label, count._replace(numbers=False), end)
-
-
-# One of these stands in every label.
-_LABEL_STEMS = ("comparison", "false", "mis", "omi", "hallucinated", "wrong", "incorrect", "error")
-_OPEN_END = re.compile(r"[:=\u2192]\s*\Z|\s[-\u2013\u2014]\s*\Z")
 
 
 def stray_label(text: str) -> bool:

@@ -87,6 +87,73 @@ _NOTHING = re.compile(
 )
 
 _DASH_ALONE = re.compile(r"[^\S\n]*+[-\u2013\u2014]{1,3}[^\S\n]*+\n")
+# No number, none of the words before one, and nothing that says "none" begins with these.
+_SOMETHING = frozenset("bdfghjklmopqrsuvxyBDFGHJKLMOPQRSUVXY")
+_ABSENT = re.compile(
+    r"""
+    [\s.\-\u2013\u2014(\["']*+
+    (?: $ | (?:none|no(?![ ](?:mention|report|description|comment|documentation|reference))
+              |nil|n/a|nothing|neither|zero|0
+              |(?:found|identified|noted|present|reported|detected|observed)\b
+              |not[ ](?:applicable|present|found|identified|seen|observed|noted|relevant|any)
+              |there[ ](?:are|were|is|was)[ ]no)(?!\w) )
+    """,
+    re.IGNORECASE | re.VERBOSE,
+)
+_TURNS = re.compile(
+    r"\b(?:but|however|except|although|though|whereas|while|instead|rather|despite|yet"
+    r"|other than|apart from|only|unlike|when)\b",
+    re.IGNORECASE,
+)
+_NEGATED = re.compile(
+    r"\b(?:not|cannot|no|nothing|none|never|neither|without)\b|n['\u2019]t\b", re.IGNORECASE
+)
+_FAULT = re.compile(
+    r"\b(?:miss(?:es|ed|ing)?|omit(?:s|ted)?|omission|incorrect(?:ly)?|wrong(?:ly)?|false(?:ly)?"
+    r"|inconsistent|inaccurate(?:ly)?|mismatch(?:es)?|disagree\w*|over\w*stat\w*|under\w*stat\w*"
+    r"|exaggerat\w*|fail(?:s|ed)?|lacks?|leaves? out|left out|error)\b",
+    re.IGNORECASE,
+)
+_AGREES = re.compile(
+    r"\b(?:all|both|each|every(?:thing)?|neither|same|identical(?:ly)?|consistent(?:ly)?"
+    r"|match(?:es|ed|ing)?|agree(?:s|d|ment)?|concordant|correct(?:ly)?|accurate(?:ly)?"
+    r"|appropriate(?:ly)?|supported|covered|captured|included|equivalent|align(?:s|ed)?"
+    r"|proper(?:ly)?|adequate(?:ly)?|faithful(?:ly)?|preserved|similar(?:ly)?|complete(?:ly)?)\b",
+    re.IGNORECASE,
+)
+_ANY = re.compile(
+    r"\b(?:any(?:thing)?|additional|extra|new|other|false|unsupported|incorrect|erroneous|hallucinated"
+    r"|fabricated|beyond)\b|\b(?:absent from|not (?:in|present in|supported by|found in))\b"
+    r"|\b(?:is|are|was|were)(?:n't| not) in\b",
+    re.IGNORECASE,
+)
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+")
+_CANDIDATE_SILENT = re.compile(
+    r"(?!.{0,40}\breference\b).*\b(?:not|n['\u2019]t)[ ](?:\w+ly[ ])?"
+    r"(?:report|mention|claim|add|introduce|make|include|contain|state|invent|assert|describe"
+    r"|refer|compare|hallucinate|suggest|present)",
+    re.IGNORECASE,
+)
+_REFERENCE_SILENT = re.compile(
+    r"(?:the\ )?(?:reference|ground\ truth|original)\b[^.]{0,30}?"
+    r"(?:\b(?:not|n['\u2019]t)[ ]"
+    r"(?:contain|mention|make|include|have|provide|state|report|describe)"
+    r"|[ ](?:contains?|has|makes?|includes?)[ ]no\b)",
+    re.IGNORECASE | re.VERBOSE,
+)
+_SILENT = {
+    Category.FALSE_FINDING: _CANDIDATE_SILENT,
+    Category.FALSE_COMPARISON: _CANDIDATE_SILENT,
+    Category.MISSING_FINDING: _REFERENCE_SILENT,
+    Category.OMITTED_COMPARISON: _REFERENCE_SILENT,
+}
+"""Who says nothing where there is no error of a category."""
+_NO_ERRORS = re.compile(
+    r"[^.;:\n]{0,100}?\b(?:no|zero)\ (?:(?:clinically|relevant|notable|other)\ )*+"
+    r"(?P<sig>significant\ |(?:in|non-?)significant\ )?"
+    r"(?:errors?|discrepanc(?:y|ies)|differences?|mistakes?)\b[^.;:\n]{0,80}(?:\.|\n)",
+    re.IGNORECASE | re.VERBOSE,
+)
 
 
 class Count(NamedTuple):
@@ -141,78 +208,12 @@ def may_hold(text: str, stems: tuple[str, ...]) -> bool:
     return False
 
 
-# No number, none of the words before one, and nothing that says "none" begins with these.
-_SOMETHING = frozenset("bdfghjklmopqrsuvxyBDFGHJKLMOPQRSUVXY")
-
-
 def states_nothing(line: str) -> bool:
     """Return whether all of `line` says that there is nothing: `None.`, `No errors.`, `0.`."""
     if line[:1] in _SOMETHING:
         return False
     count = read_count(line)
     return count is not None and count.value == 0 and is_absent(line[count.end :])
-
-
-_ABSENT = re.compile(
-    r"""
-    [\s.\-\u2013\u2014(\["']*+
-    (?: $ | (?:none|no(?![ ](?:mention|report|description|comment|documentation|reference))
-              |nil|n/a|nothing|neither|zero|0
-              |(?:found|identified|noted|present|reported|detected|observed)\b
-              |not[ ](?:applicable|present|found|identified|seen|observed|noted|relevant|any)
-              |there[ ](?:are|were|is|was)[ ]no)(?!\w) )
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-_TURNS = re.compile(
-    r"\b(?:but|however|except|although|though|whereas|while|instead|rather|despite|yet"
-    r"|other than|apart from|only|unlike|when)\b",
-    re.IGNORECASE,
-)
-_NEGATED = re.compile(
-    r"\b(?:not|cannot|no|nothing|none|never|neither|without)\b|n['\u2019]t\b", re.IGNORECASE
-)
-_FAULT = re.compile(
-    r"\b(?:miss(?:es|ed|ing)?|omit(?:s|ted)?|omission|incorrect(?:ly)?|wrong(?:ly)?|false(?:ly)?"
-    r"|inconsistent|inaccurate(?:ly)?|mismatch(?:es)?|disagree\w*|over\w*stat\w*|under\w*stat\w*"
-    r"|exaggerat\w*|fail(?:s|ed)?|lacks?|leaves? out|left out|error)\b",
-    re.IGNORECASE,
-)
-_AGREES = re.compile(
-    r"\b(?:all|both|each|every(?:thing)?|neither|same|identical(?:ly)?|consistent(?:ly)?"
-    r"|match(?:es|ed|ing)?|agree(?:s|d|ment)?|concordant|correct(?:ly)?|accurate(?:ly)?"
-    r"|appropriate(?:ly)?|supported|covered|captured|included|equivalent|align(?:s|ed)?"
-    r"|proper(?:ly)?|adequate(?:ly)?|faithful(?:ly)?|preserved|similar(?:ly)?|complete(?:ly)?)\b",
-    re.IGNORECASE,
-)
-_ANY = re.compile(
-    r"\b(?:any(?:thing)?|additional|extra|new|other|false|unsupported|incorrect|erroneous|hallucinated"
-    r"|fabricated|beyond)\b|\b(?:absent from|not (?:in|present in|supported by|found in))\b"
-    r"|\b(?:is|are|was|were)(?:n't| not) in\b",
-    re.IGNORECASE,
-)
-_SENTENCE = re.compile(r"(?<=[.!?;])\s+")
-_CANDIDATE_SILENT = re.compile(
-    r"(?!.{0,40}\breference\b).*\b(?:not|n['\u2019]t)[ ](?:\w+ly[ ])?"
-    r"(?:report|mention|claim|add|introduce|make|include|contain|state|invent|assert|describe"
-    r"|refer|compare|hallucinate|suggest|present)",
-    re.IGNORECASE,
-)
-_REFERENCE_SILENT = re.compile(
-    r"(?:the\ )?(?:reference|ground\ truth|original)\b[^.]{0,30}?"
-    r"(?:\b(?:not|n['\u2019]t)[ ]"
-    r"(?:contain|mention|make|include|have|provide|state|report|describe)"
-    r"|[ ](?:contains?|has|makes?|includes?)[ ]no\b)",
-    re.IGNORECASE | re.VERBOSE,
-)
-
-_SILENT = {
-    Category.FALSE_FINDING: _CANDIDATE_SILENT,
-    Category.FALSE_COMPARISON: _CANDIDATE_SILENT,
-    Category.MISSING_FINDING: _REFERENCE_SILENT,
-    Category.OMITTED_COMPARISON: _REFERENCE_SILENT,
-}
-"""Who says nothing where there is no error of a category."""
 
 
 def is_absent(text: str, category: Category | None = None) -> bool:
@@ -234,14 +235,6 @@ def _agrees(sentence: str, category: Category | None) -> bool:
     if negated := _NEGATED.search(sentence):
         return bool(_ANY.search(sentence) or _FAULT.search(sentence, negated.end()))
     return bool(_AGREES.search(sentence)) and not _FAULT.search(sentence)
-
-
-_NO_ERRORS = re.compile(
-    r"[^.;:\n]{0,100}?\b(?:no|zero)\ (?:(?:clinically|relevant|notable|other)\ )*+"
-    r"(?P<sig>significant\ |(?:in|non-?)significant\ )?"
-    r"(?:errors?|discrepanc(?:y|ies)|differences?|mistakes?)\b[^.;:\n]{0,80}(?:\.|\n)",
-    re.IGNORECASE | re.VERBOSE,
-)
 
 
 def says_no_errors(line: str, kind: str) -> bool:

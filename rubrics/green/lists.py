@@ -59,6 +59,30 @@ _PART = re.compile(
     r"|considered|counted|not)\b)",
     re.IGNORECASE,
 )
+_BRACKETED = re.compile(r"[(\[<]\s?[0-9]")
+_TAIL_COUNT = re.compile(r"\s(?:[(\[]([0-9]{1,2})[)\]]|=\s?([0-9]{1,2}))\s*\.?\Z")
+_SIDE = re.compile(
+    r"[\s\"(]*(?:in )?(?:the )?"
+    r"(reference|ground truth|radiologist|candidate|generated|prediction)\b(?![\w ]{0,20}:)",
+    re.IGNORECASE,
+)
+_SEVERAL = re.compile(r"[;\u2022\u25cf\u25aa]|\s[-+]\s")
+_OWN_NUMBER = re.compile(r"\(?[0-9]{1,2}\)\s+|[0-9]{1,2}\.\s+(?=\S)")
+_STRAY_COUNT = re.compile(
+    r"(?:[:=\u2192>]|\s[-\u2013\u2014]\s)\s*(?=[(\[]?(?:[0-9]|[a-z]{2,9}\b))", re.IGNORECASE
+)
+_STRAY_NOUN = re.compile(
+    rf"(?<![\w.])(?:[0-9]{{1,4}}|[a-z]{{3,9}})(?:[ ]{ADJECTIVE})*[ ]"
+    r"(?:errors?|mistakes?|discrepanc(?:y|ies)|omissions?)\b",
+    re.IGNORECASE,
+)
+# One of these stands in every text that the two find anything in.
+_COUNT_SIGN = re.compile(r"[:=\u2192>\u2013\u2014-]")
+_NOUN_STEMS = ("error", "mistake", "discrepanc", "omission")
+_NUMBER_IN_BRACKETS = re.compile(r"[(\[<]\s?[1-9][0-9]?\s?[)\]>]")
+_MARK_SIGN = re.compile(r"[).:=](?=\s)")
+_STRAY_MARK = re.compile(r"(?<![\w(])[a-f](?:\.?\)|[.:=])(?=\s+\S)", re.IGNORECASE)
+_NUMBER_LIKE = re.compile(r"(?<!\S)\(?([0-9]{1,2})[.)](?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,10 +261,6 @@ def _uncounted(region: _Region, where: str, *, closed: bool) -> int:
     return length
 
 
-_BRACKETED = re.compile(r"[(\[<]\s?[0-9]")
-_TAIL_COUNT = re.compile(r"\s(?:[(\[]([0-9]{1,2})[)\]]|=\s?([0-9]{1,2}))\s*\.?\Z")
-
-
 def _length(entries: list[_Entry], numbers: list[int]) -> int | None:
     """Return how many errors or findings a list of bullets or numbers has; None if uncertain."""
     least = min(entry.indent for entry in entries)
@@ -267,23 +287,12 @@ def _length(entries: list[_Entry], numbers: list[int]) -> int | None:
     return len(top)
 
 
-_SIDE = re.compile(
-    r"[\s\"(]*(?:in )?(?:the )?"
-    r"(reference|ground truth|radiologist|candidate|generated|prediction)\b(?![\w ]{0,20}:)",
-    re.IGNORECASE,
-)
-_SEVERAL = re.compile(r"[;\u2022\u25cf\u25aa]|\s[-+]\s")
-
-
 def _entries(region: _Region) -> tuple[str, ...]:
     texts = _split(region.inline)
     for entry in region.entries:
         texts += entry.text.split("\u2022") if "\u2022" in entry.text else [entry.text]
     found = (_unnumbered(tidy(" ".join(text.split()))) for text in texts)
     return tuple(text.replace(";", ",") for text in found if text)
-
-
-_OWN_NUMBER = re.compile(r"\(?[0-9]{1,2}\)\s+|[0-9]{1,2}\.\s+(?=\S)")
 
 
 def _unnumbered(entry: str) -> str:
@@ -301,19 +310,6 @@ def _is_none(entries: tuple[str, ...]) -> bool:
     return len(entries) == 1 and entries[0][:1].isalpha() and states_nothing(entries[0] + "\n")
 
 
-_STRAY_COUNT = re.compile(
-    r"(?:[:=\u2192>]|\s[-\u2013\u2014]\s)\s*(?=[(\[]?(?:[0-9]|[a-z]{2,9}\b))", re.IGNORECASE
-)
-_STRAY_NOUN = re.compile(
-    rf"(?<![\w.])(?:[0-9]{{1,4}}|[a-z]{{3,9}})(?:[ ]{ADJECTIVE})*[ ]"
-    r"(?:errors?|mistakes?|discrepanc(?:y|ies)|omissions?)\b",
-    re.IGNORECASE,
-)
-# One of these stands in every text that the two find anything in.
-_COUNT_SIGN = re.compile(r"[:=\u2192>\u2013\u2014-]")
-_NOUN_STEMS = ("error", "mistake", "discrepanc", "omission")
-
-
 def _states_count(text: str) -> bool:
     """Return whether `text` states a count, behind a colon or before "errors"."""
     for match in _STRAY_COUNT.finditer(text) if _COUNT_SIGN.search(text) else ():
@@ -321,11 +317,6 @@ def _states_count(text: str) -> bool:
             return True
     nouns = _STRAY_NOUN.finditer(text) if may_hold(text, _NOUN_STEMS) else ()
     return any(read_count(match[0] + "\n") for match in nouns)
-
-
-_NUMBER_IN_BRACKETS = re.compile(r"[(\[<]\s?[1-9][0-9]?\s?[)\]>]")
-_MARK_SIGN = re.compile(r"[).:=](?=\s)")
-_STRAY_MARK = re.compile(r"(?<![\w(])[a-f](?:\.?\)|[.:=])(?=\s+\S)", re.IGNORECASE)
 
 
 def _account(text: str, where: str) -> None:
@@ -348,9 +339,6 @@ def fits_list(text: str) -> bool:
         and _STRAY_MARK.search(f"{text} x") is None
         and not stray_label(text + "\n")
     )
-
-
-_NUMBER_LIKE = re.compile(r"(?<!\S)\(?([0-9]{1,2})[.)](?=\s|$)")
 
 
 def _neutral(entry: str) -> str:

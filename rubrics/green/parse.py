@@ -46,6 +46,18 @@ _REFUSAL = re.compile(
 # A prompt that is echoed with a worked answer shows this study's own report behind it.
 _ECHO_LENGTH = 60
 _ECHO_LEAST = 15
+_THINKING = re.compile(
+    r"\b(?:let me|let['\u2019]s|i (?:need|should|will|have) to|i['\u2019]ll|i should|wait|hmm+|okay"
+    r"|alright|first,|the user|we need|so,)\b",
+    re.IGNORECASE,
+)
+_fits = lru_cache(4096)(fits_list)  # the same findings come again in a run
+_FINAL = re.compile(
+    r"^[^\n]{0,160}\b(?:final|revised|corrected|updated|definitive)(?:[ ](?:and[ ]\w+[ ])?(?:answer"
+    r"|output|assessment|evaluation|report|response|version|annotation|result))?[\s*_\])]*(?::|$)"
+    r"[\s*_=\-\])#]*\Z",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:
@@ -76,13 +88,6 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:
         behind = text[max(_starts(earlier)) : min(_starts(found[at + 1]))]
         _check_earlier(earlier, annotation, behind, study)
     return annotation
-
-
-_THINKING = re.compile(
-    r"\b(?:let me|let['\u2019]s|i (?:need|should|will|have) to|i['\u2019]ll|i should|wait|hmm+|okay"
-    r"|alright|first,|the user|we need|so,)\b",
-    re.IGNORECASE,
-)
 
 
 def _thinks_aloud(text: str, first: Answer) -> bool:
@@ -145,9 +150,6 @@ def _read(answer: Answer) -> Annotation:
     )
 
 
-_fits = lru_cache(4096)(fits_list)  # the same findings come again in a run
-
-
 def _explanation(answer: Answer) -> str:
     if EXPLANATION not in answer:
         return ""
@@ -164,14 +166,6 @@ def _check_earlier(earlier: Answer, last: Annotation, behind: str, study: Study)
     same = other.stated_counts == last.stated_counts
     if not (same or _FINAL.search(behind) or _shows_report(behind, study)):
         raise unparsed(Reason.CONTRADICTION, "two answers with different counts")
-
-
-_FINAL = re.compile(
-    r"^[^\n]{0,160}\b(?:final|revised|corrected|updated|definitive)(?:[ ](?:and[ ]\w+[ ])?(?:answer"
-    r"|output|assessment|evaluation|report|response|version|annotation|result))?[\s*_\])]*(?::|$)"
-    r"[\s*_=\-\])#]*\Z",
-    re.IGNORECASE | re.MULTILINE,
-)
 
 
 def _shows_report(text: str, study: Study) -> bool:

@@ -33,6 +33,11 @@ from judge.rubrics.notation import CHAT_TOKEN, after_thought
 _END_TOKEN = re.compile(
     r"</s>|<end_of_turn>|<\|(?:end|end_of_text|endoftext|eom_id|eos|eot_id|im_end)\|>"
 )
+_IN_LINE = re.compile(
+    r"(?<=\S)[^\S\n]++(?=(?:\*\*|__|\#\#+[^\S\n])?\[?(?:explanation|clinically[^\S\n](?:in|non-?)?significant"
+    r"[^\S\n]errors|matched[^\S\n]findings)\]?(?:[^\S\n]?\([0-9]+\))?\]?(?:\*\*)?:)",
+    re.IGNORECASE,
+)
 
 
 class Section(NamedTuple):
@@ -93,13 +98,6 @@ def split(text: str, *, complete: bool) -> list[Section]:
     if len(answers(sections)) < 2:  # each kind once, all headings in one style
         return sections
     return [section for section in sections if not _is_template(section.kind, section.body)]
-
-
-_IN_LINE = re.compile(
-    r"(?<=\S)[^\S\n]++(?=(?:\*\*|__|\#\#+[^\S\n])?\[?(?:explanation|clinically[^\S\n](?:in|non-?)?significant"
-    r"[^\S\n]errors|matched[^\S\n]findings)\]?(?:[^\S\n]?\([0-9]+\))?\]?(?:\*\*)?:)",
-    re.IGNORECASE,
-)
 
 
 def with_headings_on_lines(text: str) -> str:
