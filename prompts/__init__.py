@@ -159,25 +159,25 @@ def _checked(data: object, where: str) -> Prompt:
         shots=tuple(Shot(**shot) for shot in shots),
         turns=tuple(Message(**turn) for turn in turns),
     )
+    if prompt.words is not None and prompt.words < 1:
+        raise JudgeError(f"{where}: words is a whole number from 1")
+    if prompt.layout not in (CHAT, GREEN):
+        raise JudgeError(f"{where}: layout is {CHAT} or {GREEN}")
+    if prompt.reply not in (None, TEXT, STRUCTURED):
+        raise JudgeError(f"{where}: reply is {TEXT} or {STRUCTURED}")
     template = Template(prompt.user)
     used = set(template.get_identifiers())
-    unknown = used - _VARIABLES
-    there_are = f"there are: {_listed(_VARIABLES)}"
-    lacking = ", ".join(_listed(shown, " or ") for shown in _REQUIRED if not shown & used)
-    for is_wrong, fault in (
-        (prompt.words is not None and prompt.words < 1, "words is a whole number from 1"),
-        (prompt.layout not in (CHAT, GREEN), f"layout is {CHAT} or {GREEN}"),
-        (prompt.reply not in (None, TEXT, STRUCTURED), f"reply is {TEXT} or {STRUCTURED}"),
-        (not template.is_valid(), "a lone $ in user; write $$ for a dollar sign"),
-        (unknown, f"unknown variable {_listed(unknown)}; {there_are}"),
-        (lacking, f"user lacks {lacking}"),
-        (
-            prompt.layout == GREEN and prompt.reply == STRUCTURED,
-            f"in the layout {GREEN} the reply is {TEXT}",
-        ),
-    ):
-        if is_wrong:
-            raise JudgeError(f"{where}: {fault}")
+    if not template.is_valid():
+        raise JudgeError(f"{where}: a lone $ in user; write $$ for a dollar sign")
+    if unknown := used - _VARIABLES:
+        raise JudgeError(
+            f"{where}: unknown variable {_listed(unknown)}; there are: {_listed(_VARIABLES)}"
+        )
+    if missing := [shown for shown in _REQUIRED if not shown & used]:
+        lacking = ", ".join(" or ".join(f"${name}" for name in sorted(shown)) for shown in missing)
+        raise JudgeError(f"{where}: user lacks {lacking}")
+    if prompt.layout == GREEN and prompt.reply == STRUCTURED:
+        raise JudgeError(f"{where}: in the layout {GREEN} the reply is {TEXT}")
     return prompt
 
 
@@ -200,8 +200,8 @@ def _mapping(
     return given
 
 
-def _listed(variables: Iterable[str], between: str = ", ") -> str:
-    return between.join(f"${name}" for name in sorted(variables))
+def _listed(variables: Iterable[str]) -> str:
+    return ", ".join(f"${name}" for name in sorted(variables))
 
 
 def _mark(reference: str, candidate: str) -> str:

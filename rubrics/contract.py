@@ -112,12 +112,8 @@ class Measure:
     def has(self, value: float) -> bool:
         """Whether a study can have this value."""
         low, high = self.scale
-        return (
-            math.isfinite(value)
-            and (low is None or value >= low)
-            and (high is None or value <= high)
-            and not (self.is_whole and value % 1)
-        )
+        on_scale = (low is None or value >= low) and (high is None or value <= high)
+        return math.isfinite(value) and on_scale and not (self.is_whole and value % 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,13 +259,18 @@ class Rubric:
                 or (one.is_reciprocal and one.kind != "mean")
             ):
                 raise ValueError(f"{self.name} declares the {one.kind} {one.name!r} incompletely")
-        for labels in self._counted_by_tally():
-            if len(self.counting(self.tally.kind if self.tally else "", labels)) != 1:
-                raise ValueError(f"{self.name} has not one measure for {labels}")
+        if self.tally:
+            columns, rows = self.facet(self.tally.columns), self.facet(self.tally.rows)
+            in_rows: list[dict[str, str]] = [{}, *({rows.name: row.name} for row in rows.labels)]
+            for labels in (
+                row | {columns.name: one.name} for one in columns.labels for row in in_rows
+            ):
+                if len(self.counting(self.tally.kind, labels)) != 1:
+                    raise ValueError(f"{self.name} has not one measure for {labels}")
         if self.baseline is not None and self.render is None:
             raise ValueError(f"{self.name} has a baseline and cannot render its answers")
-        labels = {one.name: frozenset(label.name for label in one.labels) for one in self.facets}
-        object.__setattr__(self, "_labels", labels)
+        known = {one.name: frozenset(label.name for label in one.labels) for one in self.facets}
+        object.__setattr__(self, "_labels", known)
         object.__setattr__(self, "_kinds", {kind.name: kind for kind in self.kinds})
 
     def _named(self) -> Iterable[tuple[str, str]]:
@@ -289,15 +290,6 @@ class Rubric:
             yield "kind", self.tally.kind
             for facet in (self.tally.rows, self.tally.columns):
                 yield f"facet of {self.tally.kind}", facet
-
-    def _counted_by_tally(self) -> Iterable[Mapping[str, str]]:
-        """Yield the labels of each cell of the tally, and of its row for all items."""
-        if self.tally:
-            for column in self.facet(self.tally.columns).labels:
-                in_column = {self.tally.columns: column.name}
-                yield in_column
-                for row in self.facet(self.tally.rows).labels:
-                    yield {self.tally.rows: row.name, **in_column}
 
     def measured(self, annotation: Annotation, study: Study) -> Measures:
         """Return the numbers of a study, each one that was declared and as it was declared.

@@ -32,7 +32,6 @@ def _reply_model() -> type[BaseModel]:
     return Reply
 
 
-_HEAD = frozenset({"head"})
 _STATISTICS = (
     Statistic(
         "fineradscore",
@@ -64,7 +63,15 @@ _STATISTICS = (
         shown=frozenset({"head", "groups", "compare"}),
     ),
     *(
-        Statistic(name, label, "mean", (name,), higher_is_better=True, scale=(0, 1), shown=_HEAD)
+        Statistic(
+            name,
+            label,
+            "mean",
+            (name,),
+            higher_is_better=True,
+            scale=(0, 1),
+            shown=frozenset({"head"}),
+        )
         for name, label in CLOSENESS.items()
     ),
     ERRORS,

@@ -27,7 +27,6 @@ NAMES = tuple(label.name for label in SEVERITY.labels)
 _LEAST_ACTIONABLE = 2
 _LEAST_SIGNIFICANT = 3
 """The severity from which on an error is clinically significant: docs/numbers.md says why."""
-_FLOOR = 1
 
 CORRECTION = Kind(ERROR, "error", "errors", (CATEGORY.name, SEVERITY.name), graded_by=SEVERITY.name)
 _COUNTS = count_measures(CORRECTION, SEVERITY, CATEGORY)
@@ -62,7 +61,7 @@ def measure(annotation: Annotation, study: Study) -> Measures:
     severities = [NAMES.index(item.label(SEVERITY.name)) + 1 for item in annotation.items]
     n_significant = sum(severity >= _LEAST_SIGNIFICANT for severity in severities)
     return {
-        "fineradscore": float(max(severities, default=_FLOOR)),
+        "fineradscore": float(max(severities, default=1)),
         "fineradscore_sum": float(sum(severities)),
         "closeness_candidate": closeness(study.candidate, study.reference),
         "closeness_corrected": closeness(corrected(annotation, study), study.reference),
@@ -99,20 +98,16 @@ def corrected(annotation: Annotation, study: Study) -> str:
     for at, (start, stop) in enumerate(spans):
         gap = text[end:start]
         for new in inserted[at]:
-            parts += [gap or _space(parts), new]
+            parts += [gap or " " * bool(parts), new]
             touched = True
         change = changed.get(at)
         touched = touched or change is not None
         if change is None or change.kind == "change":
             # Lines that stood without a space between them stay so where nothing is changed.
-            parts.append(gap or (_space(parts) if touched else ""))
+            parts.append(gap or " " * bool(parts and touched))
             parts.append(change.corrected if change else text[start:stop])
             touched = change is not None
         end = stop
     for new in inserted[len(spans)]:
-        parts += [_space(parts), new]
+        parts += [" " * bool(parts), new]
     return "".join(parts) + text[end:]
-
-
-def _space(parts: list[str]) -> str:
-    return " " if parts else ""

@@ -34,8 +34,6 @@ _NAMES = {
     "comment": ("comment", "comments"),
 }
 """Our name of each field and the names that it has, the original's among them."""
-_FAILED = "failed"
-"""The key of an answer that the original could not read."""
 _OURS = "corrections"
 _COUNT = re.compile(
     r"(?:n|num|number|count|total)(?: of)?(?: (?:errors|corrections))?"
@@ -123,7 +121,7 @@ def _of_lines(pairs: Pairs) -> list[dict[str, Any]]:
     """
     found = []
     for key, value in pairs:
-        if key.strip().lower() == _FAILED:
+        if key.strip().lower() == "failed":
             raise UnparsedError("judge failed", "the answer is the mark of a failed one")
         try:
             line = line_of(key)

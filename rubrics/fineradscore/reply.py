@@ -7,13 +7,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from judge.rubrics.fineradscore.wording import (
-    categories_of,
-    deletes,
-    edit_of,
-    line_of,
-    severity_of,
-)
+from judge.rubrics.fineradscore.wording import categories_of, deletes, edit_of, line_of, severity_of
 from judge.rubrics.notation import visible
 
 
@@ -36,11 +30,10 @@ def _comment(value: object) -> object:
 
 def _corrected(value: object) -> object:
     """Return a line of text: white space made single, and nothing for what says "nothing"."""
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        return value
-    text = " ".join(visible(value).split())
+    text = _comment(value)
+    if not isinstance(text, str):
+        return text
+    text = " ".join(text.split())
     return "" if deletes(text) else text
 
 

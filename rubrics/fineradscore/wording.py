@@ -178,16 +178,6 @@ _EDITS: dict[str, EditKind] = {
     **dict.fromkeys(_INSERTIONS, "insert"),
 }
 _THE_LINE = frozenset(("a", "the", "this", "new", "line", "sentence", "text"))
-
-
-def edit_of(value: object) -> EditKind | None:
-    """Return what `value` says to do with a line; None for what is none of the three."""
-    if not isinstance(value, str) or len(value) > _LONGEST:
-        return None
-    words = re.findall(r"[^\W_]+", value.lower())
-    return _EDITS.get("".join(word for word in words if word not in _THE_LINE))
-
-
 _LINE = re.compile(
     r"[\s\[(#\"']*(?:line\s*(?:number|no\.?)?)?[\s\[(#:]*([0-9]{1,6})(?:\.0+)?[\s\]).:\"']*", re.I
 )
@@ -196,6 +186,17 @@ _NO_LINE = re.compile(
     r"(?:\s+of(?:\s+the)?\s+report)?|)[\s\])>.:\"']*",
     re.I,
 )
+_DELETED = re.compile(
+    r"\W*(?:deleted?|removed?)(?:\s+(?:this|the|entire|whole))*(?:\s+(?:line|sentence))?\W*", re.I
+)
+
+
+def edit_of(value: object) -> EditKind | None:
+    """Return what `value` says to do with a line; None for what is none of the three."""
+    if not isinstance(value, str) or len(value) > _LONGEST:
+        return None
+    words = re.findall(r"[^\W_]+", value.lower())
+    return _EDITS.get("".join(word for word in words if word not in _THE_LINE))
 
 
 def line_of(value: object) -> object:
@@ -214,11 +215,6 @@ def line_of(value: object) -> object:
         if _NO_LINE.fullmatch(value):
             return None
     raise ValueError(f"{value!r} is no line number")
-
-
-_DELETED = re.compile(
-    r"\W*(?:deleted?|removed?)(?:\s+(?:this|the|entire|whole))*(?:\s+(?:line|sentence))?\W*", re.I
-)
 
 
 def deletes(text: object) -> bool:

@@ -39,6 +39,18 @@ from judge.types import Annotation, Measures, Study
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+_SIGNIFICANCE = Facet(
+    SIGNIFICANCE,
+    "significance",
+    "significances",
+    (
+        Label(SIGNIFICANT, "clinically significant", "serious"),
+        Label(INSIGNIFICANT, "clinically insignificant", "mild"),
+    ),
+)
+_ERROR = Kind(ERROR, "error", "errors", (CATEGORY.name, SIGNIFICANCE), graded_by=SIGNIFICANCE)
+_BY_GRADE = count_measures(_ERROR, _SIGNIFICANCE, CATEGORY)
+
 
 def _reply_model() -> type[BaseModel]:
     from judge.rubrics.green.reply import Reply
@@ -79,18 +91,6 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
         **{name: stated[name] for name in KEYS},
     }
 
-
-_SIGNIFICANCE = Facet(
-    SIGNIFICANCE,
-    "significance",
-    "significances",
-    (
-        Label(SIGNIFICANT, "clinically significant", "serious"),
-        Label(INSIGNIFICANT, "clinically insignificant", "mild"),
-    ),
-)
-_ERROR = Kind(ERROR, "error", "errors", (CATEGORY.name, SIGNIFICANCE), graded_by=SIGNIFICANCE)
-_BY_GRADE = count_measures(_ERROR, _SIGNIFICANCE, CATEGORY)
 
 RUBRIC = Rubric(
     name="green",

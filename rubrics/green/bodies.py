@@ -8,20 +8,8 @@ from functools import lru_cache
 from itertools import zip_longest
 from typing import NamedTuple
 
-from judge.rubrics.green.categories import (
-    LABEL,
-    Slot,
-    named_category,
-    openers,
-    read_slot,
-)
-from judge.rubrics.green.counts import (
-    ADJECTIVE,
-    Count,
-    read_count,
-    says_no_errors,
-    states_nothing,
-)
+from judge.rubrics.green.categories import LABEL, Slot, named_category, openers, read_slot
+from judge.rubrics.green.counts import ADJECTIVE, Count, read_count, says_no_errors, states_nothing
 from judge.rubrics.green.layout import (
     CATEGORIES,
     INSIGNIFICANT,
@@ -120,8 +108,7 @@ def read_errors(section: Section) -> SectionErrors:
         empty = Reason.UNREADABLE_COUNT if section.body.strip() else Reason.MISSING_SECTION
         raise unparsed(empty if section.closed else Reason.TRUNCATED, f"{kind} has no counts")
     if absent and not section.closed:
-        named = ", ".join(sorted(absent))
-        raise unparsed(Reason.TRUNCATED, f"{kind} ends without {named}")
+        raise unparsed(Reason.TRUNCATED, f"{kind} ends without {', '.join(sorted(absent))}")
     if any(not opener.categories for opener in found):
         absent = frozenset()
     counts = {category: counts.get(category, 0) for category in CATEGORIES}

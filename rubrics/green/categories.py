@@ -83,7 +83,6 @@ _OTHERS = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
-
 # What the searches below cannot do without. Each of these is found several times as fast, and
 # most lines have none of them.
 _LOOSE_NEEDS = re.compile(r"[a-fA-F](?<![\w(].)(?=\s*[.):=|\u2013\u2014-])")

@@ -177,13 +177,11 @@ def read_count(line: str) -> Count | None:
         if number["open"]:
             after = _STOP.match(line, end)
             return Count(value, after.end() if after else end, number["open"] in "([")
-        after = _AFTER_NUMBER.match(line, end)
-        if after:
+        if after := _AFTER_NUMBER.match(line, end):
             return Count(value, after.end(), bare and after[0] in (".", ")"))
         # A lone 0 cannot be the beginning of another count.
         return Count(0, len(line), numbers=False) if line.strip() == "0" else None
-    nothing = _NOTHING.match(line)
-    if nothing:
+    if nothing := _NOTHING.match(line):
         return Count(0, nothing.end(), numbers=False)
     return Count(0, len(line), numbers=False) if _DASH_ALONE.fullmatch(line) else None
 

@@ -35,6 +35,53 @@ MAX_COUNT = 9999
 END = "\x03"
 """Stands on a line of its own where the judge's end-of-answer token was."""
 
+CATEGORIES = tuple(Category)
+"""The six categories in their order."""
+KEY = {
+    (level, category): f"{level}_{category.value}" for level in LEVELS for category in CATEGORIES
+}
+"""The name of each error count in `Annotation.stated_counts`, such as `significant_a`."""
+KEYS = tuple(KEY.values())
+"""The names of the twelve error counts, in the order in which they are written."""
+NAMES = (*KEYS, MATCHED)
+NOT_LISTED = "category not listed, counted 0: "
+DIFFERS = "stated count differs from list: "
+
+# White space as `str.isspace` knows it, the asterisks of bold type, what separates entries.
+_EDGES = string.whitespace + "\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000*,;|"
+_EDGES += "".join(map(chr, range(0x2000, 0x200B)))
+
+HEADING = re.compile(
+    r"""
+    ^(?:[^\S\n]*+(?:[>\#]++[^\S\n]*+)*+(?:[^\w\s!-~]++[^\S\n]*+)?+
+    (?:[0-9]{1,2}[.)][^\S\n]++(?![*_]*+\[)|[IVX]{1,4}[.)][^\S\n]++)?+[*_]*+
+    (?P<bracket>\[)?+[*_]*+
+    (?P<name>explanations?
+        |(?:clinically[^\S\n]++)?(?:non-?|in|not[^\S\n]++)?significant[^\S\n]++errors?
+        |match(?:ed|ing)[^\S\n]++findings?)
+    [*_]*+(?(bracket):?\])[*_]*+
+    (?:[^\S\n]*+[(\[](?P<stated>(?:total[^\S\n]*[:=]?[^\S\n]*)?[0-9a-z]{1,6}
+        (?:[^\S\n](?:in[^\S\n])?(?:total|errors?|findings?|matched))?)[)\]])?+
+    [*_]*+[^\S\n]*+(?:[:=][*_]*+|(?:[-\u2013\u2014]|[-=]>|\u2192)(?=\s)|(?=\n))
+    |\x03(?=\n))
+    """,
+    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
+)
+"""A line head that opens a section, or an `END` line. In brackets or plain, marked up or not."""
+_PLACEHOLDER = (
+    r"[\s*_]*+(?:<[^<>\n]{1,80}>|\{[^{}\n]{1,80}\}|\[[A-Za-z][^\[\]\n]{2,80}\]"
+    r"|\([A-Za-z][^()\n]{2,80}\)|[NnXx#](?=\.|\s*$))"
+)
+PLACEHOLDER = re.compile(_PLACEHOLDER)
+"""What a template has where an answer has a count."""
+TEMPLATE_LINE = re.compile(
+    rf"^[^\S\n]*+[>*_#\-]*+[^\S\n]*+[(\[]?[a-fA-F1-6][)\].:][^:\n]*+:(?={_PLACEHOLDER})",
+    re.MULTILINE,
+)
+"""A category's line in a template, as far as the placeholder."""
+BODY_PLACEHOLDER = re.compile(r"\s*(?:<[^<>]*>|\([^()]*\)|\{[^{}]*\})\s*")
+"""What a template has in place of a whole section."""
+
 
 class Reason(StrEnum):
     """Why an answer is `Unparsed`; there are no other reasons."""
@@ -56,22 +103,6 @@ class Reason(StrEnum):
 def unparsed(reason: Reason, detail: str) -> UnparsedError:
     """Return the exception for `reason`, to be raised."""
     return UnparsedError(reason.value, detail)
-
-
-CATEGORIES = tuple(Category)
-"""The six categories in their order."""
-
-KEY = {
-    (level, category): f"{level}_{category.value}" for level in LEVELS for category in CATEGORIES
-}
-"""The name of each error count in `Annotation.stated_counts`, such as `significant_a`."""
-
-KEYS = tuple(KEY.values())
-"""The names of the twelve error counts, in the order in which they are written."""
-NAMES = (*KEYS, MATCHED)
-
-NOT_LISTED = "category not listed, counted 0: "
-DIFFERS = "stated count differs from list: "
 
 
 def an_error(level: str, category: Category, text: str) -> Item:
@@ -110,9 +141,7 @@ def texts_by_count(annotation: Annotation) -> dict[str, list[str]]:
 
 
 def warnings_on(
-    stated: Mapping[str, int],
-    items: Sequence[Item],
-    not_listed: frozenset[str] = frozenset(),
+    stated: Mapping[str, int], items: Sequence[Item], not_listed: frozenset[str]
 ) -> tuple[str, ...]:
     """Return what is odd about the counts: one warning a count, in the order of `KEYS`.
 
@@ -130,47 +159,6 @@ def warnings_on(
     )
 
 
-# White space as `str.isspace` knows it, the asterisks of bold type, what separates entries.
-_EDGES = string.whitespace + "\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000*,;|"
-_EDGES += "".join(map(chr, range(0x2000, 0x200B)))
-
-
 def tidy(text: str) -> str:
     """Return `text` without white space, asterisks and separators around it."""
     return text.strip(_EDGES)
-
-
-HEADING = re.compile(
-    r"""
-    ^(?:[^\S\n]*+(?:[>\#]++[^\S\n]*+)*+(?:[^\w\s!-~]++[^\S\n]*+)?+
-    (?:[0-9]{1,2}[.)][^\S\n]++(?![*_]*+\[)|[IVX]{1,4}[.)][^\S\n]++)?+[*_]*+
-    (?P<bracket>\[)?+[*_]*+
-    (?P<name>explanations?
-        |(?:clinically[^\S\n]++)?(?:non-?|in|not[^\S\n]++)?significant[^\S\n]++errors?
-        |match(?:ed|ing)[^\S\n]++findings?)
-    [*_]*+(?(bracket):?\])[*_]*+
-    (?:[^\S\n]*+[(\[](?P<stated>(?:total[^\S\n]*[:=]?[^\S\n]*)?[0-9a-z]{1,6}
-        (?:[^\S\n](?:in[^\S\n])?(?:total|errors?|findings?|matched))?)[)\]])?+
-    [*_]*+[^\S\n]*+(?:[:=][*_]*+|(?:[-\u2013\u2014]|[-=]>|\u2192)(?=\s)|(?=\n))
-    |\x03(?=\n))
-    """,
-    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
-)
-"""A line head that opens a section, or an `END` line. In brackets or plain, marked up or not."""
-
-
-_PLACEHOLDER = (
-    r"[\s*_]*+(?:<[^<>\n]{1,80}>|\{[^{}\n]{1,80}\}|\[[A-Za-z][^\[\]\n]{2,80}\]"
-    r"|\([A-Za-z][^()\n]{2,80}\)|[NnXx#](?=\.|\s*$))"
-)
-PLACEHOLDER = re.compile(_PLACEHOLDER)
-"""What a template has where an answer has a count."""
-
-TEMPLATE_LINE = re.compile(
-    rf"^[^\S\n]*+[>*_#\-]*+[^\S\n]*+[(\[]?[a-fA-F1-6][)\].:][^:\n]*+:(?={_PLACEHOLDER})",
-    re.MULTILINE,
-)
-"""A category's line in a template, as far as the placeholder."""
-
-BODY_PLACEHOLDER = re.compile(r"\s*(?:<[^<>]*>|\([^()]*\)|\{[^{}]*\})\s*")
-"""What a template has in place of a whole section."""

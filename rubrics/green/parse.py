@@ -108,15 +108,15 @@ def _without_restart(found: list[Answer]) -> list[Answer]:
     *earlier, last = found
     whole = earlier[-1]
     for kind, section in last.items():
-        if kind != EXPLANATION and _counts(kind, section) != _counts(kind, whole.get(kind)):
+        if kind != EXPLANATION and _counts(section) != _counts(whole.get(kind)):
             return found
     return earlier
 
 
-def _counts(kind: str, section: Section | None) -> object:
-    if section is None:
-        return None
-    return read_matched(section).count if kind == MATCHED else read_errors(section).counts
+def _counts(section: Section | None) -> object:
+    if section is None or section.kind == MATCHED:
+        return section and read_matched(section).count
+    return read_errors(section).counts
 
 
 def _read(answer: Answer) -> Annotation:

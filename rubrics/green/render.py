@@ -86,7 +86,18 @@ def _check(annotation: Annotation) -> frozenset[str]:
     _check_lists(annotation)
     if not fits_explanation(annotation.explanation):
         raise ValueError(f"not an explanation: {annotation.explanation!r}")
-    return _check_warnings(annotation)
+    not_listed = frozenset(
+        warning.removeprefix(NOT_LISTED)
+        for warning in annotation.warnings
+        if warning.startswith(NOT_LISTED)
+    )
+    if annotation.warnings != warnings_on(stated, annotation.items, not_listed):
+        raise ValueError(f"warnings do not follow from the counts: {annotation.warnings}")
+    if any(stated[name] for name in not_listed):
+        raise ValueError("a category that is not listed counts 0")
+    if any(all(KEY[level, category] in not_listed for category in CATEGORIES) for level in LEVELS):
+        raise ValueError("at least one category of a level is listed")
+    return not_listed
 
 
 def _check_lists(annotation: Annotation) -> None:
@@ -103,22 +114,6 @@ def _check_lists(annotation: Annotation) -> None:
         raise ValueError("errors stand in the order of significance and category")
     if any(annotation.stated_counts[NAMES[row]] == 0 for row in order):
         raise ValueError("a count of 0 has no list")
-
-
-def _check_warnings(annotation: Annotation) -> frozenset[str]:
-    stated = annotation.stated_counts
-    not_listed = frozenset(
-        warning.removeprefix(NOT_LISTED)
-        for warning in annotation.warnings
-        if warning.startswith(NOT_LISTED)
-    )
-    if annotation.warnings != warnings_on(stated, annotation.items, not_listed):
-        raise ValueError(f"warnings do not follow from the counts: {annotation.warnings}")
-    if any(stated[name] for name in not_listed):
-        raise ValueError("a category that is not listed counts 0")
-    if any(all(KEY[level, category] in not_listed for category in CATEGORIES) for level in LEVELS):
-        raise ValueError("at least one category of a level is listed")
-    return not_listed
 
 
 def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
