@@ -89,20 +89,21 @@ def read_errors(section: Section) -> SectionErrors:
         read = _read if len(body) < _LONG else _read.__wrapped__
         listed = read(kind, *opener[2:], body, section.closed or following is not None)
         asides.append(listed.aside)
-        where = _where(kind, opener.categories)
         if listed.count and len(opener.categories) != 1:
+            where = _where(kind, opener.categories)
             raise unparsed(Reason.UNREADABLE_COUNT, f"{where}: one count for several categories")
         for category in opener.categories:
-            said = (
-                counts.setdefault(category, listed.count),
-                entries.setdefault(category, listed.entries),
-            )
-            if said != (listed.count, listed.entries):
+            said = listed.count, listed.entries
+            if category in counts and (counts[category], entries[category]) != said:
+                where = _where(kind, opener.categories)
                 raise unparsed(Reason.CONTRADICTION, f"{where} is stated twice")
+            counts[category], entries[category] = said
     if nothing and (any(counts.values()) or orphans):
         raise unparsed(Reason.CONTRADICTION, f"{kind}: none are stated, and errors are listed")
     if orphans:
         raise unparsed(Reason.UNREADABLE_COUNT, f"{kind}: errors are listed under no category")
+    if len(counts) == len(CATEGORIES):
+        return SectionErrors(counts, entries, frozenset(), "\n".join(asides))
     absent = frozenset(() if nothing else CATEGORIES).difference(counts)
     if len(absent) == len(CATEGORIES):
         empty = Reason.UNREADABLE_COUNT if section.body.strip() else Reason.MISSING_SECTION
@@ -244,7 +245,7 @@ def check_tallies(
             raise unparsed(
                 Reason.CONTRADICTION, f"the heading states {heading}, the list {totals[kind]}"
             )
-        for value, allowed in _tallies(aside, kind, totals):
+        for value, allowed in _tallies(aside, kind, totals) if aside.strip() else ():
             if value not in allowed:
                 raise unparsed(
                     Reason.CONTRADICTION, f"{kind}: {value} in a remark is not the total of a list"
@@ -254,7 +255,11 @@ def check_tallies(
 def _tallies(aside: str, kind: str, totals: Mapping[str, int]) -> list[tuple[int, set[int]]]:
     """Return each number that a remark states, and the totals that it may be."""
     said = [
-        *(("", line) for line in aside.split("\n") if _is_count(line)),
+        *(
+            ("", line)
+            for line in aside.split("\n")
+            if (count := read_count(line + "\n")) and not line[count.end :].strip()
+        ),
         *(
             (match["what"], match["number"])
             for match in _NUMBER_OF.finditer(aside)
@@ -271,11 +276,6 @@ def _tallies(aside: str, kind: str, totals: Mapping[str, int]) -> list[tuple[int
         for what, number in said
         if (count := read_count(number + "\n"))
     ]
-
-
-def _is_count(line: str) -> bool:
-    count = read_count(line + "\n")
-    return count is not None and not line[count.end :].strip()
 
 
 def _allowed(what: str, kind: str, totals: Mapping[str, int]) -> set[int]:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import re
 import string
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
@@ -129,7 +128,10 @@ def key_of(item: Item) -> str:
 
 def counts_of(items: Iterable[Item]) -> dict[str, int]:
     """Return how many of the items each count has; raises as `key_of` does."""
-    return dict.fromkeys(NAMES, 0) | Counter(map(key_of, items))
+    found = dict.fromkeys(NAMES, 0)
+    for item in items:
+        found[key_of(item)] += 1
+    return found
 
 
 def texts_by_count(annotation: Annotation) -> dict[str, list[str]]:

@@ -148,7 +148,7 @@ def read_list(
         if not numbered or category is not None or not _is_none(entries):
             raise unparsed(Reason.CONTRADICTION, f"{where} states {value} and lists none")
         value = 0
-    if value:
+    if value or not entries:
         kept = tuple(_neutral(one) for one, no in zip(entries, nothing, strict=True) if not no)
         return Listed(value, kept, aside)
     whole = " ".join(entries)

@@ -68,15 +68,14 @@ def clean(text: str, *, complete: bool) -> tuple[str, bool]:
     answer = after_thought(text)
     if answer is None:
         raise unparsed(Reason.TRUNCATED, "the line of thought does not end")
-    text = answer
-    if "<" in text or "[/" in text or "[INST]" in text:
-        text = CHAT_TOKEN.sub(_token, text)
-    rest = text.rstrip()
+    if "<" in answer or "[/" in answer or "[INST]" in answer:
+        answer = CHAT_TOKEN.sub(_token, answer)
+    rest = answer.rstrip()
     if rest.endswith("\n```"):
-        text, complete = rest[:-3], True
-    if not text.strip().strip(END + "\n"):
+        answer, complete = rest[:-3], True
+    if not answer.strip().strip(END + "\n"):
         raise unparsed(Reason.EMPTY, "the judge said nothing")
-    return (text + "\n" if complete else text), complete
+    return (answer + "\n" if complete else answer), complete
 
 
 def _token(match: re.Match[str]) -> str:
