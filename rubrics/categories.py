@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from judge.rubrics.contract import Facet, Label
+from judge.rubrics.contract import Facet, Label, Statistic
 from judge.types import Category, Edit, Item
 
 ERROR = "error"
@@ -17,6 +17,32 @@ CATEGORY = Facet(
     tuple(Label(category.value, category.label) for category in Category),
     has_codes=True,
 )
+
+ERRORS = Statistic(
+    "errors",
+    "errors per study",
+    "mean",
+    ("n_significant", "n_insignificant"),
+    higher_is_better=False,
+    study_label="errors",
+    shown=frozenset({"compare"}),
+)
+
+
+def no_error(grade: str, named: str) -> Statistic:
+    """Return the share of the studies without an error of a grade, counted by `n_GRADE`.
+
+    `named` says which errors those are: "clinically significant errors".
+    """
+    return Statistic(
+        f"no_{grade}_error",
+        f"no {grade} error",
+        "rate",
+        (f"n_{grade}",),
+        higher_is_better=True,
+        definition=f"no {named.replace('errors', 'error')}",
+        study_label=named,
+    )
 
 
 def error(

@@ -54,10 +54,7 @@ class Facet:
 
     def __getitem__(self, name: str) -> Label:
         """Return the label called `name`; raises KeyError where there is none."""
-        for label in self.labels:
-            if label.name == name:
-                return label
-        raise KeyError(name)
+        return {label.name: label for label in self.labels}[name]
 
     def text(self, name: str) -> str:
         """Return the label called `name` as it is printed."""
@@ -115,12 +112,8 @@ class Measure:
     def has(self, value: float) -> bool:
         """Whether a study can have this value."""
         low, high = self.scale
-        return (
-            math.isfinite(value)
-            and (low is None or value >= low)
-            and (high is None or value <= high)
-            and not (self.is_whole and value % 1)
-        )
+        on_scale = (low is None or value >= low) and (high is None or value <= high)
+        return math.isfinite(value) and on_scale and not (self.is_whole and value % 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -241,8 +234,8 @@ class Rubric:
     reply_model: Callable[[], type[BaseModel]] | None = None
     structured: StructuredReply | None = None
     # Looked up for each item of each study.
-    _labels: Mapping[str, Mapping[str, frozenset[str]]] = field(init=False, repr=False)
-    _graded_by: Mapping[str, str | None] = field(init=False, repr=False)
+    _labels: Mapping[str, frozenset[str]] = field(init=False, repr=False)
+    _kinds: Mapping[str, Kind] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         parts = {
@@ -251,10 +244,7 @@ class Rubric:
             "kind": [kind.name for kind in self.kinds],
             "facet": [facet.name for facet in self.facets],
             **{f"facet of {kind.name}": [*kind.facets] for kind in self.kinds},
-            **{
-                f"label of {facet.name}": [label.name for label in facet.labels]
-                for facet in self.facets
-            },
+            **{f"label of {one.name}": [label.name for label in one.labels] for one in self.facets},
         }
         for what, names in parts.items():
             if twice := [name for name, n in Counter(names).items() if n > 1]:
@@ -269,15 +259,19 @@ class Rubric:
                 or (one.is_reciprocal and one.kind != "mean")
             ):
                 raise ValueError(f"{self.name} declares the {one.kind} {one.name!r} incompletely")
-        for labels in self._counted_by_tally():
-            if len(self.counting(self.tally.kind if self.tally else "", labels)) != 1:
-                raise ValueError(f"{self.name} has not one measure for {labels}")
+        if self.tally:
+            columns, rows = self.facet(self.tally.columns), self.facet(self.tally.rows)
+            in_rows: list[dict[str, str]] = [{}, *({rows.name: row.name} for row in rows.labels)]
+            for labels in (
+                row | {columns.name: one.name} for one in columns.labels for row in in_rows
+            ):
+                if len(self.counting(self.tally.kind, labels)) != 1:
+                    raise ValueError(f"{self.name} has not one measure for {labels}")
         if self.baseline is not None and self.render is None:
             raise ValueError(f"{self.name} has a baseline and cannot render its answers")
-        of_facet = {one.name: frozenset(label.name for label in one.labels) for one in self.facets}
-        known = {kind.name: {name: of_facet[name] for name in kind.facets} for kind in self.kinds}
+        known = {one.name: frozenset(label.name for label in one.labels) for one in self.facets}
         object.__setattr__(self, "_labels", known)
-        object.__setattr__(self, "_graded_by", {one.name: one.graded_by for one in self.kinds})
+        object.__setattr__(self, "_kinds", {kind.name: kind for kind in self.kinds})
 
     def _named(self) -> Iterable[tuple[str, str]]:
         for statistic in self.statistics:
@@ -287,25 +281,15 @@ class Rubric:
             yield from (("facet", name) for name in kind.facets)
             if kind.graded_by is not None:
                 yield f"facet of {kind.name}", kind.graded_by
-        for one in (measure.counts for measure in self.measures):
-            if one is not None:
-                yield "kind", one.kind
-                for facet, label in one.labels.items():
-                    yield f"facet of {one.kind}", facet
-                    yield f"label of {facet}", label
+        for one in (measure.counts for measure in self.measures if measure.counts):
+            yield "kind", one.kind
+            for facet, label in one.labels.items():
+                yield f"facet of {one.kind}", facet
+                yield f"label of {facet}", label
         if self.tally:
             yield "kind", self.tally.kind
             for facet in (self.tally.rows, self.tally.columns):
                 yield f"facet of {self.tally.kind}", facet
-
-    def _counted_by_tally(self) -> Iterable[Mapping[str, str]]:
-        """Yield the labels of each cell of the tally, and of its row for all items."""
-        if self.tally:
-            for column in self.facet(self.tally.columns).labels:
-                in_column = {self.tally.columns: column.name}
-                yield in_column
-                for row in self.facet(self.tally.rows).labels:
-                    yield {self.tally.rows: row.name, **in_column}
 
     def measured(self, annotation: Annotation, study: Study) -> Measures:
         """Return the numbers of a study, each one that was declared and as it was declared.
@@ -331,17 +315,16 @@ class Rubric:
 
     def item_fault(self, kind: str, labels: Mapping[str, Sequence[str]]) -> str | None:
         """Return what an item has that is not declared, or lacks; None where nothing is wrong."""
-        known = self._labels.get(kind)
+        known = self._kinds.get(kind)
         if known is None:
             return f"{self.title} has no {kind!r}"
         for facet, values in labels.items():
-            if facet not in known:
-                return f"{self.title} has no {facet!r} of one {self.kind(kind).label}"
-            if not known[facet].issuperset(values):
-                return f"{self.title} has no {facet} {min(set(values) - known[facet])!r}"
-        graded_by = self._graded_by.get(kind)
-        if graded_by is not None and len(labels.get(graded_by, ())) != 1:
-            return f"one {self.kind(kind).label} has no {graded_by}"
+            if facet not in known.facets:
+                return f"{self.title} has no {facet!r} of one {known.label}"
+            if not self._labels[facet].issuperset(values):
+                return f"{self.title} has no {facet} {min(set(values) - self._labels[facet])!r}"
+        if known.graded_by is not None and len(labels.get(known.graded_by, ())) != 1:
+            return f"one {known.label} has no {known.graded_by}"
         return None
 
     def facet(self, name: str) -> Facet:
@@ -350,7 +333,7 @@ class Rubric:
 
     def kind(self, name: str) -> Kind:
         """Return the kind called `name`; raises KeyError where there is none."""
-        return {kind.name: kind for kind in self.kinds}[name]
+        return self._kinds[name]
 
     @property
     def graded(self) -> tuple[Kind, ...]:
@@ -389,11 +372,9 @@ class Rubric:
         with two values of a further facet is counted for both. Empty where nothing counts them.
         """
         fitting = [
-            measure
+            (measure, len(one.labels))
             for measure in self.measures
-            if measure.counts
-            and measure.counts.kind == kind
-            and labels.items() <= measure.counts.labels.items()
+            if (one := measure.counts) and one.kind == kind and labels.items() <= one.labels.items()
         ]
-        least = min((len(m.counts.labels) for m in fitting if m.counts), default=0)
-        return tuple(m for m in fitting if m.counts and len(m.counts.labels) == least)
+        least = min((n for _, n in fitting), default=0)
+        return tuple(measure for measure, n in fitting if n == least)

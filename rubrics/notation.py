@@ -1,18 +1,33 @@
-"""Finds the JSON in an answer, with every key that stands in it, and refuses what is in doubt."""
+"""What models put around an answer, and the JSON in it, with every key that stands there.
+
+What is in doubt is refused.
+"""
 
 from __future__ import annotations
 
 import json
 import re
 from contextlib import suppress
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from judge.rubrics.literals import as_json
-from judge.rubrics.wrapping import CHAT_TOKEN, after_thought
 from judge.types import UnparsedError
 
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+_Model = TypeVar("_Model", bound="BaseModel")
 Pairs = list[tuple[str, Any]]
 """A JSON object as it was written: a key that stands twice is there twice."""
+
+CHAT_TOKEN = re.compile(
+    r"</?s>|<\|[A-Za-z0-9_]{1,30}\|>|<(?:start|end)_of_turn>|\[/?INST\]|</?think(?:ing)?>|\[/?THINK\]",
+    re.IGNORECASE,
+)
+"""A mark of a chat template that a server let through."""
+_THOUGHT = r"think(?:ing)?|thought|reasoning|reflection|scratchpad|analysis"
+_THOUGHT_END = re.compile(rf"</(?:{_THOUGHT})>|\[/THINK\]|\u25c1/think\u25b7", re.IGNORECASE)
+_THOUGHT_BEGIN = re.compile(rf"\s*(?:<(?:{_THOUGHT})>|\[THINK\]|\u25c1think\u25b7)", re.IGNORECASE)
+_CHANNEL = re.compile(r"<\|channel\|>\s*(\w+)[^<]{0,40}<\|message\|>")
 
 _FENCE = re.compile(r"[ \t]*```[\w-]*[ \t]*")
 # Words in brackets, "[1]" or "[as asked]", and the empty list of a check box.
@@ -20,6 +35,37 @@ _ASIDE = re.compile(r"\[[^\[\]{}\":]*\]")
 _OPENING = re.compile(r"[{\[]")
 # What is left around an answer that is whole.
 _STRAY = re.compile(r"[{}\[\]]|\"\s*:")
+
+_TOKEN = re.compile(
+    r"""(?P<double>"(?:[^"\\]|\\.)*")|(?P<single>'(?:[^'\\]|\\.)*')|(?P<word>[A-Za-z_]+)"""
+    r"""|(?P<mark>[\[\](){},:])|(?P<other>[^\s"'\[\](){},:A-Za-z_]+)|(?P<space>\s+)""",
+    re.S,
+)
+_WORDS = {"None": "null", "True": "true", "False": "false"}
+_COLON = re.compile(r"\s*:")
+_CLOSED_BY = {"[": "]", "(": ")", "{": "}"}
+_AS_LIST = {"(": "[", ")": "]"}
+_REASONS = {"missing": "missing field", "extra_forbidden": "unknown field"}
+_ESCAPE = re.compile(r"\\(?:x([0-9A-Fa-f]{2})|(.))|(\")", re.S)
+
+
+def after_thought(text: str) -> str | None:
+    """Return `text` without a byte order mark and a line of thought, its line ends made plain.
+
+    None for a line of thought that does not end: what follows it is not there. Of an answer
+    in channels the last one called final is what follows.
+    """
+    text = text.lstrip("\ufeff")
+    if "\r" in text:
+        text = text.replace("\r\n", "\n").replace("\r", "\n")
+    if "<|channel|>" in text:
+        channels = list(_CHANNEL.finditer(text))
+        last = channels[-1] if channels else None
+        return text[last.end() :] if last and last[1].lower() == "final" else None
+    if "</" in text or "[/" in text or "\u25c1/" in text:
+        ends = list(_THOUGHT_END.finditer(text))
+        text = text[ends[-1].end() :] if ends else text
+    return None if _THOUGHT_BEGIN.match(text) else text
 
 
 class Object:
@@ -81,10 +127,9 @@ def _unfenced(text: str) -> tuple[str, str]:
     blocks = ["".join(lines[start + 1 : end]) for start, end in pairs]
     if len({block.strip() for block in blocks}) > 1:
         raise UnparsedError("several answers", f"{len(blocks)} fenced blocks")
-    outside = set(range(len(lines)))
-    for start, end in pairs:
-        outside -= set(range(start, end + 1))
-    return blocks[0], _ASIDE.sub(" ", "".join(lines[at] for at in sorted(outside)))
+    fenced = {at for start, end in pairs for at in range(start, end + 1)}
+    outside = "".join(line for at, line in enumerate(lines) if at not in fenced)
+    return blocks[0], _ASIDE.sub(" ", outside)
 
 
 def _decoded(text: str, start: int) -> tuple[Any, int]:
@@ -92,7 +137,7 @@ def _decoded(text: str, start: int) -> tuple[Any, int]:
         try:
             return _DECODER.raw_decode(text, start)
         except json.JSONDecodeError as error:
-            written = as_json(text, start)
+            written = _as_json(text, start)
             if written is not None:
                 with suppress(json.JSONDecodeError):
                     return _DECODER.decode(written[0]), written[1]
@@ -100,6 +145,53 @@ def _decoded(text: str, start: int) -> tuple[Any, int]:
             raise UnparsedError("cut short" if cut else "not JSON", str(error)) from error
     except (ValueError, RecursionError) as error:
         raise UnparsedError("not JSON", str(error)) from error
+
+
+def _as_json(text: str, start: int) -> tuple[str, int] | None:
+    """Return the literal that begins at `start` as JSON, and where it ends in `text`.
+
+    Read is Python's way to write what JSON can hold, and trailing commas; only the notation is
+    changed, value by value. No comma or bracket, and no quote of a text, is ever put in where
+    one is missing. None where brackets do not close in order or a quotation does not end.
+    """
+    written: list[str] = []
+    closing: list[str] = []
+    comma, is_value = False, False  # a comma that waits; whether a value stands before it
+    at = start
+    while match := _TOKEN.match(text, at):
+        kind, token, at = match.lastgroup, match[0], match.end()
+        if kind == "space":
+            continue
+        closes = token in _CLOSED_BY.values()
+        if comma and not closes:
+            written.append(",")
+        comma = match["mark"] == "," and is_value
+        if kind in ("single", "double"):
+            token = '"' + _ESCAPE.sub(_escape, token[1:-1]) + '"'
+        elif kind in ("word", "other") and _COLON.match(text, at):
+            token = f'"{token}"'
+        elif kind == "word":
+            token = _WORDS.get(token, token)
+        elif closes:
+            if not closing or closing.pop() != token:
+                return None
+        elif token in _CLOSED_BY:
+            closing.append(_CLOSED_BY[token])
+        is_value = closes or (kind != "mark")
+        # A space keeps two tokens apart that stood apart: neither is part of the other.
+        written += () if comma else (_AS_LIST.get(token, token), " ")
+        if not closing:
+            return "".join(written), at
+    return None
+
+
+def _escape(found: re.Match[str]) -> str:
+    code, char, quote = found.groups()
+    if code:
+        return f"\\u00{code}"
+    if quote:
+        return r"\""
+    return "'" if char == "'" else f"\\{char}"
 
 
 def plain(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - JSON is any of a few types
@@ -114,6 +206,33 @@ def plain(value: Any, depth: int = 0) -> Any:  # noqa: ANN401 - JSON is any of a
     if isinstance(value, list):
         return [plain(item, depth + 1) for item in value]
     return value
+
+
+def arguments(value: Object | list[Any]) -> Any:  # noqa: ANN401
+    """Return the arguments of a tool call that a server let through as text; else `value`."""
+    if isinstance(value, Object) and {key for key, _ in value.pairs} == {"name", "arguments"}:
+        given = value.once()["arguments"]
+        return read_json(given) if isinstance(given, str) else given
+    return value
+
+
+def checked(model: type[_Model], value: object) -> _Model:
+    """Return `value` as a reply of that form; raises `UnparsedError` for its first fault."""
+    from pydantic import ValidationError
+
+    try:
+        return model.model_validate(value)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_context=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the reply"
+        # The reasons that a form gives have a space in them, pydantic's own have none.
+        own = first["type"] if " " in first["type"] else "unexpected form"
+        raise UnparsedError(_REASONS.get(first["type"], own), f"{where}: {first['msg']}") from error
+
+
+def visible(text: str) -> str:
+    """Return `text` with half characters, which no file can hold, made visible."""
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _no_constant(name: str) -> Any:  # noqa: ANN401

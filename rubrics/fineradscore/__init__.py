@@ -9,14 +9,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judge.rubrics.categories import CATEGORY
+from judge.rubrics.categories import CATEGORY, ERRORS, no_error
 from judge.rubrics.contract import Order, Rubric, Statistic, Tally
-from judge.rubrics.fineradscore.apply import corrected
-from judge.rubrics.fineradscore.baseline import baseline
-from judge.rubrics.fineradscore.measures import CORRECTION, MEASURES, measure
+from judge.rubrics.fineradscore.measures import (
+    CLOSENESS,
+    CORRECTION,
+    MEASURES,
+    SEVERITY,
+    corrected,
+    measure,
+)
 from judge.rubrics.fineradscore.parse import parse
-from judge.rubrics.fineradscore.render import render
-from judge.rubrics.fineradscore.scale import SEVERITY
+from judge.rubrics.fineradscore.render import baseline, render
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -58,51 +62,21 @@ _STATISTICS = (
         higher_is_better=False,
         shown=frozenset({"head", "groups", "compare"}),
     ),
-    Statistic(
-        "closeness_candidate",
-        "word overlap (Dice) before correction",
-        "mean",
-        ("closeness_candidate",),
-        higher_is_better=True,
-        scale=(0, 1),
-        shown=frozenset({"head"}),
+    *(
+        Statistic(
+            name,
+            label,
+            "mean",
+            (name,),
+            higher_is_better=True,
+            scale=(0, 1),
+            shown=frozenset({"head"}),
+        )
+        for name, label in CLOSENESS.items()
     ),
-    Statistic(
-        "closeness_corrected",
-        "word overlap (Dice) after correction",
-        "mean",
-        ("closeness_corrected",),
-        higher_is_better=True,
-        scale=(0, 1),
-        shown=frozenset({"head"}),
-    ),
-    Statistic(
-        "errors",
-        "errors per study",
-        "mean",
-        ("n_significant", "n_insignificant"),
-        higher_is_better=False,
-        study_label="errors",
-        shown=frozenset({"compare"}),
-    ),
-    Statistic(
-        "no_significant_error",
-        "no significant error",
-        "rate",
-        ("n_significant",),
-        higher_is_better=True,
-        definition="no error of severity 3 or 4",
-        study_label="errors of severity 3 or 4",
-    ),
-    Statistic(
-        "no_actionable_error",
-        "no actionable error",
-        "rate",
-        ("n_actionable",),
-        higher_is_better=True,
-        definition="no error of severity 2 or more",
-        study_label="errors of severity 2 or more",
-    ),
+    ERRORS,
+    no_error("significant", "errors of severity 3 or 4"),
+    no_error("actionable", "errors of severity 2 or more"),
 )
 
 RUBRIC = Rubric(

@@ -1,44 +1,52 @@
-"""The numbers of a study."""
+"""The scale of severity, the corrected report, and the numbers of a study."""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections import Counter, defaultdict
 
 from judge.rubrics.categories import CATEGORY, ERROR
-from judge.rubrics.contract import Kind, Measure
+from judge.rubrics.contract import Facet, Kind, Label, Measure
 from judge.rubrics.counting import count_measures, counted
-from judge.rubrics.fineradscore.apply import corrected
-from judge.rubrics.fineradscore.closeness import closeness
-from judge.rubrics.fineradscore.scale import ACTIONABLE, NAMES, SEVERITY, SIGNIFICANT
+from judge.sentences import sentences
 from judge.types import Annotation, Measures, Study
 
-_FLOOR = 1
+SEVERITY = Facet(
+    "severity",
+    "severity",
+    "severities",
+    (
+        Label("severity1", "1 not actionable", "mild"),
+        Label("severity2", "2 actionable, non-urgent", "notable"),
+        Label("severity3", "3 urgent", "serious"),
+        Label("severity4", "4 emergent", "critical"),
+    ),
+)
+"""The four severities [Huang et al. 2024]."""
+NAMES = tuple(label.name for label in SEVERITY.labels)
+_LEAST_ACTIONABLE = 2
+_LEAST_SIGNIFICANT = 3
+"""The severity from which on an error is clinically significant: docs/numbers.md says why."""
 
 CORRECTION = Kind(ERROR, "error", "errors", (CATEGORY.name, SEVERITY.name), graded_by=SEVERITY.name)
 _COUNTS = count_measures(CORRECTION, SEVERITY, CATEGORY)
-
+CLOSENESS = {
+    f"closeness_{when}": f"word overlap (Dice) {label} correction"
+    for when, label in (("candidate", "before"), ("corrected", "after"))
+}
 MEASURES = (
     Measure("fineradscore", "highest severity", (1, 4), role="score"),
     Measure("fineradscore_sum", "severity sum", role="score"),
-    Measure(
-        "closeness_candidate",
-        "word overlap (Dice) before correction",
-        (0, 1),
-        higher_is_better=True,
-        role="check",
-    ),
-    Measure(
-        "closeness_corrected",
-        "word overlap (Dice) after correction",
-        (0, 1),
-        higher_is_better=True,
-        role="check",
+    *(
+        Measure(name, label, (0, 1), higher_is_better=True, role="check")
+        for name, label in CLOSENESS.items()
     ),
     Measure("n_significant", "errors of severity 3 or 4", is_whole=True),
     Measure("n_insignificant", "errors of severity 1 or 2", is_whole=True),
     Measure("n_actionable", "errors of severity 2 or more", is_whole=True),
     *_COUNTS,
 )
+_WORD = re.compile(r"\w+")
 
 
 def measure(annotation: Annotation, study: Study) -> Measures:
@@ -50,19 +58,56 @@ def measure(annotation: Annotation, study: Study) -> Measures:
     `closeness_corrected` tell how near the candidate is to the reference before and after
     the corrections.
     """
-    grades = [item.label(SEVERITY.name) for item in annotation.items]
-    severities = [NAMES.index(grade) + 1 for grade in grades]
-
-    def among(names: Collection[str]) -> int:
-        return sum(grade in names for grade in grades)
-
+    severities = [NAMES.index(item.label(SEVERITY.name)) + 1 for item in annotation.items]
+    n_significant = sum(severity >= _LEAST_SIGNIFICANT for severity in severities)
     return {
-        "fineradscore": float(max(severities, default=_FLOOR)),
+        "fineradscore": float(max(severities, default=1)),
         "fineradscore_sum": float(sum(severities)),
         "closeness_candidate": closeness(study.candidate, study.reference),
         "closeness_corrected": closeness(corrected(annotation, study), study.reference),
-        "n_significant": among(SIGNIFICANT),
-        "n_insignificant": len(grades) - among(SIGNIFICANT),
-        "n_actionable": among(ACTIONABLE),
+        "n_significant": n_significant,
+        "n_insignificant": len(severities) - n_significant,
+        "n_actionable": sum(severity >= _LEAST_ACTIONABLE for severity in severities),
         **counted(annotation, _COUNTS),
     }
+
+
+def closeness(one: str, other: str) -> float:
+    """Return how many words two texts share, from 0 to 1, whatever their order.
+
+    The Sørensen-Dice coefficient of the two bags of words, in lower case: twice the words
+    in common over the words of both. 1 for two texts without a word.
+    """
+    left, right = (Counter(_WORD.findall(text.lower())) for text in (one, other))
+    total = left.total() + right.total()
+    return 2 * (left & right).total() / total if total else 1.0
+
+
+def corrected(annotation: Annotation, study: Study) -> str:
+    """Return the candidate with every correction made; unchanged text stays as it is."""
+    text = study.candidate
+    spans = sentences(text)
+    edits = [item.edit for item in annotation.items if item.edit is not None]
+    changed = {edit.line: edit for edit in edits if edit.kind != "insert"}
+    inserted: dict[int, list[str]] = defaultdict(list)
+    for edit in edits:
+        if edit.kind == "insert":
+            inserted[len(spans) if edit.line is None else edit.line].append(edit.corrected)
+    parts: list[str] = []
+    end, touched = 0, False
+    for at, (start, stop) in enumerate(spans):
+        gap = text[end:start]
+        for new in inserted[at]:
+            parts += [gap or " " * bool(parts), new]
+            touched = True
+        change = changed.get(at)
+        touched = touched or change is not None
+        if change is None or change.kind == "change":
+            # Lines that stood without a space between them stay so where nothing is changed.
+            parts.append(gap or " " * bool(parts and touched))
+            parts.append(change.corrected if change else text[start:stop])
+            touched = change is not None
+        end = stop
+    for new in inserted[len(spans)]:
+        parts += [" " * bool(parts), new]
+    return "".join(parts) + text[end:]

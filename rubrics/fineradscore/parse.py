@@ -3,28 +3,41 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.categories import error
-from judge.rubrics.fineradscore import original
-from judge.rubrics.fineradscore.apply import corrected
-from judge.rubrics.fineradscore.fields import fields_of, plain_key
-from judge.rubrics.fineradscore.same import LEFT_OUT, no_text, says, says_nothing
-from judge.rubrics.fineradscore.scale import NAMES, SEVERITY
-from judge.rubrics.fineradscore.wording import edit_of
-from judge.rubrics.notation import Object, plain, read_json
+from judge.rubrics.fineradscore.measures import NAMES, SEVERITY, corrected
+from judge.rubrics.fineradscore.wording import (
+    LEFT_OUT,
+    deletes,
+    edit_of,
+    line_of,
+    no_text,
+    says,
+    says_nothing,
+    severity_of,
+)
+from judge.rubrics.notation import Object, Pairs, arguments, checked, plain, read_json
 from judge.sentences import lines
 from judge.types import Annotation, Edit, Item, Study, UnparsedError
 
 if TYPE_CHECKING:
     from judge.rubrics.fineradscore.reply import Correction
 
-_REASONS = {"missing": "missing field"}
-"""Why the model refuses a reply, where the validation itself does not give our words."""
-
-_OURS = frozenset(
-    {"line off the report", "severity off the scale", "category off the scale", "no category"}
+_NAMES = {
+    "line": ("line", "line number"),
+    "edit": ("edit", "action", "operation"),
+    "corrected": ("corrected", "corrections", "correction", "corrected line", "corrected text"),
+    "severity": ("severity", "clinical severity"),
+    "categories": ("categories", "category", "error categories", "error category"),
+    "comment": ("comment", "comments"),
+}
+"""Our name of each field and the names that it has, the original's among them."""
+_OURS = "corrections"
+_COUNT = re.compile(
+    r"(?:n|num|number|count|total)(?: of)?(?: (?:errors|corrections))?"
+    r"|(?:errors|corrections) (?:count|total)"
 )
 
 
@@ -37,8 +50,11 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     left out beside others, with a warning. Raises `UnparsedError` for what cannot be read
     with certainty and for corrections that do not fit the candidate.
     """
+    from judge.rubrics.fineradscore.reply import Correction
+
     candidate = lines(study.candidate)
-    found = [_tidied(_checked(entry), candidate) for entry in _entries(read_json(text))]
+    entries = _entries(read_json(text))
+    found = [_tidied(checked(Correction, entry), candidate) for entry in entries]
     for correction in found:
         _fits(correction, candidate)
     real = {says(line) for line in lines(study.reference)}
@@ -56,32 +72,25 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
 def _entries(value: Object | list[Any]) -> list[dict[str, Any]]:
     if isinstance(value, list):
         return list(map(_fields, value))
-    keys = {key for key, _ in value.pairs}
-    if keys == {"name", "arguments"}:
-        value = _called(value)
-    given = [(key, item) for key, item in value.pairs if plain_key(key) == "corrections"]
+    called = arguments(value)
+    if called is not value and not (isinstance(called, Object) and _OURS in dict(called.pairs)):
+        raise UnparsedError("unexpected form", "a call of another tool")
+    given = [item for key, item in called.pairs if _plain_key(key) == _OURS]
     if not given:
-        return original.corrections(value.pairs)
+        return _of_lines(called.pairs)
     if len(given) > 1:
-        raise UnparsedError("duplicate key", "corrections")
-    entries = given[0][1]
-    if not isinstance(entries, list):
+        raise UnparsedError("duplicate key", _OURS)
+    if not isinstance(given[0], list):
         raise UnparsedError("unexpected form", "corrections is no list")
-    for key, item in value.pairs:
-        if plain_key(key) != "corrections":
-            _says_no_other(key, plain(item), len(entries))
-    return list(map(_fields, entries))
-
-
-_COUNT = re.compile(
-    r"(?:n|num|number|count|total)(?: of)?(?: (?:errors|corrections))?"
-    r"|(?:errors|corrections) (?:count|total)"
-)
+    for key, item in called.pairs:
+        if _plain_key(key) != _OURS:
+            _says_no_other(key, plain(item), len(given[0]))
+    return list(map(_fields, given[0]))
 
 
 def _says_no_other(key: str, value: object, n: int) -> None:
     """Raise `UnparsedError` for a field beside the `n` corrections that tells of others."""
-    if _COUNT.fullmatch(plain_key(key)) and type(value) is int and value != n:
+    if _COUNT.fullmatch(_plain_key(key)) and type(value) is int and value != n:
         raise UnparsedError("several answers", f"{key} is {value}, and there are {n} corrections")
     if _holds_a_correction(value):
         raise UnparsedError("several answers", f"corrections in {key} too")
@@ -89,7 +98,7 @@ def _says_no_other(key: str, value: object, n: int) -> None:
 
 def _holds_a_correction(value: object) -> bool:
     if isinstance(value, dict):
-        is_one = any(plain_key(key) in ("severity", "clinical severity") for key in value)
+        is_one = any(_plain_key(key) in ("severity", "clinical severity") for key in value)
         return is_one or any(map(_holds_a_correction, value.values()))
     return isinstance(value, list) and any(map(_holds_a_correction, value))
 
@@ -98,36 +107,63 @@ def _fields(value: object) -> dict[str, Any]:
     entry = plain(value)
     if not isinstance(entry, dict):
         raise UnparsedError("unexpected form", "a correction is an object")
-    fields = fields_of(entry, "correction")
+    fields = _by_our_names(entry, "correction")
     is_deletion = edit_of(fields.get("edit")) == "delete"
     return {"corrected": "", **fields} if is_deletion else fields
 
 
-def _called(call: Object) -> Object:
-    """Return the arguments of a tool call that the server let through as text.
+def _of_lines(pairs: Pairs) -> list[dict[str, Any]]:
+    """Return the corrections in an object of lines, the original's format, as ours has them.
 
-    Raises `UnparsedError` for a call of another tool, which has no corrections.
+    Every "None" key is an insertion of its own, and so is each entry of a list under one.
+    Raises `UnparsedError` for a key that is no line, the mark of a failed answer, and an
+    entry that is no correction.
     """
-    given = call.once()["arguments"]
-    called = read_json(given) if isinstance(given, str) else given
-    if not isinstance(called, Object) or "corrections" not in {key for key, _ in called.pairs}:
-        raise UnparsedError("unexpected form", "a call of another tool")
-    return called
+    found = []
+    for key, value in pairs:
+        if key.strip().lower() == "failed":
+            raise UnparsedError("judge failed", "the answer is the mark of a failed one")
+        try:
+            line = line_of(key)
+        except ValueError as error:
+            raise UnparsedError("line off the report", str(error)) from error
+        entries = value if line is None and isinstance(value, list) else [value]
+        found += [_of_line(key, line, plain(entry)) for entry in entries]
+    return found
 
 
-def _checked(entry: object) -> Correction:
-    from pydantic import ValidationError
+def _of_line(key: str, line: object, entry: object) -> dict[str, Any]:
+    if not isinstance(entry, dict):
+        raise UnparsedError("unexpected form", f"{key!r} is no correction")
+    fields = _by_our_names(entry, key)
+    if fields.get("line", line) != line:
+        raise UnparsedError("line off the report", f"{key!r} or {fields['line']!r}")
+    edit = "insert" if line is None else "delete" if deletes(fields.get("corrected")) else "change"
+    return {"edit": edit, **fields, "line": line}
 
-    from judge.rubrics.fineradscore.reply import Correction
 
-    try:
-        return Correction.model_validate(entry)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        kind = first["type"]
-        reason = kind if kind in _OURS else _REASONS.get(kind, "unexpected form")
-        where = ".".join(map(str, first["loc"]))
-        raise UnparsedError(reason, f"{where}: {first['msg']}") from error
+def _by_our_names(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
+    """Return the fields of a correction by our names; what is none of them is left out.
+
+    A comment that is missing is an empty one. Raises `UnparsedError` for a field that
+    stands twice and differs, and for a severity beside the severity that is another.
+    """
+    found: dict[str, Any] = {"comment": ""}
+    for name, names in _NAMES.items():
+        values = [value for key, value in entry.items() if _plain_key(key) in names]
+        if name != "severity" and any(value != values[0] for value in values):
+            raise UnparsedError("duplicate key", f"{where}: {name}")
+        if values:
+            found[name] = values[0]
+    severities = {severity_of(v) for key, v in entry.items() if "severity" in _plain_key(key)}
+    if len(severities - {None}) > 1:
+        raise UnparsedError("severity off the scale", f"{where}: two that differ")
+    return found
+
+
+def _plain_key(key: str) -> str:
+    """Return a key in lower case with single spaces between its words."""
+    return " ".join(re.split(r"[\W_]+", key.lower())).strip()
 
 
 def _tidied(correction: Correction, candidate: Sequence[str]) -> Correction:
@@ -192,10 +228,8 @@ def _one_among_good(
     told = "; ".join(one.corrected for one in idle)
     if len(idle) > 1 or not made:
         raise UnparsedError("correction changes nothing", told)
-    taken = [one.line for one in made if one.edit != "insert" and one.line is not None]
-    if idle[0].edit == "insert" and says(idle[0].corrected) in (
-        says(candidate[at]) for at in taken
-    ):
+    taken = [candidate[one.line] for one in made if one.edit != "insert" and one.line is not None]
+    if idle[0].edit == "insert" and says(idle[0].corrected) in map(says, taken):
         raise UnparsedError("correction changes nothing", f"a line is moved: {told}")
 
 

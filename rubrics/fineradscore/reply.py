@@ -7,13 +7,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from judge.rubrics.fineradscore.wording import (
-    categories_of,
-    deletes,
-    edit_of,
-    line_of,
-    severity_of,
-)
+from judge.rubrics.fineradscore.wording import categories_of, deletes, edit_of, line_of, severity_of
+from judge.rubrics.notation import visible
 
 
 def _line(value: object) -> object:
@@ -30,22 +25,16 @@ def _edit(value: object) -> object:
 
 
 def _comment(value: object) -> object:
-    return _written(value) if isinstance(value, str) else "" if value is None else value
+    return visible(value) if isinstance(value, str) else "" if value is None else value
 
 
 def _corrected(value: object) -> object:
     """Return a line of text: white space made single, and nothing for what says "nothing"."""
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        return value
-    text = " ".join(_written(value).split())
+    text = _comment(value)
+    if not isinstance(text, str):
+        return text
+    text = " ".join(text.split())
     return "" if deletes(text) else text
-
-
-def _written(text: str) -> str:
-    """Return `text` with half characters, which no file can hold, made visible."""
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _severity(value: object) -> int:

@@ -151,15 +151,9 @@ def categories_of(value: object) -> list[Category] | None:
         given = _parts(given)
     if not isinstance(given, list):
         return None
-    found = set()
-    for one in given:
-        parts = _parts(one) if isinstance(one, str) else [one]
-        for part in parts or [one]:
-            category = category_of(part)
-            if category is None:
-                return None
-            found.add(category)
-    return sorted(found)
+    parts = [(_parts(one) if isinstance(one, str) else None) or [one] for one in given]
+    found = {category_of(part) for several in parts for part in several}
+    return None if None in found else sorted(category for category in found if category)
 
 
 def _parts(text: str) -> list[str]:
@@ -184,16 +178,6 @@ _EDITS: dict[str, EditKind] = {
     **dict.fromkeys(_INSERTIONS, "insert"),
 }
 _THE_LINE = frozenset(("a", "the", "this", "new", "line", "sentence", "text"))
-
-
-def edit_of(value: object) -> EditKind | None:
-    """Return what `value` says to do with a line; None for what is none of the three."""
-    if not isinstance(value, str) or len(value) > _LONGEST:
-        return None
-    words = re.findall(r"[^\W_]+", value.lower())
-    return _EDITS.get("".join(word for word in words if word not in _THE_LINE))
-
-
 _LINE = re.compile(
     r"[\s\[(#\"']*(?:line\s*(?:number|no\.?)?)?[\s\[(#:]*([0-9]{1,6})(?:\.0+)?[\s\]).:\"']*", re.I
 )
@@ -202,6 +186,17 @@ _NO_LINE = re.compile(
     r"(?:\s+of(?:\s+the)?\s+report)?|)[\s\])>.:\"']*",
     re.I,
 )
+_DELETED = re.compile(
+    r"\W*(?:deleted?|removed?)(?:\s+(?:this|the|entire|whole))*(?:\s+(?:line|sentence))?\W*", re.I
+)
+
+
+def edit_of(value: object) -> EditKind | None:
+    """Return what `value` says to do with a line; None for what is none of the three."""
+    if not isinstance(value, str) or len(value) > _LONGEST:
+        return None
+    words = re.findall(r"[^\W_]+", value.lower())
+    return _EDITS.get("".join(word for word in words if word not in _THE_LINE))
 
 
 def line_of(value: object) -> object:
@@ -222,11 +217,36 @@ def line_of(value: object) -> object:
     raise ValueError(f"{value!r} is no line number")
 
 
-_DELETED = re.compile(
-    r"\W*(?:deleted?|removed?)(?:\s+(?:this|the|entire|whole))*(?:\s+(?:line|sentence))?\W*", re.I
-)
-
-
 def deletes(text: object) -> bool:
     """Return whether `text` says to delete, "[delete]" in the original's reply format."""
     return isinstance(text, str) and len(text) < _LONGEST and bool(_DELETED.fullmatch(text))
+
+
+# ------------------------------------------------------------------- what a line says
+
+LEFT_OUT = "a correction that changes nothing was left out"
+"""The warning about an answer that had one."""
+
+_WORD = re.compile(r"\w+|\?")
+_NOTHING = frozenset(
+    tuple(text.split())
+    for text in (
+        *("no change", "no changes", "no change needed", "no changes needed", "unchanged"),
+        *("no correction", "no corrections", "no correction needed", "none", "n a", "correct"),
+    )
+)
+
+
+def says(text: str) -> tuple[str, ...]:
+    """Return what a line says: its words and question marks, whatever the case and the stops."""
+    return tuple(_WORD.findall(text.casefold()))
+
+
+def says_nothing(text: str) -> bool:
+    """Return whether `text` stands for there being nothing to correct."""
+    return says(text) in _NOTHING
+
+
+def no_text(text: str) -> bool:
+    """Return whether `text` stands for an empty one."""
+    return says(text) in ((), ("none",), ("null",), ("n", "a"))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from judge.rubrics.categories import CATEGORY, ERROR
+from judge.rubrics.categories import CATEGORY, ERROR, ERRORS, no_error
 from judge.rubrics.contract import (
     Counted,
     Facet,
@@ -22,14 +22,34 @@ from judge.rubrics.contract import (
     Tally,
 )
 from judge.rubrics.counting import count_measures
-from judge.rubrics.green.layout import INSIGNIFICANT, MATCHED, SIGNIFICANCE, SIGNIFICANT
-from judge.rubrics.green.measures import baseline, measure
+from judge.rubrics.green.layout import (
+    CATEGORIES,
+    INSIGNIFICANT,
+    KEY,
+    KEYS,
+    LEVELS,
+    MATCHED,
+    SIGNIFICANCE,
+    SIGNIFICANT,
+)
 from judge.rubrics.green.parse import parse
-from judge.rubrics.green.render import render
-from judge.types import Annotation, Study
+from judge.rubrics.green.render import baseline, render
+from judge.types import Annotation, Measures, Study
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
+
+_SIGNIFICANCE = Facet(
+    SIGNIFICANCE,
+    "significance",
+    "significances",
+    (
+        Label(SIGNIFICANT, "clinically significant", "serious"),
+        Label(INSIGNIFICANT, "clinically insignificant", "mild"),
+    ),
+)
+_ERROR = Kind(ERROR, "error", "errors", (CATEGORY.name, SIGNIFICANCE), graded_by=SIGNIFICANCE)
+_BY_GRADE = count_measures(_ERROR, _SIGNIFICANCE, CATEGORY)
 
 
 def _reply_model() -> type[BaseModel]:
@@ -50,17 +70,27 @@ def _render_reply(annotation: Annotation) -> str:
     return render(annotation)
 
 
-_SIGNIFICANCE = Facet(
-    SIGNIFICANCE,
-    "significance",
-    "significances",
-    (
-        Label(SIGNIFICANT, "clinically significant", "serious"),
-        Label(INSIGNIFICANT, "clinically insignificant", "mild"),
-    ),
-)
-_ERROR = Kind(ERROR, "error", "errors", (CATEGORY.name, SIGNIFICANCE), graded_by=SIGNIFICANCE)
-_BY_GRADE = count_measures(_ERROR, _SIGNIFICANCE, CATEGORY)
+def measure(annotation: Annotation, _study: Study) -> Measures:
+    """Return the study's GREEN score and its counts, all as stated.
+
+    `green` = matched / (matched + clinically significant errors), 0 when nothing matched
+    [Ostmeier et al. 2024]. Insignificant errors don't enter it. Where an answer lists more
+    or fewer errors than it states, the stated count holds, as in the published
+    implementation.
+    """
+    stated = annotation.stated_counts
+    significant, insignificant = (
+        sum(stated[KEY[level, category]] for category in CATEGORIES) for level in LEVELS
+    )
+    matched = stated[MATCHED]
+    return {
+        "green": matched / (matched + significant) if matched else 0.0,
+        "n_significant": significant,
+        "n_insignificant": insignificant,
+        "n_matched": matched,
+        **{name: stated[name] for name in KEYS},
+    }
+
 
 RUBRIC = Rubric(
     name="green",
@@ -93,24 +123,8 @@ RUBRIC = Rubric(
             shown=frozenset({"head", "groups", "compare"}),
             rexrank="GREEN",
         ),
-        Statistic(
-            "errors",
-            "errors per study",
-            "mean",
-            ("n_significant", "n_insignificant"),
-            higher_is_better=False,
-            study_label="errors",
-            shown=frozenset({"compare"}),
-        ),
-        Statistic(
-            "no_significant_error",
-            "no significant error",
-            "rate",
-            ("n_significant",),
-            higher_is_better=True,
-            definition="no clinically significant error",
-            study_label="clinically significant errors",
-        ),
+        ERRORS,
+        no_error(SIGNIFICANT, "clinically significant errors"),
     ),
     worst=(
         Order("n_significant", largest_first=True),

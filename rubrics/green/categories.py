@@ -29,7 +29,8 @@ _LABEL_WORDS = r"""
         | (?:location|position(?:al)?|laterality)(?:/\w+)?\ error)
     | (?P<d>mis-?(?:assess|judg|grad) | (?:wrong|incorrect)\ (?:\w+\ )?severity | severity\ error)
     """
-_LABEL = re.compile(_LABEL_WORDS, re.IGNORECASE | re.VERBOSE)
+LABEL = re.compile(_LABEL_WORDS, re.IGNORECASE | re.VERBOSE)
+"""The words of a category."""
 
 _COMPARES = re.compile(r"compar|prior|previous|interval|change")
 _COMPARISONS = {
@@ -82,13 +83,33 @@ _OTHERS = re.compile(
     re.IGNORECASE | re.MULTILINE,
 )
 
-
 # What the searches below cannot do without. Each of these is found several times as fast, and
 # most lines have none of them.
 _LOOSE_NEEDS = re.compile(r"[a-fA-F](?<![\w(].)(?=\s*[.):=|\u2013\u2014-])")
 _NUMBERED_NEEDS = re.compile(rf"[1-6ivIV\u0130\u0131][).:\]]{{1,2}}[^\S\n]*+(?ix:{_LABEL_WORDS})")
 _NAMED_NEEDS = re.compile(rf"[;.|][^\S\n]++(?ix:{_LABEL_WORDS})")
 _NAMED_FIRST = re.compile(rf"{_LINE}(?ix:{_LABEL_WORDS})")
+_LINES = re.compile(r".*\n|.+")
+_LONG = 250
+_REFERS = re.compile(
+    r"\b(?:see|under|in|into|category|categories|as|or|than|also|with|from|of|per)[ ]*\(?\Z",
+    re.IGNORECASE,
+)
+_LEAD = re.compile(r"[\s:|=]*+(?:[-\u2013\u2014]++(?=\s)[\s:|=]*+)?+")
+_SEPARATOR = re.compile(
+    r":|[-=]>|=|\||\u2192|\s[-\u2013\u2014]++(?=\s)|(?=[(\[]\s?(?:[0-9]|[a-z]{2,6}\b))",
+    re.IGNORECASE,
+)
+_DIRECT = re.compile(
+    r"[^0-9:;]*?(?<=[a-z)])[^\S\n]++(?=[0-9]{1,4}(?:[^\S\n]++[(\[]|\.\s|\s*\n))", re.IGNORECASE
+)
+_ALONE = re.compile(r"(?:(?!\s[-\u2013\u2014\u2192=]+\s+\S)[^0-9:;|]){0,120}")
+_NOT_LABEL = re.compile(r"[0-9;:]|\.\s")
+_LONGEST_LABEL = 200
+_AGAIN = re.compile(r"[\s:=-]*+")
+# One of these stands in every label.
+_LABEL_STEMS = ("comparison", "false", "mis", "omi", "hallucinated", "wrong", "incorrect", "error")
+_OPEN_END = re.compile(r"[:=\u2192]\s*\Z|\s[-\u2013\u2014]\s*\Z")
 
 
 class Opener(NamedTuple):
@@ -125,24 +146,20 @@ def openers(text: str) -> list[Opener]:
     start = 0
     bracketed = _BRACKET.search(text) is not None
     for line in _LINES.findall(text):
-        read = _short_line if len(line) < _LONG else _in_line
+        read = _in_line if len(line) < _LONG else _in_line.__wrapped__
         for first, last, which, style, label in read(line, bracketed):
             found.append(Opener(start + first, start + last, which, style, label))
         start += len(line)
     return found
 
 
-_LINES = re.compile(r".*\n|.+")
-_LONG = 250
-
-
 @lru_cache(maxsize=4096)
-def _short_line(line: str, bracketed: bool) -> tuple[Opener, ...]:  # noqa: FBT001 - a key
-    return tuple(_in_line(line, bracketed))
-
-
-def _in_line(line: str, bracketed: bool) -> list[Opener]:  # noqa: FBT001
-    found = [_bracketed(m) for m in _BRACKET.finditer(line) if not _is_reference(line, m)]
+def _in_line(line: str, bracketed: bool) -> list[Opener]:  # noqa: FBT001 - a key
+    found = []
+    for match in _BRACKET.finditer(line):
+        if not _is_reference(line, match):
+            which = _spread(match["first"], match["more"] or match["spread"] or "")
+            found.append(Opener(*match.span(), which, "bracket", match["within"] or ""))
     if _LOOSE_NEEDS.search(line):
         found += _loose(line, bracketed=bracketed)
     if _NUMBERED_NEEDS.search(line):
@@ -159,23 +176,12 @@ def _in_line(line: str, bracketed: bool) -> list[Opener]:  # noqa: FBT001
     return kept
 
 
-_REFERS = re.compile(
-    r"\b(?:see|under|in|into|category|categories|as|or|than|also|with|from|of|per)[ ]*\(?\Z",
-    re.IGNORECASE,
-)
-
-
 def _is_reference(text: str, match: re.Match[str]) -> bool:
     """Return whether a letter in brackets speaks of a category instead of opening it."""
     if not _REFERS.search(text, max(0, match.start() - 12), match.start()):
         return False
     head = _head(text, match.end())
-    return _LABEL.match(head.lstrip()) is None and read_slot(head).count is None
-
-
-def _bracketed(match: re.Match[str]) -> Opener:
-    categories = _spread(match["first"], match["more"] or match["spread"] or "")
-    return Opener(match.start(), match.end(), categories, "bracket", match["within"] or "")
+    return LABEL.match(head.lstrip()) is None and read_slot(head).count is None
 
 
 def _spread(first: str, more: str) -> tuple[Category, ...]:
@@ -193,8 +199,14 @@ def _spread(first: str, more: str) -> tuple[Category, ...]:
 def _loose(text: str, *, bracketed: bool) -> list[Opener]:
     found = []
     for match in _LOOSE.finditer(text):
-        sure = _LABEL.match(text, match.end() + _space(text, match.end())) or _counted(text, match)
-        if sure or not (bracketed or match["inline"] is not None):
+        at = match.end()
+        slot = read_slot(_head(text, at))
+        is_counted = slot.count is not None and not slot.label
+        if (
+            is_counted
+            or LABEL.match(text, at + _space(text, at))
+            or not (bracketed or match["inline"] is not None)
+        ):
             categories = _spread(match["first"], match["spread"])
             found.append(Opener(match.start("first"), match.end(), categories, "loose"))
     return found
@@ -202,11 +214,6 @@ def _loose(text: str, *, bracketed: bool) -> list[Opener]:
 
 def _space(text: str, at: int) -> int:
     return len(text[at : at + 8]) - len(text[at : at + 8].lstrip(" \t"))
-
-
-def _counted(text: str, match: re.Match[str]) -> bool:
-    slot = read_slot(_head(text, match.end()))
-    return slot.count is not None and not slot.label
 
 
 def _head(text: str, at: int) -> str:
@@ -225,7 +232,7 @@ def _numbered(text: str) -> list[Opener]:
 
 def _is_labelled(text: str, at: int, *, counted: bool = False) -> bool:
     """Return whether the words at `at` are a category's label with a count or a list behind."""
-    label = _LABEL.match(text, at)
+    label = LABEL.match(text, at)
     if label is None:
         return False
     head = _head(text, at)
@@ -239,26 +246,13 @@ def _named(text: str, marks: list[Opener]) -> list[Opener]:
     ends = {opener.end for opener in marks}
     for match in _NAMED.finditer(text):
         at = match.end()
-        label = _LABEL.match(text, at)
+        label = LABEL.match(text, at)
         in_line = match.start() > 0 and text[match.start() - 1] != "\n"
         marked = not ends.isdisjoint(range(at - 3, at + 1))
         if label and not marked and _is_labelled(text, at, counted=in_line):
             assert label.lastgroup is not None
             found.append(Opener(at, at, (_LETTER[label.lastgroup],), "label"))
     return found
-
-
-_LEAD = re.compile(r"[\s:|=]*+(?:[-\u2013\u2014]++(?=\s)[\s:|=]*+)?+")
-_SEPARATOR = re.compile(
-    r":|[-=]>|=|\||\u2192|\s[-\u2013\u2014]++(?=\s)|(?=[(\[]\s?(?:[0-9]|[a-z]{2,6}\b))",
-    re.IGNORECASE,
-)
-_DIRECT = re.compile(
-    r"[^0-9:;]*?(?<=[a-z)])[^\S\n]++(?=[0-9]{1,4}(?:[^\S\n]++[(\[]|\.\s|\s*\n))", re.IGNORECASE
-)
-_ALONE = re.compile(r"(?:(?!\s[-\u2013\u2014\u2192=]+\s+\S)[^0-9:;|]){0,120}")
-_NOT_LABEL = re.compile(r"[0-9;:]|\.\s")
-_LONGEST_LABEL = 200
 
 
 def read_slot(head: str) -> Slot:
@@ -274,62 +268,39 @@ def read_slot(head: str) -> Slot:
     for separator in _SEPARATOR.finditer(head, start, start + _LONGEST_LABEL):
         if found := read_count(head[separator.end() :]):
             return _settled(head, start, separator.start(), separator.end(), found)
-    known = _LABEL.match(head, start)
-    if (
-        known
-        and (direct := _DIRECT.match(head, start))
-        and (found := read_count(head[direct.end() :]))
-    ):
+    known = LABEL.match(head, start)
+    direct = _DIRECT.match(head, start) if known else None
+    if direct and (found := read_count(head[direct.end() :])):
         return _settled(head, start, direct.end(), direct.end(), found)
     colon = head.find(":", start, start + _LONGEST_LABEL)
-    if colon < 0 and known and _ALONE.fullmatch(head, start):
+    if colon >= 0:
+        return Slot(head[start:colon].strip(), None, colon + 1)
+    if known and _ALONE.fullmatch(head, start):
         return Slot(head[start:].strip(), None, len(head))
-    return Slot(
-        head[start:colon].strip() if colon >= 0 else "", None, colon + 1 if colon >= 0 else start
-    )
-
-
-_AGAIN = re.compile(r"[\s:=-]*+")
+    return Slot("", None, start)
 
 
 def _settled(head: str, start: int, label_end: int, slot: int, count: Count) -> Slot:
     label, end = head[start:label_end].strip(), slot + count.end
     if _NOT_LABEL.search(label):
         return Slot(label, None, start)
+    if head[slot : slot + 1] not in ("(", "["):
+        return Slot(label, count, end)
     again = _AGAIN.match(head, end)
-    if (
-        head[slot : slot + 1] in ("(", "[")
-        and again
-        and (second := read_count(head[again.end() :]))
-    ):
+    at = again.end() if again else end
+    if second := read_count(head[at:]):
         if second.value != count.value:
             return Slot(label, None, start)
-        return Slot(label, second, again.end() + second.end)
-    return Slot(
-        label,
-        Count(count.value, count.end, count.numbers and head[slot : slot + 1] not in ("(", "[")),
-        end,
-    )
-
-
-# One of these stands in every label.
-_LABEL_STEMS = ("comparison", "false", "mis", "omi", "hallucinated", "wrong", "incorrect", "error")
-_OPEN_END = re.compile(r"[:=\u2192]\s*\Z|\s[-\u2013\u2014]\s*\Z")
-
-
-def opens_with_label(text: str) -> bool:
-    """Return whether `text` begins with the words of a category."""
-    return _LABEL.match(text) is not None
+        return Slot(label, second, at + second.end)
+    return Slot(label, count._replace(numbers=False), end)
 
 
 def stray_label(text: str) -> bool:
     """Return whether `text` has a category's label with a count or nothing behind it."""
-    if not may_hold(text, _LABEL_STEMS):
-        return False
-    return any(
+    return may_hold(text, _LABEL_STEMS) and any(
         read_slot(_head(text, match.start())).count is not None
         or _OPEN_END.search(text, match.end()) is not None
-        for match in _LABEL.finditer(text)
+        for match in LABEL.finditer(text)
     )
 
 

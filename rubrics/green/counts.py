@@ -87,72 +87,8 @@ _NOTHING = re.compile(
 )
 
 _DASH_ALONE = re.compile(r"[^\S\n]*+[-\u2013\u2014]{1,3}[^\S\n]*+\n")
-
-
-class Count(NamedTuple):
-    """A count, where it ends, and whether its form could also number an entry: `1.`, `(1)`."""
-
-    value: int
-    end: int
-    numbers: bool
-
-
-def read_count(line: str) -> Count | None:
-    r"""Return the count that `line` begins with; None where there is none.
-
-    A line that is known to be whole ends in `\n`; without it the end of the line proves
-    nothing.
-    """
-    number = _NUMBER.match(line)
-    if number and (value := _value(number["word"])) is not None:
-        end = number.end()
-        bare = number.start("word") == len(line) - len(line.lstrip())
-        if number["open"]:
-            after = _STOP.match(line, end)
-            return Count(value, after.end() if after else end, number["open"] in "([")
-        after = _AFTER_NUMBER.match(line, end)
-        if after:
-            return Count(value, after.end(), bare and after[0] in (".", ")"))
-        # A lone 0 cannot be the beginning of another count.
-        return Count(0, len(line), numbers=False) if line.strip() == "0" else None
-    nothing = _NOTHING.match(line)
-    if nothing:
-        return Count(0, nothing.end(), numbers=False)
-    return Count(0, len(line), numbers=False) if _DASH_ALONE.fullmatch(line) else None
-
-
-def _value(word: str) -> int | None:
-    if not word[0].isdigit():
-        return WORDS.get(word.lower())
-    return int(word) if len(word) <= _MOST_DIGITS else None
-
-
-def may_hold(text: str, stems: tuple[str, ...]) -> bool:
-    """Return False where `text` surely has none of `stems`, in small letters, in any case.
-
-    Beyond ASCII other characters pass for some letters where case is ignored.
-    """
-    if not text.isascii():
-        return True
-    low = text.lower()
-    for stem in stems:  # noqa: SIM110 - half the time of `any`
-        if stem in low:
-            return True
-    return False
-
-
 # No number, none of the words before one, and nothing that says "none" begins with these.
 _SOMETHING = frozenset("bdfghjklmopqrsuvxyBDFGHJKLMOPQRSUVXY")
-
-
-def states_nothing(line: str) -> bool:
-    """Return whether all of `line` says that there is nothing: `None.`, `No errors.`, `0.`."""
-    if line[:1] in _SOMETHING:
-        return False
-    count = read_count(line)
-    return count is not None and count.value == 0 and is_absent(line[count.end :])
-
-
 _ABSENT = re.compile(
     r"""
     [\s.\-\u2013\u2014(\["']*+
@@ -192,8 +128,6 @@ _ANY = re.compile(
     re.IGNORECASE,
 )
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+")
-
-
 _CANDIDATE_SILENT = re.compile(
     r"(?!.{0,40}\breference\b).*\b(?:not|n['\u2019]t)[ ](?:\w+ly[ ])?"
     r"(?:report|mention|claim|add|introduce|make|include|contain|state|invent|assert|describe"
@@ -207,6 +141,77 @@ _REFERENCE_SILENT = re.compile(
     r"|[ ](?:contains?|has|makes?|includes?)[ ]no\b)",
     re.IGNORECASE | re.VERBOSE,
 )
+_SILENT = {
+    Category.FALSE_FINDING: _CANDIDATE_SILENT,
+    Category.FALSE_COMPARISON: _CANDIDATE_SILENT,
+    Category.MISSING_FINDING: _REFERENCE_SILENT,
+    Category.OMITTED_COMPARISON: _REFERENCE_SILENT,
+}
+"""Who says nothing where there is no error of a category."""
+_NO_ERRORS = re.compile(
+    r"[^.;:\n]{0,100}?\b(?:no|zero)\ (?:(?:clinically|relevant|notable|other)\ )*+"
+    r"(?P<sig>significant\ |(?:in|non-?)significant\ )?"
+    r"(?:errors?|discrepanc(?:y|ies)|differences?|mistakes?)\b[^.;:\n]{0,80}(?:\.|\n)",
+    re.IGNORECASE | re.VERBOSE,
+)
+
+
+class Count(NamedTuple):
+    """A count, where it ends, and whether its form could also number an entry: `1.`, `(1)`."""
+
+    value: int
+    end: int
+    numbers: bool
+
+
+def read_count(line: str) -> Count | None:
+    r"""Return the count that `line` begins with; None where there is none.
+
+    A line that is known to be whole ends in `\n`; without it the end of the line proves
+    nothing.
+    """
+    number = _NUMBER.match(line)
+    if number and (value := _value(number["word"])) is not None:
+        end = number.end()
+        bare = number.start("word") == len(line) - len(line.lstrip())
+        if number["open"]:
+            after = _STOP.match(line, end)
+            return Count(value, after.end() if after else end, number["open"] in "([")
+        if after := _AFTER_NUMBER.match(line, end):
+            return Count(value, after.end(), bare and after[0] in (".", ")"))
+        # A lone 0 cannot be the beginning of another count.
+        return Count(0, len(line), numbers=False) if line.strip() == "0" else None
+    if nothing := _NOTHING.match(line):
+        return Count(0, nothing.end(), numbers=False)
+    return Count(0, len(line), numbers=False) if _DASH_ALONE.fullmatch(line) else None
+
+
+def _value(word: str) -> int | None:
+    if not word[0].isdigit():
+        return WORDS.get(word.lower())
+    return int(word) if len(word) <= _MOST_DIGITS else None
+
+
+def may_hold(text: str, stems: tuple[str, ...]) -> bool:
+    """Return False where `text` surely has none of `stems`, in small letters, in any case.
+
+    Beyond ASCII other characters pass for some letters where case is ignored.
+    """
+    if not text.isascii():
+        return True
+    low = text.lower()
+    for stem in stems:  # noqa: SIM110 - half the time of `any`
+        if stem in low:
+            return True
+    return False
+
+
+def states_nothing(line: str) -> bool:
+    """Return whether all of `line` says that there is nothing: `None.`, `No errors.`, `0.`."""
+    if line[:1] in _SOMETHING:
+        return False
+    count = read_count(line)
+    return count is not None and count.value == 0 and is_absent(line[count.end :])
 
 
 def is_absent(text: str, category: Category | None = None) -> bool:
@@ -222,29 +227,12 @@ def is_absent(text: str, category: Category | None = None) -> bool:
 def _agrees(sentence: str, category: Category | None) -> bool:
     if _TURNS.search(sentence):
         return False
-    if _ABSENT.match(sentence):
+    silent = _SILENT.get(category) if category else None
+    if _ABSENT.match(sentence) or (silent and silent.match(sentence)):
         return True
-    if category in _SAYING and _CANDIDATE_SILENT.match(sentence):
-        return True
-    if category in _OMITTING and _REFERENCE_SILENT.match(sentence):
-        return True
-    negated = _NEGATED.search(sentence)
-    if negated:
-        fault = _FAULT.search(sentence, negated.end())
-        return _ANY.search(sentence) is not None or fault is not None
-    return _AGREES.search(sentence) is not None and _FAULT.search(sentence) is None
-
-
-_SAYING = (Category.FALSE_FINDING, Category.FALSE_COMPARISON)
-_OMITTING = (Category.MISSING_FINDING, Category.OMITTED_COMPARISON)
-
-
-_NO_ERRORS = re.compile(
-    r"[^.;:\n]{0,100}?\b(?:no|zero)\ (?:(?:clinically|relevant|notable|other)\ )*+"
-    r"(?P<sig>significant\ |(?:in|non-?)significant\ )?"
-    r"(?:errors?|discrepanc(?:y|ies)|differences?|mistakes?)\b[^.;:\n]{0,80}(?:\.|\n)",
-    re.IGNORECASE | re.VERBOSE,
-)
+    if negated := _NEGATED.search(sentence):
+        return bool(_ANY.search(sentence) or _FAULT.search(sentence, negated.end()))
+    return bool(_AGREES.search(sentence)) and not _FAULT.search(sentence)
 
 
 def says_no_errors(line: str, kind: str) -> bool:

@@ -21,25 +21,30 @@ from judge.rubrics.green.counts import (
 )
 from judge.rubrics.green.layout import Reason, tidy, unparsed
 from judge.rubrics.green.markup import is_plain
-from judge.rubrics.wrapping import CHAT_TOKEN
+from judge.rubrics.notation import CHAT_TOKEN
 from judge.types import Category, UnparsedError
 
-_ITEM = re.compile(
+ITEM = re.compile(
     r"[^\S\n]*+(?:>[^\S\n]*+)*+(?P<mark>[-+\u2022\u2013\u2014\u00b7\u25cf\u25aa\u25e6\u2043]"
     r"|\(?(?P<number>[0-9]{1,3})[.)]|\(?(?P<letter>[a-zA-Z])\))(?:(?=\s)|(?<=[\u2022\u25cf\u25aa]))"
 )
+"""What an entry of a list begins with: a bullet, a number or a letter."""
+RULE = re.compile(r"\s*(?:[-_=]\s?){3,}\s*")
+"""A line drawn with signs."""
 _NUMBER_INSIDE = re.compile(
     r"(?P<before>^|[;,\n]\s*|(?<=[.:])\s+|\s)(?P<form>\(?)(?P<number>[0-9]{1,2})(?P<shut>[.)])(?=\s|$)"
 )
 _NUMBER_STOP = re.compile(r"[0-9][.)](?=\s|$)")
 _NUMBER_BEGINS = re.compile(r"[;\n]\s*([0-9]{1,2})\s?[:,=\u2013\u2014-]\s")
-_ASIDE = re.compile(
+ASIDE = re.compile(
     r"[\s>#_(-]*+(?:notes?|total|sum|overall|in total|in summary|summary|green|score|conclusion"
     r"|justification|rationale|explanation|assessment|overall assessment|final|interpretation"
     r"|comments?|reasoning|tally|counts?|therefore|thus|clinical (?:impact|relevance|significance)"
     r")\b",
     re.IGNORECASE,
 )
+"""What begins a remark on a list rather than an entry of it."""
+_SURELY_A_LIST = 2  # numbers behind the first
 # A line that is a part of one error, or what follows from it, and no error of its own.
 _PART = re.compile(
     r"[\s_(]*+(?:(?P<key>reference|ref|ground truth|candidate|cand|prediction|finding|reason"
@@ -54,6 +59,30 @@ _PART = re.compile(
     r"|considered|counted|not)\b)",
     re.IGNORECASE,
 )
+_BRACKETED = re.compile(r"[(\[<]\s?[0-9]")
+_TAIL_COUNT = re.compile(r"\s(?:[(\[]([0-9]{1,2})[)\]]|=\s?([0-9]{1,2}))\s*\.?\Z")
+_SIDE = re.compile(
+    r"[\s\"(]*(?:in )?(?:the )?"
+    r"(reference|ground truth|radiologist|candidate|generated|prediction)\b(?![\w ]{0,20}:)",
+    re.IGNORECASE,
+)
+_SEVERAL = re.compile(r"[;\u2022\u25cf\u25aa]|\s[-+]\s")
+_OWN_NUMBER = re.compile(r"\(?[0-9]{1,2}\)\s+|[0-9]{1,2}\.\s+(?=\S)")
+_STRAY_COUNT = re.compile(
+    r"(?:[:=\u2192>]|\s[-\u2013\u2014]\s)\s*(?=[(\[]?(?:[0-9]|[a-z]{2,9}\b))", re.IGNORECASE
+)
+_STRAY_NOUN = re.compile(
+    rf"(?<![\w.])(?:[0-9]{{1,4}}|[a-z]{{3,9}})(?:[ ]{ADJECTIVE})*[ ]"
+    r"(?:errors?|mistakes?|discrepanc(?:y|ies)|omissions?)\b",
+    re.IGNORECASE,
+)
+# One of these stands in every text that the two find anything in.
+_COUNT_SIGN = re.compile(r"[:=\u2192>\u2013\u2014-]")
+_NOUN_STEMS = ("error", "mistake", "discrepanc", "omission")
+_NUMBER_IN_BRACKETS = re.compile(r"[(\[<]\s?[1-9][0-9]?\s?[)\]>]")
+_MARK_SIGN = re.compile(r"[).:=](?=\s)")
+_STRAY_MARK = re.compile(r"(?<![\w(])[a-f](?:\.?\)|[.:=])(?=\s+\S)", re.IGNORECASE)
+_NUMBER_LIKE = re.compile(r"(?<!\S)\(?([0-9]{1,2})[.)](?=\s|$)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,23 +103,20 @@ class _Entry:
 
 @dataclass(slots=True)
 class _Region:
-    """What stands behind a count and below it."""
+    """What stands behind a count and below it.
+
+    `numbers` are those that stand where entries begin, `within` those in the middle of a text,
+    behind a word and with a full stop, that may number an entry or be part of the text: "the
+    sixth and 7. rib". Both are in order.
+    """
 
     inline: str
+    numbers: list[int] = field(default_factory=list)
+    within: list[int] = field(default_factory=list)
     entries: list[_Entry] = field(default_factory=list)
     bare: bool = False
     aside: list[str] = field(default_factory=list)
     reopened: bool = False
-
-
-def is_item(line: str) -> bool:
-    """Return whether `line` begins with a bullet, a number or a letter as an entry of a list."""
-    return _ITEM.match(line) is not None
-
-
-def is_aside(line: str) -> bool:
-    """Return whether `line` begins a remark on the list rather than an entry of it."""
-    return _ASIDE.match(line) is not None
 
 
 def read_list(
@@ -102,19 +128,19 @@ def read_list(
     is not certain; `where` names it in the message.
     """
     region = _region(text)
-    numbers, within = _numbers(region)
     if count is None:
-        value = _uncounted(region, where, numbers, within, closed=closed)
+        value = _uncounted(region, where, closed=closed)
     else:
-        value = _counted(count, region, where, numbers, within, closed=closed)
+        value = _counted(count, region, where, closed=closed)
     entries = _entries(region)
     for piece in (*entries, *region.aside):
         _account(piece, where)
     for entry in entries:
-        if stray_count(entry) is not None:
+        if _states_count(entry):
             raise unparsed(
                 Reason.UNREADABLE_COUNT, f"{where} has a further count in {entry[:60]!r}"
             )
+    aside = "\n".join(region.aside)
     nothing = [states_nothing(entry + "\n") for entry in entries]
     if value and entries and all(nothing):
         # "1. None" is a list whose one entry is none; an error that is none contradicts itself.
@@ -122,36 +148,33 @@ def read_list(
         if not numbered or category is not None or not _is_none(entries):
             raise unparsed(Reason.CONTRADICTION, f"{where} states {value} and lists none")
         value = 0
-    if value:
+    if value or not entries:
         kept = tuple(_neutral(one) for one, no in zip(entries, nothing, strict=True) if not no)
-        return Listed(value, kept, "\n".join(region.aside))
-    if not entries:
-        return Listed(0, (), "\n".join(region.aside))
+        return Listed(value, kept, aside)
     whole = " ".join(entries)
     if _NUMBER_IN_BRACKETS.search(whole):
         raise unparsed(Reason.UNREADABLE_COUNT, f"{where} has a further count in {whole[:60]!r}")
     if not all(is_absent(one, category) for one in entries) and not is_absent(whole, category):
         raise unparsed(Reason.CONTRADICTION, f"{where} states 0 and lists {whole[:60]!r}")
-    return Listed(0, (), "\n".join(region.aside))
+    return Listed(0, (), aside)
 
 
 def _region(text: str) -> _Region:
     head, _, below = text.partition("\n")
     region = _Region(tidy(head))
     after_blank = headed = False
-    lines = below.split("\n") if below else []
-    for line in lines:
-        if not line.strip() or line.lstrip().startswith("```") or _RULE.fullmatch(line):
+    for line in below.split("\n"):
+        if not line.strip() or line.lstrip().startswith("```") or RULE.fullmatch(line):
             after_blank = True
             continue
-        item = _ITEM.match(line)
+        item = ITEM.match(line)
         if region.aside:
             region.aside.append(line)
             region.reopened = region.reopened or (item is not None and not headed)
-            headed = headed or (item is None and _ASIDE.match(line) is not None)
-        elif _ASIDE.match(line) or (after_blank and item is None):
+            headed = headed or (item is None and ASIDE.match(line) is not None)
+        elif ASIDE.match(line) or (after_blank and item is None):
             region.aside.append(line)
-            headed = _ASIDE.match(line) is not None
+            headed = ASIDE.match(line) is not None
         elif item:
             number = int(item["number"]) if item["number"] else None
             if item["letter"]:
@@ -165,46 +188,19 @@ def _region(text: str) -> _Region:
             region.entries.append(_Entry(line, 0))
             region.bare = True
         after_blank = False
+    for piece, number in [(region.inline, None), *((e.text, e.number) for e in region.entries)]:
+        if number is not None:
+            region.numbers.append(number)
+        for match in _NUMBER_INSIDE.finditer(piece) if _NUMBER_STOP.search(piece) else ():
+            begins = not match["before"].isspace() or match["shut"] == ")"
+            (region.numbers if begins else region.within).append(int(match["number"]))
+        region.numbers += [int(match[1]) for match in _NUMBER_BEGINS.finditer(piece)]
     return region
 
 
-def is_rule(line: str) -> bool:
-    """Return whether `line` is a line drawn with signs."""
-    return _RULE.fullmatch(line) is not None
-
-
-_RULE = re.compile(r"\s*(?:[-_=]\s?){3,}\s*")
-
-
-def _numbers(region: _Region) -> tuple[list[int], list[int]]:
-    """Return the numbers that stand where entries begin, and those within a text, in order.
-
-    A number in the middle of a text, behind a word and with a full stop, may number an
-    entry or be part of the text: "the sixth and 7. rib".
-    """
-    numbers: list[int] = []
-    within: list[int] = []
-    for piece, number in [(region.inline, None), *((e.text, e.number) for e in region.entries)]:
-        if number is not None:
-            numbers.append(number)
-        for match in _NUMBER_INSIDE.finditer(piece) if _NUMBER_STOP.search(piece) else ():
-            begins = not match["before"].isspace() or match["shut"] == ")"
-            (numbers if begins else within).append(int(match["number"]))
-        numbers += [int(match[1]) for match in _NUMBER_BEGINS.finditer(piece)]
-    return numbers, within
-
-
-def _counted(
-    count: Count,
-    region: _Region,
-    where: str,
-    numbers: list[int],
-    within: list[int],
-    *,
-    closed: bool,
-) -> int:
+def _counted(count: Count, region: _Region, where: str, *, closed: bool) -> int:
     """Return the count that is stated, or how many entries it begins to number."""
-    value = count.value
+    value, numbers, within = count.value, region.numbers, region.within
     if count.numbers and value == 1:
         following = numbers or within
         if following and following == list(range(2, len(following) + 2)):
@@ -213,7 +209,11 @@ def _counted(
                 raise _misfit(value, where)
             if not closed:
                 raise unparsed(Reason.TRUNCATED, f"{where} is a numbered list without a count")
-            return _numbered_length(region, following, where)
+            indents = [entry.indent for entry in region.entries if entry.number is not None]
+            top = min(indents, default=0)
+            if any(entry.number is None and entry.indent <= top for entry in region.entries):
+                raise unparsed(Reason.UNREADABLE_COUNT, f"{where}: numbers and bullets are mixed")
+            return len(following) + 1
         if not closed:
             raise unparsed(Reason.TRUNCATED, f"{where}: 1 is a count or an entry's number")
         if 2 in following or (1 in following and region.inline):
@@ -223,9 +223,9 @@ def _counted(
         if is_list and len(within) != value:
             raise _misfit(value, where)
         return value
-    if numbers == list(range(1, value + 1)) or (value == 0 and _is_none(_entries(region))):
-        return value
-    if 1 < value == len(_entries(region)) > len(numbers):
+    entries = _entries(region)
+    numbered = numbers == list(range(1, value + 1)) or (value == 0 and _is_none(entries))
+    if numbered or 1 < value == len(entries) > len(numbers):
         return value
     if numbers[0] in (1, value + 1) or any(entry.number is not None for entry in region.entries):
         raise _misfit(value, where)
@@ -236,20 +236,7 @@ def _misfit(value: int, where: str) -> UnparsedError:
     return unparsed(Reason.UNREADABLE_COUNT, f"{where}: {value} does not fit the numbers listed")
 
 
-_SURELY_A_LIST = 2  # numbers behind the first
-
-
-def _numbered_length(region: _Region, numbers: list[int], where: str) -> int:
-    top = min((entry.indent for entry in region.entries if entry.number is not None), default=0)
-    for entry in region.entries:
-        if entry.number is None and entry.indent <= top:
-            raise unparsed(Reason.UNREADABLE_COUNT, f"{where}: numbers and bullets are mixed")
-    return len(numbers) + 1
-
-
-def _uncounted(
-    region: _Region, where: str, numbers: list[int], within: list[int], *, closed: bool
-) -> int:
+def _uncounted(region: _Region, where: str, *, closed: bool) -> int:
     """Return how long a list is before which no count stands."""
     entries = region.entries
     if region.inline and not entries and closed and (tail := _TAIL_COUNT.search(region.inline)):
@@ -266,15 +253,12 @@ def _uncounted(
         return 0
     if not closed:
         raise unparsed(Reason.TRUNCATED, f"{where} is a list without a count")
-    goes_on = bool(numbers) and len(numbers) + 1 in within
+    numbers = region.numbers
+    goes_on = bool(numbers) and len(numbers) + 1 in region.within
     length = None if region.reopened or region.bare or goes_on else _length(entries, numbers)
     if length is None:
         raise unparsed(Reason.UNREADABLE_COUNT, f"{where} is a list whose length is not certain")
     return length
-
-
-_BRACKETED = re.compile(r"[(\[<]\s?[0-9]")
-_TAIL_COUNT = re.compile(r"\s(?:[(\[]([0-9]{1,2})[)\]]|=\s?([0-9]{1,2}))\s*\.?\Z")
 
 
 def _length(entries: list[_Entry], numbers: list[int]) -> int | None:
@@ -303,23 +287,12 @@ def _length(entries: list[_Entry], numbers: list[int]) -> int | None:
     return len(top)
 
 
-_SIDE = re.compile(
-    r"[\s\"(]*(?:in )?(?:the )?"
-    r"(reference|ground truth|radiologist|candidate|generated|prediction)\b(?![\w ]{0,20}:)",
-    re.IGNORECASE,
-)
-_SEVERAL = re.compile(r"[;\u2022\u25cf\u25aa]|\s[-+]\s")
-
-
 def _entries(region: _Region) -> tuple[str, ...]:
     texts = _split(region.inline)
     for entry in region.entries:
         texts += entry.text.split("\u2022") if "\u2022" in entry.text else [entry.text]
     found = (_unnumbered(tidy(" ".join(text.split()))) for text in texts)
     return tuple(text.replace(";", ",") for text in found if text)
-
-
-_OWN_NUMBER = re.compile(r"\(?[0-9]{1,2}\)\s+|[0-9]{1,2}\.\s+(?=\S)")
 
 
 def _unnumbered(entry: str) -> str:
@@ -337,35 +310,13 @@ def _is_none(entries: tuple[str, ...]) -> bool:
     return len(entries) == 1 and entries[0][:1].isalpha() and states_nothing(entries[0] + "\n")
 
 
-_STRAY_COUNT = re.compile(
-    r"(?:[:=\u2192>]|\s[-\u2013\u2014]\s)\s*(?=[(\[]?(?:[0-9]|[a-z]{2,9}\b))", re.IGNORECASE
-)
-_STRAY_NOUN = re.compile(
-    rf"(?<![\w.])(?:[0-9]{{1,4}}|[a-z]{{3,9}})(?:[ ]{ADJECTIVE})*[ ]"
-    r"(?:errors?|mistakes?|discrepanc(?:y|ies)|omissions?)\b",
-    re.IGNORECASE,
-)
-# One of these stands in every text that the two find anything in.
-_COUNT_SIGN = re.compile(r"[:=\u2192>\u2013\u2014-]")
-_NOUN_STEMS = ("error", "mistake", "discrepanc", "omission")
-
-
-def stray_count(text: str) -> int | None:
-    """Return a count that `text` states behind a colon or before "errors", if it does."""
+def _states_count(text: str) -> bool:
+    """Return whether `text` states a count, behind a colon or before "errors"."""
     for match in _STRAY_COUNT.finditer(text) if _COUNT_SIGN.search(text) else ():
-        count = read_count(text[match.end() :] + "\n")
-        if count and count.value:
-            return count.value
-    for match in _STRAY_NOUN.finditer(text) if may_hold(text, _NOUN_STEMS) else ():
-        count = read_count(match[0] + "\n")
-        if count:
-            return count.value
-    return None
-
-
-_NUMBER_IN_BRACKETS = re.compile(r"[(\[<]\s?[1-9][0-9]?\s?[)\]>]")
-_MARK_SIGN = re.compile(r"[).:=](?=\s)")
-_STRAY_MARK = re.compile(r"(?<![\w(])[a-f](?:\.?\)|[.:=])(?=\s+\S)", re.IGNORECASE)
+        if (count := read_count(text[match.end() :] + "\n")) and count.value:
+            return True
+    nouns = _STRAY_NOUN.finditer(text) if may_hold(text, _NOUN_STEMS) else ()
+    return any(read_count(match[0] + "\n") for match in nouns)
 
 
 def _account(text: str, where: str) -> None:
@@ -384,13 +335,10 @@ def fits_list(text: str) -> bool:
         and is_plain(f"1. {text}; {text}\n")
         and not CHAT_TOKEN.search(text)
         and not states_nothing(text + "\n")
-        and stray_count(text) is None
+        and not _states_count(text)
         and _STRAY_MARK.search(f"{text} x") is None
         and not stray_label(text + "\n")
     )
-
-
-_NUMBER_LIKE = re.compile(r"(?<!\S)\(?([0-9]{1,2})[.)](?=\s|$)")
 
 
 def _neutral(entry: str) -> str:

@@ -17,28 +17,43 @@ _WIDE_SIGN = re.compile(f"[{re.escape(''.join(map(chr, _WIDE)))}]")
 
 _TAG = re.compile(r"<(?:h[1-6]|ul|ol|li|p|br|table|tr|td|th|b|strong|div|del)\b[^<>]{0,200}>", re.I)
 _STRUCK = re.compile(r"~~[^~\n]{0,200}~~|<del>[^<]{0,200}</del>", re.IGNORECASE)
-_HEAD_TAG = re.compile(r"<h[1-6]\b[^<>]{0,200}>", re.IGNORECASE)
-_ITEM_TAG = re.compile(r"<li\b[^<>]{0,200}>", re.IGNORECASE)
-_CELL_END = re.compile(r"</t[dh]>", re.IGNORECASE)
-_ROW = re.compile(r"<tr\b[^<>]{0,200}>", re.IGNORECASE)
-_LINE_TAG = re.compile(
-    r"<br\s?/?>|</(?:p|li|tr|h[1-6]|div|ul|ol|table)>|<(?:p|ul|ol|table|div)\b[^<>]{0,200}>", re.I
+_ENDS_LINE = (
+    r"<br\s?/?>|</(?:p|li|tr|h[1-6]|div|ul|ol|table)>|<(?:p|ul|ol|table|div)\b[^<>]{0,200}>"
 )
-_OTHER_TAG = re.compile(
-    r"</?(?:b|i|u|em|strong|span|td|th|tbody|thead|html|body|code|pre)\b[^<>]{0,200}>", re.I
-)
+_OTHER_TAG = r"</?(?:b|i|u|em|strong|span|td|th|tbody|thead|html|body|code|pre)\b[^<>]{0,200}>"
+_HTML = [
+    (re.compile(tag, re.IGNORECASE), plain)
+    for tag, plain in (
+        (_STRUCK.pattern, ""),
+        (r"<h[1-6]\b[^<>]{0,200}>", "\n## "),
+        (r"<li\b[^<>]{0,200}>", "\n- "),
+        (r"<tr\b[^<>]{0,200}>", "\n| "),
+        (r"</t[dh]>", " | "),
+        (_ENDS_LINE, "\n"),
+        (_OTHER_TAG, ""),
+    )
+]
+"""HTML's tags and what stands for each, in the order in which they are replaced."""
+_SIGNS = (("&nbsp;", " "), ("&amp;", "&"), ("&lt;", "<"), ("&gt;", ">"))
 _BOXED = re.compile(r"\$?\\boxed\{\s*([0-9]{1,4})\s*\}\$?")
 _STAR_BULLET = re.compile(r"^([^\S\n]*(?:>[^\S\n]*)*)\*(?=[^\S\n])", re.MULTILINE)
 _UNDERLINE = re.compile(r"(?<![\w_])_{1,2}(?=[^\s_])|(?<=[^\s_])_{1,2}(?![\w_])")
 _TICK = re.compile(r"(?<!`)`{1,2}(?!`)")
 _TABLE_LINE = re.compile(r"[^\S\n]*\|.*\|[^\S\n]*$")
 _TABLE_RULE = re.compile(r"[\s|:+-]+")
-
-
 _ESCAPED = re.compile(r"\\([][().#*_:-])")
 _QUOTED = re.compile(r"^[^\S\n]*>[^\S\n]?", re.MULTILINE)
 _SYMBOL = re.compile(r"[\u2600-\u27bf\u2b00-\u2bff\U0001f300-\U0001faff]\ufe0f?")
 _OBJECT = re.compile(r"\{.*\}", re.DOTALL)
+_KEY = re.compile(r"([a-f])(?:_|$)", re.IGNORECASE)
+_LEAST_SECTIONS = 3
+_KIND_KEYS = (
+    ("expl", "Explanation"),
+    ("insig", "Clinically Insignificant Errors"),
+    ("nonsig", "Clinically Insignificant Errors"),
+    ("sig", "Clinically Significant Errors"),
+    ("match", "Matched Findings"),
+)
 
 
 def plain_answer(text: str) -> str:
@@ -46,7 +61,10 @@ def plain_answer(text: str) -> str:
     if not text.isascii() and _WIDE_SIGN.search(text):
         text = text.translate(_WIDE)
     if "<" in text and _TAG.search(text):
-        text = _from_html(text)
+        for tag, plain in _HTML:
+            text = tag.sub(plain, text)
+        for sign, plain in _SIGNS:
+            text = text.replace(sign, plain)
     if "\\[" in text or "\\(" in text:
         text = _ESCAPED.sub(r"\1", text)
     return _from_json(text) if "{" in text else text
@@ -77,17 +95,6 @@ def is_plain(text: str) -> bool:
         return False
 
 
-def _from_html(text: str) -> str:
-    text = _STRUCK.sub("", text)
-    text = _HEAD_TAG.sub("\n## ", text)
-    text = _ITEM_TAG.sub("\n- ", text)
-    text = _CELL_END.sub(" | ", _ROW.sub("\n| ", text))
-    text = _OTHER_TAG.sub("", _LINE_TAG.sub("\n", text))
-    return (
-        text.replace("&nbsp;", " ").replace("&amp;", "&").replace("&lt;", "<").replace("&gt;", ">")
-    )
-
-
 def _without_tables(body: str) -> str:
     lines = body.split("\n")
     kept: list[str] = []
@@ -107,41 +114,23 @@ def _without_tables(body: str) -> str:
 
 def _row(cells: list[str]) -> str:
     """Return a row of a table as a line: what comes before its count, the count, the rest."""
-    counts = [at for at, cell in enumerate(cells) if at and _is_count(cell)]
+    counts = [
+        (at, count.value)
+        for at, cell in enumerate(cells)
+        if at and cell[:1].isalnum() and (count := read_count(cell + "\n"))
+        if not cell[count.end :].strip(" .")
+    ]
     if len(counts) > 1:
         raise unparsed(Reason.UNREADABLE_COUNT, "a row of a table has several counts")
-    for at in counts:
-        count = read_count(cells[at] + "\n")
-        if count:
-            rest = "; ".join(cell for cell in cells[at + 1 :] if cell.strip("-\u2013\u2014 "))
-            return f"{' '.join(cells[:at])}: {count.value}. {rest}"
-    return ": ".join(cell for cell in cells if cell)
-
-
-def _is_count(cell: str) -> bool:
-    count = read_count(cell + "\n")
-    return count is not None and cell[:1].isalnum() and not cell[count.end :].strip(" .")
-
-
-_KIND_KEYS = (
-    ("expl", "Explanation"),
-    ("insig", "Clinically Insignificant Errors"),
-    ("nonsig", "Clinically Insignificant Errors"),
-    ("sig", "Clinically Significant Errors"),
-    ("match", "Matched Findings"),
-)
-
-
-_LEAST_SECTIONS = 3
-
-
-class _TwiceError(ValueError):
-    """A key that stands twice in one object."""
+    for at, value in counts:
+        rest = "; ".join(cell for cell in cells[at + 1 :] if cell.strip("-\u2013\u2014 "))
+        return f"{' '.join(cells[:at])}: {value}. {rest}"
+    return ": ".join(filter(None, cells))
 
 
 def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
     if len({key for key, _ in pairs}) < len(pairs):
-        raise _TwiceError
+        raise ValueError("a key stands twice")
     return dict(pairs)
 
 
@@ -171,9 +160,6 @@ def _json_lines(value: object) -> Iterable[str]:
         for key, inner in value.items():
             letter = _KEY.match(key)
             yield f"{f'({letter[1]})' if letter else key}: {_json_slot(inner)}"
-
-
-_KEY = re.compile(r"([a-f])(?:_|$)", re.IGNORECASE)
 
 
 def _json_slot(value: object) -> str:

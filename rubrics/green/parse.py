@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from judge.rubrics.green.errors import read_errors
+from judge.rubrics.green.bodies import check_tallies, read_errors, read_matched
 from judge.rubrics.green.layout import (
     BODY_PLACEHOLDER,
     CATEGORIES,
@@ -22,7 +22,6 @@ from judge.rubrics.green.layout import (
 )
 from judge.rubrics.green.lists import fits_list
 from judge.rubrics.green.markup import plain_answer
-from judge.rubrics.green.matched import read_matched
 from judge.rubrics.green.sections import (
     Answer,
     Section,
@@ -32,7 +31,6 @@ from judge.rubrics.green.sections import (
     split,
     with_headings_on_lines,
 )
-from judge.rubrics.green.tallies import check_tallies
 from judge.types import Annotation, Item, Study, UnparsedError
 
 _REFUSAL = re.compile(
@@ -48,6 +46,18 @@ _REFUSAL = re.compile(
 # A prompt that is echoed with a worked answer shows this study's own report behind it.
 _ECHO_LENGTH = 60
 _ECHO_LEAST = 15
+_THINKING = re.compile(
+    r"\b(?:let me|let['\u2019]s|i (?:need|should|will|have) to|i['\u2019]ll|i should|wait|hmm+|okay"
+    r"|alright|first,|the user|we need|so,)\b",
+    re.IGNORECASE,
+)
+_fits = lru_cache(4096)(fits_list)  # the same findings come again in a run
+_FINAL = re.compile(
+    r"^[^\n]{0,160}\b(?:final|revised|corrected|updated|definitive)(?:[ ](?:and[ ]\w+[ ])?(?:answer"
+    r"|output|assessment|evaluation|report|response|version|annotation|result))?[\s*_\])]*(?::|$)"
+    r"[\s*_=\-\])#]*\Z",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
 def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:
@@ -75,15 +85,9 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:
         found = _without_restart(found)
     annotation = _read(found[-1])
     for at, earlier in enumerate(found[:-1]):
-        _check_earlier(earlier, annotation, _between(text, earlier, found[at + 1]), study)
+        behind = text[max(_starts(earlier)) : min(_starts(found[at + 1]))]
+        _check_earlier(earlier, annotation, behind, study)
     return annotation
-
-
-_THINKING = re.compile(
-    r"\b(?:let me|let['\u2019]s|i (?:need|should|will|have) to|i['\u2019]ll|i should|wait|hmm+|okay"
-    r"|alright|first,|the user|we need|so,)\b",
-    re.IGNORECASE,
-)
 
 
 def _thinks_aloud(text: str, first: Answer) -> bool:
@@ -92,8 +96,11 @@ def _thinks_aloud(text: str, first: Answer) -> bool:
     Some templates open a line of thought for the model: its end tag is all that shows it,
     and a cut takes that away.
     """
-    before = text[: min(section.start for section in first.values())]
-    return _THINKING.search(before) is not None
+    return _THINKING.search(text[: min(_starts(first))]) is not None
+
+
+def _starts(answer: Answer) -> list[int]:
+    return [section.start for section in answer.values()]
 
 
 def _without_restart(found: list[Answer]) -> list[Answer]:
@@ -101,15 +108,15 @@ def _without_restart(found: list[Answer]) -> list[Answer]:
     *earlier, last = found
     whole = earlier[-1]
     for kind, section in last.items():
-        if kind != EXPLANATION and _counts(kind, section) != _counts(kind, whole.get(kind)):
+        if kind != EXPLANATION and _counts(section) != _counts(whole.get(kind)):
             return found
     return earlier
 
 
-def _counts(kind: str, section: Section | None) -> object:
-    if section is None:
-        return None
-    return read_matched(section).count if kind == MATCHED else read_errors(section).counts
+def _counts(section: Section | None) -> object:
+    if section is None or section.kind == MATCHED:
+        return section and read_matched(section).count
+    return read_errors(section).counts
 
 
 def _read(answer: Answer) -> Annotation:
@@ -143,19 +150,11 @@ def _read(answer: Answer) -> Annotation:
     )
 
 
-_fits = lru_cache(4096)(fits_list)  # the same findings come again in a run
-
-
 def _explanation(answer: Answer) -> str:
     if EXPLANATION not in answer:
         return ""
     words = answer[EXPLANATION].body.strip()
     return "" if BODY_PLACEHOLDER.fullmatch(words) else words
-
-
-def _between(text: str, earlier: Answer, later: Answer) -> str:
-    start = max(section.start for section in earlier.values())
-    return text[start : min(section.start for section in later.values())]
 
 
 def _check_earlier(earlier: Answer, last: Annotation, behind: str, study: Study) -> None:
@@ -164,27 +163,12 @@ def _check_earlier(earlier: Answer, last: Annotation, behind: str, study: Study)
         other = _read(earlier)
     except UnparsedError:
         return
-    if (
-        other.stated_counts == last.stated_counts
-        or _FINAL.search(behind)
-        or _shows_report(behind, study)
-    ):
-        return
-    raise unparsed(Reason.CONTRADICTION, "two answers with different counts")
-
-
-_FINAL = re.compile(
-    r"^[^\n]{0,160}\b(?:final|revised|corrected|updated|definitive)(?:[ ](?:and[ ]\w+[ ])?(?:answer"
-    r"|output|assessment|evaluation|report|response|version|annotation|result))?[\s*_\])]*(?::|$)"
-    r"[\s*_=\-\])#]*\Z",
-    re.IGNORECASE | re.MULTILINE,
-)
+    same = other.stated_counts == last.stated_counts
+    if not (same or _FINAL.search(behind) or _shows_report(behind, study)):
+        raise unparsed(Reason.CONTRADICTION, "two answers with different counts")
 
 
 def _shows_report(text: str, study: Study) -> bool:
     words = " ".join(text.split())
-    for report in (study.reference, study.candidate):
-        opening = " ".join(report.split())[:_ECHO_LENGTH]
-        if len(opening) >= _ECHO_LEAST and opening in words:
-            return True
-    return False
+    openings = (" ".join(one.split())[:_ECHO_LENGTH] for one in (study.reference, study.candidate))
+    return any(len(opening) >= _ECHO_LEAST and opening in words for opening in openings)

@@ -8,32 +8,27 @@ from __future__ import annotations
 
 import json
 import re
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictStr, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictStr
 
 from judge.rubrics.green.layout import (
     CATEGORIES,
     KEY,
-    KEYS,
     LEVELS,
     MATCHED,
     an_error,
-    key_of,
+    counts_of,
     matched_finding,
     texts_by_count,
 )
-from judge.rubrics.notation import Object, plain, read_json
-from judge.types import Annotation, Item, Study, UnparsedError
+from judge.rubrics.notation import arguments, checked, plain, read_json, visible
+from judge.types import Annotation, Study, UnparsedError
 
 
 def _visible(value: object) -> object:
-    """Return a text with half characters, which no file can hold, made visible."""
-    if not isinstance(value, str):
-        return value
-    return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace").strip()
+    return visible(value).strip() if isinstance(value, str) else value
 
 
 _Text = Annotated[StrictStr, BeforeValidator(_visible)]
@@ -76,7 +71,6 @@ class Reply(BaseModel):
 
 
 _LISTS = tuple(Errors.model_fields)
-_REASONS = {"missing": "missing field", "extra_forbidden": "unknown field"}
 
 # "None", "n/a", "No errors.", "No missing findings": an empty list put in words.
 _NOTHING = re.compile(
@@ -107,10 +101,13 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     `UnparsedError` for what is no such reply, whole and once, with each of its fields and no
     other, and for a list whose length may not be the number of its errors or findings.
     """
-    reply = _checked(_object(text))
+    if not text.strip():
+        raise UnparsedError("empty", "nothing was answered")
+    reply = checked(Reply, plain(arguments(read_json(text))))
+    levels = (reply.clinically_significant_errors, reply.clinically_insignificant_errors)
     errors = [
         an_error(level, category, entry)
-        for level, found in zip(LEVELS, _levels(reply), strict=True)
+        for level, found in zip(LEVELS, levels, strict=True)
         for category, name in zip(CATEGORIES, _LISTS, strict=True)
         for entry in _entries(getattr(found, name), f"{level} {name}")
     ]
@@ -118,7 +115,7 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     _check_once([error.text for error in errors], "an error")
     _check_once(matched, "a matched finding")
     items = (*errors, *map(matched_finding, matched))
-    return Annotation(items, reply.explanation, stated_counts=_stated(items))
+    return Annotation(items, reply.explanation, stated_counts=counts_of(items))
 
 
 def render(annotation: Annotation) -> str:
@@ -129,16 +126,13 @@ def render(annotation: Annotation) -> str:
     """
     texts = texts_by_count(annotation)
     lists = [
-        {
-            name: texts[KEY[level, category]]
-            for category, name in zip(CATEGORIES, _LISTS, strict=True)
-        }
+        {name: texts[KEY[level, one]] for one, name in zip(CATEGORIES, _LISTS, strict=True)}
         for level in LEVELS
     ]
     values = (annotation.explanation, *lists, texts[MATCHED])
     text = json.dumps(dict(zip(Reply.model_fields, values, strict=True)), indent=1)
     try:
-        expressed = parse(text, _ANY_STUDY)
+        expressed = parse(text, Study("", "", ""))
     except UnparsedError as error:
         raise ValueError(f"no reply expresses this: {error}") from error
     if expressed != annotation:
@@ -146,43 +140,12 @@ def render(annotation: Annotation) -> str:
     return text
 
 
-_ANY_STUDY = Study("", "", "")
-
-
-def _object(text: str) -> object:
-    """Return the JSON object of an answer, or the arguments of a tool call written as text."""
-    if not text.strip():
-        raise UnparsedError("empty", "nothing was answered")
-    found = read_json(text)
-    if isinstance(found, Object) and {key for key, _ in found.pairs} == {"name", "arguments"}:
-        given = found.once()["arguments"]
-        found = read_json(given) if isinstance(given, str) else given
-    return plain(found)
-
-
-def _checked(value: object) -> Reply:
-    try:
-        return Reply.model_validate(value)
-    except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the reply"
-        reason = _REASONS.get(first["type"], "unexpected form")
-        raise UnparsedError(reason, f"{where}: {first['msg']}") from error
-
-
-def _levels(reply: Reply) -> Iterator[Errors]:
-    yield reply.clinically_significant_errors
-    yield reply.clinically_insignificant_errors
-
-
 def _entries(given: Sequence[str], where: str) -> list[str]:
     """Return the entries of a list, none of which may be doubted to be one.
 
     A list that holds nothing but "none" is empty; entries numbered from 1 lose their numbers.
     """
-    if not given:
-        return []
-    if len(given) == 1 and _NOTHING.fullmatch(given[0]):
+    if not given or (len(given) == 1 and _NOTHING.fullmatch(given[0])):
         return []
     numbers = [_NUMBER.match(entry) for entry in given]
     if all(found and int(found[1]) == at for at, found in enumerate(numbers, 1)):
@@ -210,7 +173,3 @@ def _check_once(entries: Sequence[str], what: str) -> None:
         if (words := entry.casefold().rstrip(". ")) in seen:
             raise UnparsedError("contradiction", f"{what} stands twice: {entry!r}")
         seen.add(words)
-
-
-def _stated(items: Sequence[Item]) -> dict[str, int]:
-    return dict.fromkeys((*KEYS, MATCHED), 0) | Counter(map(key_of, items))

@@ -28,20 +28,15 @@ from judge.rubrics.green.layout import (
     unparsed,
 )
 from judge.rubrics.green.markup import plain_answer
-from judge.rubrics.wrapping import CHAT_TOKEN, after_thought
+from judge.rubrics.notation import CHAT_TOKEN, after_thought
 
-_END_TOKENS = frozenset(
-    {
-        "</s>",
-        "<end_of_turn>",
-        "<|end|>",
-        "<|end_of_text|>",
-        "<|endoftext|>",
-        "<|eom_id|>",
-        "<|eos|>",
-        "<|eot_id|>",
-        "<|im_end|>",
-    }
+_END_TOKEN = re.compile(
+    r"</s>|<end_of_turn>|<\|(?:end|end_of_text|endoftext|eom_id|eos|eot_id|im_end)\|>"
+)
+_IN_LINE = re.compile(
+    r"(?<=\S)[^\S\n]++(?=(?:\*\*|__|\#\#+[^\S\n])?\[?(?:explanation|clinically[^\S\n](?:in|non-?)?significant"
+    r"[^\S\n]errors|matched[^\S\n]findings)\]?(?:[^\S\n]?\([0-9]+\))?\]?(?:\*\*)?:)",
+    re.IGNORECASE,
 )
 
 
@@ -73,19 +68,18 @@ def clean(text: str, *, complete: bool) -> tuple[str, bool]:
     answer = after_thought(text)
     if answer is None:
         raise unparsed(Reason.TRUNCATED, "the line of thought does not end")
-    text = answer
-    if "<" in text or "[/" in text or "[INST]" in text:
-        text = CHAT_TOKEN.sub(_token, text)
-    rest = text.rstrip()
+    if "<" in answer or "[/" in answer or "[INST]" in answer:
+        answer = CHAT_TOKEN.sub(_token, answer)
+    rest = answer.rstrip()
     if rest.endswith("\n```"):
-        text, complete = rest[:-3], True
-    if not text.strip().strip(END + "\n"):
+        answer, complete = rest[:-3], True
+    if not answer.strip().strip(END + "\n"):
         raise unparsed(Reason.EMPTY, "the judge said nothing")
-    return (text + "\n" if complete else text), complete
+    return (answer + "\n" if complete else answer), complete
 
 
 def _token(match: re.Match[str]) -> str:
-    return f"\n{END}\n" if match[0].lower() in _END_TOKENS else "\n"
+    return f"\n{END}\n" if _END_TOKEN.fullmatch(match[0].lower()) else "\n"
 
 
 def split(text: str, *, complete: bool) -> list[Section]:
@@ -95,40 +89,19 @@ def split(text: str, *, complete: bool) -> list[Section]:
     for match, following in zip_longest(headings, headings[1:]):
         if match["name"] is not None:
             end = following.start() if following else None
-            bracketed = match["bracket"] is not None
+            kind, bracketed = _kind(match["name"]), match["bracket"] is not None
             body, closed = text[match.end() : end], complete or end is not None
-            stated = _stated(match["stated"])
-            kind = _kind(match["name"])
-            sections.append(Section(kind, bracketed, match.start(), body, closed, stated))
-    if len({section.kind for section in sections}) == len(sections) and _one_style(sections):
+            stated = read_count(f"{match['stated']}\n") if match["stated"] else None
+            value = stated.value if stated else None
+            sections.append(Section(kind, bracketed, match.start(), body, closed, value))
+    if len(answers(sections)) < 2:  # each kind once, all headings in one style
         return sections
     return [section for section in sections if not _is_template(section.kind, section.body)]
 
 
-def _stated(text: str | None) -> int | None:
-    count = read_count(text + "\n") if text else None
-    return count.value if count else None
-
-
-_IN_LINE = re.compile(
-    r"(?<=\S)[^\S\n]++(?=(?:\*\*|__|\#\#+[^\S\n])?\[?(?:explanation|clinically[^\S\n](?:in|non-?)?significant"
-    r"[^\S\n]errors|matched[^\S\n]findings)\]?(?:[^\S\n]?\([0-9]+\))?\]?(?:\*\*)?:)",
-    re.IGNORECASE,
-)
-
-
 def with_headings_on_lines(text: str) -> str:
     """Return an answer that is all on one line with each heading on a line of its own."""
-    if len(_heading_lines(text)) > 1:
-        return text
-    return _IN_LINE.sub("\n", text)
-
-
-def _one_style(sections: list[Section]) -> bool:
-    return len({section.bracketed for section in sections}) < 2
-
-
-_NO_HEADING = ("(", "\n")
+    return text if len(_heading_lines(text)) > 1 else _IN_LINE.sub("\n", text)
 
 
 def _heading_lines(text: str) -> list[re.Match[str]]:
@@ -136,7 +109,7 @@ def _heading_lines(text: str) -> list[re.Match[str]]:
     found = []
     at = 0
     while True:
-        if not text.startswith(_NO_HEADING, at) and (match := HEADING.match(text, at)):
+        if not text.startswith(("(", "\n"), at) and (match := HEADING.match(text, at)):
             found.append(match)
         at = text.find("\n", at) + 1
         if at == 0:
@@ -184,10 +157,8 @@ def _is_template(kind: str, body: str) -> bool:
         return False
     if kind == MATCHED:
         return _is_placeholder(body.lstrip().partition("\n")[0])
-    for line in TEMPLATE_LINE.finditer(body):
-        if _is_placeholder(body[line.end() :].partition("\n")[0]):
-            return True
-    return False
+    slots = (body[line.end() :].partition("\n")[0] for line in TEMPLATE_LINE.finditer(body))
+    return any(map(_is_placeholder, slots))
 
 
 def _is_placeholder(slot: str) -> bool:

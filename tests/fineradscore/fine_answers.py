@@ -7,9 +7,8 @@ import re
 from hypothesis import strategies as st
 
 from judge.rubrics.categories import error
-from judge.rubrics.fineradscore.same import says, says_nothing
-from judge.rubrics.fineradscore.scale import NAMES
-from judge.rubrics.fineradscore.wording import deletes
+from judge.rubrics.fineradscore.measures import NAMES
+from judge.rubrics.fineradscore.wording import deletes, says, says_nothing
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Study
 

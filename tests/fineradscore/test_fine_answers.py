@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from judge import rubrics
 from judge.rubrics.categories import error as an_error
-from judge.rubrics.fineradscore.closeness import closeness
+from judge.rubrics.fineradscore.measures import closeness
 from judge.rubrics.fineradscore.reply import Reply
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Item, Study, UnparsedError

@@ -73,7 +73,7 @@ def _holds(text: str) -> None:
     if not (categories._NAMED_FIRST.match(text) or categories._NAMED_NEEDS.search(text)):
         assert not categories._named(text, [])
     if not counts.may_hold(text, categories._LABEL_STEMS):
-        assert not categories._LABEL.search(text)
+        assert not categories.LABEL.search(text)
     if not counts.may_hold(text, lists._NOUN_STEMS):
         assert not lists._STRAY_NOUN.search(text)
     if not lists._COUNT_SIGN.search(text):
