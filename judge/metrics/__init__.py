@@ -16,7 +16,7 @@ from judge.metrics.bleu import bleu2
 from judge.metrics.others import NAMES as OTHERS
 from judge.metrics.others import ask
 from judge.plugins import METRICS
-from judge.stats.intervals import Scale
+from judge.rubrics.contract import Scale
 from judge.stats.metric import KNOWN, Metric
 from judge.types import JudgeError
 

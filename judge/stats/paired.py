@@ -16,11 +16,21 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.bootstrap import Block, Resampled, blocks_of, bootstrap, percentiles
 from judge.stats.metric import Metric
 from judge.stats.panel import Panel, Values
 from judge.stats.ranks import ROUNDING, RankShares, rank_shares, without_rounding
-from judge.stats.resample import ModelPairs, all_pairs, generator, sign_flips, units_of
+from judge.stats.resample import (
+    Block,
+    ModelPairs,
+    Resampled,
+    all_pairs,
+    blocks_of,
+    bootstrap,
+    generator,
+    percentiles,
+    sign_flips,
+    units_of,
+)
 
 Method = Literal["sign-flip permutation test", "mcnemar mid-p"]
 SIGN_FLIP: Method = "sign-flip permutation test"
@@ -109,7 +119,8 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
             replace(test, p_holm=p_holm) for test, p_holm in zip(tests, corrected, strict=True)
         )
         no_reciprocal[metric.name] = lacking = of_metric.lacking(pairs)
-        is_ranked = _is_spread(panel.values[metric.name], units) and not lacking
+        scored = ~np.isnan(panel.values[metric.name]).all(axis=1)
+        is_ranked = _is_spread(units[scored]) and not lacking
         shares[metric.name] = (
             rank_shares(of_metric.figures, of_metric.rounding, higher=metric.higher_is_better)
             if is_ranked
@@ -176,18 +187,13 @@ def _has_spread(values: Values, units: NDArray[np.intp], pairs: ModelPairs) -> N
     """
     scored = ~np.isnan(values)
     if scored.all():
-        return np.full(len(pairs.first), len(units) > 0 and bool(units.min() < units.max()))
-    found = []
-    for a, b in zip(pairs.first, pairs.second, strict=True):
-        common = units[scored[:, a] & scored[:, b]]
-        found.append(len(common) > 0 and bool(common.min() < common.max()))
-    return np.array(found, dtype=bool)
+        return np.full(len(pairs.first), _is_spread(units))
+    of_pairs = zip(pairs.first, pairs.second, strict=True)
+    return np.array([_is_spread(units[scored[:, a] & scored[:, b]]) for a, b in of_pairs], bool)
 
 
-def _is_spread(values: Values, units: NDArray[np.intp]) -> bool:
-    """Whether the studies that were scored for any model are of more than one unit."""
-    scored = units[~np.isnan(values).all(axis=1)]
-    return len(scored) > 0 and bool(scored.min() < scored.max())
+def _is_spread(units: NDArray[np.intp]) -> bool:
+    return len(units) > 0 and bool(units.min() < units.max())
 
 
 def _tests(

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.estimate import ratio_interval
-from judge.stats.intervals import Mean, inverse, mean_interval, wilson
+from judge.stats.estimate import Estimate, inverse, mean_interval, ratio_interval, wilson
 from judge.stats.metric import Metric, check_own_names
 from judge.stats.ranks import ranks_of, rounding_of, without_rounding
 from judge.types import JudgeError
@@ -68,15 +67,13 @@ class Panel:
 
     def take(self, rows: NDArray[np.intp]) -> Panel:
         """Return the panel of some studies alone, given by their row numbers."""
-        return Panel(
-            self.models,
-            tuple(self.study_ids[row] for row in rows),
-            self.metrics,
-            {name: values[rows] for name, values in self.values.items()},
-            {name: tuple(column[row] for row in rows) for name, column in self.fields.items()},
-            None if self.clusters is None else self.clusters[rows],
-            self.patient_field,
-            {name: values[rows] for name, values in self.per.items()},
+        return replace(
+            self,
+            study_ids=tuple(self.study_ids[row] for row in rows),
+            values={name: values[rows] for name, values in self.values.items()},
+            fields={name: tuple(of[row] for row in rows) for name, of in self.fields.items()},
+            clusters=None if self.clusters is None else self.clusters[rows],
+            per={name: values[rows] for name, values in self.per.items()},
         )
 
     @property
@@ -170,8 +167,7 @@ def group_cells(panel: Panel, key: Mapping[str, object] | None = None) -> Group:
         shown = [figure.value for figure in figures]
         ranks = ranks_of(shown, rounding, higher=metric.higher_is_better)
         cells[metric.name] = tuple(
-            Cell(figure.n, figure.k, figure.value, figure.low, figure.high, rank)
-            for figure, rank in zip(figures, ranks, strict=True)
+            replace(figure, rank=rank) for figure, rank in zip(figures, ranks, strict=True)
         )
     return Group(dict(key or {}), len(panel.study_ids), cells)
 
@@ -182,11 +178,11 @@ def _figure(values: Values, per: Values, metric: Metric, rounding: float) -> Cel
         return Cell(len(values), None, value, *ratio_interval(values, per), None)
     if metric.kind == "rate":
         rate = wilson(int(values.sum()), len(values))
-        return Cell(rate.n, rate.k, rate.rate, rate.low, rate.high, None)
+        return Cell(rate.n, rate.k, rate.value, rate.low, rate.high, None)
     mean = mean_interval(values.tolist(), metric.scale)
     if metric.kind == "inverse":
         # RadCliQ can come out at or below 0, where a reciprocal says nothing.
-        is_positive = mean.mean is None or (mean.mean > 0 and 1 / mean.mean > rounding)
-        mean = inverse(mean, metric.scale) if is_positive else Mean(mean.n, None, None, None)
-    value = None if mean.mean is None else without_rounding(mean.mean, rounding)
+        is_positive = mean.value is None or (mean.value > 0 and 1 / mean.value > rounding)
+        mean = inverse(mean, metric.scale) if is_positive else Estimate(mean.n, None, None, None)
+    value = None if mean.value is None else without_rounding(mean.value, rounding)
     return Cell(mean.n, None, value, mean.low, mean.high, None)

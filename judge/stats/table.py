@@ -1,10 +1,10 @@
-"""The table of studies: one row a study, plain columns of numbers and text."""
+"""The table of studies: one row a study, plain columns of numbers and text; its worst rows."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.contract import Rubric
 from judge.types import Annotated, Failed, Measures, Outcome, Study, Unparsed
@@ -56,21 +56,17 @@ class TableBuilder:
         """Append one study; `measures` belong to an annotated outcome and to no other."""
         if (measures is not None) != isinstance(outcome, Annotated):
             raise ValueError(f"{study.study_id}: numbers go with an annotated outcome only")
-        put = self._put
-        put("study_id", study.study_id)
-        put("study_class", study.study_class)
-        put("class_inferred", study.class_inferred)
-        for name in self._fields:
-            put(name, study.fields.get(name))
-        put("outcome", OUTCOMES[type(outcome)])
-        put("reason", None if isinstance(outcome, Annotated) else outcome.reason)
         warnings = outcome.annotation.warnings if isinstance(outcome, Annotated) else ()
-        put("warnings", "; ".join(warnings) or None)
-        for measure in self._measures:
-            put(measure.name, measures[measure.name] if measures is not None else None)
-
-    def _put(self, column: str, value: object) -> None:
-        self._columns[column].append(value)
+        cells = (
+            *(study.study_id, study.study_class, study.class_inferred),
+            *(study.fields.get(name) for name in self._fields),
+            OUTCOMES[type(outcome)],
+            None if isinstance(outcome, Annotated) else outcome.reason,
+            "; ".join(warnings) or None,
+            *(measures[one.name] if measures is not None else None for one in self._measures),
+        )
+        for column, cell in zip(self._columns.values(), cells, strict=True):
+            column.append(cell)
 
     def build(self) -> pd.DataFrame:
         """Return the table; whole measures are nullable integers, others nullable floats."""
@@ -93,3 +89,52 @@ def _has_gaps(values: Sequence[object]) -> bool:
     return kinds == {int, type(None)} and all(
         -(2**63) <= value < 2**63 for value in values if isinstance(value, int)
     )
+
+
+def worst_order(table: pd.DataFrame, rubric: Rubric) -> list[int]:
+    """Return the rows of `table` of all studies, the worst annotated one first.
+
+    Ties are in the table's order; a study that lacks a measure comes after those that have
+    it. Studies without an annotation come last, unparsed before failed.
+    """
+    keys = {"_outcome": True} | {one.measure: not one.largest_first for one in rubric.worst}
+    ranks = table["outcome"].map({"annotated": 0, "unparsed": 1, "failed": 2})
+    rows = table.assign(_outcome=ranks).reset_index(drop=True)
+    rows = rows.sort_values(list(keys), ascending=list(keys.values()), kind="stable")
+    return [int(row) for row in rows.index]
+
+
+def worst_rows(table: pd.DataFrame, rubric: Rubric, n: int) -> list[dict[str, Any]]:
+    """Return the `n` worst annotated studies, in the order of `worst_order`.
+
+    Where the rubric lists codes, each row has them under the plural of their facet.
+    """
+    import pandas as pd
+
+    rows = table.iloc[worst_order(table, rubric)]
+    rows = rows[rows["outcome"] == "annotated"].head(n)
+    if rubric.codes:
+        rows = rows.assign(**{rubric.codes.plural: codes(rows, rubric)})
+    return [
+        {str(key): None if pd.isna(value) else value for key, value in row.items()}
+        for row in rows.to_dict("records")
+    ]
+
+
+def codes(table: pd.DataFrame, rubric: Rubric) -> list[str]:
+    """Return the labels of the tally's rows that each study's items carry, such as `abd`.
+
+    Names of one letter stand without a space. Empty for a study that has none or no score.
+    """
+    found: list[list[str]] = [[] for _ in range(len(table))]
+    if rubric.tally is None or rubric.codes is None:
+        return [""] * len(found)
+    labels = rubric.codes.labels
+    for label in labels:
+        counts = rubric.counting(rubric.tally.kind, {rubric.tally.rows: label.name})
+        has = (table[[measure.name for measure in counts]].fillna(0) > 0).any(axis=1)
+        for names, here in zip(found, has, strict=True):
+            if here:
+                names.append(str(label.name))
+    between = "" if all(len(label.name) == 1 for label in labels) else ", "
+    return [between.join(names) for names in found]

@@ -19,7 +19,7 @@ from judge.report.line import Line
 from judge.report.study import audit
 from judge.running.folder import Run
 from judge.running.signature import signature
-from judge.stats.intervals import mean_interval
+from judge.stats.estimate import mean_interval
 from judge.studies import from_given
 
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"

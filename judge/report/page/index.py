@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.report.overview import cell, field_names
 from judge.rubrics import Rubric
-from judge.stats.worst import codes, worst_order
+from judge.stats.table import codes, worst_order
 
 if TYPE_CHECKING:
     import pandas as pd
