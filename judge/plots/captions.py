@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from judge.plots.build import Plan
-from judge.plots.drawings import Drawing, Ranks, name_lists
+from judge.plots.build import Drawing, Plan, Ranks, name_lists
 from judge.plots.labels import UNKNOWN, numbers_of_boxed
 from judge.stats.compare import Comparison
 

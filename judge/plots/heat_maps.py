@@ -9,11 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from judge.plots.drawings import Matrix, Ranks
+from judge.plots.build import Matrix, Ranks
 from judge.plots.labels import fitted, one_line, width_of, wrapped
 from judge.plots.panels import NAMES_GAP, n_words, names_room
-from judge.plots.sheet import Sheet, line_height
-from judge.plots.style import INK, MUTED, NOTHING, Width, ink_on, shade
+from judge.plots.style import INK, MUTED, NOTHING, Sheet, Width, ink_on, line_height, shade
 from judge.stats.metric import MINUS
 
 _ROW = 0.15
@@ -38,7 +37,8 @@ def draw_ranks(data: Ranks, width: Width) -> Figure:
     n_blocks = ceil(len(data.sites) / int(room / _LEAST_COLUMN))
     n_columns = ceil(len(data.sites) / n_blocks)
     column = min(room / n_columns, _MOST_COLUMN)
-    sites = _site_labels(data, width.small)
+    fit = fitted(data.sites, _MOST_HEAD - _N_ROOM, width.small)
+    sites = [f"{name} ({n:,})" for name, n in zip(fit, data.n, strict=True)]
     head = max(width_of(site, width.small) for site in sites) + 0.08
     down = _ROW * len(data.models)
     title = line_height(width.normal) + 0.08
@@ -48,14 +48,15 @@ def draw_ranks(data: Ranks, width: Width) -> Figure:
     text = one_line(f"Rank by {data.metric}", width.inches - 0.1, width.normal)
     sheet.text(text, 0.05, 0.05, width.normal)
     names = fitted(data.models, left - NAMES_GAP, width.small)
-    worst = max((p for line in data.ranks for p in line if p is not None), default=1)
+    worse = max((p - 1 for line in data.ranks for p in line if p is not None), default=0) or 1
     for index in range(n_blocks):
         part = slice(index * n_columns, (index + 1) * n_columns)
         ranks = [line[part] for line in data.ranks]
         axes = sheet.axes(left, title + index * block + head, column * len(sites[part]), down)
         _heat_map(
             axes,
-            [[_share(rank, worst) for rank in line] for line in ranks],
+            # The best is the lightest.
+            [[None if rank is None else 1 - (rank - 1) / worse for rank in line] for line in ranks],
             [["n/a" if rank is None else str(rank) for rank in line] for line in ranks],
             min(width.small, 6.0),
         )
@@ -67,18 +68,6 @@ def draw_ranks(data: Ranks, width: Width) -> Figure:
         legend += "; n/a: no scored study"
     sheet.text(legend, 0.05, sheet.height - foot + 0.03, width.small)
     return sheet.figure
-
-
-def _site_labels(data: Ranks, size: float) -> list[str]:
-    names = fitted(data.sites, _MOST_HEAD - _N_ROOM, size)
-    return [f"{name} ({n:,})" for name, n in zip(names, data.n, strict=True)]
-
-
-def _share(rank: int | None, worst: int) -> float | None:
-    """The best is the lightest."""
-    if rank is None:
-        return None
-    return 1.0 if worst == 1 else 1 - (rank - 1) / (worst - 1)
 
 
 def draw_correlations(data: Matrix, width: Width) -> Figure:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+from bisect import bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
@@ -139,14 +140,12 @@ def _fit(head: str, core: str, tail: str, inches: float, size: float) -> str:
     whole = f"{head}{core}{tail}"
     if width_of(whole, size) <= inches:
         return whole
-    low, high = 0, max(0, len(head) + len(tail) - 1)
-    while low < high:
-        keep = (low + high + 1) // 2
-        if width_of(_shortened(head, core, tail, keep), size) <= inches:
-            low = keep
-        else:
-            high = keep - 1
-    return _shortened(head, core, tail, low)
+    keep = bisect_right(
+        range(1, len(head) + len(tail)),
+        inches,
+        key=lambda keep: width_of(_shortened(head, core, tail, keep), size),
+    )
+    return _shortened(head, core, tail, keep)
 
 
 def _shortened(head: str, core: str, tail: str, keep: int) -> str:
@@ -177,10 +176,9 @@ def _wrap(name: str, inches: float, size: float) -> str:
 
 def thinned(positions: Sequence[float], widths: Sequence[float], gap: float) -> list[bool]:
     """Return which labels to keep so that none comes nearer than `gap` to the one before it."""
-    if not any(
+    is_tight = any(
         right - left < (a + b) / 2 + gap
         for (left, a), (right, b) in pairwise(zip(positions, widths, strict=True))
-    ):
-        return [True] * len(positions)
+    )
     last = len(positions) - 1
-    return [index in (0, last) for index in range(len(positions))]
+    return [not is_tight or index in (0, last) for index in range(last + 1)]

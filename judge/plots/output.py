@@ -1,45 +1,70 @@
-"""Figures as bytes: SVG and PNG."""
+"""Figures as SVG and PNG, and their folder: what judge wrote there is replaced, nothing else.
+
+A list in the folder, in the form of `sha256sum`, has the digest of each file that judge wrote,
+so that a file of somebody's own, or one that was edited since, is known.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
-from collections.abc import Iterator
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from judge.plots import boxes, heat_maps, rates
-from judge.plots.drawings import Boxes, Drawing, Matrix, Ranks, Rates
-from judge.plots.style import RC, Width
+from judge.plots import CAPTIONS
+from judge.plots.build import Boxes, Drawing, Matrix, Ranks, Rates
+from judge.plots.heat_maps import draw_correlations, draw_ranks
+from judge.plots.panels import draw_boxes, draw_rates
+from judge.plots.style import RC, WIDTHS, Width
+from judge.types import JudgeError
 
-_DPI = 300
+LIST = ".judge-figures.sha256"
+_STAGING = ".judge-"
+_LISTED = re.compile(r"^([0-9a-f]{64})  (.+)$", re.MULTILINE)
+# Any figure that a comparison may have, whatever its metrics.
+_FIGURE = re.compile(
+    rf"(rates|ranks|correlation|boxes)_[A-Za-z0-9_-]+\.({'|'.join(w.name for w in WIDTHS)})"
+    r"\.(svg|png)"
+)
+
+_Written = frozenset[tuple[str, str]]
+"""The digest and the name of each file that judge wrote."""
 
 
 def draw(drawing: Drawing, width: Width) -> Figure:
     """Return one figure at one width. Call it, and write it, within `settings()`."""
     match drawing.data:
         case Rates() as data:
-            return rates.draw(data, width)
+            return draw_rates(data, width)
         case Ranks() as data:
-            return heat_maps.draw_ranks(data, width)
+            return draw_ranks(data, width)
         case Matrix() as data:
-            return heat_maps.draw_correlations(data, width)
+            return draw_correlations(data, width)
         case Boxes() as data:
-            return boxes.draw(data, width)
+            return draw_boxes(data, width)
 
 
-def as_svg(drawing: Drawing, width: Width, signature: str) -> bytes:
-    """Return a figure as SVG, its text as outlines; the same input gives the same bytes."""
-    with settings():
-        return _svg(draw(drawing, width), drawing, signature)
+def rendered(
+    drawing: Drawing, width: Width, signature: str, forms: Sequence[str] = ("svg", "png")
+) -> list[bytes]:
+    """Return a figure in each form: SVG, its text as outlines, or PNG at 300 dots an inch.
 
-
-def as_svg_and_png(drawing: Drawing, width: Width, signature: str) -> tuple[bytes, bytes]:
-    """Return a figure as `as_svg` does, and as PNG at 300 dots an inch."""
+    The same input gives the same bytes.
+    """
+    words = {"Title": drawing.title, "Description": f"{drawing.caption}\n{signature}"}
+    made_by = {"svg": {"Creator": "judge", "Date": None}, "png": {"Software": "judge"}}
+    files = [io.BytesIO() for _ in forms]
     with settings():
         figure = draw(drawing, width)
-        return _svg(figure, drawing, signature), _png(figure, drawing, signature)
+        for out, form in zip(files, forms, strict=True):
+            figure.savefig(out, format=form, dpi=300, metadata={**words, **made_by[form]})
+    return [out.getvalue() for out in files]
 
 
 @contextmanager
@@ -51,19 +76,86 @@ def settings() -> Iterator[None]:
         yield
 
 
-def _svg(figure: Figure, drawing: Drawing, signature: str) -> bytes:
-    return _saved(figure, "svg", {**_words(drawing, signature), "Creator": "judge", "Date": None})
+def check_folder(folder: Path) -> None:
+    """Raise `JudgeError` where figures cannot be written to `folder`; leaves nothing behind.
+
+    That is also where it holds captions, or a file that is named as a figure is, that judge
+    did not write or somebody has changed since.
+    """
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise JudgeError(f"{folder} is a file; name a folder with --figures")
+        _check(folder, [path.name for path in folder.iterdir()] if folder.is_dir() else [])
+        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        with tempfile.TemporaryFile(dir=there, prefix=_STAGING):
+            pass
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
 
 
-def _png(figure: Figure, drawing: Drawing, signature: str) -> bytes:
-    return _saved(figure, "png", {**_words(drawing, signature), "Software": "judge"})
+def write_all(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
+    """Write captions and figures to `folder`, which is made where it is not there.
+
+    All of them are written before the first takes the place of one that is there. Figures that
+    judge wrote before and that are not in `files` are removed; other files stay. Raises
+    `JudgeError` as `check_folder` does; then nothing is changed.
+    """
+    check_folder(folder)
+    before = _written(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=_STAGING) as staging:
+            for name, content in files.items():
+                (Path(staging) / name).write_bytes(content)
+            now = frozenset((_digest(content), name) for name, content in files.items())
+            # First, so that wherever this breaks off the next run knows what it finds.
+            _list(folder, before | now, Path(staging))
+            for name in files:
+                (Path(staging) / name).replace(folder / name)
+            # Capitals may be one with small letters: what was just written must stay.
+            kept = {name.lower() for name in files}
+            for digest, name in before:
+                is_figure = _FIGURE.fullmatch(name) and name.lower() not in kept
+                if is_figure and _digest_of(folder / name) == digest:
+                    (folder / name).unlink()
+            _list(folder, now, Path(staging))
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+    return tuple(folder / name for name in files)
 
 
-def _words(drawing: Drawing, signature: str) -> dict[str, str]:
-    return {"Title": drawing.title, "Description": f"{drawing.caption}\n{signature}"}
+def _cannot_write(folder: Path, error: OSError) -> JudgeError:
+    return JudgeError(f"cannot write figures to {folder}: {error.strerror or error}")
 
 
-def _saved(figure: Figure, form: str, metadata: dict[str, str | None] | dict[str, str]) -> bytes:
-    out = io.BytesIO()
-    figure.savefig(out, format=form, dpi=_DPI, metadata=metadata)
-    return out.getvalue()
+def _check(folder: Path, names: Iterable[str]) -> None:
+    written = _written(folder)
+    for name in sorted(names):
+        is_ours = name == CAPTIONS or _FIGURE.fullmatch(name)
+        if is_ours and (_digest_of(folder / name), name) not in written:
+            raise JudgeError(
+                f"{folder / name} is not as judge wrote it, and would be replaced; "
+                "move it, or name another folder with --figures"
+            )
+
+
+def _digest(content: bytes) -> str:
+    # Git and editors may end lines as Windows does: that changes no word.
+    return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()
+
+
+def _digest_of(path: Path) -> str | None:
+    """Return the digest of a file; None for a link, a folder, and where there is nothing."""
+    return _digest(path.read_bytes()) if path.is_file() and not path.is_symlink() else None
+
+
+def _written(folder: Path) -> _Written:
+    path = folder / LIST
+    text = path.read_text("utf-8", "replace") if path.is_file() else ""
+    return frozenset((digest, name) for digest, name in _LISTED.findall(text))
+
+
+def _list(folder: Path, written: _Written, staging: Path) -> None:
+    lines = sorted(f"{digest}  {name}\n" for digest, name in written)
+    (staging / LIST).write_text("".join(lines), "utf-8")
+    (staging / LIST).replace(folder / LIST)
