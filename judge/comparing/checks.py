@@ -10,7 +10,7 @@ from typing import Any
 
 from judge import rubrics
 from judge.comparing.names import NamedRun, input_file
-from judge.running.folder import ANNOTATIONS, Run
+from judge.running.folder import ANNOTATIONS
 from judge.types import JudgeError
 
 _WHERE = ("shown", "path")
@@ -48,7 +48,8 @@ class ComparedRun:
 def compared(named: NamedRun) -> ComparedRun:
     """Return what must agree of a run, and how many of its studies were scored."""
     manifest = named.run.manifest
-    parts = _signature_parts(named.run)
+    pairs = (part.partition(":") for part in named.run.signature.split("|")[1:])
+    parts = {name: value for name, _, value in pairs}
     asked = [parts[name] for name in ("sampling", "reask") if name in parts]
     return ComparedRun(
         model=named.model,
@@ -61,12 +62,6 @@ def compared(named: NamedRun) -> ComparedRun:
         section=manifest["section"],
         n_left_out=sum(named.run.summary()["omitted"].values()),
     )
-
-
-def _signature_parts(run: Run) -> dict[str, str]:
-    first, *parts = run.signature.split("|")
-    pairs = (part.partition(":") for part in parts)
-    return {"rubric": first, **{name: value for name, _, value in pairs}}
 
 
 def check_settings(runs: Sequence[ComparedRun], allow: Collection[str]) -> list[str]:

@@ -16,7 +16,7 @@ from judge.comparing import checks
 from judge.comparing.checks import ComparedRun
 from judge.comparing.metric_files import MetricFile
 from judge.comparing.names import RunChoice, named_runs
-from judge.comparing.table import RunTable, aligned, merged_field, read_table
+from judge.comparing.table import RunTable, merged_field, read_table
 from judge.running.folder import Run
 from judge.stats.compare import Comparison, compare
 from judge.stats.metric import Metric, rubric_metrics
@@ -98,8 +98,9 @@ def open_runs(
     tables = [read_table(run, wanted) for run in named]
     study_ids, n_common = _studies(runs, tables, common=common)
     notes += checks.check_references(named, study_ids, allow)
-    sides = [_side(run, t, aligned(t, study_ids)) for run, t in zip(runs, tables, strict=True)]
-    runs = [side.run for side in sides]
+    own = [table.on(study_ids) for table in tables]
+    runs = [_counted(run, table) for run, table in zip(runs, own, strict=True)]
+    sides = list(zip(runs, own, strict=True))
     fields, disagreements = _fields(sides, wanted, by, _patient_names(patient_field))
     patient = _patient(fields, patient_field)
     models = tuple(dict.fromkeys(run.model for run in runs))
@@ -129,27 +130,19 @@ def open_runs(
     return AlignedRuns(panel, tuple(runs), allowed, digests, tuple(notes))
 
 
-@dataclass(frozen=True)
-class _Side:
-    """A run, its table, and the row there of each study that is compared."""
-
-    run: ComparedRun
-    table: RunTable
-    rows: NDArray[np.intp]
+_Sides = Sequence[tuple[ComparedRun, RunTable]]
+"""Runs, and their tables of the studies that are compared."""
 
 
-def _side(run: ComparedRun, table: RunTable, rows: NDArray[np.intp]) -> _Side:
+def _counted(run: ComparedRun, table: RunTable) -> ComparedRun:
     """Return the run with its counts of the studies that are compared."""
-    outcomes = table.outcomes[rows]
-    scored, unparsed, failed = (int((outcomes == name).sum()) for name in OUTCOMES.values())
-    counted = replace(
-        run, n_studies=len(rows), n_scored=scored, n_unparsed=unparsed, n_failed=failed
-    )
-    return _Side(counted, table, rows)
+    scored, unparsed, failed = (int((table.outcomes == name).sum()) for name in OUTCOMES.values())
+    n = len(table.study_ids)
+    return replace(run, n_studies=n, n_scored=scored, n_unparsed=unparsed, n_failed=failed)
 
 
 def _rubric_values(
-    sides: Sequence[_Side], n_studies: int, models: Sequence[str]
+    sides: _Sides, n_studies: int, models: Sequence[str]
 ) -> tuple[dict[Metric, Values], dict[Metric, Values]]:
     """Return the values of every rubric's metrics, studies by models; NaN: no such run.
 
@@ -157,15 +150,14 @@ def _rubric_values(
     """
     values: dict[Metric, Values] = {}
     per: dict[Metric, Values] = {}
-    for name in sorted({side.run.rubric for side in sides}):
+    for name in sorted({run.rubric for run, _ in sides}):
+        tables = {models.index(run.model): table for run, table in sides if run.rubric == name}
         for metric in rubric_metrics(rubrics.load(name)):
             parts = [(values, "values")] + [(per, "per")] * (metric.kind == "ratio")
             for grids, part in parts:
                 grid = grids[metric] = np.full((n_studies, len(models)), np.nan)
-                for side in sides:
-                    if side.run.rubric == name:
-                        column = getattr(side.table, part)[metric.name]
-                        grid[:, models.index(side.run.model)] = column[side.rows]
+                for model, table in tables.items():
+                    grid[:, model] = getattr(table, part)[metric.name]
     return values, per
 
 
@@ -236,7 +228,7 @@ def _joined(
 
 
 def _fields(
-    sides: Sequence[_Side], wanted: Sequence[str], by: Sequence[str], patient: Sequence[str]
+    sides: _Sides, wanted: Sequence[str], by: Sequence[str], patient: Sequence[str]
 ) -> tuple[dict[str, tuple[object, ...]], list[str]]:
     """Return the studies' fields, and what the runs disagree about.
 
@@ -246,10 +238,8 @@ def _fields(
     remedies |= dict.fromkeys(by, _JUDGE_BOTH)
     fields, notes = {}, []
     for name in wanted:
-        columns = [
-            (side.run.shown, side.table, side.rows) for side in sides if name in side.table.fields
-        ]
-        column, note = merged_field(name, columns, remedies.get(name))
+        tables = [(run.shown, table) for run, table in sides if name in table.fields]
+        column, note = merged_field(name, tables, remedies.get(name))
         if column is not None:
             fields[name] = column
         notes += [note] if note else []
@@ -310,14 +300,9 @@ def _patient(fields: Mapping[str, tuple[object, ...]], asked: str | None) -> str
 
 def _numbers(column: Sequence[object]) -> NDArray[np.int64]:
     """Return a number for each patient; a study without one is a patient of its own."""
-    known: dict[str, int] = {}
-    return np.array(
-        [
-            known.setdefault(f"study {row}" if value is None else f"patient {value}", len(known))
-            for row, value in enumerate(column)
-        ],
-        dtype=np.int64,
-    )
+    names = [f"study {row}" if one is None else f"patient {one}" for row, one in enumerate(column)]
+    number_of = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([number_of[name] for name in names], dtype=np.int64)
 
 
 def comparison_signature(opened: AlignedRuns, how: Resampling | None, by: Sequence[str]) -> str:

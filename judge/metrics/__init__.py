@@ -8,19 +8,26 @@ an `AddedMetric`.
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import math
+import subprocess
+import sys
+import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from judge.metrics.bleu import bleu2
-from judge.metrics.others import NAMES as OTHERS
-from judge.metrics.others import ask
 from judge.plugins import METRICS
 from judge.rubrics.contract import Scale
 from judge.stats.metric import KNOWN, Metric
 from judge.types import JudgeError
 
-NAMES = ("bleu2", *OTHERS)
+NAMES = ("bleu2", "bertscore", "semb", "radgraph", "radcliq", "ratescore")
+"""All but the first are what `judge.metrics.worker` can compute."""
+
+_SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +88,46 @@ def compute(name: str, references: Sequence[str], candidates: Sequence[str]) -> 
         return _added(name, references, candidates)
     metric = KNOWN[name]
     if name == "bleu2":
-        values = tuple(map(bleu2, references, candidates))
-        return Scored(metric, values)
-    found = ask(name, references, candidates)
+        return Scored(metric, tuple(map(bleu2, references, candidates)))
+    found = _asked(name, references, candidates)
     return Missing(metric.study_label, found) if isinstance(found, str) else Scored(metric, found)
+
+
+def _asked(
+    name: str, references: Sequence[str], candidates: Sequence[str]
+) -> tuple[float, ...] | str:
+    """Return radeval's value of each pair of reports, or in a line why there are none.
+
+    Its metrics load models of gigabytes, and one whose weights cannot be had fails in ways of
+    its own: in a process apart it leaves the others alone, and its memory is given back.
+    """
+    if importlib.util.find_spec("radeval") is None:
+        return "it comes with the package radeval: pip install 'judge[metrics]'"
+    with tempfile.TemporaryDirectory() as folder:
+        texts, scores = Path(folder, "texts.json"), Path(folder, "scores.json")
+        texts.write_text(json.dumps([list(references), list(candidates)]), "utf-8")
+        done = subprocess.run(  # noqa: S603 - our own module
+            [sys.executable, "-P", "-m", "judge.metrics.worker", name, str(texts), str(scores)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+        if done.returncode or not scores.is_file():
+            said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+            why = said[-1][:_SHOWN] if said else "no reason given"
+            return f"radeval could not compute it (are its weights here?): {why}"
+        values = tuple(map(float, json.loads(scores.read_text("utf-8"))))
+    wrong = _wrong(values, len(references))
+    return f"radeval {wrong}" if wrong else values
+
+
+def _wrong(values: Sequence[float], n: int) -> str | None:
+    """Return what is wrong where there are not `n` finite values."""
+    if len(values) == n and all(map(math.isfinite, values)):
+        return None
+    return f"gave {len(values)} values for {n} studies, or none at all"
 
 
 def added(name: str) -> Metric | None:
@@ -107,8 +150,7 @@ def _added(name: str, references: Sequence[str], candidates: Sequence[str]) -> S
         metric = added(name)
         work = METRICS.load(name).compute
         values = METRICS.guarded(name, lambda: tuple(map(float, work(references, candidates))))
-        if len(values) != len(references) or not all(map(math.isfinite, values)):
-            wrong = f"gave {len(values)} values for {len(references)} studies, or none at all"
+        if wrong := _wrong(values, len(references)):
             raise METRICS.error(name, wrong)
     except JudgeError as error:
         return Missing(metric.label if metric else name, str(error))

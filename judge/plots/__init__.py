@@ -104,15 +104,8 @@ def _need_matplotlib() -> None:
             "figures are drawn with matplotlib, which is not installed; "
             'install the extra: pip install "judge[plots]"'
         )
-    _import_quietly()
-
-
-def _import_quietly() -> None:
-    """Import matplotlib without its notices about its own folder and its list of fonts.
-
-    Where a user's folder cannot be written to it takes one for the while, and removes that
-    itself: nothing that a user of judge could act on.
-    """
+    # Without its notices about its own folder and its list of fonts. Where a user's folder cannot
+    # be written to it takes one for the while, and removes that: nothing that a user could act on.
     log = logging.getLogger("matplotlib")
     level = log.level
     log.setLevel(logging.ERROR)

@@ -87,8 +87,7 @@ def luminance(colour: str | tuple[float, float, float]) -> float:
 
 def shade(share: float) -> tuple[float, float, float]:
     """Return the colour of `share`, from 0 to 1, on the scale of the heat maps."""
-    red, green, blue, _ = colormaps[SCALE](share)
-    return float(red), float(green), float(blue)
+    return to_rgb(colormaps[SCALE](share))
 
 
 def ink_on(colour: tuple[float, float, float]) -> str:

@@ -8,8 +8,7 @@ from itertools import pairwise
 from judge import rubrics
 from judge.report.tables import Table
 from judge.report.words import NOTHING, group_value, number, percent
-from judge.stats.compare import Comparison, model_order
-from judge.stats.correlation import Matrix
+from judge.stats.compare import Comparison, Matrix, model_order
 from judge.stats.metric import Metric
 from judge.stats.paired import PairTest
 from judge.stats.panel import Cell, Group

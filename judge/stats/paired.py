@@ -17,13 +17,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.stats.metric import Metric
-from judge.stats.panel import Panel, Values
-from judge.stats.ranks import ROUNDING, RankShares, rank_shares, without_rounding
+from judge.stats.panel import (
+    ROUNDING,
+    Panel,
+    RankShares,
+    Values,
+    rank_shares,
+    without_rounding,
+)
 from judge.stats.resample import (
     Block,
     ModelPairs,
     Resampled,
-    all_pairs,
     blocks_of,
     bootstrap,
     generator,
@@ -95,7 +100,7 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
     """
     units = units_of(panel.clusters, len(panel.study_ids))
     n_units = int(units.max()) + 1
-    pairs = all_pairs(len(panel.models))
+    pairs = ModelPairs(len(panel.models))
     blocks = blocks_of(panel, panel.metrics, units)
     rng = generator(how.seed, "bootstrap", key)
     drawn = bootstrap(panel, blocks, pairs, rng, how.resamples)

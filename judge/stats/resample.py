@@ -15,8 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.stats.metric import Metric
-from judge.stats.panel import Panel, Values
-from judge.stats.ranks import rounding_of
+from judge.stats.panel import Panel, Values, rounding_of
 
 _CHUNK = 2_500_000
 """How many weights there are at a time (20 MB), by resamples and units."""
@@ -112,13 +111,12 @@ def _weighted(weights: Values, totals: Values) -> Values:
     return flat.reshape(len(weights), metrics, models)
 
 
-@dataclass(frozen=True)
 class ModelPairs:
     """Every pair of models: the number of the first and of the second, the first before."""
 
-    n_models: int
-    first: NDArray[np.intp]
-    second: NDArray[np.intp]
+    def __init__(self, n_models: int) -> None:
+        self.n_models = n_models
+        self.first, self.second = np.triu_indices(n_models, k=1)
 
     def positions(self, model: int) -> tuple[slice, NDArray[np.intp]]:
         """Return the positions of the pairs whose first, and whose second, the model is."""
@@ -126,12 +124,6 @@ class ModelPairs:
         others = np.arange(model)
         as_second = others * (2 * self.n_models - others - 1) // 2 + model - others - 1
         return slice(before, before + self.n_models - model - 1), as_second
-
-
-def all_pairs(n_models: int) -> ModelPairs:
-    """Return every pair of models, the first before the second."""
-    first, second = np.triu_indices(n_models, k=1)
-    return ModelPairs(n_models, first, second)
 
 
 def units_of(clusters: NDArray[np.int64] | None, n_studies: int) -> NDArray[np.intp]:

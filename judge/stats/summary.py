@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.contract import Rubric
@@ -38,12 +38,18 @@ def summarise(
 
 
 def rates(table: pd.DataFrame, rubric: Rubric, by: Sequence[str]) -> list[dict[str, Any]]:
-    """Return one object a group of `by`: the group's fields, then its `_block`.
+    """Return one object a group of `by`, in the order of its fields: these, then its `_block`.
 
     A study that lacks a field's value is in the group whose value is None. Raises
     `JudgeError` for a field that the table has not.
     """
-    return [{**key, **_block(rows, rubric)} for key, rows in groups(table, by)]
+    check_fields(by, table.columns)
+    names = list(dict.fromkeys(by))
+    groups = table.groupby(names, dropna=False, sort=True)
+    return [
+        {**dict(zip(names, map(_plain, key), strict=True)), **_block(rows, rubric)}
+        for key, rows in groups
+    ]
 
 
 def check_fields(by: Sequence[str], columns: Iterable[object]) -> None:
@@ -56,16 +62,6 @@ def check_fields(by: Sequence[str], columns: Iterable[object]) -> None:
             f"cannot group by {', '.join(map(repr, unknown))}: no such field; "
             f"there are: {', '.join(there)}"
         )
-
-
-def groups(
-    table: pd.DataFrame, by: Sequence[str]
-) -> Iterator[tuple[dict[str, object], pd.DataFrame]]:
-    """Yield each group's fields and its rows, in the order of the fields' values."""
-    check_fields(by, table.columns)
-    for key, rows in table.groupby(list(dict.fromkeys(by)), dropna=False, sort=True):
-        values = [_plain(value) for value in key]
-        yield dict(zip(dict.fromkeys(by), values, strict=True)), rows
 
 
 def _block(rows: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:

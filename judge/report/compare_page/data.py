@@ -23,8 +23,7 @@ from judge.sentences import lines
 from judge.stats.compare import Comparison
 from judge.stats.metric import Metric
 from judge.stats.paired import PairTest
-from judge.stats.panel import GROUP_FIELDS, Cell, Group, group_cells, groups_of
-from judge.stats.ranks import RankShares
+from judge.stats.panel import GROUP_FIELDS, Cell, Group, RankShares, group_cells, groups_of
 
 Records = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
 """By model and rubric, then by study id: the records as a run keeps them."""
