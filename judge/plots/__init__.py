@@ -63,8 +63,7 @@ def draw_figures(c: Comparison, folder: Path, *, top_sites: int = TOP_SITES) -> 
     """
     _need_matplotlib()
     from judge.plots.build import plan
-    from judge.plots.captions import boxed_names, captions_text
-    from judge.plots.output import rendered, write_all
+    from judge.plots.output import boxed_names, captions_text, rendered, write_all
     from judge.plots.style import WIDTHS
 
     planned = plan(c, top_sites=top_sites)
@@ -87,8 +86,7 @@ def page_figures(c: Comparison, *, top_sites: int = TOP_SITES) -> tuple[PageFigu
     """
     _need_matplotlib()
     from judge.plots.build import plan
-    from judge.plots.captions import caption_with_key
-    from judge.plots.output import rendered
+    from judge.plots.output import caption_with_key, rendered
     from judge.plots.style import SCREEN
 
     return tuple(

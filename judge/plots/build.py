@@ -277,7 +277,8 @@ def _boxes(c: Comparison) -> Iterable[Drawing | str]:
     parts = _parts(c, DATASET_FIELD)
     per = "model and data set" if DATASET_FIELD in c.panel.fields else "model"
     for metric in metrics:
-        known = _known(c, metric)
+        values = c.panel.of_study(metric.name)
+        known = values[~np.isnan(values)]
         is_few = len(np.unique(known)) <= _FEW
         rule = (
             f"the least and the largest value, as the metric has at most {_FEW} different ones"
@@ -306,11 +307,6 @@ def _boxes(c: Comparison) -> Iterable[Drawing | str]:
                 is_whole=bool(np.all(known == np.round(known))),
             ),
         )
-
-
-def _known(c: Comparison, metric: Metric) -> NDArray[np.float64]:
-    values = c.panel.of_study(metric.name).ravel()
-    return values[~np.isnan(values)]
 
 
 def _scale(metric: Metric, known: NDArray[np.float64]) -> tuple[float, float] | None:

@@ -74,12 +74,14 @@ def draw_correlations(data: Matrix, width: Width) -> Figure:
     """Return the figure: metrics down and across, the figures in the cells where they fit."""
     k = len(data.labels)
     labels = wrapped(data.labels, _MOST_NAMES, width.small)
-    longest = max(width_of(line, width.small) for label in labels for line in label.split("\n"))
-    names = longest + 0.1
+    lines = [line for label in labels for line in label.split("\n")]
+    names = max(width_of(line, width.small) for line in lines) + 0.1
     cell = min((width.inches - names - _RIGHT) / k, _MOST_CELL)
     texts = [[_figure(value) for value in line] for line in data.values]
-    size = _type_size(texts, cell, width.small)
-    if size is None:
+    longest = max(width_of(text, width.small) for line in texts for text in line)
+    # The largest type in which all figures fit their cells; where none does they are left out.
+    size = min(width.small, width.small * (cell - 0.04) / longest)
+    if size < _LEAST_TYPE:
         texts = [[""] * k for _ in texts]
     title = line_height(width.normal) + 0.09
     words = _words(data)
@@ -94,7 +96,7 @@ def draw_correlations(data: Matrix, width: Width) -> Figure:
     sheet.text(heading, min(left + 0.05, room), 0.05, width.normal)
     axes = sheet.axes(left + names, title, k * cell, k * cell)
     shares = [[None if v is None else (v + 1) / 2 for v in line] for line in data.values]
-    _heat_map(axes, shares, texts, size or _LEAST_TYPE)
+    _heat_map(axes, shares, texts, max(size, _LEAST_TYPE))
     axes.set_yticks(range(k), labels, fontsize=width.small, linespacing=1.0)
     axes.set_xticks(range(k), labels, fontsize=width.small, rotation=90, linespacing=1.0)
     top = sheet.height - foot + 0.06
@@ -140,13 +142,6 @@ def _figure(value: float | None) -> str:
         return "n/a"
     text = f"{value:.2f}".replace("-0.00", "0.00").replace("0.", ".", 1)
     return text.replace("-", MINUS)
-
-
-def _type_size(texts: list[list[str]], cell: float, size: float) -> float | None:
-    """Return the largest type in which all figures fit their cells, None where none does."""
-    longest = max(width_of(text, size) for line in texts for text in line)
-    fits = min(size, size * (cell - 0.04) / longest)
-    return fits if fits >= _LEAST_TYPE else None
 
 
 def _heat_map(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from bisect import bisect_right
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -83,16 +83,13 @@ def fitted(names: Sequence[str], inches: float, size: float) -> list[str]:
         found = _cut_apart(whole, cut, shared, inches, size)
         if len(set(found)) == len(set(names)):
             return found
-    seen = Counter(cut)
+    marks = [f"{number}. " for number in range(1, len(names) + 1)]
     return [
-        _numbered(name, number, inches, size) if seen[short] > 1 else short
-        for number, (name, short) in enumerate(zip(map(plain, names), cut, strict=True), 1)
+        mark + _cut(plain(name), inches - width_of(mark, size), size)
+        if cut.count(short) > 1
+        else short
+        for mark, name, short in zip(marks, names, cut, strict=True)
     ]
-
-
-def _numbered(name: str, number: int, inches: float, size: float) -> str:
-    mark = f"{number}. "
-    return mark + _cut(name, inches - width_of(mark, size), size)
 
 
 def _cut_apart(

@@ -17,7 +17,7 @@ from support import EXAMPLES, Invoke, write_json
 
 from judge import metrics
 from judge.comparing.names import model_of
-from judge.metrics.bleu import bleu2, tokens
+from judge.metrics import bleu2, tokens
 from judge.metrics.worker import SCORERS
 from judge.stats.metric import metric_for_column
 from judge.types import JudgeError
