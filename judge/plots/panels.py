@@ -14,21 +14,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
+from judge.plots import style
 from judge.plots.build import Box, Boxes, BoxesPanel, Rates, RatesPanel
 from judge.plots.labels import fitted, one_line, room, thinned, width_of
-from judge.plots.style import (
-    BOX,
-    GRID,
-    INK,
-    MARKERS,
-    MUTED,
-    SERIES,
-    Sheet,
-    Width,
-    line_height,
-    nothing,
-    rows,
-)
+from judge.plots.style import Sheet, Width, line_height, nothing, rows
 from judge.stats.metric import MINUS
 
 NAMES_GAP = 0.06
@@ -82,13 +71,13 @@ class Grid:
             top = self.head + line * self.line + self.above
             axes = self.sheet.axes(left, top, self.across, self.down)
             rows(axes, None if column else names, len(names), small)
-            axes.grid(axis="x", color=GRID, linewidth=0.5)
+            axes.grid(axis="x", color=style.GRID, linewidth=0.5)
             axes.set_axisbelow(True)
             middle, top = left + self.across / 2, top - self.above
             self.sheet.text(title, middle, top, normal, across="center")
             top += line_height(normal)
             n = n_words(panel.n)
-            self.sheet.text(n, middle, top, small, across="center", colour=MUTED)
+            self.sheet.text(n, middle, top, small, across="center", colour=style.MUTED)
             yield axes, panel
         self._words_below()
 
@@ -101,7 +90,7 @@ class Grid:
             text = one_line(words, inches - 0.1, size)
             # A long line is centred on the sheet rather than on the panels.
             across = inches / 2 if width_of(text, size) > inches - self.names else middle
-            colour = MUTED if index else INK
+            colour = style.MUTED if index else style.INK
             self.sheet.text(text, across, top, size, across="center", colour=colour)
             top += line_height(size)
 
@@ -128,8 +117,8 @@ def draw_rates(data: Rates, width: Width) -> Figure:
         mark = grid.sheet.axes(0.04, middle - 0.05, 0.2, 0.1)
         mark.set_axis_off()
         mark.set(xlim=(0, 1), ylim=(0, 1))
-        mark.plot([0.15, 0.85], [0.5, 0.5], color=SERIES[series], linewidth=0.9)
-        mark.plot([0.5], [0.5], MARKERS[series], color=SERIES[series], markersize=3.2)
+        mark.plot([0.15, 0.85], [0.5, 0.5], color=style.SERIES[series], linewidth=0.9)
+        mark.plot([0.5], [0.5], style.MARKERS[series], color=style.SERIES[series], markersize=3.2)
         text = one_line(label, width.inches - 0.35, width.small)
         grid.sheet.text(text, 0.28, middle - line_height(width.small) / 2, width.small)
     for axes, panel in grid.filled(data.panels):
@@ -148,12 +137,12 @@ def _draw_points(axes: Axes, panel: RatesPanel, size: float) -> None:
             [y for y, _, _ in bars],
             [100 * low for _, low, _ in bars],
             [100 * high for _, _, high in bars],
-            color=SERIES[series],
+            color=style.SERIES[series],
             linewidth=0.9,
         )
         known = [(100 * c.value, y) for y, c in at if c.value is not None]
-        marks = [x for x, _ in known], [y for _, y in known], MARKERS[series]
-        axes.plot(*marks, color=SERIES[series], markersize=2.6)
+        marks = [x for x, _ in known], [y for _, y in known], style.MARKERS[series]
+        axes.plot(*marks, color=style.SERIES[series], markersize=2.6)
     for row, cells in enumerate(zip(*panel.series, strict=True)):
         if any(cell.value is None for cell in cells):
             nothing(axes, 50, row, size)
@@ -204,12 +193,12 @@ def _draw_boxes(axes: Axes, known: Sequence[tuple[int, Box]]) -> None:
     y = np.array([row for row, _ in known], dtype=float)
     boxes = [box for _, box in known]
     low, high = [box.low for box in boxes], [box.high for box in boxes]
-    thin, edge = 0.7, SERIES[0]
+    thin, edge = 0.7, style.SERIES[0]
     axes.hlines(y, low, high, color=edge, linewidth=thin)
     for ends in (low, high):
         axes.vlines(ends, y - _HALF_END, y + _HALF_END, color=edge, linewidth=thin)
     bars = [box.q3 - box.q1 for box in boxes], 2 * _HALF_BOX, [box.q1 for box in boxes]
-    axes.barh(y, *bars, facecolor=BOX, edgecolor=edge, linewidth=thin, zorder=2)
+    axes.barh(y, *bars, facecolor=style.BOX, edgecolor=edge, linewidth=thin, zorder=2)
     medians = [box.median for box in boxes]
-    axes.vlines(medians, y - _HALF_BOX, y + _HALF_BOX, color=INK, linewidth=1.3, zorder=3)
-    axes.plot([box.mean for box in boxes], y, "D", color=SERIES[1], markersize=2.2, zorder=4)
+    axes.vlines(medians, y - _HALF_BOX, y + _HALF_BOX, color=style.INK, linewidth=1.3, zorder=3)
+    axes.plot([box.mean for box in boxes], y, "D", color=style.SERIES[1], markersize=2.2, zorder=4)

@@ -16,26 +16,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from judge.stats import resample
 from judge.stats.metric import Metric
-from judge.stats.panel import (
-    ROUNDING,
-    Panel,
-    RankShares,
-    Values,
-    rank_shares,
-    without_rounding,
-)
-from judge.stats.resample import (
-    Block,
-    ModelPairs,
-    Resampled,
-    blocks_of,
-    bootstrap,
-    generator,
-    percentiles,
-    sign_flips,
-    units_of,
-)
+from judge.stats.panel import ROUNDING, Panel, RankShares, Values, rank_shares, without_rounding
+from judge.stats.resample import Block, ModelPairs, Resampled, blocks_of
 
 Method = Literal["sign-flip permutation test", "mcnemar mid-p"]
 SIGN_FLIP: Method = "sign-flip permutation test"
@@ -98,12 +82,12 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
     One set of resamples serves all metrics and models, so differences are paired. `key`
     names the group: a group's numbers do not depend on which others there are.
     """
-    units = units_of(panel.clusters, len(panel.study_ids))
+    units = resample.units_of(panel.clusters, len(panel.study_ids))
     n_units = int(units.max()) + 1
     pairs = ModelPairs(len(panel.models))
     blocks = blocks_of(panel, panel.metrics, units)
-    rng = generator(how.seed, "bootstrap", key)
-    drawn = bootstrap(panel, blocks, pairs, rng, how.resamples)
+    rng = resample.generator(how.seed, "bootstrap", key)
+    drawn = resample.bootstrap(panel, blocks, pairs, rng, how.resamples)
     has_spread = {
         metric: spread
         for block in blocks
@@ -156,8 +140,8 @@ def _randomization(
         near = size[:, pairs.first] + size[:, pairs.second]
         observed.append(np.abs(sums.difference(once, pairs)[0]) - near)
         reached.append(np.zeros(observed[-1].shape))
-    rng = generator(how.seed, "flips", key)
-    for signs in sign_flips(rng, n_units, how.flips if blocks else 0):
+    rng = resample.generator(how.seed, "flips", key)
+    for signs in resample.sign_flips(rng, n_units, how.flips if blocks else 0):
         for block, least, count in zip(blocks, observed, reached, strict=True):
             count += (np.abs(block.sums.difference(signs, pairs)) >= least).sum(axis=0)
     return {
@@ -204,7 +188,7 @@ def _is_spread(units: NDArray[np.intp]) -> bool:
 def _tests(
     drawn: Resampled, pairs: ModelPairs, has_spread: NDArray[np.bool_], p: Values, method: Method
 ) -> list[PairTest]:
-    low, high = percentiles(drawn.differences, (0.025, 0.975))
+    low, high = resample.percentiles(drawn.differences, (0.025, 0.975))
     tests = []
     for pair, (a, b) in enumerate(zip(pairs.first, pairs.second, strict=True)):
         n, near = round(float(drawn.n[pair])), float(max(drawn.rounding[a], drawn.rounding[b]))

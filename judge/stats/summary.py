@@ -81,13 +81,11 @@ def _block(rows: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
 
 def _totals(table: pd.DataFrame, rubric: Rubric) -> dict[str, dict[str, Any]]:
     scored = table[table["outcome"] == "annotated"]
-    found = {}
-    for measure in rubric.measures:
-        if measure.is_whole:
-            known = scored[measure.name].dropna()
-            n = int(known.sum())
-            found[measure.name] = {"n": n, "per_study": n / len(known) if len(known) else None}
-    return found
+    known = {one.name: scored[one.name].dropna() for one in rubric.measures if one.is_whole}
+    return {
+        name: {"n": (n := int(of.sum())), "per_study": n / len(of) if len(of) else None}
+        for name, of in known.items()
+    }
 
 
 def _reasons(table: pd.DataFrame) -> dict[str, int]:

@@ -15,9 +15,15 @@ from panels import COST, INVERSE, RATE, SCORE, panel_of
 from scipy import stats
 
 from judge.stats.compare import compare
-from judge.stats.paired import Resampling, compare_pairs, holm, mcnemar, percentiles
+from judge.stats.paired import Resampling, compare_pairs, holm, mcnemar
 from judge.stats.panel import rank_shares
-from judge.stats.resample import ModelPairs, bootstrap_weights, sums_of, units_of
+from judge.stats.resample import (
+    ModelPairs,
+    bootstrap_weights,
+    percentiles,
+    sums_of,
+    units_of,
+)
 
 HOW = Resampling(seed=7)
 RNG = np.random.default_rng(11)
