@@ -15,8 +15,7 @@ from scipy import stats as reference
 from judge import rubrics
 from judge.rubrics.contract import Scale
 from judge.stats.estimate import Z_95, inverse, mean_interval, wilson
-from judge.stats.summary import rates, summarise
-from judge.stats.table import TableBuilder, worst_rows
+from judge.stats.table import TableBuilder, rates, summarise, worst_rows
 from judge.types import (
     Annotated,
     Annotation,

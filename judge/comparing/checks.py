@@ -13,7 +13,6 @@ from judge.comparing.names import NamedRun, input_file
 from judge.running.folder import ANNOTATIONS
 from judge.types import JudgeError
 
-_WHERE = ("shown", "path")
 _MOST = 5
 
 
@@ -41,7 +40,9 @@ class ComparedRun:
 
     def described(self) -> dict[str, Any]:
         """Return all of it as JSON's types, the run as messages call it."""
-        rest = {name: value for name, value in asdict(self).items() if name not in _WHERE}
+        rest = {
+            name: value for name, value in asdict(self).items() if name not in ("shown", "path")
+        }
         return {"run": self.shown, **rest}
 
 

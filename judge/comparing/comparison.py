@@ -53,14 +53,18 @@ def compare_runs(
     patient_field: str | None = None,
     metrics: Sequence[MetricFile] = (),
 ) -> tuple[AlignedRuns, Comparison]:
-    """Open runs and compare them; without `how` nothing is tested.
+    """Open runs, put their studies side by side and compare them; without `how` nothing is tested.
 
-    The rest is as in `open_runs` and `judge.stats.compare.compare`, which say what raises
-    `JudgeError`.
+    Runs of several rubrics on one model become one row. `common` compares on the studies
+    that all runs have. `allow` names what may differ: the `judge` or the `prompt` of a
+    rubric's runs, the `references` of all. What else differs can't be mended by a flag:
+    another section is another text, and another version of a rubric is brought up to date
+    by `judge rescore` at no cost.
+    `patient_field` is by default `patient` or `patient_id` where a run has it; `none`
+    takes studies as independent. Raises `JudgeError` that says what differs, and as
+    `judge.stats.compare.compare` does.
     """
-    opened = open_runs(
-        choices, common=common, allow=allow, by=by, patient_field=patient_field, metrics=metrics
-    )
+    opened = _opened(choices, by, allow, patient_field, metrics, common=common)
     comparison = compare(
         opened.panel,
         sort=sort,
@@ -72,25 +76,15 @@ def compare_runs(
     return opened, comparison
 
 
-def open_runs(
+def _opened(
     choices: Sequence[RunChoice],
+    by: Sequence[str],
+    allow: Collection[str],
+    patient_field: str | None,
+    metrics: Sequence[MetricFile],
     *,
-    common: bool = False,
-    allow: Collection[str] = (),
-    by: Sequence[str] = (),
-    patient_field: str | None = None,
-    metrics: Sequence[MetricFile] = (),
+    common: bool,
 ) -> AlignedRuns:
-    """Open runs and put their studies side by side.
-
-    Runs of several rubrics on one model become one row. `common` compares on the studies
-    that all runs have. `allow` names what may differ: the `judge` or the `prompt` of a
-    rubric's runs, the `references` of all. What else differs can't be mended by a flag:
-    another section is another text, and another version of a rubric is brought up to date
-    by `judge rescore` at no cost.
-    `patient_field` is by default `patient` or `patient_id` where a run has it; `none`
-    takes studies as independent. Raises `JudgeError` that says what differs.
-    """
     named = named_runs(choices)
     runs = [checks.compared(run) for run in named]
     notes = [*checks.check_settings(runs, allow), *checks.check_files(named)]
@@ -176,7 +170,9 @@ def _file_values(
     metric_of: dict[str, Metric] = {}
     for file in files:
         for metric, grid in file.on(study_ids, models):
-            own = _beside(metric) if _is_taken(metric, taken) else metric
+            # A rubric's reciprocal is called after the score that it is of.
+            is_taken = metric.name in taken or f"inverse_{metric.name}" in taken
+            own = _beside(metric) if is_taken else metric
             if metric_of.setdefault(own.name, own) != own:
                 raise JudgeError(
                     f"a column of {file.path} and another would both be the metric {own.name!r}; "
@@ -192,11 +188,6 @@ def _file_values(
                 )
             values[own] = np.where(np.isnan(grid), known, grid)
     return values
-
-
-def _is_taken(metric: Metric, taken: Collection[str]) -> bool:
-    # A rubric's reciprocal is called after the score that it is of.
-    return metric.name in taken or f"inverse_{metric.name}" in taken
 
 
 def _beside(metric: Metric) -> Metric:

@@ -120,12 +120,10 @@ def tokens(report: str) -> list[str]:
 
 def _matches(wanted: Sequence[str], given: Sequence[str], n: int) -> tuple[int, int]:
     """Return how many n-grams of `given` are in `wanted`, each at most as often, of how many."""
-    there, here = _grams(wanted, n), _grams(given, n)
+    there, here = (
+        Counter(zip(*(words[at:] for at in range(n)), strict=False)) for words in (wanted, given)
+    )
     return (there & here).total(), here.total()
-
-
-def _grams(words: Sequence[str], n: int) -> Counter[tuple[str, ...]]:
-    return Counter(tuple(words[at : at + n]) for at in range(len(words) - n + 1))
 
 
 def _asked(

@@ -33,15 +33,19 @@ def width_of(text: str, size: float) -> float:
     return float(width) / _INCH
 
 
+def flat(text: str) -> str:
+    """Return `text` on one line."""
+    return " ".join(text.split())
+
+
 def plain(text: str) -> str:
     """Return `text` on one line, with a box for each character that the font has not."""
-    line = " ".join(text.split())
-    return "".join(char if ord(char) in _characters() else UNKNOWN for char in line)
+    return "".join(char if ord(char) in _characters() else UNKNOWN for char in flat(text))
 
 
 def numbers_of_boxed(names: Sequence[str]) -> list[int]:
     """Return the positions, from 1, of the names with a character that the font has not."""
-    return [number for number, name in enumerate(names, 1) if plain(name) != " ".join(name.split())]
+    return [number for number, name in enumerate(names, 1) if plain(name) != flat(name)]
 
 
 def _known_apart(names: Sequence[str]) -> list[str]:

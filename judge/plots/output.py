@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 from judge.plots import CAPTIONS
 from judge.plots.build import Boxes, Drawing, Matrix, Plan, Ranks, Rates, name_lists
 from judge.plots.heat_maps import draw_correlations, draw_ranks
-from judge.plots.labels import UNKNOWN, numbers_of_boxed
+from judge.plots.labels import UNKNOWN, flat, numbers_of_boxed
 from judge.plots.panels import draw_boxes, draw_rates
 from judge.plots.style import RC, WIDTHS, Width
 from judge.stats.compare import Comparison
@@ -90,14 +90,20 @@ def captions_text(c: Comparison, planned: Plan) -> str:
         )
     if c.notes:
         lines += ["", "Notes on the comparison:", ""]
-        lines += [f"- {_flat(note)}" for note in c.notes]
+        lines += [f"- {flat(note)}" for note in c.notes]
     models = [c.panel.models[model] for model in c.order]
     lines += ["", "Models, in the order of the figures:", "", *_numbered(models)]
     for drawing in planned.drawings:
         if isinstance(drawing.data, Ranks):
             lines += ["", f"Sites, in the order of `{drawing.name}`:", ""]
             lines += _numbered(drawing.data.sites)
-    for (what, names), drawing in _other_boxed_lists(planned.drawings).items():
+    # The lists that a reader needs besides models and sites, with their first figure.
+    others: dict[tuple[str, tuple[str, ...]], Drawing] = {}
+    for drawing in planned.drawings:
+        for what, names in name_lists(drawing.data).items():
+            if what not in ("models", "sites") and numbers_of_boxed(names):
+                others.setdefault((what, names), drawing)
+    for (what, names), drawing in others.items():
         lines += ["", f"{what.capitalize()}, in the order of `{drawing.name}`:", ""]
         lines += _numbered(names)
     lines += ["", f"Signature: `{c.signature}`", ""]
@@ -119,7 +125,7 @@ def caption_with_key(drawing: Drawing) -> str:
     for what, names in name_lists(drawing.data).items():
         numbers = numbers_of_boxed(names)
         if numbers:
-            listed = ", ".join(f"{number}. {_flat(names[number - 1])}" for number in numbers)
+            listed = ", ".join(f"{number}. {flat(names[number - 1])}" for number in numbers)
             key += f"; {what} by their numbers: {listed}"
     return f"{key}."
 
@@ -129,24 +135,8 @@ def _has_box(drawing: Drawing) -> bool:
     return bool(boxed_names([drawing]) or numbers_of_boxed([drawing.title]))
 
 
-def _other_boxed_lists(
-    drawings: Iterable[Drawing],
-) -> dict[tuple[str, tuple[str, ...]], Drawing]:
-    """Return the lists that a reader needs besides models and sites, with their first figure."""
-    found: dict[tuple[str, tuple[str, ...]], Drawing] = {}
-    for drawing in drawings:
-        for what, names in name_lists(drawing.data).items():
-            if what not in ("models", "sites") and numbers_of_boxed(names):
-                found.setdefault((what, names), drawing)
-    return found
-
-
 def _numbered(names: Sequence[str]) -> list[str]:
-    return [f"{number}. {_flat(name)}" for number, name in enumerate(names, 1)]
-
-
-def _flat(text: str) -> str:
-    return " ".join(text.split())
+    return [f"{number}. {flat(name)}" for number, name in enumerate(names, 1)]
 
 
 def check_folder(folder: Path) -> None:
@@ -158,7 +148,14 @@ def check_folder(folder: Path) -> None:
     try:
         if folder.exists() and not folder.is_dir():
             raise JudgeError(f"{folder} is a file; name a folder with --figures")
-        _check(folder, [path.name for path in folder.iterdir()] if folder.is_dir() else [])
+        written = _written(folder)
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            is_ours = path.name == CAPTIONS or _FIGURE.fullmatch(path.name)
+            if is_ours and (_digest_of(path), path.name) not in written:
+                raise JudgeError(
+                    f"{path} is not as judge wrote it, and would be replaced; "
+                    "move it, or name another folder with --figures"
+                )
         there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
         with tempfile.TemporaryFile(dir=there, prefix=_STAGING):
             pass
@@ -199,17 +196,6 @@ def write_all(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
 
 def _cannot_write(folder: Path, error: OSError) -> JudgeError:
     return JudgeError(f"cannot write figures to {folder}: {error.strerror or error}")
-
-
-def _check(folder: Path, names: Iterable[str]) -> None:
-    written = _written(folder)
-    for name in sorted(names):
-        is_ours = name == CAPTIONS or _FIGURE.fullmatch(name)
-        if is_ours and (_digest_of(folder / name), name) not in written:
-            raise JudgeError(
-                f"{folder / name} is not as judge wrote it, and would be replaced; "
-                "move it, or name another folder with --figures"
-            )
 
 
 def _digest(content: bytes) -> str:

@@ -8,7 +8,7 @@ from typing import Literal
 
 import numpy as np
 
-from judge.stats.metric import Metric, find, negated_label
+from judge.stats.metric import MINUS, Metric, find
 from judge.stats.paired import PairTest, Resampling, Tested, compare_pairs, few_flips
 from judge.stats.panel import Group, Panel, RankShares, Values, group_cells, groups_of
 from judge.types import JudgeError
@@ -90,7 +90,10 @@ def compare(
     parts = [({}, panel), *(groups_of(panel, by) if by else [])]
     groups = tuple(group_cells(part, key) for key, part in parts)
     results = [compare_pairs(part, key, how) for key, part in parts] if how else []
-    metric = asked or _usual(panel, groups[0])
+    all_cells = groups[0].cells
+    metric = asked or max(
+        panel.metrics, key=lambda m: sum(cell.value is not None for cell in all_cells[m.name])
+    )
     more = [INDEPENDENT] if panel.is_clustered else []
     more += no_reciprocals(panel, groups, results)
     too_few = few_flips(results, how) if how else None
@@ -109,11 +112,6 @@ def compare(
         signature=signature,
         notes=(*notes, *more),
     )
-
-
-def _usual(panel: Panel, group: Group) -> Metric:
-    """Return the first of the metrics of which the most models have a figure."""
-    return max(panel.metrics, key=lambda m: sum(c.value is not None for c in group.cells[m.name]))
 
 
 _LACK = {
@@ -184,7 +182,10 @@ def correlations(panel: Panel) -> Correlations:
     n = known.astype(int) @ known.T.astype(int)
     return Correlations(
         tuple(metric.name for metric in metrics),
-        tuple(negated_label(metric) for metric in metrics),
+        tuple(
+            m.study_label if m.study_higher_is_better else f"{MINUS} {m.study_label}"
+            for m in metrics
+        ),
         tuple(map(tuple, n.tolist())),
         correlation(columns, "pearson"),
         correlation(columns, "spearman"),

@@ -70,7 +70,8 @@ def _known(
 ) -> Metric:
     # A reciprocal where ReXrank prints one.
     inverse = rexrank == f"1/{label}"
-    printed, kind = (f"1/{label}", "inverse") if inverse else (label, "mean")
+    printed = f"1/{label}" if inverse else label
+    kind: Kind = "inverse" if inverse else "mean"
     up = higher or inverse
     return Metric(name, printed, kind, up, label, higher, None, "other", rexrank, scale)
 
@@ -183,11 +184,6 @@ def _declared(statistic: Statistic, rubric: Rubric) -> Metric:
         measures=statistic.measures,
         per=statistic.per,
     )
-
-
-def negated_label(metric: Metric) -> str:
-    """Return what a study's value is called: with a minus where less is better."""
-    return metric.study_label if metric.study_higher_is_better else f"{MINUS} {metric.study_label}"
 
 
 def check_own_names(metrics: Sequence[Metric]) -> None:
