@@ -40,14 +40,13 @@ class ComparedRun:
 
     def described(self) -> dict[str, Any]:
         """Return all of it as JSON's types, the run as messages call it."""
-        rest = {
-            name: value for name, value in asdict(self).items() if name not in ("shown", "path")
-        }
+        rest = asdict(self)
+        del rest["shown"], rest["path"]
         return {"run": self.shown, **rest}
 
 
 def compared(named: NamedRun) -> ComparedRun:
-    """Return what must agree of a run, and how many of its studies were scored."""
+    """Return what must agree of a run, and how many studies were left out of it."""
     manifest = named.run.manifest
     pairs = (part.partition(":") for part in named.run.signature.split("|")[1:])
     parts = {name: value for name, _, value in pairs}

@@ -60,6 +60,7 @@ def rendered(
     The same input gives the same bytes.
     """
     words = {"Title": drawing.title, "Description": f"{drawing.caption}\n{signature}"}
+    made_by: dict[str, dict[str, str | None]]
     made_by = {"svg": {"Creator": "judge", "Date": None}, "png": {"Software": "judge"}}
     files = [io.BytesIO() for _ in forms]
     with settings():

@@ -150,5 +150,6 @@ def rows(axes: Axes, labels: Sequence[str] | None, n: int, size: float) -> None:
 
 def nothing(axes: Axes, across: float, row: float, size: float) -> None:
     """Say that there is no figure here."""
-    look = {"ha": "center", "va": "center", "style": "italic"}
-    axes.text(across, row, "n/a", fontsize=size, color=MUTED, **look)
+    axes.text(
+        across, row, "n/a", fontsize=size, color=MUTED, ha="center", va="center", style="italic"
+    )
