@@ -60,7 +60,7 @@ def command(
     from judge.report.study import audit
     from judge.report.tables import worst_table
     from judge.running.folder import Run
-    from judge.stats.worst import worst_rows
+    from judge.stats.table import worst_rows
 
     shows_study = study_id is not None or walk
     if [shows_study, worst is not None, html is not None].count(True) > 1:
@@ -85,7 +85,7 @@ def command(
 def _walk(run: Run, rubric: Rubric, first: str | None, *, raw: bool) -> None:
     """Show one study after the other, as the keys ask for."""
     from judge.report.study import Line, audit
-    from judge.stats.worst import worst_order
+    from judge.stats.table import worst_order
     from judge.types import JudgeError
 
     if not (sys.stdin.isatty() and sys.stdout.isatty()):

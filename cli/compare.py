@@ -13,7 +13,7 @@ from judge.cli.files import NamedPath
 from judge.cli.output import emit, format_of, note, print_facts, print_tables, split_fields
 
 if TYPE_CHECKING:
-    from judge.comparing.aligned import AlignedRuns
+    from judge.comparing.comparison import AlignedRuns
     from judge.report.compare_page.data import Records
     from judge.stats.compare import Comparison
 
@@ -163,7 +163,7 @@ def _step(text: str) -> None:
 
 
 def _records(comparison: Comparison, opened: AlignedRuns) -> Records:
-    from judge.comparing.aligned import records
+    from judge.comparing.comparison import records
     from judge.report.compare_page.choice import wanted
 
     _step("Reading the studies for the page ...")

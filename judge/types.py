@@ -95,19 +95,8 @@ class Completion:
     def plain(self) -> dict[str, object]:
         """Return it as JSON's types, a good deal faster than `asdict`."""
         used = self.usage
-        usage = used and {
-            "prompt_tokens": used.prompt_tokens,
-            "completion_tokens": used.completion_tokens,
-            "cached_tokens": used.cached_tokens,
-        }
-        return {
-            "text": self.text,
-            "finish_reason": self.finish_reason,
-            "model": self.model,
-            "usage": usage,
-            "created": self.created,
-            "mode": self.mode,
-        }
+        usage = used and {name: getattr(used, name) for name in used.__slots__}
+        return {name: getattr(self, name) for name in self.__slots__} | {"usage": usage}
 
 
 @dataclass(frozen=True, slots=True)
@@ -226,17 +215,9 @@ class Category(StrEnum):
     @property
     def label(self) -> str:
         """The category in a few words."""
-        return _CATEGORY_LABELS[self]
-
-
-_CATEGORY_LABELS = {
-    Category.FALSE_FINDING: "false finding",
-    Category.MISSING_FINDING: "missing finding",
-    Category.WRONG_LOCATION: "wrong location",
-    Category.WRONG_SEVERITY: "wrong severity",
-    Category.FALSE_COMPARISON: "comparison not in the reference",
-    Category.OMITTED_COMPARISON: "omitted comparison",
-}
+        if self is Category.FALSE_COMPARISON:
+            return "comparison not in the reference"
+        return self.name.lower().replace("_", " ")
 
 
 Severity = Literal[1, 2, 3, 4]

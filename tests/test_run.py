@@ -23,7 +23,7 @@ from judge.running.record import completion_of, outcome_of, study_of, to_record
 from judge.running.run import run
 from judge.running.session import JudgeSession
 from judge.running.signature import signature
-from judge.stats.summary import summarise
+from judge.stats.table import summarise
 from judge.studies import StudySet, from_given, read_pair
 from judge.types import Annotated, Completion, Failed, Study, Unparsed
 

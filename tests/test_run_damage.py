@@ -348,7 +348,7 @@ def test_a_folder_that_may_not_be_written_to(invoke: Invoke, locked: Path) -> No
 
 
 def test_figures_that_may_not_be_written(locked: Path) -> None:
-    from judge.plots.folder import write_all
+    from judge.plots.output import write_all
 
     for folder in (locked / "figures", locked):
         with pytest.raises(JudgeError, match=r"cannot write figures to .*Permission denied"):

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 from scipy import stats as reference
 
 from judge import rubrics
-from judge.stats.intervals import Z_95, Scale, inverse, mean_interval, wilson
-from judge.stats.summary import rates, summarise
-from judge.stats.table import TableBuilder
-from judge.stats.worst import worst_rows
+from judge.rubrics.contract import Scale
+from judge.stats.estimate import Z_95, inverse, mean_interval, wilson
+from judge.stats.table import TableBuilder, rates, summarise, worst_rows
 from judge.types import (
     Annotated,
     Annotation,
@@ -63,15 +62,15 @@ def test_wilson_equals_scipy(k_n: tuple[int, int]) -> None:
     k, n = k_n
     rate = wilson(k, n)
     expected = reference.binomtest(k, n).proportion_ci(0.95, method="wilson")
-    assert rate.rate == k / n
+    assert rate.value == k / n
     assert rate.low == pytest.approx(expected.low, abs=1e-12)
     assert rate.high == pytest.approx(expected.high, abs=1e-12)
-    assert 0 <= rate.low <= rate.rate <= rate.high <= 1
+    assert 0 <= rate.low <= rate.value <= rate.high <= 1
 
 
 def test_a_rate_of_nothing_has_no_number() -> None:
     rate = wilson(0, 0)
-    assert (rate.rate, rate.low, rate.high) == (None, None, None)
+    assert (rate.value, rate.low, rate.high) == (None, None, None)
 
 
 @pytest.mark.parametrize(("k", "n"), [(2, 1), (-1, 3)])
@@ -95,12 +94,12 @@ def test_an_interval_stays_on_its_scale(scale: Scale, data: st.DataObject) -> No
     most = 1e6 if high is None else high
     values = data.draw(st.lists(st.floats(low, most, allow_subnormal=False), min_size=2))
     mean = mean_interval(values, scale)
-    assert mean.mean is not None
+    assert mean.value is not None
     assert mean.low is not None
     assert mean.high is not None
-    near = 1e-9 * max(1, abs(mean.mean))
-    assert low <= mean.low <= mean.mean + near
-    assert mean.mean - near <= mean.high
+    near = 1e-9 * max(1, abs(mean.value))
+    assert low <= mean.low <= mean.value + near
+    assert mean.value - near <= mean.high
     assert high is None or mean.high <= high
     assert mean.low < mean.high
 
@@ -203,15 +202,15 @@ def test_a_reciprocal_stays_on_its_scale_and_covers_what_the_mean_covers() -> No
 def test_mean_interval_is_1_96_standard_errors() -> None:
     mean = mean_interval([0.0, 0.5, 1.0, 1.0])
     half = 1.96 * math.sqrt(((0.625**2) + (0.125**2) + 2 * (0.375**2)) / 3 / 4)
-    assert mean.mean == pytest.approx(0.625)
+    assert mean.value == pytest.approx(0.625)
     assert mean.low == pytest.approx(0.625 - half)
     assert mean.high == pytest.approx(0.625 + half)
 
 
 def test_mean_of_one_has_no_interval_and_of_none_no_mean() -> None:
-    assert mean_interval([0.5]).mean == 0.5
+    assert mean_interval([0.5]).value == 0.5
     assert mean_interval([0.5]).low is None
-    assert mean_interval([]).mean is None
+    assert mean_interval([]).value is None
 
 
 def test_a_score_goes_with_an_annotated_outcome_only() -> None:

@@ -1,24 +1,27 @@
-"""What runs must share to be compared."""
+"""What runs must share to be compared, and what is to be known of them."""
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
-from judge.comparing.names import NamedRun
-from judge.running.folder import Run
+from judge import rubrics
+from judge.comparing.names import NamedRun, input_file
+from judge.running.folder import ANNOTATIONS
 from judge.types import JudgeError
 
-_WHERE = ("shown", "path")
+_MOST = 5
 
 
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
     """A run and what is compared of it: `model` is its row, `shown` what messages call it.
 
-    `n_left_out` counts the studies that `--allow-missing` kept out of the run.
+    The counts but `n_left_out`, the studies that `--allow-missing` kept out of the run, are of
+    the studies that are compared: 0 until these are known.
     """
 
     model: str
@@ -29,22 +32,24 @@ class ComparedRun:
     judge: str
     prompt: str
     section: str
-    n_studies: int
-    n_scored: int
-    n_unparsed: int
-    n_failed: int
-    n_left_out: int
+    n_studies: int = 0
+    n_scored: int = 0
+    n_unparsed: int = 0
+    n_failed: int = 0
+    n_left_out: int = 0
 
     def described(self) -> dict[str, Any]:
         """Return all of it as JSON's types, the run as messages call it."""
-        rest = {name: value for name, value in asdict(self).items() if name not in _WHERE}
+        rest = asdict(self)
+        del rest["shown"], rest["path"]
         return {"run": self.shown, **rest}
 
 
 def compared(named: NamedRun) -> ComparedRun:
-    """Return what must agree of a run, and how many of its studies were scored."""
-    manifest, summary = named.run.manifest, named.run.summary()
-    parts = _signature_parts(named.run)
+    """Return what must agree of a run, and how many studies were left out of it."""
+    manifest = named.run.manifest
+    pairs = (part.partition(":") for part in named.run.signature.split("|")[1:])
+    parts = {name: value for name, _, value in pairs}
     asked = [parts[name] for name in ("sampling", "reask") if name in parts]
     return ComparedRun(
         model=named.model,
@@ -55,18 +60,8 @@ def compared(named: NamedRun) -> ComparedRun:
         judge=" ".join([manifest["judge"]["version"], *asked]),
         prompt=parts.get("prompt", "none"),
         section=manifest["section"],
-        n_studies=summary["n_studies"],
-        n_scored=summary["n_scored"],
-        n_unparsed=summary["n_unparsed"],
-        n_failed=summary["n_failed"],
-        n_left_out=sum(summary["omitted"].values()),
+        n_left_out=sum(named.run.summary()["omitted"].values()),
     )
-
-
-def _signature_parts(run: Run) -> dict[str, str]:
-    first, *parts = run.signature.split("|")
-    pairs = (part.partition(":") for part in parts)
-    return {"rubric": first, **{name: value for name, _, value in pairs}}
 
 
 def check_settings(runs: Sequence[ComparedRun], allow: Collection[str]) -> list[str]:
@@ -131,3 +126,111 @@ def check_files(named: Sequence[NamedRun]) -> list[str]:
             )
         notes.append(f"{run.model}: {where} judged different files of predictions")
     return notes
+
+
+def check_references(
+    runs: Sequence[NamedRun], study_ids: Sequence[str], allow: Collection[str]
+) -> list[str]:
+    """Raise where a study was judged against different references; return what was allowed.
+
+    Runs of one file of references agree by its digest. Of other files the judged texts are
+    compared, white space aside: an export in another form is no other reference.
+    """
+    by_file: dict[object, NamedRun] = {}
+    for run in runs:
+        by_file.setdefault(_file(run), run)
+    first, *others = by_file.values()
+    if not others:
+        return []
+    notes = []
+    known = _references(first, study_ids)
+    for other in others:
+        theirs = _references(other, study_ids)
+        differing = [study_id for study_id in study_ids if theirs[study_id] != known[study_id]]
+        if not differing:
+            continue
+        text = (
+            f"{first.shown} and {other.shown} judged different references for "
+            f"{len(differing):,} of {len(study_ids):,} studies, {differing[0]!r} among them"
+        )
+        if "references" not in allow:
+            raise JudgeError(f"{text}; judge both with the same ones (or --allow references)")
+        notes.append(f"{text} (allowed)")
+    return notes
+
+
+def _file(named: NamedRun) -> object:
+    """Return what tells a file of references and how its ids were read; else the run itself."""
+    file = input_file(named.run, "refs")
+    asked = named.run.manifest.get("arguments") or {}
+    how = (asked.get("id_field"), asked.get("reference_field"))
+    return (file["sha256"], *how) if file else named.shown
+
+
+def _references(named: NamedRun, study_ids: Sequence[str]) -> dict[str, bytes]:
+    """Return a digest of each study's reference."""
+    wanted = set(study_ids)
+    found = {
+        record["study_id"]: hashlib.sha256(" ".join(record["reference"].split()).encode()).digest()
+        for record in named.run.records()
+        if record["study_id"] in wanted
+    }
+    if missing := wanted - found.keys():
+        raise JudgeError(
+            f"the {ANNOTATIONS} of {named.shown} lacks {len(missing):,} studies, "
+            f"{min(missing)!r} among them; judge them again"
+        )
+    return found
+
+
+def judge_notes(runs: Sequence[NamedRun]) -> list[str]:
+    """Say once of each judge with a note what is to be known of its numbers."""
+    titles: dict[tuple[str, str], list[str]] = {}
+    for run in runs:
+        judge, title = run.run.manifest["judge"], rubrics.load(run.rubric).title
+        if judge["note"]:
+            judged = titles.setdefault((judge["name"], judge["note"]), [])
+            judged += [] if title in judged else [title]
+    return [f"{' and '.join(t)}: judged by {name}, {note}" for (name, note), t in titles.items()]
+
+
+def left_out(runs: Sequence[ComparedRun]) -> list[str]:
+    """Say of which models studies were left out when they were judged, and how many."""
+    several = len({run.rubric for run in runs}) > 1
+    counted = [
+        (run.n_left_out, f"{run.model} {run.n_left_out:,}" + f" ({run.rubric})" * several)
+        for run in runs
+        if run.n_left_out
+    ]
+    return [f"studies left out by --allow-missing: {most_of(counted)}"] if counted else []
+
+
+def not_scored(runs: Sequence[ComparedRun]) -> list[str]:
+    """Say of which models studies were not scored, and how many."""
+    counted = [
+        (lost, f"{run.model} {lost:,} of {run.n_studies:,} ({run.rubric})")
+        for run in runs
+        if (lost := run.n_studies - run.n_scored)
+    ]
+    return [f"studies not scored: {most_of(counted)}"] if counted else []
+
+
+def most_of(counted: Sequence[tuple[int, str]]) -> str:
+    """Return the texts, `a 3, b 9`; of more than five those that count most, and how many more."""
+    if len(counted) <= _MOST:
+        return ", ".join(text for _, text in counted)
+    shown = sorted(counted, key=lambda one: -one[0])[:_MOST]
+    return ", ".join(text for _, text in shown) + f" and {len(counted) - _MOST} more"
+
+
+def unjudged(runs: Sequence[ComparedRun]) -> list[str]:
+    """Say which models have no run of a rubric that others have."""
+    judged = {(run.model, run.rubric) for run in runs}
+    models = dict.fromkeys(run.model for run in runs)
+    lacking = {
+        rubric: [model for model in models if (model, rubric) not in judged]
+        for rubric in dict.fromkeys(run.rubric for run in runs)
+    }
+    return [
+        f"no run of {rubric} is of {', '.join(them)}" for rubric, them in lacking.items() if them
+    ]

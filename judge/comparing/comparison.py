@@ -3,15 +3,44 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from importlib.metadata import version
+from typing import Any
 
-from judge import distribution
-from judge.comparing.aligned import AlignedRuns, open_runs
+import numpy as np
+from numpy.typing import NDArray
+
+from judge import distribution, rubrics
+from judge.comparing import checks
+from judge.comparing.checks import ComparedRun
 from judge.comparing.metric_files import MetricFile
-from judge.comparing.names import RunChoice
+from judge.comparing.names import RunChoice, named_runs
+from judge.comparing.table import RunTable, merged_field, read_table
+from judge.running.folder import Run
 from judge.stats.compare import Comparison, compare
+from judge.stats.metric import Metric, rubric_metrics
 from judge.stats.paired import Resampling
+from judge.stats.panel import GROUP_FIELDS, Panel, Values
+from judge.stats.table import OUTCOMES
+from judge.studies.names import FIELD_NAMES
+from judge.types import JudgeError
+
+PATIENT_FIELDS = FIELD_NAMES["patient"]
+ALLOWED = ("judge", "prompt", "references")
+_FEW = 3
+_JUDGE_BOTH = "judge both with the same references"
+
+
+@dataclass(frozen=True)
+class AlignedRuns:
+    """Runs on the same studies; `digests` identify the joined metrics and how they are read."""
+
+    panel: Panel
+    runs: tuple[ComparedRun, ...]
+    allowed: tuple[str, ...]
+    digests: tuple[str, ...]
+    notes: tuple[str, ...]
 
 
 def compare_runs(
@@ -25,14 +54,18 @@ def compare_runs(
     patient_field: str | None = None,
     metrics: Sequence[MetricFile] = (),
 ) -> tuple[AlignedRuns, Comparison]:
-    """Open runs and compare them; without `how` nothing is tested.
+    """Open runs, put their studies side by side and compare them; without `how` nothing is tested.
 
-    The rest is as in `open_runs` and `judge.stats.compare.compare`, which say what raises
-    `JudgeError`.
+    Runs of several rubrics on one model become one row. `common` compares on the studies
+    that all runs have. `allow` names what may differ: the `judge` or the `prompt` of a
+    rubric's runs, the `references` of all. What else differs can't be mended by a flag:
+    another section is another text, and another version of a rubric is brought up to date
+    by `judge rescore` at no cost.
+    `patient_field` is by default `patient` or `patient_id` where a run has it; `none`
+    takes studies as independent. Raises `JudgeError` that says what differs, and as
+    `judge.stats.compare.compare` does.
     """
-    opened = open_runs(
-        choices, common=common, allow=allow, by=by, patient_field=patient_field, metrics=metrics
-    )
+    opened = _opened(choices, by, allow, patient_field, metrics, common=common)
     comparison = compare(
         opened.panel,
         sort=sort,
@@ -42,6 +75,226 @@ def compare_runs(
         notes=opened.notes,
     )
     return opened, comparison
+
+
+def _opened(
+    choices: Sequence[RunChoice],
+    by: Sequence[str],
+    allow: Collection[str],
+    patient_field: str | None,
+    metrics: Sequence[MetricFile],
+    *,
+    common: bool,
+) -> AlignedRuns:
+    named = named_runs(choices)
+    runs = [checks.compared(run) for run in named]
+    notes = [*checks.check_settings(runs, allow), *checks.check_files(named)]
+    wanted = list(dict.fromkeys([*by, *GROUP_FIELDS, *_patient_names(patient_field)]))
+    tables = [read_table(run, wanted) for run in named]
+    study_ids, n_common = _studies(runs, tables, common=common)
+    notes += checks.check_references(named, study_ids, allow)
+    own = [table.on(study_ids) for table in tables]
+    runs = [_counted(run, table) for run, table in zip(runs, own, strict=True)]
+    sides = list(zip(runs, own, strict=True))
+    fields, disagreements = _fields(sides, wanted, by, _patient_names(patient_field))
+    patient = _patient(fields, patient_field)
+    models = tuple(dict.fromkeys(run.model for run in runs))
+    values, per = _rubric_values(sides, len(study_ids), models)
+    values |= _file_values(metrics, study_ids, models, taken={metric.name for metric in values})
+    notes += [*_joined(metrics, values, study_ids, models), *disagreements]
+    notes += [*checks.judge_notes(named), *checks.unjudged(runs)]
+    notes += [*checks.left_out(runs), *checks.not_scored(runs)]
+    if any(table.n_inferred for table in tables):
+        notes.append("the study class was inferred by the lexicon")
+    if n_common is not None:
+        most = max(len(table.study_ids) for table in tables)
+        notes.append(f"compared on the {n_common:,} studies that all runs have, of up to {most:,}")
+    panel = Panel(
+        models,
+        study_ids,
+        tuple(values),
+        {metric.name: grid for metric, grid in values.items()},
+        fields,
+        _numbers(fields[patient]) if patient else None,
+        patient,
+        {metric.name: grid for metric, grid in per.items()},
+    )
+    allowed = tuple(what for what in ALLOWED if what in allow)
+    joined = [f"{m.name} {m.kind} {m.higher_is_better}" for m in values if m.rubric is None]
+    digests = (*(file.sha256 for file in metrics), *joined)
+    return AlignedRuns(panel, tuple(runs), allowed, digests, tuple(notes))
+
+
+_Sides = Sequence[tuple[ComparedRun, RunTable]]
+"""Runs, and their tables of the studies that are compared."""
+
+
+def _counted(run: ComparedRun, table: RunTable) -> ComparedRun:
+    """Return the run with its counts of the studies that are compared."""
+    scored, unparsed, failed = (int((table.outcomes == name).sum()) for name in OUTCOMES.values())
+    n = len(table.study_ids)
+    return replace(run, n_studies=n, n_scored=scored, n_unparsed=unparsed, n_failed=failed)
+
+
+def _rubric_values(
+    sides: _Sides, n_studies: int, models: Sequence[str]
+) -> tuple[dict[Metric, Values], dict[Metric, Values]]:
+    """Return the values of every rubric's metrics, studies by models; NaN: no such run.
+
+    The second are what ratios are divided by.
+    """
+    values: dict[Metric, Values] = {}
+    per: dict[Metric, Values] = {}
+    for name in sorted({run.rubric for run, _ in sides}):
+        tables = {models.index(run.model): table for run, table in sides if run.rubric == name}
+        for metric in rubric_metrics(rubrics.load(name)):
+            parts = [(values, "values")] + [(per, "per")] * (metric.kind == "ratio")
+            for grids, part in parts:
+                grid = grids[metric] = np.full((n_studies, len(models)), np.nan)
+                for model, table in tables.items():
+                    grid[:, model] = getattr(table, part)[metric.name]
+    return values, per
+
+
+def _file_values(
+    files: Sequence[MetricFile],
+    study_ids: Sequence[str],
+    models: Sequence[str],
+    taken: Collection[str],
+) -> dict[Metric, Values]:
+    """Return the values of the files' metrics; files of several models fill one column.
+
+    A metric whose name is `taken` by a rubric's own stands beside that as `(file)`. Raises
+    `JudgeError` where two files give one value, and where two metrics would have one name.
+    """
+    values: dict[Metric, Values] = {}
+    metric_of: dict[str, Metric] = {}
+    for file in files:
+        for metric, grid in file.on(study_ids, models):
+            # A rubric's reciprocal is called after the score that it is of.
+            is_taken = metric.name in taken or f"inverse_{metric.name}" in taken
+            own = _beside(metric) if is_taken else metric
+            if metric_of.setdefault(own.name, own) != own:
+                raise JudgeError(
+                    f"a column of {file.path} and another would both be the metric {own.name!r}; "
+                    "rename one of them"
+                )
+            known = values.setdefault(own, np.full(grid.shape, np.nan))
+            twice = np.argwhere(~np.isnan(known) & ~np.isnan(grid))
+            if len(twice):
+                study, model = twice[0]
+                raise JudgeError(
+                    f"{metric.study_label} of {models[model]!r} on the study "
+                    f"{study_ids[study]!r} is in {file.path} and in another file; leave one out"
+                )
+            values[own] = np.where(np.isnan(grid), known, grid)
+    return values
+
+
+def _beside(metric: Metric) -> Metric:
+    """Return a file's metric under another name than the rubric's own."""
+    label, study_label = f"{metric.label} (file)", f"{metric.study_label} (file)"
+    return replace(
+        metric, name=f"file_{metric.name}", label=label, study_label=study_label, rexrank=None
+    )
+
+
+def _joined(
+    files: Sequence[MetricFile],
+    values: Mapping[Metric, Values],
+    study_ids: Sequence[str],
+    models: Sequence[str],
+) -> list[str]:
+    """Say which models lack some of a file's metric, and which rows of files had no study."""
+    n = len(study_ids)
+    notes = [note for file in files for note in file.notes]
+    for metric, grid in values.items():
+        if metric.rubric is None:
+            counts = (~np.isnan(grid)).sum(axis=0)
+            short = [f"{m} {k:,}" for m, k in zip(models, counts, strict=True) if k < n]
+            if short:
+                notes.append(f"{metric.study_label} is there for {', '.join(short)} of {n:,}")
+    unused = [(file.n_unused(study_ids, models), file.path) for file in files]
+    notes += [f"{k:,} rows of {path} are about no study compared here" for k, path in unused if k]
+    return notes
+
+
+def _fields(
+    sides: _Sides, wanted: Sequence[str], by: Sequence[str], patient: Sequence[str]
+) -> tuple[dict[str, tuple[object, ...]], list[str]]:
+    """Return the studies' fields, and what the runs disagree about.
+
+    Raises `JudgeError` where that is a field to group `by`, or one of the `patient`.
+    """
+    remedies = dict.fromkeys(patient, f"{_JUDGE_BOTH}, or set it aside: --patient-field none")
+    remedies |= dict.fromkeys(by, _JUDGE_BOTH)
+    fields, notes = {}, []
+    for name in wanted:
+        tables = [(run.shown, table) for run, table in sides if name in table.fields]
+        column, note = merged_field(name, tables, remedies.get(name))
+        if column is not None:
+            fields[name] = column
+        notes += [note] if note else []
+    return fields, notes
+
+
+def records(
+    runs: Sequence[ComparedRun], wanted: Mapping[tuple[str, str], Collection[str]]
+) -> dict[tuple[str, str], dict[str, dict[str, Any]]]:
+    """Return what is known of some studies, by model and rubric, then by study id."""
+    return {
+        (run.model, run.rubric): {
+            record["study_id"]: record
+            for record in Run(run.path).records()
+            if record["study_id"] in ids
+        }
+        for run in runs
+        if (ids := set(wanted.get((run.model, run.rubric), ())))
+    }
+
+
+def _studies(
+    runs: Sequence[ComparedRun], tables: Sequence[RunTable], *, common: bool
+) -> tuple[tuple[str, ...], int | None]:
+    """Return the studies to compare by their ids, and how many were common where sets differ.
+
+    In an order of their own, so that no number rests on which run is named first.
+    """
+    sets = [set(table.study_ids) for table in tables]
+    if all(ids == sets[0] for ids in sets):
+        return tuple(sorted(tables[0].study_ids)), None
+    shared = set.intersection(*sets)
+    sizes = ", ".join(f"{run.shown} has {len(ids):,}" for run, ids in zip(runs, sets, strict=True))
+    if not shared:
+        raise JudgeError(f"the runs have no study in common: {sizes}; compare runs on one set")
+    if not common:
+        extra = sorted(set.union(*sets) - shared)
+        first = ", ".join(extra[:_FEW])
+        raise JudgeError(
+            f"the runs are on different studies: {sizes}; all have {len(shared):,}, and "
+            f"{len(extra):,} are in some only ({first}{', ...' if len(extra) > _FEW else ''}); "
+            "--common compares on those that all have"
+        )
+    return tuple(sorted(shared)), len(shared)
+
+
+def _patient_names(patient_field: str | None) -> tuple[str, ...]:
+    if patient_field == "none":
+        return ()
+    return PATIENT_FIELDS if patient_field is None else (patient_field,)
+
+
+def _patient(fields: Mapping[str, tuple[object, ...]], asked: str | None) -> str | None:
+    if asked not in (None, "none") and asked not in fields:
+        raise JudgeError(f"no run has the field {asked!r}; name the patient with --patient-field")
+    return next((name for name in _patient_names(asked) if name in fields), None)
+
+
+def _numbers(column: Sequence[object]) -> NDArray[np.int64]:
+    """Return a number for each patient; a study without one is a patient of its own."""
+    names = [f"study {row}" if one is None else f"patient {one}" for row, one in enumerate(column)]
+    number_of = {name: number for number, name in enumerate(dict.fromkeys(names))}
+    return np.array([number_of[name] for name in names], dtype=np.int64)
 
 
 def comparison_signature(opened: AlignedRuns, how: Resampling | None, by: Sequence[str]) -> str:

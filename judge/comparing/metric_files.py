@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judge.metrics import added
 from judge.stats.metric import Metric, metric_for_column
@@ -27,6 +28,8 @@ _INFINITE = re.compile(r"[+-]?inf(inity)?", re.IGNORECASE)
 
 _LEAST, _MOST = 1e-12, 1e12
 """Beyond these a value is no measurement, and its square or reciprocal no number."""
+
+_Places = NDArray[np.intp]
 
 _INDEX = ("column_1", "Unnamed: 0", "__index_level_0__")
 """An index without a name: of CSV, of CSV read by pandas and written again, of Parquet."""
@@ -68,7 +71,7 @@ class MetricFile:
 
     def _cells(
         self, study_ids: Sequence[str], models: Sequence[str]
-    ) -> tuple[list[int], tuple[list[int], list[int]]]:
+    ) -> tuple[_Places, tuple[_Places, _Places]]:
         """Return the rows that are about these studies and models, and their cells in the grid."""
         if None in self.models and len(models) > 1:
             raise JudgeError(
@@ -78,20 +81,17 @@ class MetricFile:
         row_of = {study_id: row for row, study_id in enumerate(study_ids)}
         column_of: dict[str | None, int] = {model: column for column, model in enumerate(models)}
         column_of[None] = 0
-        kept, rows, columns = [], [], []
-        for row, (model, study_id) in enumerate(zip(self.models, self.study_ids, strict=True)):
-            if study_id in row_of and model in column_of:
-                kept.append(row)
-                rows.append(row_of[study_id])
-                columns.append(column_of[model])
-        if not kept:
+        rows = np.array([row_of.get(study_id, -1) for study_id in self.study_ids])
+        columns = np.array([column_of.get(model, -1) for model in self.models])
+        kept = np.flatnonzero((rows >= 0) & (columns >= 0))
+        if not len(kept):
             raise JudgeError(
                 f"nothing in {self.path} is about these runs: its first study is "
                 f"{self.study_ids[0]!r}"
                 + (f" of the model {self.models[0]!r}" if self.models[0] else "")
                 + f"; the runs have {study_ids[0]!r} of {', '.join(models)}"
             )
-        return kept, (rows, columns)
+        return kept, (rows[kept], columns[kept])
 
 
 def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] = ()) -> MetricFile:
@@ -147,15 +147,11 @@ def _metrics(
     path: str, columns: Mapping[str, object], higher: Sequence[str], lower: Sequence[str]
 ) -> dict[str, Metric]:
     """Return the metric of each column; raises `JudgeError` where two columns are one metric."""
-    found: dict[str, Metric] = {}
-    unknown = []
-    for name in columns:
-        metric = metric_for_column(name, higher=higher, lower=lower) or added(name)
-        if metric is None:
-            unknown.append(name)
-        else:
-            found[name] = metric
-    if unknown:
+    every = {
+        name: metric_for_column(name, higher=higher, lower=lower) or added(name) for name in columns
+    }
+    found = {name: metric for name, metric in every.items() if metric}
+    if unknown := [name for name in every if name not in found]:
         raise JudgeError(
             f"whether more is better is unknown of {', '.join(map(repr, unknown))} in {path}; "
             "say --higher-is-better NAME or --lower-is-better NAME"

@@ -67,7 +67,7 @@ def named_runs(choices: Sequence[RunChoice]) -> list[NamedRun]:
         run = Run(chosen.path)
         model = chosen.model or own_model(run)
         check_model(model, f"NAME={chosen.shown}")
-        file = _predictions(run)
+        file = input_file(run, "preds")
         sha = str(file["sha256"]) if file else None
         rubric, is_given = run.manifest["rubric"], chosen.model is not None
         named = NamedRun(model, rubric, chosen.shown, run, sha, is_given)
@@ -85,7 +85,7 @@ def own_model(run: Run) -> str:
 
     Raises `JudgeError` where its table cannot be read.
     """
-    file = _predictions(run)
+    file = input_file(run, "preds")
     name = stem_of(str(file["path"])) if file else ""
     return known_model(run) or name.strip("-") or run.path.name
 
@@ -103,11 +103,11 @@ def _model_field(run: Run) -> str | None:
     return str(values[0]) if len(values) == 1 and values[0] not in (None, "") else None
 
 
-def _predictions(run: Run) -> dict[str, object] | None:
-    files = [file for file in run.manifest["inputs"] if file["role"] in ("preds", "both")]
-    return files[0] if files else None
-
-
 def _stem(run: Run) -> str | None:
-    file = _predictions(run)
+    file = input_file(run, "preds")
     return model_of(str(file["path"])) if file else None
+
+
+def input_file(run: Run, role: str) -> dict[str, object] | None:
+    """Return what is known of the file that a run took `refs` or `preds` from, None of none."""
+    return next((file for file in run.manifest["inputs"] if file["role"] in (role, "both")), None)

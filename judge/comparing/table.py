@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow.compute as pc
@@ -28,6 +28,19 @@ class RunTable:
     per: Mapping[str, Values]
     fields: Mapping[str, list[object]]
     n_inferred: int
+
+    def on(self, study_ids: tuple[str, ...]) -> RunTable:
+        """Return the table of these studies alone, in this order."""
+        row_of = {study_id: row for row, study_id in enumerate(self.study_ids)}
+        rows = np.array([row_of[study_id] for study_id in study_ids], dtype=np.intp)
+        return replace(
+            self,
+            study_ids=study_ids,
+            outcomes=self.outcomes[rows],
+            values={name: column[rows] for name, column in self.values.items()},
+            per={name: column[rows] for name, column in self.per.items()},
+            fields={name: [column[row] for row in rows] for name, column in self.fields.items()},
+        )
 
 
 def read_table(named: NamedRun, fields: Sequence[str]) -> RunTable:
@@ -65,25 +78,17 @@ def read_table(named: NamedRun, fields: Sequence[str]) -> RunTable:
     )
 
 
-def aligned(table: RunTable, study_ids: Sequence[str]) -> NDArray[np.intp]:
-    """Return the row of each study in a run's table."""
-    if table.study_ids == study_ids:
-        return np.arange(len(study_ids))
-    row_of = {study_id: row for row, study_id in enumerate(table.study_ids)}
-    return np.array([row_of[study_id] for study_id in study_ids], dtype=np.intp)
-
-
 def merged_field(
-    name: str, tables: Sequence[tuple[str, RunTable, NDArray[np.intp]]], remedy: str | None
+    name: str, tables: Sequence[tuple[str, RunTable]], remedy: str | None
 ) -> tuple[tuple[object, ...] | None, str | None]:
     """Return a field's value for each study, from runs that have the field.
 
-    `tables` are what messages call the runs, their tables, and the rows of the studies. None
-    where there are no runs. Values are the same where they read the same, as 3 and "3" from
-    files of two forms do. Where runs disagree about a study, a field with a `remedy` raises
+    `tables` are what messages call the runs, and their tables of the same studies. None where
+    there are no runs. Values are the same where they read the same, as 3 and "3" from files of
+    two forms do. Where runs disagree about a study, a field with a `remedy` raises
     `JudgeError`; another is left out, and the text returned beside it says so.
     """
-    columns = [(shown, [table.fields[name][row] for row in at]) for shown, table, at in tables]
+    columns = [(shown, table.fields[name]) for shown, table in tables]
     for shown, column in columns[1:]:
         first_shown, first = columns[0]
         if column == first:
@@ -91,10 +96,9 @@ def merged_field(
         differing = [i for i, value in enumerate(column) if _text(value) != _text(first[i])]
         if not differing:
             continue
-        _, table, at = tables[0]
         text = (
             f"{first_shown} and {shown} disagree about {name!r} of {len(differing):,} studies, "
-            f"{table.study_ids[at[differing[0]]]!r} among them"
+            f"{tables[0][1].study_ids[differing[0]]!r} among them"
         )
         if remedy:
             raise JudgeError(f"{text}; {remedy}")

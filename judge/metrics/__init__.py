@@ -8,19 +8,27 @@ an `AddedMetric`.
 
 from __future__ import annotations
 
+import importlib.util
+import json
 import math
+import subprocess
+import sys
+import tempfile
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
-from judge.metrics.bleu import bleu2
-from judge.metrics.others import NAMES as OTHERS
-from judge.metrics.others import ask
+from judge.distribution import install
 from judge.plugins import METRICS
-from judge.stats.intervals import Scale
+from judge.rubrics.contract import Scale
 from judge.stats.metric import KNOWN, Metric
 from judge.types import JudgeError
 
-NAMES = ("bleu2", *OTHERS)
+NAMES = ("bleu2", "bertscore", "semb", "radgraph", "radcliq", "ratescore")
+"""All but the first are what `judge.metrics.worker` can compute."""
+
+_SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,10 +89,79 @@ def compute(name: str, references: Sequence[str], candidates: Sequence[str]) -> 
         return _added(name, references, candidates)
     metric = KNOWN[name]
     if name == "bleu2":
-        values = tuple(map(bleu2, references, candidates))
-        return Scored(metric, values)
-    found = ask(name, references, candidates)
+        return Scored(metric, tuple(map(bleu2, references, candidates)))
+    found = _asked(name, references, candidates)
     return Missing(metric.study_label, found) if isinstance(found, str) else Scored(metric, found)
+
+
+def bleu2(reference: str, candidate: str) -> float:
+    """Return the BLEU-2 of a candidate, from 0 to 1, as ReXrank computes it.
+
+    Reports are put in lower case, full stops split off, and cut at spaces. The score is the
+    geometric mean of the clipped precisions of single words and of pairs of words, times the
+    brevity penalty [Papineni et al. 2002]. ReXrank's pipeline takes it from fast-bleu with the
+    weights 1/2 and 1/2, whose tests hold it to NLTK's first smoothing: where no pair of words
+    matches, 0.1 stands in for the count of matches [Chen and Cherry 2014]. Where no word
+    matches the score is 0. Of a set of studies, ReXrank prints the mean of the studies' scores.
+    """
+    wanted, given = tokens(reference), tokens(candidate)
+    words, n_words = _matches(wanted, given, 1)
+    if not words:
+        return 0.0
+    pairs, n_pairs = _matches(wanted, given, 2)
+    precision = math.sqrt(words / n_words * (pairs or 0.1) / max(n_pairs, 1))
+    brevity = min(1.0, math.exp(1 - len(wanted) / len(given)))
+    return precision * brevity
+
+
+def tokens(report: str) -> list[str]:
+    """Return the words of a report as ReXrank's metric scripts cut it."""
+    return [token for token in report.lower().replace(".", " .").split(" ") if token]
+
+
+def _matches(wanted: Sequence[str], given: Sequence[str], n: int) -> tuple[int, int]:
+    """Return how many n-grams of `given` are in `wanted`, each at most as often, of how many."""
+    there, here = (
+        Counter(zip(*(words[at:] for at in range(n)), strict=False)) for words in (wanted, given)
+    )
+    return (there & here).total(), here.total()
+
+
+def _asked(
+    name: str, references: Sequence[str], candidates: Sequence[str]
+) -> tuple[float, ...] | str:
+    """Return radeval's value of each pair of reports, or in a line why there are none.
+
+    Its metrics load models of gigabytes, and one whose weights cannot be had fails in ways of
+    its own: in a process apart it leaves the others alone, and its memory is given back.
+    """
+    if importlib.util.find_spec("radeval") is None:
+        return f"it comes with the package radeval: {install('radeval', 'six')}"
+    with tempfile.TemporaryDirectory() as folder:
+        texts, scores = Path(folder, "texts.json"), Path(folder, "scores.json")
+        texts.write_text(json.dumps([list(references), list(candidates)]), "utf-8")
+        done = subprocess.run(  # noqa: S603 - our own module
+            [sys.executable, "-P", "-m", "judge.metrics.worker", name, str(texts), str(scores)],
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            encoding="utf-8",
+            errors="replace",
+            check=False,
+        )
+        if done.returncode or not scores.is_file():
+            said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
+            why = said[-1][:_SHOWN] if said else "no reason given"
+            return f"radeval could not compute it (are its weights here?): {why}"
+        values = tuple(map(float, json.loads(scores.read_text("utf-8"))))
+    wrong = _wrong(values, len(references))
+    return f"radeval {wrong}" if wrong else values
+
+
+def _wrong(values: Sequence[float], n: int) -> str | None:
+    """Return what is wrong where there are not `n` finite values."""
+    if len(values) == n and all(map(math.isfinite, values)):
+        return None
+    return f"gave {len(values)} values for {n} studies, or none at all"
 
 
 def added(name: str) -> Metric | None:
@@ -107,8 +184,7 @@ def _added(name: str, references: Sequence[str], candidates: Sequence[str]) -> S
         metric = added(name)
         work = METRICS.load(name).compute
         values = METRICS.guarded(name, lambda: tuple(map(float, work(references, candidates))))
-        if len(values) != len(references) or not all(map(math.isfinite, values)):
-            wrong = f"gave {len(values)} values for {len(references)} studies, or none at all"
+        if wrong := _wrong(values, len(references)):
             raise METRICS.error(name, wrong)
     except JudgeError as error:
         return Missing(metric.label if metric else name, str(error))

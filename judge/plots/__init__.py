@@ -51,7 +51,7 @@ def check_figures(folder: Path) -> None:
     holds captions or figures that judge did not write, or that were changed since.
     """
     _need_matplotlib()
-    from judge.plots.folder import check_folder
+    from judge.plots.output import check_folder
 
     check_folder(folder)
 
@@ -64,9 +64,7 @@ def draw_figures(c: Comparison, folder: Path, *, top_sites: int = TOP_SITES) -> 
     """
     _need_matplotlib()
     from judge.plots.build import plan
-    from judge.plots.captions import boxed_names, captions_text
-    from judge.plots.folder import write_all
-    from judge.plots.output import as_svg_and_png
+    from judge.plots.output import boxed_names, captions_text, rendered, write_all
     from judge.plots.style import WIDTHS
 
     planned = plan(c, top_sites=top_sites)
@@ -74,7 +72,7 @@ def draw_figures(c: Comparison, folder: Path, *, top_sites: int = TOP_SITES) -> 
     for drawing in planned.drawings:
         for width in WIDTHS:
             stem = f"{drawing.name}.{width.name}"
-            svg, png = as_svg_and_png(drawing, width, c.signature)
+            svg, png = rendered(drawing, width, c.signature)
             files |= {f"{stem}.svg": svg, f"{stem}.png": png}
     files[CAPTIONS] = captions_text(c, planned).encode(errors="replace")
     n_boxed = len(boxed_names(planned.drawings))
@@ -89,13 +87,13 @@ def page_figures(c: Comparison, *, top_sites: int = TOP_SITES) -> tuple[PageFigu
     """
     _need_matplotlib()
     from judge.plots.build import plan
-    from judge.plots.captions import caption_with_key
-    from judge.plots.output import as_svg
+    from judge.plots.output import caption_with_key, rendered
     from judge.plots.style import SCREEN
 
     return tuple(
-        PageFigure(d.title, caption_with_key(d), as_svg(d, SCREEN, c.signature).decode())
+        PageFigure(d.title, caption_with_key(d), svg.decode())
         for d in plan(c, top_sites=top_sites).drawings
+        for svg in rendered(d, SCREEN, c.signature, ("svg",))
     )
 
 
@@ -104,15 +102,8 @@ def _need_matplotlib() -> None:
         raise JudgeError(
             "figures are drawn with matplotlib, which is not installed; " + install("matplotlib")
         )
-    _import_quietly()
-
-
-def _import_quietly() -> None:
-    """Import matplotlib without its notices about its own folder and its list of fonts.
-
-    Where a user's folder cannot be written to it takes one for the while, and removes that
-    itself: nothing that a user of judge could act on.
-    """
+    # Without its notices about its own folder and its list of fonts. Where a user's folder cannot
+    # be written to it takes one for the while, and removes that: nothing that a user could act on.
     log = logging.getLogger("matplotlib")
     level = log.level
     log.setLevel(logging.ERROR)

@@ -4,28 +4,139 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from judge import rubrics
-from judge.plots.drawings import (
-    Box,
-    Boxes,
-    BoxesPanel,
-    Drawing,
-    Matrix,
-    Method,
-    Point,
-    Ranks,
-    Rates,
-    RatesPanel,
-)
 from judge.report.words import group_value, in_natural_order
 from judge.stats.compare import Comparison
 from judge.stats.metric import MINUS, Metric
 from judge.stats.panel import Cell, Group, Panel, group_cells, groups_of
+
+Method = Literal["pearson", "spearman", "kendall"]
+
+
+@dataclass(frozen=True, slots=True)
+class RatesPanel:
+    """The rates in one study class: for each series one cell a model.
+
+    `n` is the least and the largest number of scored studies of a model.
+    """
+
+    title: str
+    n: tuple[int, int]
+    series: tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """A rubric's rates of models, a panel a study class.
+
+    `axis` says of which studies they are the share.
+    """
+
+    models: tuple[str, ...]
+    labels: tuple[str, ...]
+    axis: str
+    panels: tuple[RatesPanel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Ranks:
+    """The rank of each model (a row) at each site (a column), None for n/a; 1 is the best.
+
+    `n` is the number of studies of each site.
+    """
+
+    metric: str
+    models: tuple[str, ...]
+    sites: tuple[str, ...]
+    n: tuple[int, ...]
+    ranks: tuple[tuple[int | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Matrix:
+    """Correlation of metrics, -1 to 1, None for n/a; `n` is the range of pairs of values.
+
+    The label of a metric whose values are negated begins with a minus.
+    """
+
+    method: Method
+    labels: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+    n: tuple[int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Box:
+    """A metric's values over `n` studies.
+
+    Quartiles by linear interpolation; what the whiskers `low` and `high` are is said by the
+    `Boxes`.
+    """
+
+    n: int
+    low: float
+    q1: float
+    median: float
+    q3: float
+    high: float
+    mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class BoxesPanel:
+    """The boxes of one data set, one a model, None for n/a; `n` as in `RatesPanel`."""
+
+    title: str
+    n: tuple[int, int]
+    boxes: tuple[Box | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """A metric's values per study, a panel a data set.
+
+    The whiskers end at the 5th and the 95th percentile; of a metric that `is_few`, with
+    few different values, at the least and the largest. `scale` is the whole scale of a
+    metric that has bounds; `is_whole` where all values are whole numbers.
+    """
+
+    metric: str
+    models: tuple[str, ...]
+    panels: tuple[BoxesPanel, ...]
+    scale: tuple[float, float] | None
+    is_few: bool
+    is_whole: bool
+
+
+Data = Rates | Ranks | Matrix | Boxes
+
+
+@dataclass(frozen=True, slots=True)
+class Drawing:
+    """A figure to draw: the stem of its files, its title, what it shows, and its data."""
+
+    name: str
+    title: str
+    caption: str
+    data: Data
+
+
+def name_lists(data: Data) -> dict[str, tuple[str, ...]]:
+    """Return the lists of names that a figure shows, each in its order, by what they are of."""
+    match data:
+        case Rates() | Boxes():
+            return {"models": data.models, "panels": tuple(panel.title for panel in data.panels)}
+        case Ranks():
+            return {"models": data.models, "sites": data.sites}
+        case Matrix():
+            return {"metrics": data.labels}
+
 
 CLASS_FIELD = "study_class"
 SITE_FIELD = "site"
@@ -52,15 +163,9 @@ def plan(c: Comparison, *, top_sites: int = 10) -> Plan:
 
     `top_sites` is how many sites the heat map of ranks has, the largest first.
     """
-    drawings: list[Drawing] = []
-    left_out: list[str] = []
-    for part in (_rates(c), _ranks(c, top_sites), _correlations(c), _boxes(c)):
-        for item in part:
-            if isinstance(item, str):
-                left_out.append(item)
-            else:
-                drawings.append(item)
-    return Plan(_with_own_names(drawings), tuple(left_out))
+    parts = [*_rates(c), *_ranks(c, top_sites), *_correlations(c), *_boxes(c)]
+    drawings = [part for part in parts if not isinstance(part, str)]
+    return Plan(_with_own_names(drawings), tuple(part for part in parts if isinstance(part, str)))
 
 
 def _rates(c: Comparison) -> Iterable[Drawing | str]:
@@ -80,7 +185,7 @@ def _rates(c: Comparison) -> Iterable[Drawing | str]:
                     name,
                     _range(cell.n for metric in metrics for cell in group.cells[metric.name]),
                     tuple(
-                        tuple(_point(group.cells[metric.name][model]) for model in c.order)
+                        tuple(group.cells[metric.name][model] for model in c.order)
                         for metric in metrics
                     ),
                 )
@@ -104,10 +209,6 @@ def _rates(c: Comparison) -> Iterable[Drawing | str]:
 
 def _class_order(group: tuple[str, Group]) -> int:
     return _CLASSES.index(group[0]) if group[0] in _CLASSES else len(_CLASSES)
-
-
-def _point(cell: Cell) -> Point | None:
-    return None if cell.value is None else Point(cell.value, cell.low, cell.high)
 
 
 def _ranks(c: Comparison, top_sites: int) -> Iterable[Drawing | str]:
@@ -175,7 +276,8 @@ def _boxes(c: Comparison) -> Iterable[Drawing | str]:
     parts = _parts(c, DATASET_FIELD)
     per = "model and data set" if DATASET_FIELD in c.panel.fields else "model"
     for metric in metrics:
-        known = _known(c, metric)
+        values = c.panel.of_study(metric.name)
+        known = values[~np.isnan(values)]
         is_few = len(np.unique(known)) <= _FEW
         rule = (
             f"the least and the largest value, as the metric has at most {_FEW} different ones"
@@ -204,11 +306,6 @@ def _boxes(c: Comparison) -> Iterable[Drawing | str]:
                 is_whole=bool(np.all(known == np.round(known))),
             ),
         )
-
-
-def _known(c: Comparison, metric: Metric) -> NDArray[np.float64]:
-    values = c.panel.of_study(metric.name).ravel()
-    return values[~np.isnan(values)]
 
 
 def _scale(metric: Metric, known: NDArray[np.float64]) -> tuple[float, float] | None:
@@ -263,5 +360,5 @@ def _with_own_names(drawings: Sequence[Drawing]) -> tuple[Drawing, ...]:
         while name.lower() in taken:
             name, number = f"{stem}-{number}", number + 1
         taken.add(name.lower())
-        named.append(Drawing(name, drawing.title, drawing.caption, drawing.data))
+        named.append(replace(drawing, name=name))
     return tuple(named)

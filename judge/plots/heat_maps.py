@@ -9,11 +9,10 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from judge.plots.drawings import Matrix, Ranks
+from judge.plots.build import Matrix, Ranks
 from judge.plots.labels import fitted, one_line, width_of, wrapped
 from judge.plots.panels import NAMES_GAP, n_words, names_room
-from judge.plots.sheet import Sheet, line_height
-from judge.plots.style import INK, MUTED, NOTHING, Width, ink_on, shade
+from judge.plots.style import INK, MUTED, NOTHING, Sheet, Width, ink_on, line_height, shade
 from judge.stats.metric import MINUS
 
 _ROW = 0.15
@@ -38,7 +37,8 @@ def draw_ranks(data: Ranks, width: Width) -> Figure:
     n_blocks = ceil(len(data.sites) / int(room / _LEAST_COLUMN))
     n_columns = ceil(len(data.sites) / n_blocks)
     column = min(room / n_columns, _MOST_COLUMN)
-    sites = _site_labels(data, width.small)
+    fit = fitted(data.sites, _MOST_HEAD - _N_ROOM, width.small)
+    sites = [f"{name} ({n:,})" for name, n in zip(fit, data.n, strict=True)]
     head = max(width_of(site, width.small) for site in sites) + 0.08
     down = _ROW * len(data.models)
     title = line_height(width.normal) + 0.08
@@ -48,14 +48,15 @@ def draw_ranks(data: Ranks, width: Width) -> Figure:
     text = one_line(f"Rank by {data.metric}", width.inches - 0.1, width.normal)
     sheet.text(text, 0.05, 0.05, width.normal)
     names = fitted(data.models, left - NAMES_GAP, width.small)
-    worst = max((p for line in data.ranks for p in line if p is not None), default=1)
+    worse = max((p - 1 for line in data.ranks for p in line if p is not None), default=0) or 1
     for index in range(n_blocks):
         part = slice(index * n_columns, (index + 1) * n_columns)
         ranks = [line[part] for line in data.ranks]
         axes = sheet.axes(left, title + index * block + head, column * len(sites[part]), down)
         _heat_map(
             axes,
-            [[_share(rank, worst) for rank in line] for line in ranks],
+            # The best is the lightest.
+            [[None if rank is None else 1 - (rank - 1) / worse for rank in line] for line in ranks],
             [["n/a" if rank is None else str(rank) for rank in line] for line in ranks],
             min(width.small, 6.0),
         )
@@ -69,28 +70,18 @@ def draw_ranks(data: Ranks, width: Width) -> Figure:
     return sheet.figure
 
 
-def _site_labels(data: Ranks, size: float) -> list[str]:
-    names = fitted(data.sites, _MOST_HEAD - _N_ROOM, size)
-    return [f"{name} ({n:,})" for name, n in zip(names, data.n, strict=True)]
-
-
-def _share(rank: int | None, worst: int) -> float | None:
-    """The best is the lightest."""
-    if rank is None:
-        return None
-    return 1.0 if worst == 1 else 1 - (rank - 1) / (worst - 1)
-
-
 def draw_correlations(data: Matrix, width: Width) -> Figure:
     """Return the figure: metrics down and across, the figures in the cells where they fit."""
     k = len(data.labels)
     labels = wrapped(data.labels, _MOST_NAMES, width.small)
-    longest = max(width_of(line, width.small) for label in labels for line in label.split("\n"))
-    names = longest + 0.1
+    lines = [line for label in labels for line in label.split("\n")]
+    names = max(width_of(line, width.small) for line in lines) + 0.1
     cell = min((width.inches - names - _RIGHT) / k, _MOST_CELL)
     texts = [[_figure(value) for value in line] for line in data.values]
-    size = _type_size(texts, cell, width.small)
-    if size is None:
+    longest = max(width_of(text, width.small) for line in texts for text in line)
+    # The largest type in which all figures fit their cells; where none does they are left out.
+    size = min(width.small, width.small * (cell - 0.04) / longest)
+    if size < _LEAST_TYPE:
         texts = [[""] * k for _ in texts]
     title = line_height(width.normal) + 0.09
     words = _words(data)
@@ -105,7 +96,7 @@ def draw_correlations(data: Matrix, width: Width) -> Figure:
     sheet.text(heading, min(left + 0.05, room), 0.05, width.normal)
     axes = sheet.axes(left + names, title, k * cell, k * cell)
     shares = [[None if v is None else (v + 1) / 2 for v in line] for line in data.values]
-    _heat_map(axes, shares, texts, size or _LEAST_TYPE)
+    _heat_map(axes, shares, texts, max(size, _LEAST_TYPE))
     axes.set_yticks(range(k), labels, fontsize=width.small, linespacing=1.0)
     axes.set_xticks(range(k), labels, fontsize=width.small, rotation=90, linespacing=1.0)
     top = sheet.height - foot + 0.06
@@ -151,13 +142,6 @@ def _figure(value: float | None) -> str:
         return "n/a"
     text = f"{value:.2f}".replace("-0.00", "0.00").replace("0.", ".", 1)
     return text.replace("-", MINUS)
-
-
-def _type_size(texts: list[list[str]], cell: float, size: float) -> float | None:
-    """Return the largest type in which all figures fit their cells, None where none does."""
-    longest = max(width_of(text, size) for line in texts for text in line)
-    fits = min(size, size * (cell - 0.04) / longest)
-    return fits if fits >= _LEAST_TYPE else None
 
 
 def _heat_map(

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections import Counter, defaultdict
+from bisect import bisect_right
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from itertools import pairwise
@@ -32,15 +33,19 @@ def width_of(text: str, size: float) -> float:
     return float(width) / _INCH
 
 
+def flat(text: str) -> str:
+    """Return `text` on one line."""
+    return " ".join(text.split())
+
+
 def plain(text: str) -> str:
     """Return `text` on one line, with a box for each character that the font has not."""
-    line = " ".join(text.split())
-    return "".join(char if ord(char) in _characters() else UNKNOWN for char in line)
+    return "".join(char if ord(char) in _characters() else UNKNOWN for char in flat(text))
 
 
 def numbers_of_boxed(names: Sequence[str]) -> list[int]:
     """Return the positions, from 1, of the names with a character that the font has not."""
-    return [number for number, name in enumerate(names, 1) if plain(name) != " ".join(name.split())]
+    return [number for number, name in enumerate(names, 1) if plain(name) != flat(name)]
 
 
 def _known_apart(names: Sequence[str]) -> list[str]:
@@ -82,16 +87,13 @@ def fitted(names: Sequence[str], inches: float, size: float) -> list[str]:
         found = _cut_apart(whole, cut, shared, inches, size)
         if len(set(found)) == len(set(names)):
             return found
-    seen = Counter(cut)
+    marks = [f"{number}. " for number in range(1, len(names) + 1)]
     return [
-        _numbered(name, number, inches, size) if seen[short] > 1 else short
-        for number, (name, short) in enumerate(zip(map(plain, names), cut, strict=True), 1)
+        mark + _cut(plain(name), inches - width_of(mark, size), size)
+        if cut.count(short) > 1
+        else short
+        for mark, name, short in zip(marks, names, cut, strict=True)
     ]
-
-
-def _numbered(name: str, number: int, inches: float, size: float) -> str:
-    mark = f"{number}. "
-    return mark + _cut(name, inches - width_of(mark, size), size)
 
 
 def _cut_apart(
@@ -139,14 +141,12 @@ def _fit(head: str, core: str, tail: str, inches: float, size: float) -> str:
     whole = f"{head}{core}{tail}"
     if width_of(whole, size) <= inches:
         return whole
-    low, high = 0, max(0, len(head) + len(tail) - 1)
-    while low < high:
-        keep = (low + high + 1) // 2
-        if width_of(_shortened(head, core, tail, keep), size) <= inches:
-            low = keep
-        else:
-            high = keep - 1
-    return _shortened(head, core, tail, low)
+    keep = bisect_right(
+        range(1, len(head) + len(tail)),
+        inches,
+        key=lambda keep: width_of(_shortened(head, core, tail, keep), size),
+    )
+    return _shortened(head, core, tail, keep)
 
 
 def _shortened(head: str, core: str, tail: str, keep: int) -> str:
@@ -177,10 +177,9 @@ def _wrap(name: str, inches: float, size: float) -> str:
 
 def thinned(positions: Sequence[float], widths: Sequence[float], gap: float) -> list[bool]:
     """Return which labels to keep so that none comes nearer than `gap` to the one before it."""
-    if not any(
+    is_tight = any(
         right - left < (a + b) / 2 + gap
         for (left, a), (right, b) in pairwise(zip(positions, widths, strict=True))
-    ):
-        return [True] * len(positions)
+    )
     last = len(positions) - 1
-    return [index in (0, last) for index in range(len(positions))]
+    return [not is_tight or index in (0, last) for index in range(last + 1)]

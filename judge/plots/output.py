@@ -1,45 +1,73 @@
-"""Figures as bytes: SVG and PNG."""
+"""Figures as SVG and PNG, their captions, and their folder: what judge wrote there is replaced.
+
+A list in the folder, in the form of `sha256sum`, has the digest of each file that judge wrote,
+so that a file of somebody's own, or one that was edited since, is known.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import io
-from collections.abc import Iterator
+import re
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from judge.plots import boxes, heat_maps, rates
-from judge.plots.drawings import Boxes, Drawing, Matrix, Ranks, Rates
-from judge.plots.style import RC, Width
+from judge.plots import CAPTIONS
+from judge.plots.build import Boxes, Drawing, Matrix, Plan, Ranks, Rates, name_lists
+from judge.plots.heat_maps import draw_correlations, draw_ranks
+from judge.plots.labels import UNKNOWN, flat, numbers_of_boxed
+from judge.plots.panels import draw_boxes, draw_rates
+from judge.plots.style import RC, WIDTHS, Width
+from judge.stats.compare import Comparison
+from judge.types import JudgeError
 
-_DPI = 300
+LIST = ".judge-figures.sha256"
+_STAGING = ".judge-"
+_LISTED = re.compile(r"^([0-9a-f]{64})  (.+)$", re.MULTILINE)
+# Any figure that a comparison may have, whatever its metrics.
+_FIGURE = re.compile(
+    rf"(rates|ranks|correlation|boxes)_[A-Za-z0-9_-]+\.({'|'.join(w.name for w in WIDTHS)})"
+    r"\.(svg|png)"
+)
+
+_Written = frozenset[tuple[str, str]]
+"""The digest and the name of each file that judge wrote."""
 
 
 def draw(drawing: Drawing, width: Width) -> Figure:
     """Return one figure at one width. Call it, and write it, within `settings()`."""
     match drawing.data:
         case Rates() as data:
-            return rates.draw(data, width)
+            return draw_rates(data, width)
         case Ranks() as data:
-            return heat_maps.draw_ranks(data, width)
+            return draw_ranks(data, width)
         case Matrix() as data:
-            return heat_maps.draw_correlations(data, width)
+            return draw_correlations(data, width)
         case Boxes() as data:
-            return boxes.draw(data, width)
+            return draw_boxes(data, width)
 
 
-def as_svg(drawing: Drawing, width: Width, signature: str) -> bytes:
-    """Return a figure as SVG, its text as outlines; the same input gives the same bytes."""
-    with settings():
-        return _svg(draw(drawing, width), drawing, signature)
+def rendered(
+    drawing: Drawing, width: Width, signature: str, forms: Sequence[str] = ("svg", "png")
+) -> list[bytes]:
+    """Return a figure in each form: SVG, its text as outlines, or PNG at 300 dots an inch.
 
-
-def as_svg_and_png(drawing: Drawing, width: Width, signature: str) -> tuple[bytes, bytes]:
-    """Return a figure as `as_svg` does, and as PNG at 300 dots an inch."""
+    The same input gives the same bytes.
+    """
+    words = {"Title": drawing.title, "Description": f"{drawing.caption}\n{signature}"}
+    made_by: dict[str, dict[str, str | None]]
+    made_by = {"svg": {"Creator": "judge", "Date": None}, "png": {"Software": "judge"}}
+    files = [io.BytesIO() for _ in forms]
     with settings():
         figure = draw(drawing, width)
-        return _svg(figure, drawing, signature), _png(figure, drawing, signature)
+        for out, form in zip(files, forms, strict=True):
+            figure.savefig(out, format=form, dpi=300, metadata={**words, **made_by[form]})
+    return [out.getvalue() for out in files]
 
 
 @contextmanager
@@ -51,19 +79,143 @@ def settings() -> Iterator[None]:
         yield
 
 
-def _svg(figure: Figure, drawing: Drawing, signature: str) -> bytes:
-    return _saved(figure, "svg", {**_words(drawing, signature), "Creator": "judge", "Date": None})
+def captions_text(c: Comparison, planned: Plan) -> str:
+    """Return Markdown that says what each figure shows, with the names in full."""
+    lines = ["# Figures", ""]
+    lines += [f"- `{drawing.name}`: {drawing.caption}" for drawing in planned.drawings]
+    lines += [f"- Not drawn: {reason}." for reason in planned.left_out]
+    if any(map(_has_box, planned.drawings)):
+        lines.append(
+            f"- {UNKNOWN}: a letter that the figures' font lacks; the number before such a name "
+            "is its position in the list of models, or in its own list, below."
+        )
+    if c.notes:
+        lines += ["", "Notes on the comparison:", ""]
+        lines += [f"- {flat(note)}" for note in c.notes]
+    models = [c.panel.models[model] for model in c.order]
+    lines += ["", "Models, in the order of the figures:", "", *_numbered(models)]
+    for drawing in planned.drawings:
+        if isinstance(drawing.data, Ranks):
+            lines += ["", f"Sites, in the order of `{drawing.name}`:", ""]
+            lines += _numbered(drawing.data.sites)
+    # The lists that a reader needs besides models and sites, with their first figure.
+    others: dict[tuple[str, tuple[str, ...]], Drawing] = {}
+    for drawing in planned.drawings:
+        for what, names in name_lists(drawing.data).items():
+            if what not in ("models", "sites") and numbers_of_boxed(names):
+                others.setdefault((what, names), drawing)
+    for (what, names), drawing in others.items():
+        lines += ["", f"{what.capitalize()}, in the order of `{drawing.name}`:", ""]
+        lines += _numbered(names)
+    lines += ["", f"Signature: `{c.signature}`", ""]
+    return "\n".join(lines)
 
 
-def _png(figure: Figure, drawing: Drawing, signature: str) -> bytes:
-    return _saved(figure, "png", {**_words(drawing, signature), "Software": "judge"})
+def boxed_names(drawings: Iterable[Drawing]) -> tuple[str, ...]:
+    """Return the names of which the font lacks a letter, each once."""
+    lists = [names for drawing in drawings for names in name_lists(drawing.data).values()]
+    found = [names[number - 1] for names in lists for number in numbers_of_boxed(names)]
+    return tuple(dict.fromkeys(found))
 
 
-def _words(drawing: Drawing, signature: str) -> dict[str, str]:
-    return {"Title": drawing.title, "Description": f"{drawing.caption}\n{signature}"}
+def caption_with_key(drawing: Drawing) -> str:
+    """Return the caption, and after it the names of which the font lacks a letter."""
+    if not _has_box(drawing):
+        return drawing.caption
+    key = f"{drawing.caption} {UNKNOWN}: a letter that the figure's font lacks"
+    for what, names in name_lists(drawing.data).items():
+        numbers = numbers_of_boxed(names)
+        if numbers:
+            listed = ", ".join(f"{number}. {flat(names[number - 1])}" for number in numbers)
+            key += f"; {what} by their numbers: {listed}"
+    return f"{key}."
 
 
-def _saved(figure: Figure, form: str, metadata: dict[str, str | None] | dict[str, str]) -> bytes:
-    out = io.BytesIO()
-    figure.savefig(out, format=form, dpi=_DPI, metadata=metadata)
-    return out.getvalue()
+def _has_box(drawing: Drawing) -> bool:
+    # A metric stands in the title, and below the panels.
+    return bool(boxed_names([drawing]) or numbers_of_boxed([drawing.title]))
+
+
+def _numbered(names: Sequence[str]) -> list[str]:
+    return [f"{number}. {flat(name)}" for number, name in enumerate(names, 1)]
+
+
+def check_folder(folder: Path) -> None:
+    """Raise `JudgeError` where figures cannot be written to `folder`; leaves nothing behind.
+
+    That is also where it holds captions, or a file that is named as a figure is, that judge
+    did not write or somebody has changed since.
+    """
+    try:
+        if folder.exists() and not folder.is_dir():
+            raise JudgeError(f"{folder} is a file; name a folder with --figures")
+        written = _written(folder)
+        for path in sorted(folder.iterdir()) if folder.is_dir() else ():
+            is_ours = path.name == CAPTIONS or _FIGURE.fullmatch(path.name)
+            if is_ours and (_digest_of(path), path.name) not in written:
+                raise JudgeError(
+                    f"{path} is not as judge wrote it, and would be replaced; "
+                    "move it, or name another folder with --figures"
+                )
+        there = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+        with tempfile.TemporaryFile(dir=there, prefix=_STAGING):
+            pass
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+
+
+def write_all(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
+    """Write captions and figures to `folder`, which is made where it is not there.
+
+    All of them are written before the first takes the place of one that is there. Figures that
+    judge wrote before and that are not in `files` are removed; other files stay. Raises
+    `JudgeError` as `check_folder` does; then nothing is changed.
+    """
+    check_folder(folder)
+    before = _written(folder)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=folder, prefix=_STAGING) as staging:
+            for name, content in files.items():
+                (Path(staging) / name).write_bytes(content)
+            now = frozenset((_digest(content), name) for name, content in files.items())
+            # First, so that wherever this breaks off the next run knows what it finds.
+            _list(folder, before | now, Path(staging))
+            for name in files:
+                (Path(staging) / name).replace(folder / name)
+            # Capitals may be one with small letters: what was just written must stay.
+            kept = {name.lower() for name in files}
+            for digest, name in before:
+                is_figure = _FIGURE.fullmatch(name) and name.lower() not in kept
+                if is_figure and _digest_of(folder / name) == digest:
+                    (folder / name).unlink()
+            _list(folder, now, Path(staging))
+    except OSError as error:
+        raise _cannot_write(folder, error) from error
+    return tuple(folder / name for name in files)
+
+
+def _cannot_write(folder: Path, error: OSError) -> JudgeError:
+    return JudgeError(f"cannot write figures to {folder}: {error.strerror or error}")
+
+
+def _digest(content: bytes) -> str:
+    # Git and editors may end lines as Windows does: that changes no word.
+    return hashlib.sha256(content.replace(b"\r\n", b"\n")).hexdigest()
+
+
+def _digest_of(path: Path) -> str | None:
+    """Return the digest of a file; None for a link, a folder, and where there is nothing."""
+    return _digest(path.read_bytes()) if path.is_file() and not path.is_symlink() else None
+
+
+def _written(folder: Path) -> _Written:
+    path = folder / LIST
+    text = path.read_text("utf-8", "replace") if path.is_file() else ""
+    return frozenset((digest, name) for digest, name in _LISTED.findall(text))
+
+
+def _list(folder: Path, written: _Written, staging: Path) -> None:
+    lines = sorted(f"{digest}  {name}\n" for digest, name in written)
+    (staging / LIST).write_text("".join(lines), "utf-8")
+    (staging / LIST).replace(folder / LIST)

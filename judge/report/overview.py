@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, Any
 from judge.report.tables import headline, run_title, tables
 from judge.report.words import group_value
 from judge.rubrics.contract import Measure, Rubric, Statistic
-from judge.stats.table import FIXED
-from judge.stats.worst import codes, worst_order
+from judge.stats.table import FIXED, codes, worst_order
 
 if TYPE_CHECKING:
     import pandas as pd

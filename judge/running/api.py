@@ -24,8 +24,7 @@ from judge.running.judging import ProgressListener, judge_set
 from judge.running.record import corrected_report
 from judge.running.run import run as run_session
 from judge.running.session import JudgeSession
-from judge.stats.summary import DEFAULT_BY
-from judge.stats.table import TableBuilder, reserved_names
+from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_given
 from judge.studies.names import given_model
 

@@ -14,7 +14,7 @@ from judge.running.forms import FORMAT
 from judge.running.record import outcome_of, study_of
 from judge.running.run import versions
 from judge.running.signature import read_today
-from judge.stats.summary import summarise
+from judge.stats.table import summarise
 
 
 @dataclass(frozen=True, slots=True)

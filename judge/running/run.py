@@ -21,7 +21,7 @@ from judge.running.forms import FORMAT
 from judge.running.judging import ProgressListener, judge_set
 from judge.running.progress import Progress
 from judge.running.session import JudgeSession
-from judge.stats.summary import DEFAULT_BY, check_fields, summarise
+from judge.stats.table import DEFAULT_BY, check_fields, summarise
 from judge.studies import StudySet
 
 RUNS = Path("judge-runs")

@@ -14,8 +14,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from judge.comparing.aligned import AlignedRuns
-from judge.comparing.comparison import compare_runs
+from judge.comparing.comparison import AlignedRuns, compare_runs
 from judge.comparing.names import RunChoice
 from judge.plots import available, page_figures
 from judge.report import leaderboard_formats

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
-from judge.stats.correlation import Correlations, correlations
-from judge.stats.metric import Metric, find
+import numpy as np
+
+from judge.stats.metric import MINUS, Metric, find
 from judge.stats.paired import PairTest, Resampling, Tested, compare_pairs, few_flips
-from judge.stats.panel import Group, Panel, group_cells, groups_of
-from judge.stats.ranks import RankShares
+from judge.stats.panel import Group, Panel, RankShares, Values, group_cells, groups_of
 from judge.types import JudgeError
 
 INDEPENDENT = (
@@ -17,6 +18,26 @@ INDEPENDENT = (
     "several studies a patient they are too narrow"
 )
 """What is to be known of the figures where a patient has several studies."""
+
+
+Matrix = tuple[tuple[float | None, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Correlations:
+    """The correlation of each pair of metrics, metrics by metrics.
+
+    `labels` have a minus where values were negated. `n` counts the pairs of a study and
+    a model that have both values. A cell is None where there are fewer than two, or one of the
+    metrics has one value only.
+    """
+
+    names: tuple[str, ...]
+    labels: tuple[str, ...]
+    n: tuple[tuple[int, ...], ...]
+    pearson: Matrix
+    spearman: Matrix
+    kendall: Matrix
 
 
 @dataclass(frozen=True)
@@ -69,7 +90,10 @@ def compare(
     parts = [({}, panel), *(groups_of(panel, by) if by else [])]
     groups = tuple(group_cells(part, key) for key, part in parts)
     results = [compare_pairs(part, key, how) for key, part in parts] if how else []
-    metric = asked or _usual(panel, groups[0])
+    all_cells = groups[0].cells
+    metric = asked or max(
+        panel.metrics, key=lambda m: sum(cell.value is not None for cell in all_cells[m.name])
+    )
     more = [INDEPENDENT] if panel.is_clustered else []
     more += no_reciprocals(panel, groups, results)
     too_few = few_flips(results, how) if how else None
@@ -88,11 +112,6 @@ def compare(
         signature=signature,
         notes=(*notes, *more),
     )
-
-
-def _usual(panel: Panel, group: Group) -> Metric:
-    """Return the first of the metrics of which the most models have a figure."""
-    return max(panel.metrics, key=lambda m: sum(c.value is not None for c in group.cells[m.name]))
 
 
 _LACK = {
@@ -146,3 +165,51 @@ def model_order(group: Group, metric: str) -> tuple[int, ...]:
     ranks = [cell.rank for cell in group.cells[metric]]
     last = len(ranks) + 1
     return tuple(sorted(range(len(ranks)), key=lambda model: ranks[model] or last))
+
+
+def correlations(panel: Panel) -> Correlations:
+    """Return how the scores agree over all studies and models together.
+
+    Takes the rubrics' scores and the metrics that came from files, study by study. Where
+    less is better the values are negated, so that agreement is positive.
+    """
+    metrics = [metric for metric in panel.metrics if metric.what in ("score", "other")]
+    columns = [
+        panel.of_study(metric.name).ravel() * (1 if metric.study_higher_is_better else -1)
+        for metric in metrics
+    ]
+    known = ~np.isnan(columns)
+    n = known.astype(int) @ known.T.astype(int)
+    return Correlations(
+        tuple(metric.name for metric in metrics),
+        tuple(
+            m.study_label if m.study_higher_is_better else f"{MINUS} {m.study_label}"
+            for m in metrics
+        ),
+        tuple(map(tuple, n.tolist())),
+        correlation(columns, "pearson"),
+        correlation(columns, "spearman"),
+        correlation(columns, "kendall"),
+    )
+
+
+def correlation(
+    columns: Sequence[Values], method: Literal["pearson", "spearman", "kendall"]
+) -> Matrix:
+    """Return the correlation of each pair of `columns`, over the rows where both have a value.
+
+    Equal values share their mean rank in Spearman's; Kendall's is tau-b. None where fewer
+    than two pairs are known, or one of the two has a single value.
+    """
+    import pandas as pd
+
+    table = pd.DataFrame(dict(enumerate(columns)))
+    # About their mean, since pandas' sums lose digits where values are far from 0.
+    table = table - table.mean() if method == "pearson" else table
+    found = table.corr(method=method).to_numpy(copy=True)
+    # Kendall's of a column with itself is 1 in pandas, even where the column is constant.
+    is_constant = [len(np.unique(column[~np.isnan(column)])) < 2 for column in columns]
+    found[is_constant, is_constant] = np.nan
+    # One metric may be a multiple of the other: rounding must not step beyond 1.
+    clipped = np.clip(found, -1.0, 1.0)
+    return tuple(tuple(None if np.isnan(v) else float(v) for v in row) for row in clipped)

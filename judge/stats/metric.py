@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from judge.rubrics.contract import Rubric, Statistic
-from judge.stats.intervals import Scale
+from judge.rubrics.contract import Rubric, Scale, Statistic
 from judge.types import JudgeError
 
 Kind = Literal["mean", "inverse", "rate", "ratio"]
@@ -67,13 +67,13 @@ def _known(
     scale: Scale | None = None,
     *,
     higher: bool = True,
-    inverse: bool = False,
 ) -> Metric:
+    # A reciprocal where ReXrank prints one.
+    inverse = rexrank == f"1/{label}"
     printed = f"1/{label}" if inverse else label
     kind: Kind = "inverse" if inverse else "mean"
-    return Metric(
-        name, printed, kind, higher or inverse, label, higher, None, "other", rexrank, scale
-    )
+    up = higher or inverse
+    return Metric(name, printed, kind, up, label, higher, None, "other", rexrank, scale)
 
 
 KNOWN = {
@@ -83,13 +83,11 @@ KNOWN = {
         _known("bertscore", "BERTScore", "BertScore"),
         _known("semb", "SembScore", "SembScore"),
         _known("radgraph", "RadGraph", "RadGraph", (0, 1)),
-        _known("radcliq", "RadCliQ-v1", "1/RadCliQ-v1", higher=False, inverse=True),
+        _known("radcliq", "RadCliQ-v1", "1/RadCliQ-v1", higher=False),
         _known("radcliq_v0", "RadCliQ-v0", higher=False),
         _known("ratescore", "RaTEScore", "RaTEScore", (0, 1)),
         _known("green", "GREEN", "GREEN", (0, 1)),
-        _known(
-            "fineradscore", "FineRadScore", "1/FineRadScore", (1, 4), higher=False, inverse=True
-        ),
+        _known("fineradscore", "FineRadScore", "1/FineRadScore", (1, 4), higher=False),
         _known("crimson", "CRIMSON"),
     )
 }
@@ -188,18 +186,11 @@ def _declared(statistic: Statistic, rubric: Rubric) -> Metric:
     )
 
 
-def negated_label(metric: Metric) -> str:
-    """Return what a study's value is called: with a minus where less is better."""
-    return metric.study_label if metric.study_higher_is_better else f"{MINUS} {metric.study_label}"
-
-
 def check_own_names(metrics: Sequence[Metric]) -> None:
     """Raise `JudgeError` where two metrics share a name or a label: one would hide the other."""
-    for what, names in (
-        ("name", [metric.name for metric in metrics]),
-        ("label", [metric.label for metric in metrics]),
-    ):
-        if twice := sorted({name for name in names if names.count(name) > 1}):
+    for what in ("name", "label"):
+        counted = Counter(getattr(metric, what) for metric in metrics)
+        if twice := sorted(name for name, n in counted.items() if n > 1):
             raise JudgeError(
                 f"two metrics have the {what} {twice[0]!r}, and one would hide the other; "
                 "rename the column in the file of metrics"

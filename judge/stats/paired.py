@@ -16,11 +16,10 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.stats.bootstrap import Block, Resampled, blocks_of, bootstrap, percentiles
+from judge.stats import resample
 from judge.stats.metric import Metric
-from judge.stats.panel import Panel, Values
-from judge.stats.ranks import ROUNDING, RankShares, rank_shares, without_rounding
-from judge.stats.resample import ModelPairs, all_pairs, generator, sign_flips, units_of
+from judge.stats.panel import ROUNDING, Panel, RankShares, Values, rank_shares, without_rounding
+from judge.stats.resample import Block, ModelPairs, Resampled, blocks_of
 
 Method = Literal["sign-flip permutation test", "mcnemar mid-p"]
 SIGN_FLIP: Method = "sign-flip permutation test"
@@ -83,12 +82,12 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
     One set of resamples serves all metrics and models, so differences are paired. `key`
     names the group: a group's numbers do not depend on which others there are.
     """
-    units = units_of(panel.clusters, len(panel.study_ids))
+    units = resample.units_of(panel.clusters, len(panel.study_ids))
     n_units = int(units.max()) + 1
-    pairs = all_pairs(len(panel.models))
+    pairs = ModelPairs(len(panel.models))
     blocks = blocks_of(panel, panel.metrics, units)
-    rng = generator(how.seed, "bootstrap", key)
-    drawn = bootstrap(panel, blocks, pairs, rng, how.resamples)
+    rng = resample.generator(how.seed, "bootstrap", key)
+    drawn = resample.bootstrap(panel, blocks, pairs, rng, how.resamples)
     has_spread = {
         metric: spread
         for block in blocks
@@ -109,7 +108,8 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
             replace(test, p_holm=p_holm) for test, p_holm in zip(tests, corrected, strict=True)
         )
         no_reciprocal[metric.name] = lacking = of_metric.lacking(pairs)
-        is_ranked = _is_spread(panel.values[metric.name], units) and not lacking
+        scored = ~np.isnan(panel.values[metric.name]).all(axis=1)
+        is_ranked = _is_spread(units[scored]) and not lacking
         shares[metric.name] = (
             rank_shares(of_metric.figures, of_metric.rounding, higher=metric.higher_is_better)
             if is_ranked
@@ -140,8 +140,8 @@ def _randomization(
         near = size[:, pairs.first] + size[:, pairs.second]
         observed.append(np.abs(sums.difference(once, pairs)[0]) - near)
         reached.append(np.zeros(observed[-1].shape))
-    rng = generator(how.seed, "flips", key)
-    for signs in sign_flips(rng, n_units, how.flips if blocks else 0):
+    rng = resample.generator(how.seed, "flips", key)
+    for signs in resample.sign_flips(rng, n_units, how.flips if blocks else 0):
         for block, least, count in zip(blocks, observed, reached, strict=True):
             count += (np.abs(block.sums.difference(signs, pairs)) >= least).sum(axis=0)
     return {
@@ -176,24 +176,19 @@ def _has_spread(values: Values, units: NDArray[np.intp], pairs: ModelPairs) -> N
     """
     scored = ~np.isnan(values)
     if scored.all():
-        return np.full(len(pairs.first), len(units) > 0 and bool(units.min() < units.max()))
-    found = []
-    for a, b in zip(pairs.first, pairs.second, strict=True):
-        common = units[scored[:, a] & scored[:, b]]
-        found.append(len(common) > 0 and bool(common.min() < common.max()))
-    return np.array(found, dtype=bool)
+        return np.full(len(pairs.first), _is_spread(units))
+    of_pairs = zip(pairs.first, pairs.second, strict=True)
+    return np.array([_is_spread(units[scored[:, a] & scored[:, b]]) for a, b in of_pairs], bool)
 
 
-def _is_spread(values: Values, units: NDArray[np.intp]) -> bool:
-    """Whether the studies that were scored for any model are of more than one unit."""
-    scored = units[~np.isnan(values).all(axis=1)]
-    return len(scored) > 0 and bool(scored.min() < scored.max())
+def _is_spread(units: NDArray[np.intp]) -> bool:
+    return len(units) > 0 and bool(units.min() < units.max())
 
 
 def _tests(
     drawn: Resampled, pairs: ModelPairs, has_spread: NDArray[np.bool_], p: Values, method: Method
 ) -> list[PairTest]:
-    low, high = percentiles(drawn.differences, (0.025, 0.975))
+    low, high = resample.percentiles(drawn.differences, (0.025, 0.975))
     tests = []
     for pair, (a, b) in enumerate(zip(pairs.first, pairs.second, strict=True)):
         n, near = round(float(drawn.n[pair])), float(max(drawn.rounding[a], drawn.rounding[b]))

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
-from judge.stats.intervals import wilson
+from judge.stats.estimate import wilson
 
 RIGHT, WRONG, WRONG_SEVERITY = "right", "wrong", "wrong_severity"
 VERDICTS = (RIGHT, WRONG, WRONG_SEVERITY)
@@ -119,18 +119,13 @@ def _precision(
         for code in {ALL, *verdicts[0].codes}:
             reviewed[code] += 1
             right[code] += is_right
-    found = []
-    for code in (ALL, *codes):
-        rate = wilson(right[code], reviewed[code])
-        figures = {"k": rate.k, "n": rate.n, "value": rate.rate, "low": rate.low, "high": rate.high}
-        found.append({"code": code, **figures})
-    return found
+    rates = [(code, wilson(right[code], reviewed[code])) for code in (ALL, *codes)]
+    return [
+        {"code": code, "k": one.k, "n": one.n, "value": one.value, "low": one.low, "high": one.high}
+        for code, one in rates
+    ]
 
 
 def _both(errors: Iterable[Sequence[Verdict]], one: str, other: str) -> list[tuple[str, str]]:
-    found = []
-    for verdicts in errors:
-        said = {verdict.reader: verdict.verdict for verdict in verdicts}
-        if one in said and other in said:
-            found.append((said[one], said[other]))
-    return found
+    said = [{verdict.reader: verdict.verdict for verdict in verdicts} for verdicts in errors]
+    return [(by[one], by[other]) for by in said if one in by and other in by]

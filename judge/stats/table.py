@@ -1,17 +1,19 @@
-"""The table of studies: one row a study, plain columns of numbers and text."""
+"""The table of studies, one row a study: how it is made, what is said of it, its worst rows."""
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.contract import Rubric
-from judge.types import Annotated, Failed, Measures, Outcome, Study, Unparsed
+from judge.stats.estimate import estimate
+from judge.types import Annotated, Failed, JudgeError, Measures, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:
     import pandas as pd
 
+DEFAULT_BY = ("study_class",)
 OUTCOMES = {Annotated: "annotated", Unparsed: "unparsed", Failed: "failed"}
 FIXED_TEXTS = ("study_id", "study_class", "outcome", "reason", "warnings")
 FIXED = (*FIXED_TEXTS, "class_inferred")
@@ -56,21 +58,17 @@ class TableBuilder:
         """Append one study; `measures` belong to an annotated outcome and to no other."""
         if (measures is not None) != isinstance(outcome, Annotated):
             raise ValueError(f"{study.study_id}: numbers go with an annotated outcome only")
-        put = self._put
-        put("study_id", study.study_id)
-        put("study_class", study.study_class)
-        put("class_inferred", study.class_inferred)
-        for name in self._fields:
-            put(name, study.fields.get(name))
-        put("outcome", OUTCOMES[type(outcome)])
-        put("reason", None if isinstance(outcome, Annotated) else outcome.reason)
         warnings = outcome.annotation.warnings if isinstance(outcome, Annotated) else ()
-        put("warnings", "; ".join(warnings) or None)
-        for measure in self._measures:
-            put(measure.name, measures[measure.name] if measures is not None else None)
-
-    def _put(self, column: str, value: object) -> None:
-        self._columns[column].append(value)
+        cells = (
+            *(study.study_id, study.study_class, study.class_inferred),
+            *(study.fields.get(name) for name in self._fields),
+            OUTCOMES[type(outcome)],
+            None if isinstance(outcome, Annotated) else outcome.reason,
+            "; ".join(warnings) or None,
+            *(measures[one.name] if measures is not None else None for one in self._measures),
+        )
+        for column, cell in zip(self._columns.values(), cells, strict=True):
+            column.append(cell)
 
     def build(self) -> pd.DataFrame:
         """Return the table; whole measures are nullable integers, others nullable floats."""
@@ -93,3 +91,148 @@ def _has_gaps(values: Sequence[object]) -> bool:
     return kinds == {int, type(None)} and all(
         -(2**63) <= value < 2**63 for value in values if isinstance(value, int)
     )
+
+
+def summarise(
+    table: pd.DataFrame, rubric: Rubric, by: Sequence[str] = DEFAULT_BY
+) -> dict[str, Any]:
+    """Return everything that is printed of a table of studies, ready for JSON.
+
+    Keys: those of `_block` for all studies (`n_studies`, `n_scored`, `n_unparsed`,
+    `n_failed`, `statistics`), `totals` (of each whole measure: how many, and per study that
+    has it), `reasons`, `warnings`, and `rates`, a list with one `_block` a group, its fields
+    first. Raises `JudgeError` for a field that the table has not.
+    """
+    return {
+        **_block(table, rubric),
+        "n_class_inferred": int(table["class_inferred"].sum()),
+        "totals": _totals(table, rubric),
+        "reasons": _reasons(table),
+        "warnings": _warnings(table),
+        "by": list(by),
+        "rates": rates(table, rubric, by),
+    }
+
+
+def rates(table: pd.DataFrame, rubric: Rubric, by: Sequence[str]) -> list[dict[str, Any]]:
+    """Return one object a group of `by`, in the order of its fields: these, then its `_block`.
+
+    A study that lacks a field's value is in the group whose value is None. Raises
+    `JudgeError` for a field that the table has not.
+    """
+    check_fields(by, table.columns)
+    names = list(dict.fromkeys(by))
+    groups = table.groupby(names, dropna=False, sort=True)
+    return [
+        {**dict(zip(names, map(_plain, key), strict=True)), **_block(rows, rubric)}
+        for key, rows in groups
+    ]
+
+
+def check_fields(by: Sequence[str], columns: Iterable[object]) -> None:
+    """Raise `JudgeError` where a table of these columns cannot be grouped by the fields `by`."""
+    there = [str(name) for name in columns]
+    if not by:
+        raise JudgeError("no field to group by; name at least one with --by")
+    if unknown := [name for name in by if name not in there]:
+        raise JudgeError(
+            f"cannot group by {', '.join(map(repr, unknown))}: no such field; "
+            f"there are: {', '.join(there)}"
+        )
+
+
+def _block(rows: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
+    """Counts of outcomes and the statistics of one set of rows.
+
+    The denominator of every mean and rate is the annotated studies that have its measure.
+    """
+    scored = rows[rows["outcome"] == "annotated"]
+    return {
+        "n_studies": len(rows),
+        "n_scored": len(scored),
+        "n_unparsed": int((rows["outcome"] == "unparsed").sum()),
+        "n_failed": int((rows["outcome"] == "failed").sum()),
+        "statistics": {one.name: estimate(scored, one).plain() for one in rubric.statistics},
+    }
+
+
+def _totals(table: pd.DataFrame, rubric: Rubric) -> dict[str, dict[str, Any]]:
+    scored = table[table["outcome"] == "annotated"]
+    known = {one.name: scored[one.name].dropna() for one in rubric.measures if one.is_whole}
+    return {
+        name: {"n": (n := int(of.sum())), "per_study": n / len(of) if len(of) else None}
+        for name, of in known.items()
+    }
+
+
+def _reasons(table: pd.DataFrame) -> dict[str, int]:
+    """How many studies ended without an annotation, by outcome and reason."""
+    lost = table[table["outcome"] != "annotated"]
+    counted = Counter(f"{o}: {r}" for o, r in zip(lost["outcome"], lost["reason"], strict=True))
+    return dict(counted.most_common())
+
+
+def _warnings(table: pd.DataFrame) -> dict[str, int]:
+    """How many studies carry each warning."""
+    counted = Counter(
+        warning for cell in table["warnings"].dropna() for warning in set(cell.split("; "))
+    )
+    return dict(counted.most_common())
+
+
+def _plain(value: Any) -> object:  # noqa: ANN401 - a cell of any column
+    """Return a cell as Python's own value, which JSON can hold; None for a missing one."""
+    import pandas as pd
+
+    if pd.isna(value):
+        return None
+    return value.item() if hasattr(value, "item") else value
+
+
+def worst_order(table: pd.DataFrame, rubric: Rubric) -> list[int]:
+    """Return the rows of `table` of all studies, the worst annotated one first.
+
+    Ties are in the table's order; a study that lacks a measure comes after those that have
+    it. Studies without an annotation come last, unparsed before failed.
+    """
+    keys = {"_outcome": True} | {one.measure: not one.largest_first for one in rubric.worst}
+    ranks = table["outcome"].map({"annotated": 0, "unparsed": 1, "failed": 2})
+    rows = table.assign(_outcome=ranks).reset_index(drop=True)
+    rows = rows.sort_values(list(keys), ascending=list(keys.values()), kind="stable")
+    return [int(row) for row in rows.index]
+
+
+def worst_rows(table: pd.DataFrame, rubric: Rubric, n: int) -> list[dict[str, Any]]:
+    """Return the `n` worst annotated studies, in the order of `worst_order`.
+
+    Where the rubric lists codes, each row has them under the plural of their facet.
+    """
+    import pandas as pd
+
+    rows = table.iloc[worst_order(table, rubric)]
+    rows = rows[rows["outcome"] == "annotated"].head(n)
+    if rubric.codes:
+        rows = rows.assign(**{rubric.codes.plural: codes(rows, rubric)})
+    return [
+        {str(key): None if pd.isna(value) else value for key, value in row.items()}
+        for row in rows.to_dict("records")
+    ]
+
+
+def codes(table: pd.DataFrame, rubric: Rubric) -> list[str]:
+    """Return the labels of the tally's rows that each study's items carry, such as `abd`.
+
+    Names of one letter stand without a space. Empty for a study that has none or no score.
+    """
+    found: list[list[str]] = [[] for _ in range(len(table))]
+    if rubric.tally is None or rubric.codes is None:
+        return [""] * len(found)
+    labels = rubric.codes.labels
+    for label in labels:
+        counts = rubric.counting(rubric.tally.kind, {rubric.tally.rows: label.name})
+        has = (table[[measure.name for measure in counts]].fillna(0) > 0).any(axis=1)
+        for names, here in zip(found, has, strict=True):
+            if here:
+                names.append(str(label.name))
+    between = "" if all(len(label.name) == 1 for label in labels) else ", "
+    return [between.join(names) for names in found]

@@ -24,8 +24,7 @@ from judge import rubrics
 from judge.rubrics import Rubric
 from judge.running.folder import RunWriter
 from judge.running.forms import FORMAT
-from judge.stats.summary import summarise
-from judge.stats.table import TableBuilder
+from judge.stats.table import TableBuilder, summarise
 
 SITES = 67
 

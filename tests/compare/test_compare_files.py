@@ -170,7 +170,7 @@ def _interrupts(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.Mo
     )
     monkeypatch.setenv("PYTHONPATH", str(folder))
     # The parent must only believe that it is there: its import would send the signal.
-    monkeypatch.setattr("judge.metrics.others.importlib.util.find_spec", lambda _: object())
+    monkeypatch.setattr("judge.metrics.importlib.util.find_spec", lambda _: object())
 
 
 @pytest.mark.usefixtures("_interrupts")

@@ -17,8 +17,7 @@ from support import EXAMPLES, Invoke, write_json
 
 from judge import metrics
 from judge.comparing.names import model_of
-from judge.metrics.bleu import bleu2, tokens
-from judge.metrics.others import NAMES
+from judge.metrics import bleu2, tokens
 from judge.metrics.worker import SCORERS
 from judge.stats.metric import metric_for_column
 from judge.types import JudgeError
@@ -122,7 +121,7 @@ def test_metrics_writes_parquet(invoke: Invoke, tmp_path: Path) -> None:
 def test_a_metric_that_cannot_be_had_leaves_the_others_alone(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("judge.metrics.others.importlib.util.find_spec", lambda _: None)
+    monkeypatch.setattr("judge.metrics.importlib.util.find_spec", lambda _: None)
     done = invoke("metrics", *PAIR, "--metric", "radcliq,bleu2", "--out", "m.csv")
     assert done.exit_code == 3
     assert "RadCliQ-v1 is missing" in done.stderr
@@ -182,7 +181,7 @@ def test_the_packages_values_are_taken_study_by_study(
 
 
 def test_the_worker_knows_what_can_be_asked_for() -> None:
-    assert tuple(SCORERS) == NAMES == metrics.NAMES[1:]
+    assert tuple(SCORERS) == metrics.NAMES[1:]
 
 
 def test_an_unknown_metric_lists_what_there_is(invoke: Invoke) -> None:

@@ -10,7 +10,7 @@ import pytest
 from panels import COST, INVERSE, SCORE, panel_of
 from support import EXAMPLES, Invoke, write_json
 
-from judge.comparing.notes import most_of
+from judge.comparing.checks import most_of
 from judge.report.leaderboard_formats import as_data, as_latex, as_markdown
 from judge.stats.compare import INDEPENDENT, compare
 

@@ -13,8 +13,7 @@ from judge.report.leaderboard import all_tables, ranks_table, signed
 from judge.report.words import number
 from judge.stats.compare import compare
 from judge.stats.paired import Resampling, compare_pairs
-from judge.stats.panel import group_cells
-from judge.stats.ranks import rank_shares, ranks_of, ranks_with_ties
+from judge.stats.panel import group_cells, rank_shares, ranks_of, ranks_with_ties
 
 HOW = Resampling(seed=7, resamples=400, flips=200)
 RNG = np.random.default_rng(5)

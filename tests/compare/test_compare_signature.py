@@ -13,7 +13,7 @@ import pytest
 from judged_runs import IDS, PREDS, REFS, as_written, data, judged
 from support import Invoke, write_json
 
-from judge.metrics.bleu import bleu2
+from judge.metrics import bleu2
 
 # The signature
 

@@ -15,9 +15,15 @@ from panels import COST, INVERSE, RATE, SCORE, panel_of
 from scipy import stats
 
 from judge.stats.compare import compare
-from judge.stats.paired import Resampling, compare_pairs, holm, mcnemar, percentiles
-from judge.stats.ranks import rank_shares
-from judge.stats.resample import all_pairs, bootstrap_weights, sums_of, units_of
+from judge.stats.paired import Resampling, compare_pairs, holm, mcnemar
+from judge.stats.panel import rank_shares
+from judge.stats.resample import (
+    ModelPairs,
+    bootstrap_weights,
+    percentiles,
+    sums_of,
+    units_of,
+)
 
 HOW = Resampling(seed=7)
 RNG = np.random.default_rng(11)
@@ -55,7 +61,7 @@ def test_holm_never_helps_and_keeps_the_order(p_values: list[float]) -> None:
 @pytest.mark.parametrize(("b", "c"), [(0, 0), (0, 5), (1, 1), (3, 9), (8, 8), (2, 300), (480, 520)])
 def test_mcnemar_is_the_exact_test_less_half_the_mass_it_touches(b: int, c: int) -> None:
     values = [[1, 0]] * b + [[0, 1]] * c + [[1, 1]] * 7 + [[0, 0]] * 4
-    p = mcnemar(np.array(values, dtype=float), all_pairs(2))[0]
+    p = mcnemar(np.array(values, dtype=float), ModelPairs(2))[0]
     n, least = b + c, min(b, c)
     ways = 2 * sum(math.comb(n, x) for x in range(least)) + math.comb(n, least)
     assert p == pytest.approx(float(Fraction(ways, 2**n)))
@@ -64,13 +70,13 @@ def test_mcnemar_is_the_exact_test_less_half_the_mass_it_touches(b: int, c: int)
 def test_mcnemar_by_hand() -> None:
     # One against five: 2 x (1/64) + 6/64 = 0.125.
     values = np.array([[1, 0]] + [[0, 1]] * 5, dtype=float)
-    assert mcnemar(values, all_pairs(2))[0] == pytest.approx(0.125)
+    assert mcnemar(values, ModelPairs(2))[0] == pytest.approx(0.125)
 
 
 def test_mcnemar_counts_only_studies_scored_for_both() -> None:
     nan = np.nan
     values = np.array([[1, 0]] + [[0, 1]] * 5 + [[1, nan]] * 9 + [[nan, 1]] * 9)
-    assert mcnemar(values, all_pairs(2))[0] == pytest.approx(0.125)
+    assert mcnemar(values, ModelPairs(2))[0] == pytest.approx(0.125)
 
 
 def test_a_rate_is_tested_by_mcnemar_unless_patients_have_several_studies() -> None:
@@ -78,7 +84,7 @@ def test_a_rate_is_tested_by_mcnemar_unless_patients_have_several_studies() -> N
     alone = only(panel_of({RATE: values}, clusters=range(90)), RATE)[0]
     several = only(panel_of({RATE: values}, clusters=np.arange(90) // 3), RATE)[0]
     assert (alone.method, several.method) == ("mcnemar mid-p", "sign-flip permutation test")
-    assert alone.p == pytest.approx(mcnemar(values, all_pairs(2))[0])
+    assert alone.p == pytest.approx(mcnemar(values, ModelPairs(2))[0])
 
 
 # Approximate randomization
@@ -175,7 +181,7 @@ def test_sums_of_common_studies_are_those_of_a_loop(seed: int, is_clustered: boo
     values = rng.random((15, 2, 4))
     values[np.broadcast_to((rng.random((15, 4)) < 0.3)[:, None], values.shape)] = np.nan
     units = units_of(rng.integers(0, 5, 15) if is_clustered else None, 15)
-    pairs, sums = all_pairs(4), sums_of(values, units)
+    pairs, sums = ModelPairs(4), sums_of(values, units)
     for weights in bootstrap_weights(rng, int(units.max()) + 1, 3):
         one, other, n = sums.common(weights, pairs)
         difference = sums.difference(weights, pairs)

@@ -18,7 +18,7 @@ from judge.cli.output import _STYLES
 from judge.report.study import Line, audit
 from judge.running.folder import Run
 from judge.running.signature import signature
-from judge.stats.intervals import mean_interval
+from judge.stats.estimate import mean_interval
 from judge.studies import from_given
 
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"

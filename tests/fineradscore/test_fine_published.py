@@ -16,8 +16,7 @@ import pytest
 from judge import rubrics
 from judge.rubrics.categories import error
 from judge.rubrics.fineradscore.measures import NAMES
-from judge.stats.summary import summarise
-from judge.stats.table import TableBuilder
+from judge.stats.table import TableBuilder, summarise
 from judge.types import Annotated, Annotation, Category, Edit, Study
 
 RUBRIC = rubrics.load("fineradscore")

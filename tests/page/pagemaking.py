@@ -12,7 +12,7 @@ from judge.rubrics import Rubric
 from judge.running.engine import Judged, read
 from judge.running.folder import Run, RunWriter
 from judge.running.forms import FORMAT
-from judge.stats.summary import summarise
+from judge.stats.table import summarise
 from judge.types import (
     Annotated,
     Annotation,

@@ -20,9 +20,7 @@ from judge.report.view import search_text, study_view
 from judge.rubrics.categories import error
 from judge.rubrics.contract import Measure, Rubric
 from judge.running.folder import Run
-from judge.stats.summary import summarise
-from judge.stats.table import TableBuilder
-from judge.stats.worst import codes, worst_order, worst_rows
+from judge.stats.table import TableBuilder, codes, summarise, worst_order, worst_rows
 from judge.types import Annotation, Edit, Study
 
 

@@ -13,8 +13,7 @@ import pytest
 from seeded_comparison import SIGNATURE, seeded, seeded_panel
 
 from judge.plots import CAPTIONS, draw_figures, page_figures
-from judge.plots.build import plan
-from judge.plots.drawings import Boxes, Ranks
+from judge.plots.build import Boxes, Ranks, plan
 from judge.stats.compare import Comparison, compare
 
 BOX = "□"

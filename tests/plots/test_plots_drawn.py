@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from seeded_comparison import seeded_panel
 
-from judge.plots.build import plan
-from judge.plots.drawings import Boxes, Drawing, Matrix, Ranks, Rates
+from judge.plots.build import Boxes, Drawing, Matrix, Ranks, Rates, plan
 from judge.plots.output import draw, settings
 from judge.plots.style import MARKERS, PAGE, SERIES, luminance
 from judge.stats.compare import Comparison, compare
@@ -73,7 +72,7 @@ def test_a_rate_is_its_models_in_its_class_with_its_interval(
         for kind, points in zip(kinds, panel.series, strict=True):
             for model, point in zip(data.models, points, strict=True):
                 values = column(comparison, f"fineradscore_{kind}", model, study_class=panel.title)
-                assert point is not None
+                assert point.value is not None
                 assert point.low is not None
                 assert point.high is not None
                 assert point.value == pytest.approx(values.mean())
@@ -148,8 +147,8 @@ def test_rates_are_drawn_in_percent_in_their_row_and_panel_as_the_key_says(
     for axes, panel in zip(figure.axes[n_keys:], data.panels, strict=True):
         marks = [line for line in axes.lines if line.get_marker() in MARKERS]
         for at, points in enumerate(panel.series):
-            known = [(row, point) for row, point in enumerate(points) if point]
-            values = [100 * point.value for _, point in known]
+            known = [(row, point) for row, point in enumerate(points) if point.value is not None]
+            values = [100 * (point.value or 0) for _, point in known]
             assert (marks[at].get_marker(), marks[at].get_color()) == looks[at]
             assert np.asarray(marks[at].get_xdata()) == pytest.approx(values)
             rows = np.round(np.asarray(marks[at].get_ydata(), dtype=float))

@@ -18,10 +18,8 @@ from PIL import Image
 from seeded_comparison import SIGNATURE, seeded
 
 from judge.plots import CAPTIONS, draw_figures, page_figures
-from judge.plots.build import _box, plan
-from judge.plots.drawings import Boxes, Matrix, Ranks, Rates
-from judge.plots.folder import LIST, write_all
-from judge.plots.output import as_svg_and_png
+from judge.plots.build import Boxes, Matrix, Ranks, Rates, _box, plan
+from judge.plots.output import LIST, rendered, write_all
 from judge.plots.style import COLUMN
 from judge.stats.compare import Comparison, compare
 from judge.types import JudgeError
@@ -74,11 +72,11 @@ import matplotlib
 matplotlib.rcParams.update({"font.size": 30, "axes.grid": True, "svg.fonttype": "none"})
 from seeded_comparison import seeded
 from judge.plots.build import plan
-from judge.plots.output import as_svg_and_png
+from judge.plots.output import rendered
 from judge.plots.style import COLUMN
 digest = hashlib.sha256()
 for drawing in plan(seeded(3, others=False)).drawings:
-    for data in as_svg_and_png(drawing, COLUMN, "s"):
+    for data in rendered(drawing, COLUMN, "s"):
         digest.update(data)
 print(digest.hexdigest())
 """
@@ -87,7 +85,7 @@ print(digest.hexdigest())
 def test_the_same_input_gives_the_same_bytes_whatever_the_users_settings() -> None:
     digest = hashlib.sha256()
     for drawing in plan(seeded(3, others=False)).drawings:
-        for data in as_svg_and_png(drawing, COLUMN, "s"):
+        for data in rendered(drawing, COLUMN, "s"):
             digest.update(data)
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM],
@@ -171,7 +169,6 @@ def test_the_data_are_those_of_the_comparison() -> None:
     column = comparison.panel.values["green_no_significant_error"][:, comparison.order[0]]
     abnormal = np.array([c == "abnormal" for c in comparison.panel.fields["study_class"]])
     point = rates.panels[0].series[0][0]
-    assert point is not None
     assert point.value == pytest.approx(np.nanmean(column[abnormal]))
     assert rates.models == tuple(comparison.panel.models[at] for at in comparison.order)
     ranks = by_name["ranks_green"]

@@ -10,7 +10,7 @@ import pytest
 from seeded_comparison import seeded
 
 from judge.plots import CAPTIONS, draw_figures
-from judge.plots.folder import LIST, check_folder, write_all
+from judge.plots.output import LIST, check_folder, write_all
 from judge.types import JudgeError
 
 OLD, NEW = "boxes_old.page.svg", "boxes_new.page.svg"

@@ -13,8 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from seeded_comparison import model_names, seeded
 
-from judge.plots.build import plan
-from judge.plots.drawings import Drawing, Matrix, Ranks
+from judge.plots.build import Drawing, Matrix, Ranks, plan
 from judge.plots.labels import fitted, one_line, room, width_of, wrapped
 from judge.plots.output import draw, settings
 from judge.plots.panels import NAMES_GAP, names_room

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.stats.intervals import wilson
+from judge.stats.estimate import wilson
 from judge.stats.review import VERDICTS, Verdict, fingerprints, kappa, statistics
 
 
@@ -91,7 +91,7 @@ def test_precision_by_hand() -> None:
     assert counts("finding_precision")["b"] == (1, 3)
     row = found["precision"][0]
     expected = wilson(1, 5)
-    assert (row["value"], row["low"], row["high"]) == (expected.rate, expected.low, expected.high)
+    assert (row["value"], row["low"], row["high"]) == (expected.value, expected.low, expected.high)
     assert found["precision"][4]["value"] is None
     # Both reviewed e1, e2 and e4: they agreed on two.
     (pair,) = found["kappa"]

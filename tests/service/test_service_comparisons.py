@@ -13,7 +13,7 @@ from typing import Any, get_args
 import pytest
 
 from judge.cli.compare import command
-from judge.comparing.aligned import ALLOWED
+from judge.comparing.comparison import ALLOWED
 from judge.service import ProblemError, comparisons
 from judge.service.comparisons import Allowed, Comparisons
 from judge.service.settings import ServiceSettings

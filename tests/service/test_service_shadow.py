@@ -40,7 +40,7 @@ def test_a_users_own_judge_does_not_stand_in_for_ours(folder: Path, finished: Pa
 
 def test_nor_when_a_metric_is_computed(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(folder)
-    monkeypatch.setattr("judge.metrics.others.importlib.util.find_spec", lambda _: object())
+    monkeypatch.setattr("judge.metrics.importlib.util.find_spec", lambda _: object())
     found = compute("ratescore", ["a"], ["a"])
     # What it lacks here is the package, not this program.
     assert isinstance(found, Missing)
