@@ -11,8 +11,8 @@ from judge.rubrics import Rubric
 from judge.running.asking import Answer, Answered
 from judge.running.progress import Progress
 from judge.running.session import JudgeSession
-from judge.running.stop import Stop, StoppedError
 from judge.running.unreadable import FirstAnswers, UnreadableError
+from judge.running.waiting import Stop, StoppedError
 from judge.studies import StudySet
 from judge.types import (
     Annotated,

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from judge.running.engine import Judged, judge_all
 from judge.running.progress import Progress
 from judge.running.session import JudgeSession
-from judge.running.stop import Stop
+from judge.running.waiting import Stop
 from judge.studies import StudySet
 
 INTERRUPTED, TERMINATED = "interrupted", "terminated"

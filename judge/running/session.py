@@ -16,7 +16,7 @@ from judge.running.asking import Answer, Answered, Asker, RequestPolicy
 from judge.running.prices import Prices
 from judge.running.progress import Progress
 from judge.running.signature import signature
-from judge.running.stop import Stop
+from judge.running.waiting import Stop
 from judge.studies import StudySet
 from judge.types import CompletionRequest
 

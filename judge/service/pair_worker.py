@@ -17,7 +17,7 @@ from judge.running.engine import Judged, judge_all
 from judge.running.progress import Progress
 from judge.running.record import to_record
 from judge.running.session import JudgeSession
-from judge.running.stop import Stop
+from judge.running.waiting import Stop
 from judge.service.problems import ProblemError
 from judge.service.worker import Channel, memory_limit, say
 from judge.studies import StudySet, from_given
