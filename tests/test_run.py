@@ -16,7 +16,7 @@ from support import EXAMPLES
 from judge import JudgeError, annotate, backends, rubrics
 from judge.running.asking import RequestPolicy
 from judge.running.engine import Judged, read
-from judge.running.folder import Run, RunWriter
+from judge.running.folder import Run, writing
 from judge.running.forms import FORMAT
 from judge.running.judging import ProgressListener, judge_set
 from judge.running.record import completion_of, outcome_of, study_of, to_record
@@ -101,7 +101,7 @@ def test_lines_and_table_come_out_in_the_order_of_the_references(tmp_path: Path)
         "omitted": {},
         "notes": [],
     }
-    with RunWriter(tmp_path / "run", GREEN, ["site"]) as writer:
+    with writing(tmp_path / "run", GREEN, ["site"]) as writer:
         for at in (2, 0, 1):
             writer.add(judged_pair(CLEAR, EFFUSION, at))
         table = writer.table()
@@ -119,7 +119,7 @@ def test_lines_and_table_come_out_in_the_order_of_the_references(tmp_path: Path)
 
 
 def interrupted_write(path: Path) -> None:
-    with RunWriter(path, GREEN, ["site"]) as writer:
+    with writing(path, GREEN, ["site"]) as writer:
         writer.add(judged_pair(CLEAR, CLEAR))
         raise KeyboardInterrupt
 
@@ -132,7 +132,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
 
 
 def full_disk(path: Path) -> None:
-    with RunWriter(path, GREEN, ["site"]) as writer:
+    with writing(path, GREEN, ["site"]) as writer:
         writer.add(judged_pair(CLEAR, CLEAR))
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -10,15 +10,7 @@ from judge.rubrics.contract import Rubric
 from judge.running.engine import Judged
 from judge.running.forms import adapter
 from judge.stats.table import OUTCOMES
-from judge.types import (
-    Annotated,
-    Annotation,
-    Completion,
-    Failed,
-    Outcome,
-    Study,
-    Unparsed,
-)
+from judge.types import Annotated, Annotation, Completion, Failed, Outcome, Study, Unparsed
 
 
 def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
@@ -27,7 +19,7 @@ def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
     `corrected` is the candidate with the annotation's edits made, where the rubric has any.
     """
     study, outcome = judged.study, judged.outcome
-    is_annotated = isinstance(outcome, Annotated)
+    annotation = outcome.annotation if isinstance(outcome, Annotated) else None
     return {
         "study_id": study.study_id,
         "study_class": study.study_class,
@@ -38,21 +30,13 @@ def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
         "outcome": OUTCOMES[type(outcome)],
         "reason": None if isinstance(outcome, Annotated) else outcome.reason,
         "detail": None if isinstance(outcome, Annotated) else outcome.detail,
-        "annotation": _plain(outcome),
+        "annotation": annotation and adapter(Annotation).dump_python(annotation),
         "corrected": corrected_report(rubric, study, outcome),
-        "measures": dict(judged.measures) if is_annotated and judged.measures else None,
+        "measures": dict(judged.measures) if annotation and judged.measures else None,
         "attempt": judged.attempt,
         **_answer(judged.completion, judged.key),
         "earlier": [_answer(each.completion, each.key) for each in judged.earlier],
     }
-
-
-def _plain(outcome: Outcome) -> dict[str, Any] | None:
-    """Return an outcome's annotation as JSON's types, None where it has none."""
-    if not isinstance(outcome, Annotated):
-        return None
-    plain: dict[str, Any] = adapter(Annotation).dump_python(outcome.annotation)
-    return plain
 
 
 def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
@@ -83,12 +67,8 @@ def completion_of(record: Mapping[str, Any]) -> Completion | None:
 
 def outcome_of(record: Mapping[str, Any]) -> Outcome:
     """Return the outcome in a record."""
-    match record["outcome"]:
-        case "annotated":
-            return Annotated(adapter(Annotation).validate_python(record["annotation"]))
-        case "unparsed":
-            return Unparsed(record["reason"], record["detail"])
-        case "failed":
-            return Failed(record["reason"], record["detail"])
-        case other:
-            raise ValueError(f"unknown outcome {other!r}")
+    if record["outcome"] == OUTCOMES[Annotated]:
+        return Annotated(adapter(Annotation).validate_python(record["annotation"]))
+    if record["outcome"] == OUTCOMES[Unparsed]:
+        return Unparsed(record["reason"], record["detail"])
+    return Failed(record["reason"], record["detail"])

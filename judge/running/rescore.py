@@ -9,7 +9,7 @@ from typing import Any
 
 from judge.running.answers import answered_of
 from judge.running.engine import Judged, read
-from judge.running.folder import Run, RunWriter, claim
+from judge.running.folder import Run, claim, writing
 from judge.running.forms import FORMAT
 from judge.running.record import outcome_of, study_of
 from judge.running.run import versions
@@ -40,7 +40,7 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
         claim(out, line)
     path = out or run.path
     n_changed = 0
-    with RunWriter(path, rubric, run.manifest["fields"]) as writer:
+    with writing(path, rubric, run.manifest["fields"]) as writer:
         for at, record in enumerate(run.records(of_any_version=True)):
             study, before, answered = study_of(record), outcome_of(record), answered_of(record)
             completion, key = (answered.completion, answered.key) if answered else (None, None)

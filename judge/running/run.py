@@ -18,7 +18,7 @@ from judge.backends import Judge
 from judge.rubrics import Rubric
 from judge.running.classes import with_classes
 from judge.running.engine import Judged
-from judge.running.folder import RunWriter, claim
+from judge.running.folder import claim, writing
 from judge.running.forms import FORMAT
 from judge.running.judging import ProgressListener, judge_set
 from judge.running.progress import Progress
@@ -77,7 +77,7 @@ def run(
         "omitted": dict(studies.omitted),
         "notes": notes,
     }
-    with RunWriter(path, rubric, list(studies.fields)) as writer:
+    with writing(path, rubric, list(studies.fields)) as writer:
         check_fields(by, writer.columns)  # an unknown field is found before the work
 
         def keep(judged: Judged) -> None:

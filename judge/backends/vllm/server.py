@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.backends.connection import CHAT, Connection
 from judge.backends.errors import OverloadError, TransientError, UnavailableError
+from judge.backends.pool import Servers
 from judge.backends.structured import Mode
 from judge.backends.vllm import trouble
 from judge.backends.vllm.process import Process
@@ -59,7 +60,7 @@ class Address:
     key: str = field(repr=False)
 
 
-class Server:
+class Server(Servers):
     """`vllm serve` as a child process on a free port of this machine.
 
     It takes a random key, which only the environment of the process holds. It is started
@@ -67,8 +68,6 @@ class Server:
     time is an error. It is gone when this process is (see `guard`). An answer may take
     `timeout` seconds.
     """
-
-    billing_url = None
 
     def __init__(self, launch: Launch, say: Callable[[str], None], timeout: float) -> None:
         self._launch = launch
@@ -114,10 +113,8 @@ class Server:
         if self._client is None or self._client[0] is not address:
             from judge.backends.openai_client import Client
 
-            old, client = (
-                self._client,
-                Client(Connection(address.base_url, self._timeout), address.key),
-            )
+            old = self._client
+            client = Client(Connection(address.base_url, self._timeout), address.key)
             self._client = (address, client)
             if old is not None:
                 await old[1].aclose()
