@@ -17,10 +17,10 @@ from judge.rubrics import Rubric
 if TYPE_CHECKING:
     from judge.backends import JudgeSettings
     from judge.running.asking import RequestPolicy
+    from judge.running.engine import UnreadableError
     from judge.running.judging import RunStoppedError
     from judge.running.run import Finished
     from judge.running.session import JudgeSession
-    from judge.running.unreadable import UnreadableError
     from judge.studies import StudySet
 
 _LOW_COVERAGE, _INTERRUPTED, _TERMINATED = 3, 130, 143
@@ -228,9 +228,9 @@ def _help(rubric: Rubric) -> str:
 
 def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
     from judge.backends import LEXICON
+    from judge.running.engine import UnreadableError
     from judge.running.judging import RunStoppedError
     from judge.running.session import JudgeSession
-    from judge.running.unreadable import UnreadableError
     from judge.stats.table import reserved_names
     from judge.studies import read_pair
 

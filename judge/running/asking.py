@@ -16,8 +16,7 @@ from judge.backends.errors import (
     UnreadableReplyError,
 )
 from judge.cache import CompletionCache, canonical, key_of
-from judge.running.prices import Prices
-from judge.running.progress import Progress
+from judge.running.progress import Prices, Progress
 from judge.running.waiting import Limiter, Outage, Stop, StoppedError
 from judge.types import Completion, CompletionRequest, JudgeError
 

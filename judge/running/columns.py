@@ -102,14 +102,13 @@ def _wrong_type(table: pa.Table, names: Sequence[str]) -> str | None:
     kinds = pa.types
     for name in names:
         kind = table.schema.field(name).type
+        what, checks = "numbers", (kinds.is_integer, kinds.is_floating, kinds.is_null)
         if name == "class_inferred":
-            if not kinds.is_boolean(kind):
-                return f"holds no truth values in {name}"
+            what, checks = "truth values", (kinds.is_boolean,)
         elif name in FIXED_TEXTS:
-            if not (kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_null(kind)):
-                return f"holds no text in {name}"
-        elif not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_null(kind)):
-            return f"holds no numbers in {name}"
+            what, checks = "text", (kinds.is_string, kinds.is_large_string, kinds.is_null)
+        if not any(check(kind) for check in checks):
+            return f"holds no {what} in {name}"
     return None
 
 

@@ -103,18 +103,16 @@ def _lock(place: Path) -> tuple[int, bool]:
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            try:
-                raise JudgeError(_held_by(place.parent, os.pread(lock, 4096, 0))) from None
-            finally:
-                os.close(lock)
         except OSError as error:
-            if error.errno not in _NO_LOCKS:
-                os.close(lock)
+            if error.errno in _NO_LOCKS:
+                return lock, False
+            with os.fdopen(lock, "rb") as file:
+                if isinstance(error, BlockingIOError):
+                    raise JudgeError(_held_by(place.parent, file.read(4096))) from None
                 raise
-            return lock, False
         if _is_there(place / _LOCK, lock):
-            holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
+            since = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
+            holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
             os.ftruncate(lock, 0)
             os.pwrite(lock, json.dumps(holder).encode(), 0)
             return lock, True
@@ -138,10 +136,6 @@ def _held_by(run: Path, holder: bytes) -> str:
         f"{run} is being written by {who}: wait until it has ended, end it, or name another "
         "folder with --out"
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
 
 
 def _remove(paths: Iterator[Path] | list[Path]) -> None:

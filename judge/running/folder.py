@@ -344,11 +344,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
                 f"reads formats 1 to {forms.FORMAT}; use the version that wrote it, or a newer one"
             )
     found = _checked(path, found, forms.Manifest)
-    return (
-        {**found, "fields": format1.fields_of_today(found["fields"])}
-        if found["format"] == 1
-        else found
-    )
+    if found["format"] == 1:
+        found["fields"] = format1.fields_of_today(found["fields"])
+    return found
 
 
 def _checked(path: Path, data: object, form: type) -> dict[str, Any]:

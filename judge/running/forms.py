@@ -34,6 +34,8 @@ class JudgeName(TypedDict):
 class MadeBy(TypedDict):
     """What made a run, as its manifest and its summary say."""
 
+    __pydantic_config__ = _LOOSE  # type: ignore[misc]
+
     signature: str
     rubric: str
     judge: JudgeName
@@ -52,8 +54,6 @@ class Input(TypedDict):
 class Manifest(MadeBy):
     """`manifest.json`."""
 
-    __pydantic_config__ = _LOOSE  # type: ignore[misc]
-
     format: Literal[1, 2]
     fields: list[str]
     inputs: list[Input]
@@ -62,8 +62,6 @@ class Manifest(MadeBy):
 
 class Summary(MadeBy):
     """`summary.json`, as far as every form has it."""
-
-    __pydantic_config__ = _LOOSE  # type: ignore[misc]
 
     omitted: dict[str, int]
     notes: list[str]
@@ -100,8 +98,6 @@ class TotalRecord(TypedDict):
 
 class Group(TypedDict):
     """What is said of a group of studies; its fields stand beside it."""
-
-    __pydantic_config__ = _LOOSE  # type: ignore[misc]
 
     n_studies: int
     n_scored: int
@@ -160,8 +156,6 @@ class UsageRecord(TypedDict):
 class AnswerRecord(TypedDict):
     """The raw answer."""
 
-    __pydantic_config__ = _LOOSE  # type: ignore[misc]
-
     text: str
     finish_reason: str
     model: str
@@ -173,6 +167,8 @@ class AnswerRecord(TypedDict):
 class KeptAnswer(TypedDict):
     """An answer with its key in the cache and its checksum, None where no cache keeps it."""
 
+    __pydantic_config__ = _LOOSE  # type: ignore[misc]
+
     answer: AnswerRecord | None
     cache_key: str | None
     sha256: str | None
@@ -180,8 +176,6 @@ class KeptAnswer(TypedDict):
 
 class StudyRecord(KeptAnswer):
     """A line of `annotations.jsonl`, as far as every outcome has it."""
-
-    __pydantic_config__ = _LOOSE  # type: ignore[misc]
 
     study_id: str
     study_class: str | None

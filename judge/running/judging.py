@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from importlib import import_module
 
 from judge.running.engine import Judged, judge_all
 from judge.running.progress import Progress
@@ -83,11 +84,8 @@ def judge_set(
 
 def _load_tables() -> None:
     """Import what the end of a run needs, which takes a second."""
-    import pandas as pd
-    import pyarrow.parquet as pq
-
-    assert pd
-    assert pq
+    for name in ("pandas", "pyarrow.parquet"):
+        import_module(name)
 
 
 async def _tick(progress: Progress, listener: ProgressListener) -> None:

@@ -7,7 +7,7 @@ import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -16,7 +16,6 @@ from typing import Any
 from judge import plugins
 from judge.backends import Judge
 from judge.rubrics import Rubric
-from judge.running.classes import with_classes
 from judge.running.engine import Judged
 from judge.running.folder import claim, writing
 from judge.running.forms import FORMAT
@@ -66,7 +65,11 @@ def run(
     line = session.signature(studies, class_source)
     path = out or default_folder(rubric, judge, line)
     claim(path, line)
-    notes = [*studies.notes, *_empty(studies)]
+    notes = [*studies.notes]
+    if n_empty := sum(not candidate.strip() for candidate in studies.candidates):
+        notes.append(
+            f"{n_empty} of {len(studies)} candidates are empty, and are judged like any other"
+        )
     made_by = {
         "signature": line,
         "rubric": rubric.name,
@@ -108,10 +111,32 @@ def run(
     return Finished(path, summary, progress)
 
 
-def _empty(studies: StudySet) -> list[str]:
-    n = sum(not candidate.strip() for candidate in studies.candidates)
+def with_classes(studies: StudySet) -> tuple[StudySet, str]:
+    """Return `studies` with every class filled in, and a word for where the classes come from.
+
+    A class that the input lacks is read off the whole reference report by the lexicon and
+    marked as inferred. An empty reference has no class to infer: it stays None.
+    """
+    inferred = [given is None for given in studies.study_classes]
+    if not any(inferred) and studies.class_field:
+        return studies, studies.class_field
+    from judge.backends import lexicon  # loads pydantic, which not every run needs
+
+    rules = lexicon.load()
+    classes = [
+        given
+        if given is not None
+        else lexicon.study_class(report, rules)
+        if report.strip()
+        else None
+        for given, report in zip(studies.study_classes, studies.full_references, strict=True)
+    ]
+    sources = [studies.class_field] if studies.class_field else []
+    if any(inferred):
+        sources.append(f"inferred({rules.version})")
     return (
-        [f"{n} of {len(studies)} candidates are empty, and are judged like any other"] if n else []
+        replace(studies, study_classes=tuple(classes), class_inferred=tuple(inferred)),
+        "+".join(sources),
     )
 
 

@@ -13,8 +13,7 @@ from judge.backends import Judge, JudgeSettings
 from judge.cache import CompletionCache, place
 from judge.rubrics import Rubric
 from judge.running.asking import Answer, Answered, Asker, RequestPolicy
-from judge.running.prices import Prices
-from judge.running.progress import Progress
+from judge.running.progress import Prices, Progress
 from judge.running.signature import signature
 from judge.running.waiting import Stop
 from judge.studies import StudySet

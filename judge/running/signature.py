@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
 from importlib.metadata import version
 
 from judge.backends import Judge
@@ -20,10 +19,9 @@ def signature(
 
     Parts: the rubric and its version, the judge, the prompt and its digest, the sampling
     parameters, the reply that is asked for (`text`, or a digest of the form that it is held
-    to; nothing where there is only text), and how
-    often an unreadable answer was asked for again (none of these for a judge that runs
-    inline, which has no such thing), the section, where the study class comes from,
-    how many studies were left out of the join, a digest of the studies that were judged,
+    to; nothing where there is only text), and how often an unreadable answer was asked for
+    again (none of these for a judge that runs inline), the section, where the study class comes
+    from, how many studies were left out of the join, a digest of the studies that were judged,
     and the version of this program.
     """
     prompt = judge.prompt
@@ -42,7 +40,11 @@ def signature(
 
 
 def _asked(rubric: Rubric, judge: Judge, reask: int) -> list[str]:
-    return [f"sampling:{_listed(judge.sampling)}", *_reply(rubric, judge), f"reask:{reask}"]
+    sampling = ",".join(
+        f"{name}={json.dumps(value, sort_keys=True)}"
+        for name, value in sorted(judge.sampling.items())
+    )
+    return [f"sampling:{sampling}", *_reply(rubric, judge), f"reask:{reask}"]
 
 
 def _reply(rubric: Rubric, judge: Judge) -> list[str]:
@@ -55,18 +57,10 @@ def _reply(rubric: Rubric, judge: Judge) -> list[str]:
     return [f"reply:{hashlib.sha256(form.encode()).hexdigest()[:8]}"]
 
 
-def _listed(sampling: Mapping[str, object]) -> str:
-    return ",".join(
-        f"{name}={json.dumps(value, sort_keys=True)}" for name, value in sorted(sampling.items())
-    )
-
-
 def read_today(line: str, rubric: Rubric) -> str:
     """Return the signature `line` with today's rubric and program, for answers read again."""
-    parts = line.split("|")
-    return "|".join(
-        [f"{rubric.name}:{rubric.version}", *parts[1:-1], f"version:{version('judge')}"]
-    )
+    _, *judged, _ = line.split("|")
+    return "|".join([f"{rubric.name}:{rubric.version}", *judged, f"version:{version('judge')}"])
 
 
 def studies_digest(studies: StudySet) -> str:

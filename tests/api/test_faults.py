@@ -13,7 +13,7 @@ from judge.backends.connection import OPENAI_URL
 from judge.rubrics import Rubric
 from judge.running import session
 from judge.running.judging import RunStoppedError
-from judge.running.prices import Prices
+from judge.running.progress import Prices
 from judge.studies import StudySet
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 

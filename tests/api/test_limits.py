@@ -12,8 +12,7 @@ from judge.backends import Judge
 from judge.backends.errors import UnavailableError
 from judge.cache import CompletionCache
 from judge.running.asking import Asker, RequestPolicy
-from judge.running.prices import Prices
-from judge.running.progress import Progress
+from judge.running.progress import Prices, Progress
 from judge.running.waiting import Limiter, Outage, Stop, StoppedError
 from judge.types import Completion, CompletionRequest, JudgeError, Message, Study
 

@@ -25,7 +25,7 @@ from judge.running import session
 from judge.running.asking import RequestPolicy
 from judge.running.dry import Forecast, forecast
 from judge.running.judging import RunStoppedError
-from judge.running.prices import Prices, prompt_tokens
+from judge.running.progress import Prices, prompt_tokens
 from judge.running.record import completion_of
 from judge.running.session import JudgeSession
 from judge.types import (
