@@ -44,8 +44,8 @@ class Mode(StrEnum):
     @property
     def next(self) -> Mode | None:
         """What to try where a server refuses this one; None after the last."""
-        after = list(Mode)[list(Mode).index(self) + 1 :]
-        return after[0] if after else None
+        modes = [*Mode, None]
+        return modes[modes.index(self) + 1]
 
 
 _LABELS = {
