@@ -17,12 +17,10 @@ from judge import JudgeError, annotate, backends, rubrics
 from judge.running.asking import RequestPolicy
 from judge.running.engine import Judged, read
 from judge.running.folder import Run, writing
-from judge.running.forms import FORMAT
+from judge.running.forms import FORMAT, completion_of, outcome_of, study_of, to_record
 from judge.running.judging import ProgressListener, judge_set
-from judge.running.record import completion_of, outcome_of, study_of, to_record
 from judge.running.run import run
-from judge.running.session import JudgeSession
-from judge.running.signature import signature
+from judge.running.session import JudgeSession, signature
 from judge.stats.summary import summarise
 from judge.studies import StudySet, from_given, read_pair
 from judge.types import Annotated, Completion, Failed, Study, Unparsed

@@ -222,7 +222,8 @@ class Model:
             left -= 1
             running &= (ids[:, 0] != eos_id) & (left > 0)
         answers = torch.stack(rows, 1).tolist()
-        return [_until(answer[:room], eos_id) for answer, room in zip(answers, rooms, strict=True)]
+        cut = [answer[:room] for answer, room in zip(answers, rooms, strict=True)]
+        return [ids[: ids.index(eos_id) + 1] if eos_id in ids else ids for ids in cut]
 
 
 def load(files: ModelFiles, hardware: tuple[str, str]) -> Model:
@@ -249,8 +250,3 @@ def load(files: ModelFiles, hardware: tuple[str, str]) -> Model:
         ) from error
     except (OSError, ValueError) as error:
         raise JudgeError(f"cannot load the model {files.model}: {error}") from error
-
-
-def _until(ids: list[int], eos_id: int) -> list[int]:
-    """Return `ids` up to and with the first `eos_id`."""
-    return ids[: ids.index(eos_id) + 1] if eos_id in ids else ids

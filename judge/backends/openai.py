@@ -11,7 +11,7 @@ from judge.backends.base import Judge
 from judge.backends.connection import CHAT
 from judge.backends.pool import Servers
 from judge.backends.replies import RefusedError
-from judge.backends.structured import Mode, Structured
+from judge.backends.structured import LABELS, Mode, Structured
 from judge.prompts import STRUCTURED, Prompt
 from judge.rubrics import Rubric
 from judge.types import Completion, CompletionRequest, JudgeError, Message, Study, Unparsed
@@ -94,10 +94,10 @@ class OpenAIJudge(Judge):
         """Return the sampling parameters without those that the model has refused."""
         accepted: dict[str, Any] = {}
         for name, value in sampling.items():
-            sent = name
-            while self._refused.get(sent):
-                sent = str(self._refused[sent])
-            if sent not in self._refused:
+            sent: str | None = name
+            while sent in self._refused:
+                sent = self._refused[sent]
+            if sent:
                 accepted[sent] = value
         return accepted
 
@@ -115,6 +115,6 @@ class OpenAIJudge(Judge):
         if self._mode is refused and refused.next is not None:
             self._mode = refused.next
             self.say(
-                f"The model {self.version} does not take {refused.label} for its reply; "
-                f"asking for {self._mode.label} instead."
+                f"The model {self.version} does not take {LABELS[refused]} for its reply; "
+                f"asking for {LABELS[self._mode]} instead."
             )

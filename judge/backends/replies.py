@@ -60,8 +60,12 @@ def completion(data: bytes, mode: Mode | None, body: Mapping[str, Any], key: str
         finish_reason = str(choice["finish_reason"])
         message = choice["message"] if "message" in choice else {"content": choice["text"]}
         text, refusal = message.get("content"), message.get("refusal")
-        if mode is Mode.TOOLS:
-            text, finish_reason = _call(message, finish_reason, body)
+        tool = body["tools"][0]["function"]["name"] if mode is Mode.TOOLS else None
+        # Some models answer in plain words whatever they are told.
+        if tool and (call := called(message, tool)):
+            text, as_asked = call
+            if finish_reason in ("stop", "tool_calls"):
+                finish_reason = "stop" if as_asked else "tool_calls"
         text, refusal = _text(text), _text(refusal)
         model = str(answer["model"])
         usage = _usage(answer.get("usage"))
@@ -84,19 +88,6 @@ def _text(value: object) -> str:
     if not isinstance(value, str | None):
         raise TypeError("a text that is none")
     return value or ""
-
-
-def _call(
-    message: Mapping[str, Any], finish_reason: str, body: Mapping[str, Any]
-) -> tuple[str | None, str]:
-    """Return the text and the finish reason of a message that should be a call of our tool."""
-    call = called(message, body["tools"][0]["function"]["name"])
-    if call is None:  # some models answer in plain words whatever they are told
-        return message.get("content"), finish_reason
-    text, as_asked = call
-    if finish_reason in ("stop", "tool_calls"):
-        finish_reason = "stop" if as_asked else "tool_calls"
-    return text, finish_reason
 
 
 def _usage(usage: object) -> Usage | None:

@@ -37,22 +37,13 @@ class Mode(StrEnum):
     JSON = "json"
 
     @property
-    def label(self) -> str:
-        """The mode in a few words, for messages."""
-        return _LABELS[self]
-
-    @property
     def next(self) -> Mode | None:
         """What to try where a server refuses this one; None after the last."""
         modes = [*Mode, None]
         return modes[modes.index(self) + 1]
 
 
-_LABELS = {
-    Mode.JSON_SCHEMA: "a JSON schema",
-    Mode.TOOLS: "a tool call",
-    Mode.JSON: "plain JSON",
-}
+LABELS = {Mode.JSON_SCHEMA: "a JSON schema", Mode.TOOLS: "a tool call", Mode.JSON: "plain JSON"}
 
 # What the complaint of a server is about, in the words of OpenAI, Azure, vLLM, SGLang, TGI,
 # llama.cpp, Ollama, Groq, DeepSeek and LM Studio. Plain JSON asks nothing of a server.

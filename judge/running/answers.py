@@ -13,10 +13,9 @@ from judge.cache.entry import Entry, Unreadable, UnreadableError, checksum, entr
 from judge.running.asking import Answered
 from judge.running.engine import Judged, read
 from judge.running.folder import ANNOTATIONS, Run, claim, writing
-from judge.running.forms import FORMAT
-from judge.running.record import completion_of, outcome_of, study_of
+from judge.running.forms import FORMAT, completion_of, outcome_of, study_of
 from judge.running.run import versions
-from judge.running.signature import read_today
+from judge.running.session import read_today
 from judge.stats.summary import summarise
 
 

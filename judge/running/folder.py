@@ -31,7 +31,7 @@ from judge.running import format1, forms
 from judge.running.columns import read_columns, read_frame
 from judge.running.engine import Judged
 from judge.running.files import LONGEST_LINE, WRITING, held, open_file, put_in_place, read_file
-from judge.running.record import outcome_of, study_of, to_record
+from judge.running.forms import outcome_of, study_of, to_record
 from judge.stats.summary import DEFAULT_BY, summarise
 from judge.stats.table import TableBuilder
 from judge.types import JudgeError, Outcome, Study

@@ -68,15 +68,10 @@ class Prices:
 
     model: str
     base_url: str | None
-    known: bool = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.known = self.base_url is not None
-        self.known = self.dollars(Usage(1, 1)) is not None
 
     def dollars(self, usage: Usage | None) -> float | None:
         """Return the US dollars of `usage`; None where the price or the usage is unknown."""
-        if usage is None or not self.known:
+        if usage is None or self.base_url is None:
             return None
         from genai_prices import Usage as Tokens
         from genai_prices import calc_price
@@ -89,6 +84,7 @@ class Prices:
         try:
             price = calc_price(tokens, self.model, provider_api_url=self.base_url)
         except LookupError:
+            self.base_url = None  # there is no price to look for again
             return None
         return float(price.total_price)
 

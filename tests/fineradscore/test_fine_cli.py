@@ -18,7 +18,7 @@ from judge.cli.output import _STYLES
 from judge.report.line import Line
 from judge.report.study import audit
 from judge.running.folder import Run
-from judge.running.signature import signature
+from judge.running.session import signature
 from judge.stats.intervals import mean_interval
 from judge.studies import from_given
 

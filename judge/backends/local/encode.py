@@ -37,29 +37,20 @@ class Encoded:
     cut: int
 
 
+@dataclass(slots=True)
 class Encoder:
     """The tokens of one model under one layout.
 
     `layout` is `green` or `chat`; `limit` is how many tokens prompt and answer have
-    together; `eos_id` ends an answer.
+    together; `eos_id` ends an answer; what is too long is cut on the `_side`.
     """
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        layout: str,
-        limit: int,
-        eos_id: int,
-        text: Callable[[Sequence[Message]], str],
-        *,
-        cuts_left: bool = False,
-    ) -> None:
-        self.layout = layout
-        self.limit = limit
-        self.eos_id = eos_id
-        self._tokenizer = tokenizer
-        self._text = text
-        self._side = "left" if cuts_left else "right"
+    _tokenizer: Tokenizer
+    layout: str
+    limit: int
+    eos_id: int
+    _text: Callable[[Sequence[Message]], str]
+    _side: str = "right"
 
     def encode(self, messages: Sequence[Message]) -> Encoded:
         """Return the ids of `messages`.
@@ -116,14 +107,9 @@ def load(files: ModelFiles, prompt: Prompt) -> Encoder:
         return Encoder(tokenizer, CHAT, _context(files), eos_id, template)
     if _is_llama(files, config):
         _frame(tokenizer, files, config, (eos, eos_id))
-    return Encoder(
-        tokenizer,
-        GREEN,
-        min(LIMIT, _context(files)),
-        eos_id,
-        lambda messages: lay_out(messages, eos),
-        cuts_left=config.get("truncation_side") == "left",
-    )
+    side = "left" if config.get("truncation_side") == "left" else "right"
+    limit = min(LIMIT, _context(files))
+    return Encoder(tokenizer, GREEN, limit, eos_id, lambda messages: lay_out(messages, eos), side)
 
 
 def _tokenizer(files: ModelFiles, config: dict[str, Any]) -> Tokenizer:

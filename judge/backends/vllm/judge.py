@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 
 import platformdirs
 
@@ -158,11 +157,8 @@ def _servers(
         )
     if files.commit:  # the weights of the commit whose tokenizer is read here
         given = _with_default(given, "--revision", files.commit)
-    launch = Launch(_served(files), given, log_file(), settings.environ, _timeout(settings))
-    return Server(launch, settings.say, settings.timeout)
-
-
-def log_file() -> Path:
-    """Return a file for a server's log that no other run writes to."""
+    # A file for the log that no other run writes to.
+    log = f"vllm-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
     folder = platformdirs.user_log_path("judge", appauthor=False)
-    return folder / f"vllm-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
+    launch = Launch(_served(files), given, folder / log, settings.environ, _timeout(settings))
+    return Server(launch, settings.say, settings.timeout)

@@ -200,7 +200,7 @@ class Server(Servers):
                 await asyncio.to_thread(process.stop)
                 raise
             status = process.exit_status or 0
-            if not trouble.is_port_taken(self._text()):
+            if trouble.PORT_TAKEN not in self._text():
                 break
         self._quote()
         raise JudgeError(
