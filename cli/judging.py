@@ -17,8 +17,7 @@ from judge.rubrics import Rubric
 if TYPE_CHECKING:
     from judge.backends import JudgeSettings
     from judge.running.asking import RequestPolicy
-    from judge.running.engine import UnreadableError
-    from judge.running.judging import RunStoppedError
+    from judge.running.engine import RunStoppedError, UnreadableError
     from judge.running.run import Finished
     from judge.running.session import JudgeSession
     from judge.studies import StudySet
@@ -228,8 +227,7 @@ def _help(rubric: Rubric) -> str:
 
 def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
     from judge.backends import LEXICON
-    from judge.running.engine import UnreadableError
-    from judge.running.judging import RunStoppedError
+    from judge.running.engine import RunStoppedError, UnreadableError
     from judge.running.session import JudgeSession
     from judge.stats.table import reserved_names
     from judge.studies import read_pair
@@ -324,7 +322,7 @@ def _finished(finished: Finished, rubric: Rubric, options: dict[str, Any]) -> No
 def _stopped(error: UnreadableError | RunStoppedError) -> None:
     """Say how far the run came, what the answers looked like and how to go on, and exit."""
     from judge.cli.progress import account
-    from judge.running.judging import INTERRUPTED, TERMINATED, RunStoppedError
+    from judge.running.engine import INTERRUPTED, TERMINATED, RunStoppedError
 
     progress, command = error.progress, ["judge", *sys.argv[1:]]
     far = f"after {progress.done:,} of {progress.total:,} studies."

@@ -15,10 +15,9 @@ from support import EXAMPLES
 
 from judge import JudgeError, annotate, backends, rubrics
 from judge.running.asking import RequestPolicy
-from judge.running.engine import Judged, read
+from judge.running.engine import Judged, ProgressListener, judge_set, read
 from judge.running.folder import Run, writing
 from judge.running.forms import FORMAT, completion_of, outcome_of, study_of, to_record
-from judge.running.judging import ProgressListener, judge_set
 from judge.running.run import run
 from judge.running.session import JudgeSession, signature
 from judge.stats.summary import summarise

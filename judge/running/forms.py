@@ -27,9 +27,7 @@ FORMAT = 2
 _LOOSE: ConfigDict = {"strict": True, "extra": "allow", "allow_inf_nan": False}
 
 
-class JudgeName(TypedDict):
-    """Who judged."""
-
+class _JudgeName(TypedDict):
     name: str
     version: str
     note: str | None
@@ -42,14 +40,12 @@ class MadeBy(TypedDict):
 
     signature: str
     rubric: str
-    judge: JudgeName
+    judge: _JudgeName
     prompt: str | None
     section: str
 
 
-class Input(TypedDict):
-    """A file that was read."""
-
+class _Input(TypedDict):
     path: str
     role: str
     sha256: str
@@ -60,7 +56,7 @@ class Manifest(MadeBy):
 
     format: Literal[1, 2]
     fields: list[str]
-    inputs: list[Input]
+    inputs: list[_Input]
     arguments: dict[str, Any] | None
 
 
@@ -83,9 +79,7 @@ class SummaryThen(Summary):
     rates: list[dict[str, Any]]
 
 
-class StatisticRecord(TypedDict):
-    """A statistic of a set of studies."""
-
+class _Statistic(TypedDict):
     n: int
     value: float | None
     low: float | None
@@ -107,22 +101,20 @@ class Group(TypedDict):
     n_scored: int
     n_unparsed: int
     n_failed: int
-    statistics: dict[str, StatisticRecord]
+    statistics: dict[str, _Statistic]
 
 
 class SummaryNow(Summary):
     """`summary.json` in today's form."""
 
     rates: list[Group]
-    statistics: dict[str, StatisticRecord]
+    statistics: dict[str, _Statistic]
     totals: dict[str, TotalRecord]
     reasons: dict[str, int]
     warnings: dict[str, int]
 
 
-class EditRecord(TypedDict):
-    """A change of one line."""
-
+class _Edit(TypedDict):
     kind: Literal["change", "delete", "insert"]
     line: int | None
     corrected: str
@@ -136,12 +128,10 @@ class ItemRecord(TypedDict):
     labels: dict[str, list[str]]
     side: Literal["reference", "candidate"] | None
     links: list[int]
-    edit: EditRecord | None
+    edit: _Edit | None
 
 
-class AnnotationRecord(TypedDict):
-    """What the judge said of the study."""
-
+class _Annotation(TypedDict):
     items: list[ItemRecord]
     explanation: str
     values: dict[str, float]
@@ -149,21 +139,17 @@ class AnnotationRecord(TypedDict):
     warnings: list[str]
 
 
-class UsageRecord(TypedDict):
-    """Tokens."""
-
+class _Usage(TypedDict):
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: NotRequired[int]
 
 
-class AnswerRecord(TypedDict):
-    """The raw answer."""
-
+class _Answer(TypedDict):
     text: str
     finish_reason: str
     model: str
-    usage: UsageRecord | None
+    usage: _Usage | None
     created: NotRequired[str | None]
     mode: NotRequired[str | None]
 
@@ -173,7 +159,7 @@ class KeptAnswer(TypedDict):
 
     __pydantic_config__ = _LOOSE  # type: ignore[misc]
 
-    answer: AnswerRecord | None
+    answer: _Answer | None
     cache_key: str | None
     sha256: str | None
 
@@ -195,7 +181,7 @@ class StudyRecord(KeptAnswer):
 class Scored(StudyRecord):
     """The line of a study that was annotated."""
 
-    annotation: AnnotationRecord
+    annotation: _Annotation
     measures: dict[str, float | None]
 
 

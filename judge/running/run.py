@@ -16,10 +16,9 @@ from typing import Any
 from judge import plugins
 from judge.backends import Judge
 from judge.rubrics import Rubric
-from judge.running.engine import Judged
+from judge.running.engine import Judged, ProgressListener, judge_set
 from judge.running.folder import claim, writing
 from judge.running.forms import FORMAT
-from judge.running.judging import ProgressListener, judge_set
 from judge.running.progress import Progress
 from judge.running.session import JudgeSession
 from judge.stats.summary import DEFAULT_BY, check_fields, summarise

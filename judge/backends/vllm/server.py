@@ -7,11 +7,13 @@ import http.client
 import os
 import secrets
 import shutil
+import signal
 import socket
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,7 +23,6 @@ from judge.backends.errors import OverloadError, TransientError, UnavailableErro
 from judge.backends.pool import Servers
 from judge.backends.structured import Mode
 from judge.backends.vllm import trouble
-from judge.backends.vllm.process import Process
 from judge.types import Completion, JudgeError
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ _TICK = 0.5
 _SECONDS_BETWEEN_LINES = 15.0
 _PORT_TRIALS = 3
 _HEALTH_TIMEOUT = 5.0
+_GUARD = Path(__file__).with_name("guard.py")
+# The guard is gentle for five seconds; then it kills.
+_PATIENCE = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +62,66 @@ class Address:
 
     base_url: str
     key: str = field(repr=False)
+
+
+class Process:
+    """A command under the guard's eye, with all that it writes going to the file `log`.
+
+    It is gone when this process is, whatever happens to it (see `guard`). Raises
+    `JudgeError` where the log cannot be written.
+    """
+
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: Path) -> None:
+        try:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            # For its owner alone: it may quote reports.
+            descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError as error:
+            raise JudgeError(f"cannot write the server's log {log}: {error.strerror}") from error
+        try:
+            self._guard = subprocess.Popen(  # noqa: S603 - the guard, no shell
+                [sys.executable, "-I", "-S", str(_GUARD), *command],
+                stdin=subprocess.PIPE,
+                stdout=descriptor,
+                stderr=descriptor,
+                env=dict(environ),
+                start_new_session=True,
+            )
+        finally:
+            os.close(descriptor)
+        self._buried = False
+
+    @property
+    def exit_status(self) -> int | None:
+        """The command's exit status, 128 and more for a signal; None while it runs."""
+        status = self._guard.poll()
+        if status is None:
+            return None
+        self._bury()
+        return status if status >= 0 else 128 - status
+
+    def stop(self) -> None:
+        """End the command and everything it started; returns when nothing is left."""
+        self._let_go()
+        try:
+            self._guard.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._guard.kill()
+            self._guard.wait()
+        self._bury()
+
+    def _let_go(self) -> None:
+        if self._guard.stdin is not None:
+            with suppress(OSError):
+                self._guard.stdin.close()
+
+    def _bury(self) -> None:
+        """Kill what is left of the process group, should the guard not have done its work."""
+        self._let_go()
+        if not self._buried:  # later the number may be somebody else's
+            self._buried = True
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._guard.pid, signal.SIGKILL)
 
 
 class Server(Servers):
