@@ -197,11 +197,8 @@ def _opened(name: str) -> Iterator[IO[bytes]]:
     try:
         if name == _STANDARD:
             yield sys.stdin.buffer
-        elif name.endswith(".gz"):
-            with gzip.open(name) as packed:
-                yield packed  # type: ignore[misc]
         else:
-            with Path(name).open("rb") as plain:
-                yield plain
+            with gzip.open(name) if name.endswith(".gz") else Path(name).open("rb") as file:
+                yield file  # type: ignore[misc]
     except (OSError, EOFError, zlib.error) as error:
         raise JudgeError(f"cannot read {name} to its end: {error}") from error

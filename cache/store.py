@@ -14,7 +14,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import diskcache
@@ -214,12 +213,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         with explained(self.path):
             return len(self._cache)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._writer.submit(self._cache.close)  # each thread has a connection of its own
         self._writer.shutdown()
         self._claims.close()

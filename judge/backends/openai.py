@@ -59,10 +59,10 @@ class OpenAIJudge(Judge):
         )
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Ask the server once.
+        """Ask the server once, and again where it refuses a part of how it was asked.
 
-        Raises an `AskError` for what concerns this request, and `JudgeError` for what no
-        other request would escape: a wrong key, no quota, an unknown model.
+        Raises as `judge.backends.openai_client.Client.ask` does; `JudgeError` also for a
+        parameter that the user wants and the model refuses.
         """
         while True:
             body = {

@@ -101,7 +101,10 @@ class Pool(Servers):
                 raise
             except TransientError as error:
                 failed.append((place, began, error))
-                if not untried or not _is_the_server(error):
+                nobody_there = isinstance(error, UnavailableError)
+                within = error.reason.startswith("status")
+                # No other server would do better with what is no fault of this one.
+                if not untried or not (nobody_there or within):
                     self._still_out(failed)
                     raise
             else:
@@ -171,8 +174,3 @@ class Pool(Servers):
                 where = place.connection.base_url
                 self._say(f"Sending reports to {where} (model {self._model}){through}.")
         return place.client
-
-
-def _is_the_server(error: TransientError) -> bool:
-    """Return whether another server may do better: nobody there, or an error within."""
-    return isinstance(error, UnavailableError) or error.reason.startswith("status")

@@ -114,8 +114,8 @@ class ErrorReply:
             body, self.message = None, text or f"Error code: {status}"
         self._error = body.get("error", body) if isinstance(body, Mapping) else body
         said = self._error if isinstance(self._error, Mapping) else {}
-        self.code, self.param = said.get("code"), said.get("param")
-        self._marks = {str(self.code), str(said.get("type"))}
+        self.code, self.kind, self.param = (said.get(name) for name in ("code", "type", "param"))
+        self._marks = {str(self.code), str(self.kind)}
 
     @property
     def retry_after(self) -> float | None:

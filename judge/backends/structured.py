@@ -39,7 +39,7 @@ class Mode(StrEnum):
     @property
     def next(self) -> Mode | None:
         """What to try where a server refuses this one; None after the last."""
-        modes = [*Mode, None]
+        modes: list[Mode | None] = [*Mode, None]
         return modes[modes.index(self) + 1]
 
 

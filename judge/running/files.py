@@ -65,12 +65,16 @@ def held(run: Path) -> Iterator[Path]:
     lock, is_locked = _lock(place)
     try:
         if is_locked:
-            _remove(path for path in place.iterdir() if path.name != _LOCK)
+            for left in place.iterdir():
+                if left.is_dir() and not left.is_symlink():
+                    shutil.rmtree(left, ignore_errors=True)
+                elif left.name != _LOCK:
+                    left.unlink(missing_ok=True)
         staging = Path(tempfile.mkdtemp(dir=place))
         try:
             yield staging
         finally:
-            _remove([staging])
+            shutil.rmtree(staging, ignore_errors=True)
             with suppress(OSError):
                 if is_locked:
                     (place / _LOCK).unlink()
@@ -136,11 +140,3 @@ def _held_by(run: Path, holder: bytes) -> str:
         f"{run} is being written by {who}: wait until it has ended, end it, or name another "
         "folder with --out"
     )
-
-
-def _remove(paths: Iterator[Path] | list[Path]) -> None:
-    for path in paths:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)

@@ -218,20 +218,19 @@ def claim(path: Path, signature: str) -> None:
     A folder that is new, empty, or holds the same run is free. Raises `JudgeError` for
     anything else, before any work is done.
     """
+    another = "name another folder with --out"
     try:
         if path.exists() and not path.is_dir():
-            raise JudgeError(f"{path} is a file; name another folder with --out")
+            raise JudgeError(f"{path} is a file; {another}")
         entries = {entry.name for entry in path.iterdir()} if path.exists() else set()
     except OSError as error:
-        raise JudgeError(
-            f"cannot write to {path}: {error.strerror}; name another folder with --out"
-        ) from error
+        raise JudgeError(f"cannot write to {path}: {error.strerror}; {another}") from error
     entries -= {WRITING}
     if MANIFEST in entries:
         if Run(path).signature != signature:
-            raise JudgeError(f"{path} holds another run; name another folder with --out")
+            raise JudgeError(f"{path} holds another run; {another}")
     elif entries:
-        raise JudgeError(f"{path} holds files that are no run; name another folder with --out")
+        raise JudgeError(f"{path} holds files that are no run; {another}")
 
 
 @contextmanager

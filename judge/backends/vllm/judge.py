@@ -54,7 +54,7 @@ class VLLMJudge(LocalJudge):
                 "model": self.served_as,
                 "prompt": list(encoded.ids),
                 "temperature": 0,
-                **self.asked_in(request),
+                **{name: request.sampling[name] for name in self.asked},
                 "max_tokens": room,
                 "stop_token_ids": [self.encoder.eos_id],
             },
@@ -75,7 +75,10 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     """
     if not model:
         raise JudgeError(f"{KIND}: names no model; write {KIND}:OWNER/NAME or {KIND}:FOLDER")
-    given = flags.split(_args(settings))
+    args = settings.options.get("vllm_args", ())
+    if not isinstance(args, list | tuple) or not all(isinstance(flag, str) for flag in args):
+        raise JudgeError(f"vllm_args is a list of flags, not {args!r}")
+    given = flags.split(args)
     if settings.base_urls and given:
         raise JudgeError("--vllm-arg belongs to a server that judge starts, not to --base-url")
     prompt, reply = wording.for_own_model(rubric, settings.prompt, settings.reply, settings.environ)
@@ -117,20 +120,6 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     )
 
 
-def _args(settings: JudgeSettings) -> Sequence[str]:
-    given = settings.options.get("vllm_args", ())
-    if not isinstance(given, list | tuple) or not all(isinstance(flag, str) for flag in given):
-        raise JudgeError(f"vllm_args is a list of flags, not {given!r}")
-    return given
-
-
-def _timeout(settings: JudgeSettings) -> float:
-    given = settings.options.get("vllm_timeout", START_TIMEOUT)
-    if not isinstance(given, int | float):
-        raise JudgeError(f"vllm_timeout is a number of seconds, not {given!r}")
-    return given
-
-
 def _version(files: ModelFiles, given: Sequence[str]) -> str:
     return ",".join(filter(None, (f"{KIND}:{files.version}", flags.marks(given))))
 
@@ -150,15 +139,15 @@ def _servers(
     if settings.base_urls:
         # Not OPENAI_API_KEY: that one is not for whoever happens to listen here.
         key = settings.environ.get("VLLM_API_KEY", "").strip() or NO_KEY
-        return Pool(
-            [(Connection(url, settings.timeout), key) for url in settings.base_urls],
-            model,
-            settings.say,
-        )
+        servers = [(Connection(url, settings.timeout), key) for url in settings.base_urls]
+        return Pool(servers, model, settings.say)
     if files.commit:  # the weights of the commit whose tokenizer is read here
         given = _with_default(given, "--revision", files.commit)
     # A file for the log that no other run writes to.
     log = f"vllm-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
     folder = platformdirs.user_log_path("judge", appauthor=False)
-    launch = Launch(_served(files), given, folder / log, settings.environ, _timeout(settings))
+    timeout = settings.options.get("vllm_timeout", START_TIMEOUT)
+    if not isinstance(timeout, int | float):
+        raise JudgeError(f"vllm_timeout is a number of seconds, not {timeout!r}")
+    launch = Launch(_served(files), given, folder / log, settings.environ, timeout)
     return Server(launch, settings.say, settings.timeout)
