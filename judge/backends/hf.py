@@ -113,14 +113,11 @@ class HfJudge(LocalJudge):
     async def _work(self) -> None:
         """Generate batch after batch until nobody waits."""
         await asyncio.sleep(0)  # let those who are about to ask join the first batch
-        while self._waiting:
+        loop = asyncio.get_running_loop()
+        while waiting := [one for one in self._waiting if not one.answer.done()]:
             # Prompts of like length together: less padding, and no other effect.
-            self._waiting.sort(key=lambda one: len(one.ids))
-            batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
-            batch = [one for one in batch if not one.answer.done()]
-            if not batch:
-                continue
-            loop = asyncio.get_running_loop()
+            waiting.sort(key=lambda one: len(one.ids))
+            batch, self._waiting = waiting[:BATCH], waiting[BATCH:]
             try:
                 answers = await loop.run_in_executor(self._thread, self._generate, batch)
             except JudgeError as error:

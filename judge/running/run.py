@@ -122,14 +122,10 @@ def with_classes(studies: StudySet) -> tuple[StudySet, str]:
     from judge.backends import lexicon  # loads pydantic, which not every run needs
 
     rules = lexicon.load()
-    classes = [
-        given
-        if given is not None
-        else lexicon.study_class(report, rules)
-        if report.strip()
-        else None
-        for given, report in zip(studies.study_classes, studies.full_references, strict=True)
-    ]
+    classes = list(studies.study_classes)
+    for at, report in enumerate(studies.full_references):
+        if classes[at] is None and report.strip():
+            classes[at] = lexicon.study_class(report, rules)
     sources = [studies.class_field] if studies.class_field else []
     if any(inferred):
         sources.append(f"inferred({rules.version})")

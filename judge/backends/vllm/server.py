@@ -166,10 +166,8 @@ class Server(Servers):
         address = await self.address()
         try:
             return await (await self._to(address)).ask(body, path, mode)
-        except OverloadError:
-            raise
         except TransientError as error:
-            if await self._is_gone(address):
+            if not isinstance(error, OverloadError) and await self._is_gone(address):
                 raise UnavailableError("server ended", str(error)) from error
             raise
 
