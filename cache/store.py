@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import json
 import os
@@ -56,7 +55,6 @@ _BUSY_SECONDS = 60.0
 # What a folder must have room for when it is opened: a few hundred answers.
 _ROOM_BYTES = 2**22
 _NEW = ".new-"
-_TAKEN = {errno.EACCES, errno.EAGAIN}
 # As large as an offset may be.
 _PLACES = 2**62
 
@@ -105,10 +103,8 @@ class Claims:
         """Claim a key; returns False where another process has it."""
         try:
             fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(name))
-        except OSError as error:
-            if error.errno in _TAKEN:
-                return False
-            raise
+        except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, as the system likes
+            return False
         return True
 
     def drop(self, name: str) -> None:

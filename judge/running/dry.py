@@ -38,7 +38,6 @@ def forecast(session: JudgeSession, studies: StudySet) -> Forecast | None:
     judge, cache = session.judge, session.cache
     if cache is None:
         return None
-    prices = Prices(judge.version, judge.billing_url)
     seen: set[str] = set()
     requests = cached = repeated = prompt = 0
     lengths: list[int] = []
@@ -68,4 +67,5 @@ def forecast(session: JudgeSession, studies: StudySet) -> Forecast | None:
     longest = judge.sampling.get("max_tokens")
     each = sum(lengths) / len(lengths) if lengths else longest if isinstance(longest, int) else 0
     usage = Usage(prompt, round(each * requests))
-    return Forecast(requests, cached, repeated, usage, bool(lengths), prices.dollars(usage))
+    dollars = Prices(judge.version, judge.billing_url).dollars(usage)
+    return Forecast(requests, cached, repeated, usage, bool(lengths), dollars)

@@ -93,6 +93,10 @@ class LocalJudge(Judge):
             return request
         return replace(request, sampling={**request.sampling, "seed": seed + 1})
 
+    def asked_in(self, request: CompletionRequest) -> dict[str, object]:
+        """Return the parameters of a request that the user has asked for."""
+        return {name: request.sampling[name] for name in self.asked}
+
     def encoded(self, request: CompletionRequest) -> tuple[Encoded, int]:
         """Return the ids of a request and how many tokens its answer may have.
 

@@ -70,8 +70,7 @@ class Encoder:
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of an answer, without special tokens."""
-        text: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
-        return text
+        return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
 
 
 def lay_out(messages: Sequence[Message], eos: str) -> str:

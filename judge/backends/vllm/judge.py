@@ -54,7 +54,7 @@ class VLLMJudge(LocalJudge):
                 "model": self.served_as,
                 "prompt": list(encoded.ids),
                 "temperature": 0,
-                **{name: request.sampling[name] for name in self.asked},
+                **self.asked_in(request),
                 "max_tokens": room,
                 "stop_token_ids": [self.encoder.eos_id],
             },
