@@ -1,16 +1,26 @@
-"""All that lies in a cache, read without changing it; of a damaged one what SQLite can read."""
+"""All that lies in a cache, read without changing it, and as JSON Lines: one entry a line.
+
+Of a damaged cache that is what SQLite can read.
+"""
 
 from __future__ import annotations
 
+import gzip
+import json
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, suppress
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
+from typing import IO
 
 from diskcache.core import MODE_RAW
 
-from judge.cache.entry import Entry, Unreadable, UnreadableError, decode
+from judge.cache.entry import Entry, Unreadable, UnreadableError, as_object, decode, entry_of
 from judge.cache.files import DATABASE, FILES, explained, regular, said
+from judge.cache.store import CompletionCache
 from judge.types import JudgeError
 
 Row = tuple[int, object, object, object, object, object, object]
@@ -18,6 +28,7 @@ Row = tuple[int, object, object, object, object, object, object]
 
 _ROWS = "SELECT rowid, key, raw, store_time, mode, filename, value FROM Cache"
 _CANNOT_OPEN = (sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_READONLY)
+_STANDARD = "-"
 # A schema that makes no sense, and one without what ours has.
 _DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 
@@ -115,3 +126,79 @@ def _read(row: Row) -> Entry | Unreadable:
         return decode(number, name, value, stored)  # type: ignore[arg-type]
     except UnreadableError as error:
         return Unreadable(number, shown, str(error))
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """How many entries went over, and those that could not.
+
+    `kept` are those that were there already, `differing` those among them whose answer is
+    another one, which stays.
+    """
+
+    done: int
+    wrong: tuple[Unreadable, ...]
+    kept: int = 0
+    differing: int = 0
+
+
+def export(contents: Contents, file: IO[bytes]) -> Tally:
+    """Write the entries to `file`."""
+    done = 0
+    wrong = []
+    for entry in contents:
+        if isinstance(entry, Unreadable):
+            wrong.append(entry)
+            continue
+        file.write(json.dumps(as_object(entry)).encode("ascii") + b"\n")
+        done += 1
+    return Tally(done, tuple(wrong))
+
+
+def import_(cache: CompletionCache, entries: Iterable[Entry | Unreadable]) -> Tally:
+    """Take entries into `cache`; those that are there already stay as they are.
+
+    Where `entries` raises, what came before is kept.
+    """
+    done = kept = differing = 0
+    wrong = []
+    for entry in entries:
+        if isinstance(entry, Unreadable):
+            wrong.append(entry)
+        elif (there := cache.add(entry)) is None:
+            done += 1
+        else:
+            kept += 1
+            differing += there.completion != entry.completion
+    return Tally(done, tuple(wrong), kept, differing)
+
+
+def exported(source: str) -> Iterator[Entry | Unreadable]:
+    """Yield the entries of an exported file (`-` is standard input).
+
+    A line is `Unreadable` whose key is not the one that its request has, or whose answer does
+    not fit its checksum, where it has one. Raises `JudgeError` where the file cannot be read
+    to its end.
+    """
+    with _opened(source) as file:
+        for number, line in enumerate(file, start=1):
+            try:
+                row = json.loads(line)
+                yield entry_of(number, row["key"], row, row["stored"])
+            except (ValueError, KeyError, TypeError, RecursionError):
+                reason = "not the JSON object of an entry"
+                yield Unreadable(number, f"{source}, line {number}", reason)
+            except UnreadableError as error:
+                yield Unreadable(number, f"{source}, line {number}", str(error))
+
+
+@contextmanager
+def _opened(name: str) -> Iterator[IO[bytes]]:
+    try:
+        if name == _STANDARD:
+            yield sys.stdin.buffer
+        else:
+            with gzip.open(name) if name.endswith(".gz") else Path(name).open("rb") as file:
+                yield file  # type: ignore[misc]
+    except (OSError, EOFError, zlib.error) as error:
+        raise JudgeError(f"cannot read {name} to its end: {error}") from error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sqlite3
 import stat
 from collections.abc import Iterator, Mapping
@@ -31,9 +32,7 @@ def place(option: Path | None, environ: Mapping[str, str]) -> Path:
     named = option or environ.get(VARIABLE)
     if named:
         # Unlike Path's, this one leaves the name of an unknown user as it is.
-        from os.path import expanduser
-
-        return Path(expanduser(named))  # noqa: PTH111
+        return Path(os.path.expanduser(named))  # noqa: PTH111
     from platformdirs import user_cache_path
 
     return user_cache_path("judge", appauthor=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import sqlite3
@@ -12,13 +13,11 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 import diskcache
 from diskcache.core import DEFAULT_SETTINGS, METADATA, MODE_RAW
 
-from judge.cache.claims import Claims
 from judge.cache.entry import Entry, UnreadableError, as_object, decode, encode
 from judge.cache.files import CLAIMS, DATABASE, FILES, explained, regular
 from judge.cache.keys import canonical, key_of
@@ -56,6 +55,8 @@ _BUSY_SECONDS = 60.0
 # What a folder must have room for when it is opened: a few hundred answers.
 _ROOM_BYTES = 2**22
 _NEW = ".new-"
+# As large as an offset may be.
+_PLACES = 2**62
 
 
 class _TextDisk(diskcache.Disk):  # type: ignore[misc]
@@ -86,6 +87,37 @@ class _TextDisk(diskcache.Disk):  # type: ignore[misc]
 
     def remove(self, file_path: object) -> None:
         """Leave alone the file that a row names: no row of ours names one."""
+
+
+class Claims:
+    """The claims of this process on the keys of a cache; raises OSError where the disk fails.
+
+    A claim is a lock on one byte of a file, at a place that the key decides. The system takes
+    it back when the process ends, however it ends, so nothing is ever left to clean up.
+    """
+
+    def __init__(self, file: Path) -> None:
+        self._file = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+
+    def take(self, name: str) -> bool:
+        """Claim a key; returns False where another process has it."""
+        try:
+            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(name))
+        except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, as the system likes
+            return False
+        return True
+
+    def drop(self, name: str) -> None:
+        """Give the claim on a key back."""
+        fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _place(name))
+
+    def close(self) -> None:
+        """Give all claims back."""
+        os.close(self._file)
+
+
+def _place(name: str) -> int:
+    return int(name[-16:], 16) % _PLACES
 
 
 class CompletionCache(AbstractContextManager["CompletionCache"]):
@@ -177,12 +209,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         with explained(self.path):
             return len(self._cache)
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_error: object) -> None:
         self._writer.submit(self._cache.close)  # each thread has a connection of its own
         self._writer.shutdown()
         self._claims.close()

@@ -128,7 +128,7 @@ def export(file: str, cache: Path | None) -> None:
     Of a damaged cache all that SQLite still reads is written. Exit code 1 if any entry is not.
     """
     from judge.cache.contents import Contents
-    from judge.cache.transfer import export as write
+    from judge.cache.contents import export as write
 
     contents = Contents(_place(cache))
     with _written(file) as out:
@@ -168,8 +168,8 @@ def import_(sources: tuple[str, ...], cache: Path | None) -> None:
     that an earlier version of judge wrote.
     """
     from judge.cache import CompletionCache
-    from judge.cache.transfer import exported
-    from judge.cache.transfer import import_ as take
+    from judge.cache.contents import exported
+    from judge.cache.contents import import_ as take
     from judge.running.answers import entries
     from judge.running.folder import Run
 

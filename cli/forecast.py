@@ -82,7 +82,7 @@ def sample_run(session: JudgeSession, studies: StudySet, n: int) -> None:
     `judge_set` raises.
     """
     from judge.cli.progress import account, watching
-    from judge.running.judging import judge_set
+    from judge.running.engine import judge_set
 
     rows = sorted(random.Random(_SEED).sample(range(len(studies)), min(n, len(studies))))  # noqa: S311
     began = time.monotonic()

@@ -19,10 +19,9 @@ from judge.rubrics import Rubric
 if TYPE_CHECKING:
     from judge.backends import JudgeSettings
     from judge.running.asking import RequestPolicy
-    from judge.running.judging import RunStoppedError
+    from judge.running.engine import RunStoppedError, UnreadableError
     from judge.running.run import Finished
     from judge.running.session import JudgeSession
-    from judge.running.unreadable import UnreadableError
     from judge.studies import StudySet
 
 _LOW_COVERAGE, _INTERRUPTED, _TERMINATED = 3, 130, 143
@@ -235,9 +234,8 @@ def _help(rubric: Rubric) -> str:
 def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
     from judge.backends import LEXICON
     from judge.cli.forecast import dry_run, sample_run
-    from judge.running.judging import RunStoppedError
+    from judge.running.engine import RunStoppedError, UnreadableError
     from judge.running.session import JudgeSession
-    from judge.running.unreadable import UnreadableError
     from judge.stats.table import reserved_names
 
     named = options.pop("judge_names")
@@ -331,7 +329,7 @@ def _finished(finished: Finished, rubric: Rubric, options: dict[str, Any]) -> No
 def _stopped(error: UnreadableError | RunStoppedError) -> None:
     """Say how far the run came, what the answers looked like and how to go on, and exit."""
     from judge.cli.progress import account
-    from judge.running.judging import INTERRUPTED, TERMINATED, RunStoppedError
+    from judge.running.engine import INTERRUPTED, TERMINATED, RunStoppedError
 
     progress, command = error.progress, ["judge", *sys.argv[1:]]
     far = f"after {progress.done:,} of {progress.total:,} studies."

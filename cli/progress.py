@@ -12,7 +12,7 @@ from judge.cli.output import note
 from judge.report.words import harmless
 
 if TYPE_CHECKING:
-    from judge.running.judging import ProgressListener
+    from judge.running.engine import ProgressListener
     from judge.running.progress import Progress
 
 _SECONDS_BETWEEN_LINES = 30.0
@@ -22,7 +22,7 @@ _LONGEST_TROUBLE = 60
 @contextmanager
 def watching() -> Iterator[ProgressListener]:
     """Show a run's progress while it goes on."""
-    from judge.running.judging import ProgressListener
+    from judge.running.engine import ProgressListener
 
     began = said = time.monotonic()
     if not sys.stderr.isatty():

@@ -22,8 +22,8 @@ from judge.report.words import counted
 def command(run: Path, out: Path | None, form: str) -> None:
     """Read the raw answers of RUN again with today's parser, without asking a judge."""
     from judge import rubrics
+    from judge.running.answers import rescore
     from judge.running.folder import Run
-    from judge.running.rescore import rescore
 
     result = rescore(Run(run), out)
     print_summary(result.summary, rubrics.load(result.summary["rubric"]), form)

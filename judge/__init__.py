@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from judge.rubrics import Rubric
     from judge.running.api import annotate, run
     from judge.running.asking import RequestPolicy
+    from judge.running.engine import RunStoppedError
     from judge.running.folder import Run
-    from judge.running.judging import RunStoppedError
     from judge.stats.paired import Resampling
     from judge.types import Annotated, Annotation, Failed, JudgeError, Outcome, Study, Unparsed
 
@@ -40,7 +40,7 @@ _FROM = {
     "Resampling": "judge.stats.paired",
     "Rubric": "judge.rubrics",
     "Run": "judge.running.folder",
-    "RunStoppedError": "judge.running.judging",
+    "RunStoppedError": "judge.running.engine",
 }
 
 

@@ -107,7 +107,7 @@ def test_the_middle_is_pure(path: Path) -> None:
 
 
 # What works from a rubric's declarations, and knows no rubric.
-GENERAL = ("stats", "run", "report", "service", "plots", "comparing", "cli", "metrics")
+GENERAL = ("stats", "running", "report", "service", "plots", "comparing", "cli", "metrics")
 WORDS = (
     "n_significant",
     "no_significant_error",
@@ -119,9 +119,9 @@ MAY_NAME = {
     # ReXrank's names of metrics, two of which are rubrics here, for files of others' numbers.
     "judge/stats/metric.py": {"green", "fineradscore"},
     # Format 1 had these columns for every rubric.
-    "judge/run/format1.py": {"n_actionable"},
+    "judge/running/format1.py": {"n_actionable"},
     # The rubric of a call of `annotate` that names none.
-    "judge/run/api.py": {"green"},
+    "judge/running/api.py": {"green"},
     # A colour.
     "cli/output.py": {"green"},
 }

@@ -15,14 +15,11 @@ from support import EXAMPLES
 
 from judge import JudgeError, annotate, backends, rubrics
 from judge.running.asking import RequestPolicy
-from judge.running.engine import Judged, read
-from judge.running.folder import Run, RunWriter
-from judge.running.forms import FORMAT
-from judge.running.judging import ProgressListener, judge_set
-from judge.running.record import completion_of, outcome_of, study_of, to_record
+from judge.running.engine import Judged, ProgressListener, judge_set, read
+from judge.running.folder import Run, writing
+from judge.running.forms import FORMAT, completion_of, outcome_of, study_of, to_record
 from judge.running.run import run
-from judge.running.session import JudgeSession
-from judge.running.signature import signature
+from judge.running.session import JudgeSession, signature
 from judge.stats.table import summarise
 from judge.studies import StudySet, from_given, read_pair
 from judge.types import Annotated, Completion, Failed, Study, Unparsed
@@ -101,7 +98,7 @@ def test_lines_and_table_come_out_in_the_order_of_the_references(tmp_path: Path)
         "omitted": {},
         "notes": [],
     }
-    with RunWriter(tmp_path / "run", GREEN, ["site"]) as writer:
+    with writing(tmp_path / "run", GREEN, ["site"]) as writer:
         for at in (2, 0, 1):
             writer.add(judged_pair(CLEAR, EFFUSION, at))
         table = writer.table()
@@ -119,7 +116,7 @@ def test_lines_and_table_come_out_in_the_order_of_the_references(tmp_path: Path)
 
 
 def interrupted_write(path: Path) -> None:
-    with RunWriter(path, GREEN, ["site"]) as writer:
+    with writing(path, GREEN, ["site"]) as writer:
         writer.add(judged_pair(CLEAR, CLEAR))
         raise KeyboardInterrupt
 
@@ -132,7 +129,7 @@ def test_an_interrupted_run_leaves_nothing(tmp_path: Path) -> None:
 
 
 def full_disk(path: Path) -> None:
-    with RunWriter(path, GREEN, ["site"]) as writer:
+    with writing(path, GREEN, ["site"]) as writer:
         writer.add(judged_pair(CLEAR, CLEAR))
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 

@@ -52,7 +52,7 @@ def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Ju
     if kind == LEXICON:
         return _lexicon(rubric, Path(rest) if rest else None, settings)
     if kind == _VLLM and colon:
-        from judge.backends.vllm.load import load as load_vllm
+        from judge.backends.vllm.judge import load as load_vllm
 
         return load_vllm(rest, rubric, settings)
     if kind == _HF and colon:
@@ -102,13 +102,15 @@ def _served(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         raise JudgeError(f"judge {spec!r} is a model behind an API: {error}") from error
     prompt, reply = wording.for_api(rubric, spec, settings.prompt, settings.reply, settings.environ)
     return OpenAIJudge(
-        spec,
-        rubric,
-        prompt,
-        reply,
-        Pool(servers, spec, settings.say),
-        asked=settings.sampling,
+        name=spec,
+        version=spec,
+        served_as=spec,
+        rubric=rubric,
+        prompt=prompt,
+        reply=reply,
+        servers=Pool(servers, spec, settings.say),
         max_tokens=sampling.max_tokens(spec, settings.sampling, settings.max_tokens),
+        asked=settings.sampling,
         say=settings.say,
     )
 

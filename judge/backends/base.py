@@ -89,10 +89,6 @@ class Judge(ABC):
             await self.servers.aclose()
 
 
-def _silent(_text: str) -> None:
-    return None
-
-
 @dataclass(frozen=True, slots=True)
 class JudgeSettings:
     """What a judge may need besides its name.
@@ -116,7 +112,7 @@ class JudgeSettings:
     reply: str | None = None
     sampling: Mapping[str, object] = field(default_factory=dict)
     environ: Mapping[str, str] = field(default_factory=dict)
-    say: Callable[[str], None] = _silent
+    say: Callable[[str], None] = lambda _text: None
     sends: bool = True
     options: Mapping[str, object] = field(default_factory=dict)
 

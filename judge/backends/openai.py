@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import InitVar, dataclass, field
 from typing import Any
 
 from judge.backends import structured
@@ -11,7 +11,7 @@ from judge.backends.base import Judge
 from judge.backends.connection import CHAT
 from judge.backends.pool import Servers
 from judge.backends.replies import RefusedError
-from judge.backends.structured import Mode, Structured
+from judge.backends.structured import LABELS, Mode, Structured
 from judge.prompts import STRUCTURED, Prompt
 from judge.rubrics import Rubric
 from judge.types import Completion, CompletionRequest, JudgeError, Message, Study, Unparsed
@@ -20,68 +20,53 @@ from judge.types import Completion, CompletionRequest, JudgeError, Message, Stud
 _REPLACEMENTS = {"max_tokens": "max_completion_tokens"}
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class OpenAIJudge(Judge):
     """A model behind an OpenAI-compatible server, asked with a rubric's prompt.
 
-    A structured reply is asked for in the first mode that the server does not refuse. `asked`
-    are the sampling parameters that the user wants; without them an answer is greedy.
+    A structured reply is asked for in the first mode that the server does not refuse. The
+    server knows the model by `served_as`. `asked` are the sampling parameters that the user
+    wants; without them an answer is greedy.
     """
 
+    name: str
+    version: str
+    served_as: str
+    rubric: InitVar[Rubric]
+    prompt: Prompt
+    reply: str
     servers: Servers
+    max_tokens: InitVar[int]
+    asked: Mapping[str, object]
+    say: Callable[[str], None]
+    _refused: dict[str, str | None] = field(init=False, default_factory=dict)
 
-    def __init__(
-        self,
-        model: str,
-        rubric: Rubric,
-        prompt: Prompt,
-        reply: str,
-        servers: Servers,
-        *,
-        max_tokens: int,
-        say: Callable[[str], None],
-        asked: Mapping[str, object] = MappingProxyType({}),
-        version: str | None = None,
-        name: str | None = None,
-    ) -> None:
-        self.name = name or model
-        self.version = version or model
-        self._served_as = model
-        self.prompt = prompt
-        self._wording = prompt
-        self.reply = reply
-        form = rubric.reply_model if reply == STRUCTURED else None
+    def __post_init__(self, rubric: Rubric, max_tokens: int) -> None:
+        form = rubric.reply_model if self.reply == STRUCTURED else None
         self._structured = Structured(form()) if form else None
         self._mode = Mode.JSON_SCHEMA if self._structured else None
-        self.sampling = {
-            "temperature": 0,
-            "max_tokens": max_tokens,
-            **asked,
-        }
-        self._asked = frozenset(asked)
-        self.billing_url = servers.billing_url
-        self._say = say
-        self._refused: dict[str, str | None] = {}
-        self.servers = servers
+        self.sampling = {"temperature": 0, "max_tokens": max_tokens, **self.asked}
+        self.billing_url = self.servers.billing_url
 
     def request(self, study: Study) -> CompletionRequest:
         """Return the prompt's turns around the study's reports."""
         return CompletionRequest(
             endpoint="chat",
             model=self.version,
-            messages=self._wording.messages(study.reference, study.candidate),
+            messages=self.prompt.messages(study.reference, study.candidate),
             sampling=self.sampling,
             schema=self._structured.schema if self._structured else None,
         )
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Ask the server once.
+        """Ask the server once, and again where it refuses a part of how it was asked.
 
-        Raises an `AskError` for what concerns this request, and `JudgeError` for what no
-        other request would escape: a wrong key, no quota, an unknown model.
+        Raises as `judge.backends.openai_client.Client.ask` does; `JudgeError` also for a
+        parameter that the user wants and the model refuses.
         """
         while True:
             body = {
-                "model": self._served_as,
+                "model": self.served_as,
                 **self._turns(request.messages),
                 **self._accepted(request.sampling),
             }
@@ -109,27 +94,27 @@ class OpenAIJudge(Judge):
         """Return the sampling parameters without those that the model has refused."""
         accepted: dict[str, Any] = {}
         for name, value in sampling.items():
-            sent = name
-            while self._refused.get(sent):
-                sent = str(self._refused[sent])
-            if sent not in self._refused:
+            sent: str | None = name
+            while sent in self._refused:
+                sent = self._refused[sent]
+            if sent:
                 accepted[sent] = value
         return accepted
 
     def _refuse(self, parameter: str) -> None:
         """Leave out a parameter that the model refuses, unless the user has asked for it."""
-        if parameter in self._asked:
+        if parameter in self.asked:
             raise JudgeError(f"the model {self.version} refuses {parameter}; ask without it")
         if parameter not in self._refused:
             replacement = self._refused[parameter] = _REPLACEMENTS.get(parameter)
             instead = f"sending {replacement} instead" if replacement else "leaving it out"
-            self._say(f"The model {self.version} refuses {parameter}; {instead}.")
+            self.say(f"The model {self.version} refuses {parameter}; {instead}.")
 
     def _step_down(self, refused: Mode) -> None:
         """Go on to the next mode, once for all requests that were refused together."""
         if self._mode is refused and refused.next is not None:
             self._mode = refused.next
-            self._say(
-                f"The model {self.version} does not take {refused.label} for its reply; "
-                f"asking for {self._mode.label} instead."
+            self.say(
+                f"The model {self.version} does not take {LABELS[refused]} for its reply; "
+                f"asking for {LABELS[self._mode]} instead."
             )

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from judge.backends.connection import CHAT, Connection, shown
 from judge.backends.errors import OverloadError, TransientError, UnavailableError
@@ -20,32 +21,31 @@ if TYPE_CHECKING:
 _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
 
 
-class Servers(Protocol):
-    """Where a judge's requests go, be it one server, several, or one that is started for it."""
+class Servers(ABC):
+    """Where a judge's requests go, be it one server, several, or one that is started for it.
 
-    @property
-    def billing_url(self) -> str | None:
-        """The address whose answers are paid for; None where they cost nothing."""
-        ...
+    `billing_url` is the address whose answers are paid for, None where they cost nothing.
+    """
+
+    billing_url: str | None = None
 
     @property
     def log(self) -> Path | None:
         """What a server that was started wrote; None where none was."""
-        ...
+        return None
 
-    async def ready(self) -> None:
+    async def ready(self) -> None:  # noqa: B027 - one that runs already needs nothing
         """Return when there is somebody to ask; raises `JudgeError` where there will not be."""
-        ...
 
+    @abstractmethod
     async def ask(
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
     ) -> Completion:
         """Send one request; raises as `judge.backends.openai_client.Client.ask` does."""
-        ...
 
+    @abstractmethod
     async def aclose(self) -> None:
         """Let go of connections, and of a server that was started."""
-        ...
 
 
 @dataclass(slots=True, eq=False)
@@ -65,7 +65,7 @@ class _Place:
     pause: float = _FIRST_PAUSE
 
 
-class Pool:
+class Pool(Servers):
     """Running servers of one model: each request goes to the one that has the least to do.
 
     A request that a server does not answer, or only with an error of the server's own, goes
@@ -74,23 +74,14 @@ class Pool:
     nobody answers does `ask` raise. Each server is given as its connection and its key.
     """
 
-    log = None
-
     def __init__(
-        self,
-        servers: Sequence[tuple[Connection, str]],
-        model: str,
-        say: Callable[[str], None],
+        self, servers: Sequence[tuple[Connection, str]], model: str, say: Callable[[str], None]
     ) -> None:
         self._places = [_Place(connection, key) for connection, key in servers]
         self._model = model
         self._say = say
-        remote = [place.connection for place in self._places if not place.connection.is_local]
-        self._remote = [connection.base_url for connection in remote]
-        self.billing_url = self._remote[0] if self._remote else None
-
-    async def ready(self) -> None:
-        """Return at once: whether a server is there, its answer tells."""
+        remote = (connection.base_url for connection, _ in servers if not connection.is_local)
+        self.billing_url = next(remote, None)
 
     async def ask(
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
@@ -110,7 +101,10 @@ class Pool:
                 raise
             except TransientError as error:
                 failed.append((place, began, error))
-                if not untried or not _is_the_server(error):
+                nobody_there = isinstance(error, UnavailableError)
+                within = error.reason.startswith("status")
+                # No other server would do better with what is no fault of this one.
+                if not untried or not (nobody_there or within):
                     self._still_out(failed)
                     raise
             else:
@@ -138,8 +132,7 @@ class Pool:
             if place.left_out is not None and place.left_out <= now:
                 place.left_out = now + place.pause
                 return place
-        inside = [place for place in untried if place.left_out is None]
-        if inside:
+        if inside := [place for place in untried if place.left_out is None]:
             return min(inside, key=lambda place: place.in_flight)
         return min(untried, key=lambda place: place.left_out or 0.0)
 
@@ -181,8 +174,3 @@ class Pool:
                 where = place.connection.base_url
                 self._say(f"Sending reports to {where} (model {self._model}){through}.")
         return place.client
-
-
-def _is_the_server(error: TransientError) -> bool:
-    """Return whether another server may do better: nobody there, or an error within."""
-    return isinstance(error, UnavailableError) or error.reason.startswith("status")

@@ -36,6 +36,7 @@ _TOO_LONG = re.compile(
     r"|`inputs` (must have less than|tokens \+ `max_new_tokens` must be)",
     re.I,
 )
+_TOO_LONG_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 _MOST_TOKENS = 2**53
 
 
@@ -59,8 +60,12 @@ def completion(data: bytes, mode: Mode | None, body: Mapping[str, Any], key: str
         finish_reason = str(choice["finish_reason"])
         message = choice["message"] if "message" in choice else {"content": choice["text"]}
         text, refusal = message.get("content"), message.get("refusal")
-        if mode is Mode.TOOLS:
-            text, finish_reason = _call(message, finish_reason, body)
+        tool = body["tools"][0]["function"]["name"] if mode is Mode.TOOLS else None
+        # Some models answer in plain words whatever they are told.
+        if tool and (call := called(message, tool)):
+            text, as_asked = call
+            if finish_reason in ("stop", "tool_calls"):
+                finish_reason = "stop" if as_asked else "tool_calls"
         text, refusal = _text(text), _text(refusal)
         model = str(answer["model"])
         usage = _usage(answer.get("usage"))
@@ -83,19 +88,6 @@ def _text(value: object) -> str:
     if not isinstance(value, str | None):
         raise TypeError("a text that is none")
     return value or ""
-
-
-def _call(
-    message: Mapping[str, Any], finish_reason: str, body: Mapping[str, Any]
-) -> tuple[str | None, str]:
-    """Return the text and the finish reason of a message that should be a call of our tool."""
-    call = called(message, body["tools"][0]["function"]["name"])
-    if call is None:  # some models answer in plain words whatever they are told
-        return message.get("content"), finish_reason
-    text, as_asked = call
-    if finish_reason in ("stop", "tool_calls"):
-        finish_reason = "stop" if as_asked else "tool_calls"
-    return text, finish_reason
 
 
 def _usage(usage: object) -> Usage | None:
@@ -123,6 +115,7 @@ class ErrorReply:
         self._error = body.get("error", body) if isinstance(body, Mapping) else body
         said = self._error if isinstance(self._error, Mapping) else {}
         self.code, self.kind, self.param = (said.get(name) for name in ("code", "type", "param"))
+        self._marks = {str(self.code), str(self.kind)}
 
     @property
     def retry_after(self) -> float | None:
@@ -140,7 +133,9 @@ class ErrorReply:
     def meaning(self, sent: Mapping[str, Any], mode: Mode | None, key: str) -> Exception:
         """Return the error that follows for the request `sent`, in the server's words."""
         wrong = self._follows(_words(self._error, self.message, key))
-        if mode and not isinstance(wrong, StudyError) and self._refuses(mode):
+        may_refuse = self.code not in _BAD_REPLY and not isinstance(wrong, StudyError)
+        param = str(self.param or "")
+        if mode and may_refuse and refuses(mode, self.status, self.message, param):
             return RefusedError(mode)
         if self.status == 400 and (name := self._refused_parameter(sent)):
             return RefusedError(name)
@@ -164,37 +159,24 @@ class ErrorReply:
                 f"{self.url} does not have the model ({said}); check --judge and --base-url{path}"
             )
         if status == 429:
-            if "insufficient_quota" in (self.code, self.kind):
+            if "insufficient_quota" in self._marks:
                 return JudgeError(
                     f"{self.url}: no quota left ({said}); what was answered is in the cache"
                 )
             return OverloadError("rate limit", said, wait)
         if status in _UNAVAILABLE:
             return UnavailableError(f"status {status}", said, wait)
-        if self._is_too_long:
+        # Of an error of its own, a server may say in the same words that its memory is full.
+        spoken = status in (400, 422, 500) and _TOO_LONG.search(self.message)
+        if status == 413 or spoken or self._marks & _TOO_LONG_CODES:
             return StudyError("too long", said)
         if status in _RETRIED or status >= 500:
             return TransientError(f"status {status}", said, wait)
         if self.code in _BAD_REPLY:
             return TransientError("withheld reply", said)
-        if "content_filter" in (self.code, self.kind):
+        if "content_filter" in self._marks:
             return StudyError("content filter", said)
         return JudgeError(f"{self.url} refuses the request ({status}: {said})")
-
-    @property
-    def _is_too_long(self) -> bool:
-        named = {"context_length_exceeded", "exceed_context_size_error"} & {
-            str(self.code),
-            str(self.kind),
-        }
-        # Of an error of its own, a server may say in the same words that its memory is full.
-        spoken = self.status in (400, 422, 500) and _TOO_LONG.search(self.message) is not None
-        return self.status == 413 or bool(named) or spoken
-
-    def _refuses(self, mode: Mode) -> bool:
-        if self.code in _BAD_REPLY:
-            return False
-        return refuses(mode, self.status, self.message, str(self.param or ""))
 
     def _refused_parameter(self, sent: Mapping[str, Any]) -> str | None:
         """Return the parameter that the server says the model does not take, if it says that."""

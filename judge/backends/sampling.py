@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 from judge.types import JudgeError
 
@@ -58,10 +58,12 @@ def checked(given: Mapping[str, object]) -> dict[str, object]:
             raise JudgeError(f"sampling: {name!r} is no name of a parameter")
         if name in _ONE_WHOLE_ANSWER:
             raise JudgeError(f"sampling: {name} cannot be set: one whole answer is read")
-        if name in _OPTIONS and name not in _LIMITS:
+        if name in _LIMITS:
+            kind, fits, words = _LIMITS[name]
+            if isinstance(value, bool) or not isinstance(value, kind) or not fits(value):
+                raise JudgeError(f"{_OPTIONS[name]} is {words}, not {value!r}")
+        elif name in _OPTIONS:
             raise JudgeError(f"sampling: {name} is set by {_OPTIONS[name]}")
-        if name in _LIMITS and not _fits(name, value):
-            raise JudgeError(f"{_OPTIONS[name]} is {_LIMITS[name]}, not {value!r}")
         try:
             found[name] = json.loads(json.dumps(value, allow_nan=False))
         except (TypeError, ValueError, RecursionError) as error:
@@ -71,22 +73,14 @@ def checked(given: Mapping[str, object]) -> dict[str, object]:
     return found
 
 
-_LIMITS = {
-    "temperature": "a number from 0 to 2",
-    "top_p": "a number above 0 and at most 1",
-    "seed": "a whole number of at most 63 bits",
-    "reasoning_effort": "a word such as low, medium or high",
+_NUMBER = (int, float)
+_LIMITS: dict[str, tuple[type | tuple[type, ...], Callable[[Any], object], str]] = {
+    "temperature": (_NUMBER, lambda value: 0 <= value <= 2, "a number from 0 to 2"),
+    "top_p": (_NUMBER, lambda value: 0 < value <= 1, "a number above 0 and at most 1"),
+    "seed": (int, lambda value: abs(value) < 2**63, "a whole number of at most 63 bits"),
+    "reasoning_effort": (str, _EFFORT.fullmatch, "a word such as low, medium or high"),
 }
-
-
-def _fits(name: str, value: object) -> bool:
-    if name == "reasoning_effort":
-        return isinstance(value, str) and _EFFORT.fullmatch(value) is not None
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        return False
-    if name == "seed":
-        return isinstance(value, int) and abs(value) < 2**63
-    return 0 <= value <= 2 if name == "temperature" else 0 < value <= 1
+"""The type of a parameter, what of that type it may be, and that in words."""
 
 
 def from_body(options: Iterable[str]) -> dict[str, object]:

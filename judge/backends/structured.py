@@ -37,22 +37,13 @@ class Mode(StrEnum):
     JSON = "json"
 
     @property
-    def label(self) -> str:
-        """The mode in a few words, for messages."""
-        return _LABELS[self]
-
-    @property
     def next(self) -> Mode | None:
         """What to try where a server refuses this one; None after the last."""
-        after = list(Mode)[list(Mode).index(self) + 1 :]
-        return after[0] if after else None
+        modes: list[Mode | None] = [*Mode, None]
+        return modes[modes.index(self) + 1]
 
 
-_LABELS = {
-    Mode.JSON_SCHEMA: "a JSON schema",
-    Mode.TOOLS: "a tool call",
-    Mode.JSON: "plain JSON",
-}
+LABELS = {Mode.JSON_SCHEMA: "a JSON schema", Mode.TOOLS: "a tool call", Mode.JSON: "plain JSON"}
 
 # What the complaint of a server is about, in the words of OpenAI, Azure, vLLM, SGLang, TGI,
 # llama.cpp, Ollama, Groq, DeepSeek and LM Studio. Plain JSON asks nothing of a server.
@@ -139,6 +130,7 @@ class Structured:
     def __init__(self, model: type[BaseModel]) -> None:
         self._model = model
         self.schema: Mapping[str, object] = model.model_json_schema()
+        self._strict = {"strict": True} if _is_strict(self.schema) else {}
 
     @property
     def tool(self) -> str:
@@ -162,16 +154,13 @@ class Structured:
 
         As the library words them; its import would take 0.7 s before the first request.
         """
-        form: dict[str, Any] = {"name": self.tool, "schema": self.schema}
-        if _is_strict(self.schema):
-            form["strict"] = True
+        form = {"name": self.tool, "schema": self.schema, **self._strict}
         return {"response_format": {"type": "json_schema", "json_schema": form}}
 
     @cached_property
     def _by_tool(self) -> dict[str, Any]:
         """The keys beside the messages where the reply is the call of a tool."""
-        asked = {"strict": True} if _is_strict(self.schema) else {}
-        body = _prepared(self._model, Mode.TOOLS, **asked)
+        body = _prepared(self._model, Mode.TOOLS, **self._strict)
         return {name: value for name, value in body.items() if name in KEYS}
 
 

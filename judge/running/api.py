@@ -17,12 +17,11 @@ from judge import rubrics
 from judge.backends import LEXICON, JudgeSettings
 from judge.report.words import harmless
 from judge.running.asking import RequestPolicy
-from judge.running.classes import with_classes
-from judge.running.engine import Judged
+from judge.running.engine import Judged, ProgressListener, judge_set
 from judge.running.folder import Run
-from judge.running.judging import ProgressListener, judge_set
-from judge.running.record import corrected_report
+from judge.running.forms import corrected_report
 from judge.running.run import run as run_session
+from judge.running.run import with_classes
 from judge.running.session import JudgeSession
 from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_given

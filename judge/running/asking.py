@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from judge.backends import Judge
@@ -16,11 +16,8 @@ from judge.backends.errors import (
     UnreadableReplyError,
 )
 from judge.cache import CompletionCache, canonical, key_of
-from judge.running.limiter import Limiter
-from judge.running.outage import Outage
-from judge.running.prices import Prices
-from judge.running.progress import Progress
-from judge.running.stop import Stop, StoppedError
+from judge.running.progress import Prices, Progress
+from judge.running.waiting import Limiter, Outage, Stop, StoppedError
 from judge.types import Completion, CompletionRequest, JudgeError
 
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.5, 8.0
@@ -64,29 +61,25 @@ class RequestPolicy:
     give_up_after: int = 50
 
 
+@dataclass(slots=True)
 class Asker:
     """Answers requests from the cache, or by asking the judge and writing the answer down."""
 
-    def __init__(
-        self,
-        judge: Judge,
-        cache: CompletionCache,
-        prices: Prices,
-        policy: RequestPolicy,
-        progress: Progress,
-        stop: Stop,
-    ) -> None:
-        self._judge = judge
-        self._cache = cache
-        self._prices = prices
-        self._policy = policy
-        self._progress = progress
-        self._stop = stop
-        self._limiter = Limiter(policy.concurrency)
-        self._outage = Outage(policy.max_outage)
-        self._flying: dict[str, asyncio.Future[Completion]] = {}
-        self._reserved = 0.0
-        self._unreadable = 0
+    judge: Judge
+    cache: CompletionCache
+    prices: Prices
+    policy: RequestPolicy
+    progress: Progress
+    stop: Stop
+    _limiter: Limiter = field(init=False)
+    _outage: Outage = field(init=False)
+    _flying: dict[str, asyncio.Future[Completion]] = field(default_factory=dict)
+    _reserved: float = 0.0
+    _unreadable: int = 0
+
+    def __post_init__(self) -> None:
+        self._limiter = Limiter(self.policy.concurrency)
+        self._outage = Outage(self.policy.max_outage)
 
     async def answer(self, at: int, request: CompletionRequest, attempt: int) -> Answered:
         """Return the answer to `request`, the `attempt`-th time of asking, for the study at `at`.
@@ -97,11 +90,11 @@ class Asker:
         record = canonical(request, attempt)
         name = key_of(record)
         if (flight := self._flying.get(name)) is not None:
-            completion = await asyncio.shield(flight)
-            self._progress.from_cache += 1
-            return Answered(completion, name)
-        if (found := self._cache.find(name, record)) is not None:
-            self._progress.from_cache += 1
+            found: Completion | None = await asyncio.shield(flight)
+        else:
+            found = self.cache.find(name, record)
+        if found is not None:
+            self.progress.from_cache += 1
             return Answered(found, name)
         flight = self._flying[name] = asyncio.get_running_loop().create_future()
         try:
@@ -123,21 +116,21 @@ class Asker:
     ) -> Completion:
         """Ask and keep the answer, or take it from a process that is asking the same."""
         patience = _CLAIM_PATIENCE
-        while not (claimed := self._cache.claim(name)) and patience > 0:
-            await self._stop.sleep(_CLAIM_PAUSE)
+        while not (claimed := self.cache.claim(name)) and patience > 0:
+            await self.stop.sleep(_CLAIM_PAUSE)
             patience -= _CLAIM_PAUSE
         try:
             # Another process may have put it there since this one looked.
-            if (found := self._cache.find(name, record)) is not None:
-                self._progress.from_cache += 1
+            if (found := self.cache.find(name, record)) is not None:
+                self.progress.from_cache += 1
                 return found
             completion = await self._ask(at, request)
             # Paid for: it is written down also where nobody waits for it any more.
-            await asyncio.shield(asyncio.wrap_future(self._cache.keep(name, record, completion)))
+            await asyncio.shield(asyncio.wrap_future(self.cache.keep(name, record, completion)))
             return completion
         finally:
             if claimed:
-                self._cache.release(name)
+                self.cache.release(name)
 
     async def _ask(self, at: int, request: CompletionRequest) -> Completion:
         """Ask until there is an answer, or no hope of one."""
@@ -147,7 +140,7 @@ class Asker:
                 return await self._once(request)
             except TransientError as error:
                 charged_attempts += self._weight(at, error)
-                if charged_attempts >= self._policy.max_requests:
+                if charged_attempts >= self.policy.max_requests:
                     raise
                 pause = error.retry_after
                 if pause is None:
@@ -155,7 +148,7 @@ class Asker:
                 if self._outage.is_on:
                     pause = 0.0
             longest = min(2 * longest, _LONGEST_PAUSE)
-            await self._stop.sleep(pause)
+            await self.stop.sleep(pause)
 
     def _weight(self, at: int, error: TransientError) -> float:
         """Return how many of its requests an error costs the study at `at`; note what it tells."""
@@ -169,31 +162,32 @@ class Asker:
                     f"the server's answers to {_UNREADABLE_STUDIES} studies in a row are no "
                     f"completions ({error.detail}); look at --base-url and at the server"
                 ) from error
-            return self._policy.max_requests / _UNREADABLE_REQUESTS
+            return self.policy.max_requests / _UNREADABLE_REQUESTS
         return _OVERLOAD if isinstance(error, OverloadError) else 1
 
     async def _once(self, request: CompletionRequest) -> Completion:
         """Send one request when there is a place for it, money for it and a server."""
-        with self._stop.ends_waiting():
-            await self._judge.ready()
+        with self.stop.ends_waiting():
+            await self.judge.ready()
             if self._outage.is_on:
                 await self._outage.wait()
             began = await self._limiter.acquire()
         reserved = 0.0
         try:
-            self._stop.check()
+            self.stop.check()
             reserved = self._reserve(request)
-            completion = await self._judge.complete(request)
-            self._outage.answered()
-            self._unreadable = 0
-            self._limiter.answered(began)
-            self._progress.paid(completion, self._prices.dollars(completion.usage))
+            completion = await self.judge.complete(request)
         except TransientError as error:
-            self._progress.retried(error)
-            if isinstance(error, OverloadError):
+            self.progress.retried(error)
+            is_late = error.reason == "timeout" and not self._outage.is_on
+            if is_late or isinstance(error, OverloadError):
                 self._limiter.overloaded(began, error.retry_after)
             raise
         else:
+            self._outage.answered()
+            self._unreadable = 0
+            self._limiter.answered()
+            self.progress.paid(completion, self.prices.dollars(completion.usage))
             return completion
         finally:
             self._reserved -= reserved
@@ -201,15 +195,15 @@ class Asker:
 
     def _reserve(self, request: CompletionRequest) -> float:
         """Set aside what `request` can cost; stops the run where that would be too much."""
-        limit = self._policy.max_cost
+        limit = self.policy.max_cost
         if limit is None:
             return 0.0
-        most, spent = self._prices.at_most(request), self._progress.dollars
+        most, spent = self.prices.at_most(request), self.progress.dollars
         if most is None or spent is None:
-            self._stop.set("--max-cost is set and the price of an answer is unknown")
+            self.stop.set("--max-cost is set and the price of an answer is unknown")
         elif spent + self._reserved + most > limit:
-            self._stop.set(f"the next request could pass --max-cost ({limit:g} dollars)")
-        self._stop.check()
+            self.stop.set(f"the next request could pass --max-cost ({limit:g} dollars)")
+        self.stop.check()
         assert most is not None
         self._reserved += most
         return most

@@ -69,8 +69,8 @@ def read_columns(
 
 
 def _of_today(table: pa.Table, rubric: Rubric) -> pa.Table:
-    gone = format1.columns_gone(rubric)
-    table = table.drop_columns([name for name in gone if name in table.column_names])
+    gone = format1.GONE - {measure.name for measure in rubric.measures}
+    table = table.drop_columns([name for name in table.column_names if name in gone])
     names = [format1.NAMES.get(name, name) for name in table.column_names]
     # pandas notes the names beside the types.
     notes = table.schema.metadata or {}
@@ -102,14 +102,13 @@ def _wrong_type(table: pa.Table, names: Sequence[str]) -> str | None:
     kinds = pa.types
     for name in names:
         kind = table.schema.field(name).type
+        what, checks = "numbers", [kinds.is_integer, kinds.is_floating, kinds.is_null]
         if name == "class_inferred":
-            if not kinds.is_boolean(kind):
-                return f"holds no truth values in {name}"
+            what, checks = "truth values", [kinds.is_boolean]
         elif name in FIXED_TEXTS:
-            if not (kinds.is_string(kind) or kinds.is_large_string(kind) or kinds.is_null(kind)):
-                return f"holds no text in {name}"
-        elif not (kinds.is_integer(kind) or kinds.is_floating(kind) or kinds.is_null(kind)):
-            return f"holds no numbers in {name}"
+            what, checks = "text", [kinds.is_string, kinds.is_large_string, kinds.is_null]
+        if not any(check(kind) for check in checks):
+            return f"holds no {what} in {name}"
     return None
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from judge.cache import key as cache_key
 from judge.running.engine import read
-from judge.running.prices import Prices, prompt_tokens
+from judge.running.progress import Prices, prompt_tokens
 from judge.running.session import JudgeSession
 from judge.studies import StudySet
 from judge.types import CompletionRequest, Unparsed, Usage

@@ -1,30 +1,44 @@
-"""The engine: ask the judge about each study and read what it answers."""
+"""Judging a set of studies: ask about each, read what is answered, heed who interrupts it."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass
+import signal
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from importlib import import_module
 
 from judge.backends.errors import AskError, StudyError
+from judge.report.words import harmless
 from judge.rubrics import Rubric
 from judge.running.asking import Answer, Answered
 from judge.running.progress import Progress
 from judge.running.session import JudgeSession
-from judge.running.stop import Stop, StoppedError
-from judge.running.unreadable import FirstAnswers, UnreadableError
+from judge.running.waiting import Stop, StoppedError
 from judge.studies import StudySet
 from judge.types import (
     Annotated,
     Completion,
     CompletionRequest,
     Failed,
+    JudgeError,
     Measures,
     Outcome,
     Study,
     Unparsed,
     UnparsedError,
 )
+
+INTERRUPTED, TERMINATED = "interrupted", "terminated"
+# After SIGTERM the answers under way get so many seconds: who sends it soon kills.
+_GRACE = 5.0
+_TICK = 0.25
+# A single request that goes wrong between two answers is no news.
+_TROUBLE_TICKS = 4
+_SHOWN = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +81,60 @@ def read(rubric: Rubric, study: Study, completion: Completion) -> tuple[Outcome,
     except UnparsedError as error:
         return Unparsed(error.reason, error.detail), None
     return Annotated(annotation), rubric.measured(annotation, study)
+
+
+class UnreadableError(JudgeError):
+    """A run that was given up: most of its first answers could not be read.
+
+    They are in the cache, so that going on asks none of them again.
+    """
+
+    def __init__(self, text: str, progress: Progress) -> None:
+        super().__init__(text)
+        self.progress = progress
+
+
+@dataclass(slots=True)
+class FirstAnswers:
+    """The first `n` studies that were answered, from the cache or not; 0 looks at none.
+
+    A study that failed has no answer and says nothing about the others.
+    """
+
+    n: int
+    _seen: int = 0
+    _reasons: Counter[str] = field(default_factory=Counter)
+    _examples: dict[str, tuple[str, str]] = field(default_factory=dict)
+
+    @property
+    def are_unreadable(self) -> bool:
+        """Whether all `n` are there and more than half of them could not be read."""
+        return 0 < self.n <= self._seen and 2 * self._reasons.total() > self.n
+
+    def add(self, study: Study, outcome: Outcome, completion: Completion | None) -> None:
+        """Count one study's end, if it is among the first with an answer."""
+        if self._seen >= self.n or completion is None:
+            return
+        self._seen += 1
+        if isinstance(outcome, Unparsed):
+            self._reasons[outcome.reason] += 1
+            self._examples.setdefault(outcome.reason, (study.study_id, completion.text))
+
+    def message(self) -> str:
+        """Return what was seen, with one answer, and how to go on."""
+        ((reason, most),) = self._reasons.most_common(1)
+        study_id, text = self._examples[reason]
+        # Text from a server: what could steer a terminal is made visible.
+        shown = " ".join(harmless(text[: 4 * _SHOWN]).split())
+        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+        longer = ", --max-tokens" if reason == "truncated" else ""
+        return (
+            f"{self._reasons.total()} of the first {self.n} answers cannot be read, {most} of them "
+            f"for: {reason}. Study {harmless(study_id)} was answered: {shown or '(nothing)'}\n"
+            f"Try another --judge, --prompt, --reply{longer}. To go on all the same, give "
+            "--give-up-after 0, or from Python RequestPolicy(give_up_after=0); no answer is asked "
+            "for twice."
+        )
 
 
 async def judge_all(
@@ -142,3 +210,120 @@ async def _end_of(session: JudgeSession, at: int, study: Study, answer: Answer) 
         attempt += 1
     assert end is not None
     return end
+
+
+class RunStoppedError(Exception):
+    """A run that ended before all studies had; its answers are in the cache, its folder is not."""
+
+    def __init__(self, why: str, progress: Progress) -> None:
+        super().__init__(why)
+        self.why = why
+        self.progress = progress
+
+    @property
+    def interrupted(self) -> bool:
+        """Whether a person, or the system, ended it."""
+        return self.why in (INTERRUPTED, TERMINATED)
+
+
+@dataclass(frozen=True, slots=True)
+class ProgressListener:
+    """Who is told how a run goes: `tick` a few times a second, `say` when there is news."""
+
+    tick: Callable[[Progress], None] = field(default=lambda _progress: None)
+    say: Callable[[str], None] = field(default=lambda _text: None)
+
+
+def judge_set(
+    session: JudgeSession,
+    studies: StudySet,
+    sink: Callable[[Judged], None],
+    listener: ProgressListener,
+) -> Progress:
+    """Judge every study of a set, giving each end to `sink`; returns what it took.
+
+    Raises `RunStoppedError` when it was interrupted before all studies had their end, and
+    `UnreadableError` when it was given up because its answers could not be read.
+    """
+    progress = Progress(total=len(studies))
+    stop = Stop()
+
+    async def work() -> None:
+        answer = session.answerer(progress, stop)
+        with _interruptible(stop, listener):
+            if not session.judge.runs_inline:  # the first requests go out first
+                loading = threading.Thread(target=_load_tables, name="loading", daemon=True)
+                asyncio.get_running_loop().call_later(_TICK, loading.start)
+            ticking = asyncio.create_task(_tick(progress, listener, session.policy.max_outage))
+            try:
+                await judge_all(session, studies, sink, answer=answer, stop=stop, progress=progress)
+            finally:
+                if session.cache is not None:
+                    progress.damaged = session.cache.n_damaged
+                ticking.cancel()
+                with suppress(asyncio.CancelledError):
+                    await ticking
+                await session.judge.aclose()
+
+    with suppress(asyncio.CancelledError):
+        asyncio.run(work())
+    if progress.done < progress.total:
+        raise RunStoppedError(stop.why or INTERRUPTED, progress)
+    return progress
+
+
+def _load_tables() -> None:
+    """Import what the end of a run needs, which takes a second."""
+    for name in ("pandas", "pyarrow.parquet"):
+        import_module(name)
+
+
+async def _tick(progress: Progress, listener: ProgressListener, patience: float) -> None:
+    """Tell how it goes, and once for each time of trouble what it is and how long that may last."""
+    ticks_of_trouble = 0
+    try:
+        while True:
+            listener.tick(progress)
+            ticks_of_trouble = ticks_of_trouble + 1 if progress.trouble else 0
+            if ticks_of_trouble == _TROUBLE_TICKS:
+                listener.say(
+                    f"No answer: {progress.trouble}. It is asked again, for at most "
+                    f"{patience / 60:.3g} minutes where the server is gone (--max-outage)."
+                )
+            await asyncio.sleep(_TICK)
+    finally:
+        listener.tick(progress)
+
+
+@contextmanager
+def _interruptible(stop: Stop, listener: ProgressListener) -> Iterator[None]:
+    """Let Ctrl-C stop the run in order, and a second one at once; only in the main thread."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    loop, main = asyncio.get_running_loop(), asyncio.current_task()
+
+    def interrupted() -> None:
+        if stop.why is not None and main is not None:
+            main.cancel()
+            return
+        stop.set(INTERRUPTED)
+        listener.say("Stopping: collecting the answers under way. Ctrl-C again stops at once.")
+
+    def terminated() -> None:
+        stop.set(TERMINATED)
+        listener.say(f"Stopping: collecting the answers under way for {_GRACE:g} seconds at most.")
+        if main is not None:
+            loop.call_later(_GRACE, main.cancel)
+
+    loop.add_signal_handler(signal.SIGINT, interrupted)
+    ends = signal.getsignal(signal.SIGTERM)
+    if callable(ends):  # a program that lets SIGTERM end it at once goes on to do so
+        loop.add_signal_handler(signal.SIGTERM, terminated)
+    try:
+        yield
+    finally:
+        loop.remove_signal_handler(signal.SIGINT)
+        if callable(ends):
+            loop.remove_signal_handler(signal.SIGTERM)
+            signal.signal(signal.SIGTERM, ends)

@@ -65,12 +65,16 @@ def held(run: Path) -> Iterator[Path]:
     lock, is_locked = _lock(place)
     try:
         if is_locked:
-            _remove(path for path in place.iterdir() if path.name != _LOCK)
+            for left in place.iterdir():
+                if left.is_dir() and not left.is_symlink():
+                    shutil.rmtree(left, ignore_errors=True)
+                elif left.name != _LOCK:
+                    left.unlink(missing_ok=True)
         staging = Path(tempfile.mkdtemp(dir=place))
         try:
             yield staging
         finally:
-            _remove([staging])
+            shutil.rmtree(staging, ignore_errors=True)
             with suppress(OSError):
                 if is_locked:
                     (place / _LOCK).unlink()
@@ -103,18 +107,16 @@ def _lock(place: Path) -> tuple[int, bool]:
             continue
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            try:
-                raise JudgeError(_held_by(place.parent, os.pread(lock, 4096, 0))) from None
-            finally:
-                os.close(lock)
         except OSError as error:
-            if error.errno not in _NO_LOCKS:
-                os.close(lock)
+            if error.errno in _NO_LOCKS:
+                return lock, False
+            with os.fdopen(lock, "rb") as file:
+                if isinstance(error, BlockingIOError):
+                    raise JudgeError(_held_by(place.parent, file.read(4096))) from None
                 raise
-            return lock, False
         if _is_there(place / _LOCK, lock):
-            holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": _now()}
+            since = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
+            holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
             os.ftruncate(lock, 0)
             os.pwrite(lock, json.dumps(holder).encode(), 0)
             return lock, True
@@ -138,15 +140,3 @@ def _held_by(run: Path, holder: bytes) -> str:
         f"{run} is being written by {who}: wait until it has ended, end it, or name another "
         "folder with --out"
     )
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
-
-
-def _remove(paths: Iterator[Path] | list[Path]) -> None:
-    for path in paths:
-        if path.is_dir() and not path.is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            path.unlink(missing_ok=True)

@@ -19,10 +19,10 @@ import shutil
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, ExitStack, suppress
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import IO, TYPE_CHECKING, Any, Self
+from typing import IO, TYPE_CHECKING, Any
 
 from judge import rubrics
 from judge.report.formats import rate_rows
@@ -31,7 +31,7 @@ from judge.running import format1, forms
 from judge.running.columns import read_columns, read_frame
 from judge.running.engine import Judged
 from judge.running.files import LONGEST_LINE, WRITING, held, open_file, put_in_place, read_file
-from judge.running.record import outcome_of, study_of, to_record
+from judge.running.forms import outcome_of, study_of, to_record
 from judge.stats.table import DEFAULT_BY, TableBuilder, summarise
 from judge.types import JudgeError, Outcome, Study
 
@@ -217,69 +217,76 @@ def claim(path: Path, signature: str) -> None:
     A folder that is new, empty, or holds the same run is free. Raises `JudgeError` for
     anything else, before any work is done.
     """
+    another = "name another folder with --out"
     try:
         if path.exists() and not path.is_dir():
-            raise JudgeError(f"{path} is a file; name another folder with --out")
+            raise JudgeError(f"{path} is a file; {another}")
         entries = {entry.name for entry in path.iterdir()} if path.exists() else set()
     except OSError as error:
-        raise JudgeError(
-            f"cannot write to {path}: {error.strerror}; name another folder with --out"
-        ) from error
+        raise JudgeError(f"cannot write to {path}: {error.strerror}; {another}") from error
     entries -= {WRITING}
     if MANIFEST in entries:
         if Run(path).signature != signature:
-            raise JudgeError(f"{path} holds another run; name another folder with --out")
+            raise JudgeError(f"{path} holds another run; {another}")
     elif entries:
-        raise JudgeError(f"{path} holds files that are no run; name another folder with --out")
+        raise JudgeError(f"{path} holds files that are no run; {another}")
 
 
-class RunWriter(AbstractContextManager["RunWriter"]):
-    """Writes a run; leaving it without `finish` leaves nothing behind.
+@contextmanager
+def writing(path: Path, rubric: Rubric, field_names: list[str]) -> Iterator[RunWriter]:
+    """Write a run; leaving the block without `finish` leaves nothing behind.
 
-    Entering it raises `JudgeError` where another process is writing the same run.
+    Raises `JudgeError` where another process is writing the same run, and for whatever
+    OSError there is in the block.
+    """
+    made: list[Path] = []
+    try:
+        made += [folder for folder in (path, *path.parents) if not folder.exists()]
+        for folder in reversed(made):
+            folder.mkdir(mode=0o700, exist_ok=True)  # reports stand in it
+        with held(path) as staging:
+            file = (staging / ANNOTATIONS).open("w+b")
+            try:
+                yield RunWriter(path, staging, file, rubric, TableBuilder(rubric, field_names))
+            finally:
+                with suppress(OSError):  # what it still held is thrown away, or was written before
+                    file.close()
+    except OSError as error:
+        raise JudgeError(f"cannot write to {path}: {error.strerror or error}") from error
+    finally:
+        for folder in made:
+            with suppress(OSError):  # never made, or there is something in it: a run, for one
+                folder.rmdir()
+
+
+@dataclass(slots=True)
+class RunWriter:
+    """Writes the files of a run in `staging`; `finish` moves them to its folder, `path`.
+
+    `modes` says how replies of a fixed form were asked for, and how many studies each way.
     """
 
-    def __init__(self, path: Path, rubric: Rubric, field_names: list[str]) -> None:
-        self._path = path
-        self._staging = path / WRITING
-        self._hold = ExitStack()
-        self._rubric = rubric
-        self._table = TableBuilder(rubric, field_names)
-        self._places = array("q")
-        self._offsets = array("q")
-        self._file: IO[bytes] | None = None
-        self._made: list[Path] = []
-        self.modes: Counter[str] = Counter()
-        """How replies of a fixed form were asked for, and how many studies each way."""
-
-    def __enter__(self) -> Self:
-        try:
-            self._made = [p for p in (self._path, *self._path.parents) if not p.exists()]
-            for folder in reversed(self._made):
-                folder.mkdir(mode=0o700, exist_ok=True)  # reports stand in it
-            self._staging = self._hold.enter_context(held(self._path))
-            self._file = (self._staging / ANNOTATIONS).open("w+b")
-        except OSError as error:
-            self._clean_up()
-            raise JudgeError(f"cannot write to {self._path}: {error.strerror}") from error
-        except BaseException:
-            self._clean_up()
-            raise
-        return self
+    path: Path
+    staging: Path
+    _file: IO[bytes]
+    _rubric: Rubric
+    _table: TableBuilder
+    _places: array[int] = field(default_factory=lambda: array("q"))
+    _offsets: array[int] = field(default_factory=lambda: array("q"))
+    modes: Counter[str] = field(default_factory=Counter)
 
     def add(self, judged: Judged) -> None:
         """Write one study down; studies may come in any order."""
-        file = self._open_file()
         self._places.append(judged.at)
-        self._offsets.append(file.tell())
-        file.write(_line(to_record(judged, self._rubric)) + b"\n")
+        self._offsets.append(self._file.tell())
+        self._file.write(_line(to_record(judged, self._rubric)) + b"\n")
         self._table.add(judged.study, judged.outcome, judged.measures)
         if judged.completion and judged.completion.mode:
             self.modes[judged.completion.mode] += 1
 
     def keep_log(self, log: Path) -> None:
         """Take the file `log` in as the log of the server that was started for the run."""
-        shutil.move(log, self._staging / SERVER_LOG)
+        shutil.move(log, self.staging / SERVER_LOG)
 
     @property
     def columns(self) -> list[str]:
@@ -295,56 +302,29 @@ class RunWriter(AbstractContextManager["RunWriter"]):
     ) -> None:
         """Write the rest and put every file in its place."""
         self._sort()
-        table.to_csv(self._staging / TABLE_CSV, index=False)
+        table.to_csv(self.staging / TABLE_CSV, index=False)
         # Bit rot is found when the file is read.
-        table.to_parquet(self._staging / TABLE_PARQUET, index=False, write_page_checksum=True)
-        _write_json(self._staging / SUMMARY, summary)
-        _write_json(self._staging / MANIFEST, manifest)
-        log = [SERVER_LOG] if (self._staging / SERVER_LOG).exists() else []
+        table.to_parquet(self.staging / TABLE_PARQUET, index=False, write_page_checksum=True)
+        _write_json(self.staging / SUMMARY, summary)
+        _write_json(self.staging / MANIFEST, manifest)
+        log = [SERVER_LOG] if (self.staging / SERVER_LOG).exists() else []
         for name in [*log, *_FILES]:
-            put_in_place(self._staging / name, self._path / name)
-        self._made = []
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        if self._file is not None:
-            with suppress(OSError):  # what it still held is thrown away, or was written before
-                self._file.close()
-        self._clean_up()
-        if isinstance(error, OSError):
-            why = error.strerror or str(error)
-            raise JudgeError(f"cannot write to {self._path}: {why}") from error
-
-    def _clean_up(self) -> None:
-        self._hold.close()
-        for path in self._made:
-            with suppress(OSError):  # never made, or somebody put something there meanwhile
-                path.rmdir()
-
-    def _open_file(self) -> IO[bytes]:
-        if self._file is None:
-            raise ValueError("the run is not open for writing")
-        return self._file
+            put_in_place(self.staging / name, self.path / name)
 
     def _order(self) -> list[int]:
         return sorted(range(len(self._places)), key=self._places.__getitem__)
 
     def _sort(self) -> None:
         """Bring the lines into the order of the references, one line in memory at a time."""
-        file = self._open_file()
         order = self._order()
         if order != list(range(len(order))):
-            sorted_path = self._staging / f"{ANNOTATIONS}.sorted"
+            sorted_path = self.staging / f"{ANNOTATIONS}.sorted"
             with sorted_path.open("wb") as out:
                 for row in order:
-                    file.seek(self._offsets[row])
-                    out.write(file.readline())
-            sorted_path.replace(self._staging / ANNOTATIONS)
-        file.close()
+                    self._file.seek(self._offsets[row])
+                    out.write(self._file.readline())
+            sorted_path.replace(self.staging / ANNOTATIONS)
+        self._file.close()
 
 
 def _line(record: dict[str, Any]) -> bytes:
@@ -362,11 +342,9 @@ def _read_manifest(path: Path) -> dict[str, Any]:
                 f"reads formats 1 to {forms.FORMAT}; use the version that wrote it, or a newer one"
             )
     found = _checked(path, found, forms.Manifest)
-    return (
-        {**found, "fields": format1.fields_of_today(found["fields"])}
-        if found["format"] == 1
-        else found
-    )
+    if found["format"] == 1:
+        found["fields"] = format1.fields_of_today(found["fields"])
+    return found
 
 
 def _checked(path: Path, data: object, form: type) -> dict[str, Any]:

@@ -15,7 +15,8 @@ COLUMNS = {"remarks": "warnings"}
 FIELDS = {name: f"field_{name}" for name in ("warnings", "statistics")}
 """Fields of the user's whose names are taken today, and what they are called now."""
 NAMES = {**COLUMNS, **FIELDS}
-_GONE = ("n_actionable", "n_matched")
+GONE = {"n_actionable", "n_matched"}
+"""Columns of the table of studies that were empty for a rubric that has no such measure."""
 
 
 def record_of_today(record: Any, rubric: Rubric) -> Any:  # noqa: ANN401 - anything that is JSON
@@ -61,9 +62,3 @@ def _item(kind: str, text: str, labels: Mapping[str, Any], edit: object) -> dict
 def fields_of_today(fields: Sequence[str]) -> list[str]:
     """Return what fields are called today."""
     return [FIELDS.get(name, name) for name in fields]
-
-
-def columns_gone(rubric: Rubric) -> list[str]:
-    """Return the columns of a table of format 1 that were empty for the rubric."""
-    known = {measure.name for measure in rubric.measures}
-    return [name for name in _GONE if name not in known]

@@ -1,4 +1,4 @@
-"""What a run's files must hold.
+"""What a run's files must hold, and a study's end as a line of `annotations.jsonl` and back.
 
 Each file has a form, checked as it is read; it may hold more. Older forms are brought to
 today's by `judge.running.format1`.
@@ -12,7 +12,11 @@ from typing import TYPE_CHECKING, Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
+from judge.cache.entry import checksum
 from judge.rubrics.contract import Rubric
+from judge.running.engine import Judged
+from judge.stats.table import OUTCOMES
+from judge.types import Annotated, Annotation, Completion, Failed, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:  # its import takes a while, and not every command reads a run
     from pydantic import ConfigDict, TypeAdapter
@@ -23,9 +27,7 @@ FORMAT = 2
 _LOOSE: ConfigDict = {"strict": True, "extra": "allow", "allow_inf_nan": False}
 
 
-class JudgeName(TypedDict):
-    """Who judged."""
-
+class _JudgeName(TypedDict):
     name: str
     version: str
     note: str | None
@@ -34,17 +36,17 @@ class JudgeName(TypedDict):
 class MadeBy(TypedDict):
     """What made a run, as its manifest and its summary say."""
 
+    __pydantic_config__ = _LOOSE  # type: ignore[misc]
+
     signature: str
     rubric: str
     model: NotRequired[str | None]
-    judge: JudgeName
+    judge: _JudgeName
     prompt: str | None
     section: str
 
 
-class Input(TypedDict):
-    """A file that was read."""
-
+class _Input(TypedDict):
     path: str
     role: str
     sha256: str
@@ -53,18 +55,14 @@ class Input(TypedDict):
 class Manifest(MadeBy):
     """`manifest.json`."""
 
-    __pydantic_config__ = _LOOSE  # type: ignore[misc]
-
     format: Literal[1, 2]
     fields: list[str]
-    inputs: list[Input]
+    inputs: list[_Input]
     arguments: dict[str, Any] | None
 
 
 class Summary(MadeBy):
     """`summary.json`, as far as every form has it."""
-
-    __pydantic_config__ = _LOOSE  # type: ignore[misc]
 
     omitted: dict[str, int]
     notes: list[str]
@@ -82,9 +80,7 @@ class SummaryThen(Summary):
     rates: list[dict[str, Any]]
 
 
-class StatisticRecord(TypedDict):
-    """A statistic of a set of studies."""
-
+class _Statistic(TypedDict):
     n: int
     value: float | None
     low: float | None
@@ -102,28 +98,24 @@ class TotalRecord(TypedDict):
 class Group(TypedDict):
     """What is said of a group of studies; its fields stand beside it."""
 
-    __pydantic_config__ = _LOOSE  # type: ignore[misc]
-
     n_studies: int
     n_scored: int
     n_unparsed: int
     n_failed: int
-    statistics: dict[str, StatisticRecord]
+    statistics: dict[str, _Statistic]
 
 
 class SummaryNow(Summary):
     """`summary.json` in today's form."""
 
     rates: list[Group]
-    statistics: dict[str, StatisticRecord]
+    statistics: dict[str, _Statistic]
     totals: dict[str, TotalRecord]
     reasons: dict[str, int]
     warnings: dict[str, int]
 
 
-class EditRecord(TypedDict):
-    """A change of one line."""
-
+class _Edit(TypedDict):
     kind: Literal["change", "delete", "insert"]
     line: int | None
     corrected: str
@@ -137,12 +129,10 @@ class ItemRecord(TypedDict):
     labels: dict[str, list[str]]
     side: Literal["reference", "candidate"] | None
     links: list[int]
-    edit: EditRecord | None
+    edit: _Edit | None
 
 
-class AnnotationRecord(TypedDict):
-    """What the judge said of the study."""
-
+class _Annotation(TypedDict):
     items: list[ItemRecord]
     explanation: str
     values: dict[str, float]
@@ -150,23 +140,17 @@ class AnnotationRecord(TypedDict):
     warnings: list[str]
 
 
-class UsageRecord(TypedDict):
-    """Tokens."""
-
+class _Usage(TypedDict):
     prompt_tokens: int
     completion_tokens: int
     cached_tokens: NotRequired[int]
 
 
-class AnswerRecord(TypedDict):
-    """The raw answer."""
-
-    __pydantic_config__ = _LOOSE  # type: ignore[misc]
-
+class _Answer(TypedDict):
     text: str
     finish_reason: str
     model: str
-    usage: UsageRecord | None
+    usage: _Usage | None
     created: NotRequired[str | None]
     mode: NotRequired[str | None]
 
@@ -174,15 +158,15 @@ class AnswerRecord(TypedDict):
 class KeptAnswer(TypedDict):
     """An answer with its key in the cache and its checksum, None where no cache keeps it."""
 
-    answer: AnswerRecord | None
+    __pydantic_config__ = _LOOSE  # type: ignore[misc]
+
+    answer: _Answer | None
     cache_key: str | None
     sha256: str | None
 
 
 class StudyRecord(KeptAnswer):
     """A line of `annotations.jsonl`, as far as every outcome has it."""
-
-    __pydantic_config__ = _LOOSE  # type: ignore[misc]
 
     study_id: str
     study_class: str | None
@@ -198,7 +182,7 @@ class StudyRecord(KeptAnswer):
 class Scored(StudyRecord):
     """The line of a study that was annotated."""
 
-    annotation: AnnotationRecord
+    annotation: _Annotation
     measures: dict[str, float | None]
 
 
@@ -267,3 +251,64 @@ def outdated(record: Mapping[str, Any], rubric: Rubric) -> str | None:
     items = record["annotation"]["items"]
     faults = (rubric.item_fault(item["kind"], item["labels"]) for item in items)
     return next(filter(None, faults), None)
+
+
+def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
+    """Return all that is known about one study: the reports, the outcome, its evidence.
+
+    `corrected` is the candidate with the annotation's edits made, where the rubric has any.
+    """
+    study, outcome = judged.study, judged.outcome
+    annotation = outcome.annotation if isinstance(outcome, Annotated) else None
+    return {
+        "study_id": study.study_id,
+        "study_class": study.study_class,
+        "class_inferred": study.class_inferred,
+        "fields": dict(study.fields),
+        "reference": study.reference,
+        "candidate": study.candidate,
+        "outcome": OUTCOMES[type(outcome)],
+        "reason": None if isinstance(outcome, Annotated) else outcome.reason,
+        "detail": None if isinstance(outcome, Annotated) else outcome.detail,
+        "annotation": annotation and adapter(Annotation).dump_python(annotation),
+        "corrected": corrected_report(rubric, study, outcome),
+        "measures": dict(judged.measures) if annotation and judged.measures else None,
+        "attempt": judged.attempt,
+        **_answer(judged.completion, judged.key),
+        "earlier": [_answer(each.completion, each.key) for each in judged.earlier],
+    }
+
+
+def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
+    """Return an answer with its key in the cache, and a checksum where it has one."""
+    answer = completion.plain() if completion else None
+    sha256 = checksum(answer) if answer and key else None
+    return {"answer": answer, "cache_key": key, "sha256": sha256}
+
+
+def corrected_report(rubric: Rubric, study: Study, outcome: Outcome) -> str | None:
+    """Return the candidate with the annotation's edits made; None where there are none to make."""
+    if rubric.editor is None or not isinstance(outcome, Annotated):
+        return None
+    return rubric.editor(outcome.annotation, study)
+
+
+def study_of(record: Mapping[str, Any]) -> Study:
+    """Return the study that a record is about."""
+    names = ("study_id", "reference", "candidate", "study_class", "class_inferred", "fields")
+    return Study(**{name: record[name] for name in names})
+
+
+def completion_of(record: Mapping[str, Any]) -> Completion | None:
+    """Return the raw answer in a record, None where the judge gave none."""
+    answer = record["answer"]
+    return adapter(Completion).validate_python(answer) if answer else None
+
+
+def outcome_of(record: Mapping[str, Any]) -> Outcome:
+    """Return the outcome in a record."""
+    if record["outcome"] == OUTCOMES[Annotated]:
+        return Annotated(adapter(Annotation).validate_python(record["annotation"]))
+    if record["outcome"] == OUTCOMES[Unparsed]:
+        return Unparsed(record["reason"], record["detail"])
+    return Failed(record["reason"], record["detail"])

@@ -7,18 +7,16 @@ import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 from judge import distribution, plugins
-from judge.running.classes import with_classes
-from judge.running.engine import Judged
-from judge.running.folder import RunWriter, claim
+from judge.running.engine import Judged, ProgressListener, judge_set
+from judge.running.folder import claim, writing
 from judge.running.forms import FORMAT
-from judge.running.judging import ProgressListener, judge_set
 from judge.running.progress import Progress
 from judge.running.session import JudgeSession
 from judge.stats.table import DEFAULT_BY, check_fields, summarise
@@ -64,7 +62,11 @@ def run(
     line = session.signature(studies, class_source)
     path = out or default_folder(session, studies.model, line)
     claim(path, line)
-    notes = [*studies.notes, *_empty(studies)]
+    notes = [*studies.notes]
+    if n_empty := sum(not candidate.strip() for candidate in studies.candidates):
+        notes.append(
+            f"{n_empty} of {len(studies)} candidates are empty, and are judged like any other"
+        )
     made_by = {
         "signature": line,
         "rubric": rubric.name,
@@ -76,7 +78,7 @@ def run(
         "omitted": dict(studies.omitted),
         "notes": notes,
     }
-    with RunWriter(path, rubric, list(studies.fields)) as writer:
+    with writing(path, rubric, list(studies.fields)) as writer:
         check_fields(by, writer.columns)  # an unknown field is found before the work
 
         def keep(judged: Judged) -> None:
@@ -107,10 +109,28 @@ def run(
     return Finished(path, summary, progress)
 
 
-def _empty(studies: StudySet) -> list[str]:
-    n = sum(not candidate.strip() for candidate in studies.candidates)
+def with_classes(studies: StudySet) -> tuple[StudySet, str]:
+    """Return `studies` with every class filled in, and a word for where the classes come from.
+
+    A class that the input lacks is read off the whole reference report by the lexicon and
+    marked as inferred. An empty reference has no class to infer: it stays None.
+    """
+    inferred = [given is None for given in studies.study_classes]
+    if not any(inferred) and studies.class_field:
+        return studies, studies.class_field
+    from judge.backends import lexicon  # loads pydantic, which not every run needs
+
+    rules = lexicon.load()
+    classes = list(studies.study_classes)
+    for at, report in enumerate(studies.full_references):
+        if classes[at] is None and report.strip():
+            classes[at] = lexicon.study_class(report, rules)
+    sources = [studies.class_field] if studies.class_field else []
+    if any(inferred):
+        sources.append(f"inferred({rules.version})")
     return (
-        [f"{n} of {len(studies)} candidates are empty, and are judged like any other"] if n else []
+        replace(studies, study_classes=tuple(classes), class_inferred=tuple(inferred)),
+        "+".join(sources),
     )
 
 

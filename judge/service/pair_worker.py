@@ -13,12 +13,12 @@ from typing import Any
 
 from judge import backends
 from judge.running.asking import Answer, RequestPolicy
-from judge.running.classes import with_classes
 from judge.running.engine import Judged, judge_all
+from judge.running.forms import to_record
 from judge.running.progress import Progress
-from judge.running.record import to_record
+from judge.running.run import with_classes
 from judge.running.session import JudgeSession
-from judge.running.stop import Stop
+from judge.running.waiting import Stop
 from judge.service import ProblemError
 from judge.service.worker import Channel, memory_limit, say
 from judge.studies import from_given

@@ -6,7 +6,7 @@ import pytest
 
 from judge import backends, rubrics
 from judge.backends.connection import OPENAI_URL, Connection
-from judge.running.prices import Prices, prompt_tokens
+from judge.running.progress import Prices, prompt_tokens
 from judge.types import CompletionRequest, JudgeError, Message, Usage
 
 GREEN = rubrics.load("green")

@@ -12,8 +12,8 @@ from running import Runner, keys, study_set
 from judge.backends.connection import OPENAI_URL
 from judge.rubrics import Rubric
 from judge.running import session
-from judge.running.judging import RunStoppedError
-from judge.running.prices import Prices
+from judge.running.engine import RunStoppedError
+from judge.running.progress import Prices
 from judge.studies import StudySet
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 

@@ -9,8 +9,8 @@ from faultserver import Fault, FaultServer, always
 from running import Runner, Shell, keys, study_set
 
 from judge import JudgeError
+from judge.running.engine import FirstAnswers, UnreadableError
 from judge.running.progress import Progress
-from judge.running.unreadable import FirstAnswers, UnreadableError
 from judge.types import Annotated, Annotation, Completion, Failed, Study, Unparsed
 
 

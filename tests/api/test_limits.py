@@ -4,35 +4,39 @@ from __future__ import annotations
 
 import asyncio
 import time
+from pathlib import Path
 
 import pytest
 
-from judge.running.limiter import Limiter
-from judge.running.outage import Outage
-from judge.running.stop import Stop, StoppedError
-from judge.types import JudgeError
+from judge.backends import Judge
+from judge.backends.errors import UnavailableError
+from judge.cache import CompletionCache
+from judge.running.asking import Asker, RequestPolicy
+from judge.running.progress import Prices, Progress
+from judge.running.waiting import Limiter, Outage, Stop, StoppedError
+from judge.types import Completion, CompletionRequest, JudgeError, Message, Study
 
 
-async def serve(limiter: Limiter, requests: int, latency: object) -> int:
-    """Send requests through the limiter to a server of a latency; returns the most in flight."""
+async def serve(limiter: Limiter, requests: int) -> int:
+    """Send requests through the limiter; returns the most in flight."""
     most = 0
 
     async def one() -> None:
         nonlocal most
-        began = await limiter.acquire()
+        await limiter.acquire()
         most = max(most, limiter.in_flight)
-        await asyncio.sleep(latency(limiter.in_flight) if callable(latency) else latency)
-        limiter.answered(began)
+        await asyncio.sleep(0)
+        limiter.answered()
         limiter.release()
 
     await asyncio.gather(*(one() for _ in range(requests)))
     return most
 
 
-def test_an_even_server_is_used_to_the_full() -> None:
+def test_a_server_that_keeps_up_is_used_to_the_full() -> None:
     async def work() -> tuple[int, int]:
         limiter = Limiter(16)
-        return await serve(limiter, 300, 0.005), int(limiter.limit)
+        return await serve(limiter, 300), limiter.limit
 
     assert asyncio.run(work()) == (16, 16)
 
@@ -47,26 +51,34 @@ def test_it_begins_at_the_full_limit() -> None:
     assert asyncio.run(work()) == 16
 
 
-def test_one_slow_moment_does_not_cut_the_limit_for_long() -> None:
+def test_answers_bring_a_cut_limit_back_in_small_steps() -> None:
+    async def work() -> list[int]:
+        limiter, limits = Limiter(30), []
+        limiter.overloaded(await limiter.acquire(), None)
+        limiter.release()
+        for _ in range(6):
+            limits.append(limiter.limit)
+            assert await serve(limiter, limiter.limit) == limits[-1]
+        return limits
+
+    assert asyncio.run(work()) == [21, 23, 25, 27, 29, 30]
+
+
+def test_no_more_are_in_flight_than_a_cut_limit_allows() -> None:
     async def work() -> int:
-        limiter = Limiter(16)
-        await serve(limiter, 64, 0.01)
-        await serve(limiter, 32, 0.1)
-        await serve(limiter, 200, 0.01)
-        return limiter.limit
+        limiter = Limiter(10)
+        begans = [await limiter.acquire() for _ in range(10)]
+        waiting = asyncio.create_task(serve(limiter, 5))
+        limiter.overloaded(begans[0], None)
+        for _ in begans[:3]:
+            limiter.release()
+        await asyncio.sleep(0.01)
+        assert not waiting.done()
+        for _ in begans[3:]:
+            limiter.release()
+        return await waiting
 
-    assert asyncio.run(work()) == 16
-
-
-def test_a_server_that_queues_is_not_pushed() -> None:
-    """Twice as many requests take twice as long: nothing is won above half."""
-
-    async def work() -> float:
-        limiter = Limiter(64)
-        await serve(limiter, 1500, lambda in_flight: 0.0006 * in_flight)
-        return limiter.limit
-
-    assert asyncio.run(work()) < 48
+    assert asyncio.run(work()) <= 7
 
 
 def test_a_429_cuts_the_limit_once_for_all_that_were_under_way() -> None:
@@ -94,6 +106,41 @@ def test_the_limit_never_falls_below_one() -> None:
         return limiter.limit
 
     assert asyncio.run(work()) == 1.0
+
+
+class LateJudge(Judge):
+    """A stand-in whose server answers no more than two questions at a time in time."""
+
+    name = version = "late"
+    in_flight = 0
+
+    def request(self, study: Study) -> CompletionRequest:
+        return CompletionRequest("chat", "late", (Message("user", study.reference),))
+
+    async def complete(self, _request: CompletionRequest) -> Completion:
+        self.in_flight += 1
+        is_late = self.in_flight > 2
+        await asyncio.sleep(0)
+        self.in_flight -= 1
+        if is_late:
+            raise UnavailableError("timeout")
+        return Completion("", "stop", "late")
+
+
+def test_answers_that_come_too_late_cut_the_limit(tmp_path: Path) -> None:
+    study = Study("1", "The lungs are clear.", "")
+
+    async def work(cache: CompletionCache) -> int:
+        judge, policy = LateJudge(), RequestPolicy(concurrency=8)
+        asker = Asker(judge, cache, Prices("late", None), policy, Progress(8), Stop())
+        request = judge.request(study)
+        # All of one study: that it finds nobody is no outage.
+        asked = (asker.answer(1, request, attempt) for attempt in range(8))
+        assert len(await asyncio.gather(*asked)) == 8
+        return asker._limiter.limit
+
+    with CompletionCache(tmp_path) as cache:
+        assert asyncio.run(work(cache)) < 8
 
 
 def test_a_stop_ends_the_wait_for_a_place() -> None:

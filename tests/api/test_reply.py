@@ -17,7 +17,7 @@ from judge import backends, prompts, rubrics
 from judge.backends.structured import in_words
 from judge.prompts import STRUCTURED, TEXT
 from judge.rubrics import Rubric
-from judge.running.signature import signature
+from judge.running.session import signature
 from judge.types import Annotated, Completion, JudgeError, Unparsed
 
 GREEN, FINE = rubrics.load("green"), rubrics.load("fineradscore")

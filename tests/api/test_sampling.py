@@ -15,7 +15,7 @@ from judge import backends, rubrics
 from judge.backends import sampling
 from judge.cache import key
 from judge.cli import main
-from judge.running.signature import signature
+from judge.running.session import signature
 from judge.types import JudgeError
 
 GREEN = rubrics.load("green")

@@ -22,7 +22,7 @@ import pandas as pd
 
 from judge import rubrics
 from judge.rubrics import Rubric
-from judge.running.folder import RunWriter
+from judge.running.folder import writing
 from judge.running.forms import FORMAT
 from judge.stats.table import TableBuilder, summarise
 
@@ -84,7 +84,7 @@ def write_run(folder: Path, rubric: Rubric, table: pd.DataFrame, model: str) -> 
         {"path": "refs.json", "role": "refs", "sha256": "refs", "n_records": 1},
     ]
     fields = ["site", "patient"]
-    with RunWriter(folder, rubric, fields) as writer:
+    with writing(folder, rubric, fields) as writer:
         summary = {**made_by, **summarise(table, rubric)}
         manifest = {"format": FORMAT, **made_by, "inputs": files, "fields": fields}
         writer.finish(table, summary, manifest)

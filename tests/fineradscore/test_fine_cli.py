@@ -17,7 +17,7 @@ from judge import annotate, backends, prompts, rubrics
 from judge.cli.output import _STYLES
 from judge.report.study import Line, audit
 from judge.running.folder import Run
-from judge.running.signature import signature
+from judge.running.session import signature
 from judge.stats.estimate import mean_interval
 from judge.studies import from_given
 

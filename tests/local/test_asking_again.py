@@ -41,11 +41,11 @@ def questions(
     servers = Pool([(Connection(url), NO_KEY)], "m", print)
     prompt = prompts.load("green")
     judge = VLLMJudge(
-        "vllm:m",
-        "m",
-        prompt,
-        encoder,
-        print,
+        name="vllm:m",
+        version="m",
+        prompt=prompt,
+        encoder=encoder,
+        say=print,
         served_as="m",
         servers=servers,
         max_tokens=100,

@@ -22,7 +22,7 @@ pytest.importorskip("transformers", reason="hf: needs transformers")
 
 import tinymodel
 
-from judge.backends import hf_model
+from judge.backends import hf
 from judge.backends.hf import BATCH, HfJudge
 
 ANNOTATIONS = "annotations.jsonl"
@@ -100,7 +100,7 @@ def test_a_batch_gives_the_tokens_that_each_prompt_gives_alone(
         )[0, len(ids) :].tolist()
         for ids in encoded
     ]
-    loaded = hf_model.load(judge._files, judge._hardware)
+    loaded = hf.load(judge._files, judge._hardware)
     for at in range(0, len(asked), BATCH):
         batch = slice(at, at + BATCH)
         assert loaded.generate(encoded[batch], [40] * len(encoded[batch]), 2) == alone[batch]
@@ -110,7 +110,7 @@ def test_a_batch_gives_the_tokens_that_each_prompt_gives_alone(
 
 def test_each_answer_has_its_own_room(random_model: Path, prompt: Prompt) -> None:
     judge = make(random_model, prompt)
-    loaded = hf_model.load(judge._files, judge._hardware)
+    loaded = hf.load(judge._files, judge._hardware)
     ids = [judge.encoded(judge.request(study))[0].ids for study in studies(4)]
     never = 5  # a byte that these answers do not hold
     whole = loaded.generate(ids, [12] * 4, never)
@@ -155,7 +155,7 @@ def test_an_answer_that_was_cut_says_so(random_model: Path, prompt: Prompt) -> N
     judge = make(random_model, prompt, max_tokens=1)
     asked = studies(BATCH)
     ids = [judge.encoded(judge.request(study))[0].ids for study in asked]
-    first = hf_model.load(judge._files, judge._hardware).generate(ids, [1] * BATCH, 2)
+    first = hf.load(judge._files, judge._hardware).generate(ids, [1] * BATCH, 2)
     # The first token of one answer is taken for the end of all.
     end = judge.encoder.eos_id = first[0][0]
     ended = [token == end for (token,) in first]
@@ -172,10 +172,10 @@ def test_a_batch_that_does_not_fit_is_halved(
     import torch
 
     judge = make(random_model, prompt)
-    loaded = hf_model.load(judge._files, judge._hardware)
+    loaded = hf.load(judge._files, judge._hardware)
     ids = [judge.encoded(judge.request(study))[0].ids for study in studies(BATCH)]
     wanted = loaded.generate(ids, [6] * BATCH, 2)
-    real = hf_model.Model._greedy
+    real = hf.Model._greedy
     fits = 2
 
     def small(self, prompts, rooms, eos_id):
@@ -183,7 +183,7 @@ def test_a_batch_that_does_not_fit_is_halved(
             raise torch.OutOfMemoryError("too much")
         return real(self, prompts, rooms, eos_id)
 
-    monkeypatch.setattr(hf_model.Model, "_greedy", small)
+    monkeypatch.setattr(hf.Model, "_greedy", small)
     assert loaded.generate(ids, [6] * BATCH, 2) == wanted
     fits = 0
     with pytest.raises(JudgeError, match="out of memory"):

@@ -10,7 +10,7 @@ from typing import Any
 from judge import rubrics
 from judge.rubrics import Rubric
 from judge.running.engine import Judged, read
-from judge.running.folder import Run, RunWriter
+from judge.running.folder import Run, writing
 from judge.running.forms import FORMAT
 from judge.stats.table import summarise
 from judge.types import (
@@ -78,7 +78,7 @@ def write_run(
         "omitted": {},
         "notes": [],
     }
-    with RunWriter(path, rubric, fields) as writer:
+    with writing(path, rubric, fields) as writer:
         for at, (study, outcome, measures, completion) in enumerate(ends):
             writer.add(Judged(at, study, outcome, measures, completion, 1))
         table = writer.table()

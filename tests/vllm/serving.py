@@ -18,7 +18,7 @@ from support import write_json
 from judge.backends.local import encode, files
 from judge.prompts import load as load_prompt
 from judge.rubrics.green import RUBRIC
-from judge.running.record import outcome_of
+from judge.running.forms import outcome_of
 from judge.types import Annotated, Annotation, Study
 
 PROMPT = """\

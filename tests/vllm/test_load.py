@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from judge import backends, rubrics
 from judge.backends.openai import OpenAIJudge
-from judge.running.stop import Stop, StoppedError
+from judge.running.waiting import Stop, StoppedError
 from judge.types import Completion, JudgeError, Study
 
 GREEN = rubrics.load("green")

@@ -20,8 +20,7 @@ from serving import ENVIRON, FLAGS, Taught, command, environ, records
 from judge import backends, rubrics
 from judge.backends.connection import Connection
 from judge.backends.pool import Pool
-from judge.backends.vllm.process import Process
-from judge.backends.vllm.server import executable
+from judge.backends.vllm.server import Process, executable
 from judge.types import Completion, Study
 
 pytestmark = pytest.mark.vllm

@@ -252,7 +252,7 @@ def test_a_guard_that_is_killed_takes_the_server_along_and_it_is_restarted(made:
 
 
 def test_a_child_that_ignores_the_polite_way_is_killed(tmp_path: Path) -> None:
-    from judge.backends.vllm.process import Process
+    from judge.backends.vllm.server import Process
 
     stubborn = "import signal, time; signal.signal(15, signal.SIG_IGN); time.sleep(600)"
     process = Process([sys.executable, "-c", stubborn], dict(os.environ), tmp_path / "log")
@@ -265,7 +265,7 @@ def test_a_child_that_ignores_the_polite_way_is_killed(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(("code", "status"), [("raise SystemExit(7)", 7), ("1/0", 1)])
 def test_the_exit_status_is_the_commands(tmp_path: Path, code: str, status: int) -> None:
-    from judge.backends.vllm.process import Process
+    from judge.backends.vllm.server import Process
 
     process = Process([sys.executable, "-c", code], dict(os.environ), tmp_path / "log")
     assert wait_for(lambda: process.exit_status is not None, 20)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from judge.backends import sampling, structured
 from judge.backends.base import Judge
@@ -24,6 +24,7 @@ _NOTES = {
 }
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class LocalJudge(Judge):
     """A model whose prompts are encoded here and answered in text.
 
@@ -32,34 +33,19 @@ class LocalJudge(Judge):
     something. A subclass says how an encoded prompt is answered.
     """
 
+    name: str
+    version: str
     prompt: Prompt
+    encoder: Encoder
+    say: Callable[[str], None]
+    max_tokens: int
+    asked: Mapping[str, object]
+    _counts: Counter[str] = field(init=False, default_factory=Counter)
 
-    def __init__(
-        self,
-        name: str,
-        version: str,
-        prompt: Prompt,
-        encoder: Encoder,
-        say: Callable[[str], None],
-        *,
-        max_tokens: int,
-        asked: Mapping[str, object],
-    ) -> None:
-        self.name = name
-        self.version = version
-        self.prompt = prompt
-        self.encoder = encoder
+    def __post_init__(self) -> None:
         # How long prompt and answer may be together is part of what was asked.
-        self.sampling = {
-            "temperature": 0,
-            "max_length": encoder.limit,
-            "max_tokens": max_tokens,
-            **asked,
-        }
-        self._max_tokens = max_tokens
-        self._asked = asked
-        self._say = say
-        self._counts: Counter[str] = Counter()
+        lengths = {"max_length": self.encoder.limit, "max_tokens": self.max_tokens}
+        self.sampling = {"temperature": 0, **lengths, **self.asked}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -109,7 +95,7 @@ class LocalJudge(Judge):
 
     def asked_in(self, request: CompletionRequest) -> dict[str, object]:
         """Return the parameters of a request that the user has asked for."""
-        return {name: request.sampling[name] for name in self._asked}
+        return {name: request.sampling[name] for name in self.asked}
 
     def encoded(self, request: CompletionRequest) -> tuple[Encoded, int]:
         """Return the ids of a request and how many tokens its answer may have.
@@ -118,7 +104,7 @@ class LocalJudge(Judge):
         batch. Raises `StudyError` where there is none.
         """
         encoded = self.encoder.encode(structured.in_words(request.messages))
-        room = min(self._max_tokens, self.encoder.limit - len(encoded.ids))
+        room = min(self.max_tokens, self.encoder.limit - len(encoded.ids))
         if room < 1:
             raise StudyError(
                 "too_long",
@@ -129,5 +115,5 @@ class LocalJudge(Judge):
     async def aclose(self) -> None:
         """Say what was cut, and let go as every judge does."""
         for note in self.notes:
-            self._say(note)
+            self.say(note)
         await super().aclose()

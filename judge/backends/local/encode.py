@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge.backends.local.files import ModelFiles
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 
 _LLAMA_CLASSES = frozenset({"LlamaTokenizer", "LlamaTokenizerFast"})
 _LLAMA_MODELS = frozenset({"llama", "mistral", "mixtral"})
+_BLANK = "\u2581"
 _DEFAULT_CONTEXT = 4096
 LIMIT = 2048
 """How many tokens prompt and answer have together [Ostmeier et al. 2024, published code]."""
@@ -36,29 +38,20 @@ class Encoded:
     cut: int
 
 
+@dataclass(slots=True)
 class Encoder:
     """The tokens of one model under one layout.
 
     `layout` is `green` or `chat`; `limit` is how many tokens prompt and answer have
-    together; `eos_id` ends an answer.
+    together; `eos_id` ends an answer; what is too long is cut on the `_side`.
     """
 
-    def __init__(
-        self,
-        tokenizer: Tokenizer,
-        layout: str,
-        limit: int,
-        eos_id: int,
-        text: Callable[[Sequence[Message]], str],
-        *,
-        cuts_left: bool = False,
-    ) -> None:
-        self.layout = layout
-        self.limit = limit
-        self.eos_id = eos_id
-        self._tokenizer = tokenizer
-        self._text = text
-        self._side = "left" if cuts_left else "right"
+    _tokenizer: Tokenizer
+    layout: str
+    limit: int
+    eos_id: int
+    _text: Callable[[Sequence[Message]], str]
+    _side: str = "right"
 
     def encode(self, messages: Sequence[Message]) -> Encoded:
         """Return the ids of `messages`.
@@ -78,8 +71,7 @@ class Encoder:
 
     def decode(self, ids: Sequence[int]) -> str:
         """Return the text of an answer, without special tokens."""
-        text: str = self._tokenizer.decode(list(ids), skip_special_tokens=True)
-        return text
+        return str(self._tokenizer.decode(list(ids), skip_special_tokens=True))
 
 
 def lay_out(messages: Sequence[Message], eos: str) -> str:
@@ -115,14 +107,9 @@ def load(files: ModelFiles, prompt: Prompt) -> Encoder:
         return Encoder(tokenizer, CHAT, _context(files), eos_id, template)
     if _is_llama(files, config):
         _frame(tokenizer, files, config, (eos, eos_id))
-    return Encoder(
-        tokenizer,
-        GREEN,
-        min(LIMIT, _context(files)),
-        eos_id,
-        lambda messages: lay_out(messages, eos),
-        cuts_left=config.get("truncation_side") == "left",
-    )
+    side = "left" if config.get("truncation_side") == "left" else "right"
+    limit = min(LIMIT, _context(files))
+    return Encoder(tokenizer, GREEN, limit, eos_id, lambda messages: lay_out(messages, eos), side)
 
 
 def _tokenizer(files: ModelFiles, config: dict[str, Any]) -> Tokenizer:
@@ -136,9 +123,7 @@ def _tokenizer(files: ModelFiles, config: dict[str, Any]) -> Tokenizer:
         except Exception as error:
             raise JudgeError(f"cannot read the tokenizer of {files.model}: {error}") from error
     elif (files.folder / "tokenizer.model").is_file() and _is_llama(files, config):
-        from judge.backends.local.sentencepiece import convert
-
-        tokenizer = convert(files.folder / "tokenizer.model")
+        tokenizer = _converted(files.folder / "tokenizer.model")
     else:
         raise JudgeError(f"the model {files.model} has no tokenizer.json")
     tokenizer.no_truncation()
@@ -150,6 +135,67 @@ def _tokenizer(files: ModelFiles, config: dict[str, Any]) -> Tokenizer:
             special = token.pop("special", False)
             tokenizer.add_tokens([AddedToken(**token, special=special)])
     return tokenizer
+
+
+def _converted(path: Path) -> Tokenizer:
+    """Return the tokenizer of a sentencepiece model of merged pairs, which comes alone.
+
+    Made as transformers 4.40.0 makes it: the text gets a blank before it, blanks are written
+    as the lower block, and pieces are merged in the order of their scores.
+
+    Raises `JudgeError` where `sentencepiece` is not installed or the file is no such model.
+    """
+    try:
+        from sentencepiece import SentencePieceProcessor
+    except ModuleNotFoundError:
+        raise JudgeError(
+            "the model's tokenizer is a sentencepiece model, and sentencepiece is not installed; "
+            + install("sentencepiece")
+        ) from None
+    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
+
+    pieces = SentencePieceProcessor()
+    try:
+        pieces.Load(str(path))
+    except (OSError, RuntimeError) as error:
+        raise JudgeError(f"cannot read the tokenizer {path}: {error}") from error
+    ids = {pieces.IdToPiece(at): at for at in range(pieces.GetPieceSize())}
+    scores = {piece: pieces.GetScore(at) if at > 2 else 0.0 for piece, at in ids.items()}
+    tokenizer = Tokenizer(
+        models.BPE(
+            ids,
+            _merges(ids, scores),
+            unk_token=pieces.IdToPiece(pieces.unk_id()),
+            fuse_unk=True,
+            byte_fallback=True,
+        )
+    )
+    tokenizer.add_special_tokens(
+        [AddedToken(pieces.IdToPiece(at), normalized=False, special=True) for at in range(3)]
+    )
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Prepend(_BLANK), normalizers.Replace(" ", _BLANK)]
+    )
+    tokenizer.decoder = decoders.Sequence(
+        [
+            decoders.Replace(_BLANK, " "),
+            decoders.ByteFallback(),
+            decoders.Fuse(),
+            decoders.Strip(" ", 1, 0),
+        ]
+    )
+    return tokenizer
+
+
+def _merges(ids: dict[str, int], scores: dict[str, float]) -> list[tuple[str, str]]:
+    """Return every pair of pieces that makes a piece, the best-scored piece first."""
+    found = []
+    for piece, score in scores.items():
+        pairs = [(piece[:at], piece[at:]) for at in range(1, len(piece))]
+        known = [(left, right) for left, right in pairs if left in ids and right in ids]
+        found += [(score, pair) for pair in sorted(known, key=lambda p: (ids[p[0]], ids[p[1]]))]
+    found.sort(key=lambda scored: -scored[0])
+    return [pair for _, pair in found]
 
 
 def _is_llama(files: ModelFiles, config: dict[str, Any]) -> bool:

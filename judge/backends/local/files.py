@@ -119,14 +119,11 @@ def _from_hub(model: str, environ: Mapping[str, str], revision: str | None) -> M
     except (hub.LocalEntryNotFoundError, hub.HfHubHTTPError, OSError) as error:
         raise JudgeError(
             f"the model {model} is not on this machine and the hub does not answer: give the "
-            f"folder of a model that was fetched elsewhere ({_first_line(error)})"
+            "folder of a model that was fetched elsewhere "
+            f"({(str(error) or type(error).__name__).splitlines()[0]})"
         ) from error
     folder = Path(found)
     if not (folder / "config.json").is_file():
         raise JudgeError(f"{model} on the hub holds no model: it has no config.json")
     commit = folder.name
     return ModelFiles(model, folder, f"{model}@{commit[:_COMMIT]}", commit)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0]

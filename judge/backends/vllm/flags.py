@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from judge.types import JudgeError
 
@@ -66,23 +66,18 @@ def marks(words: Sequence[str]) -> str:
     )
 
 
-def _pairs(words: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each flag, with dashes, and its value; a value that has no flag comes with ''."""
-    flag: str | None = None
-    values: list[str] = []
+def _pairs(words: Sequence[str]) -> list[tuple[str, str]]:
+    """Return each flag, with dashes, and its value; a value before any flag, alone, with ''."""
+    found: list[tuple[str, list[str]]] = []
     for word in words:
         if word.startswith("-") and not _is_number(word):
-            if flag is not None:
-                yield flag, " ".join(values)
             flag, _, first = word.partition("=")
-            flag = flag.replace("_", "-")
-            values = [first] if first else []
-        elif flag is None:
-            yield "", word
+            found.append((flag.replace("_", "-"), [first] if first else []))
+        elif found:
+            found[-1][1].append(word)
         else:
-            values.append(word)
-    if flag is not None:
-        yield flag, " ".join(values)
+            return [("", word)]
+    return [(flag, " ".join(values)) for flag, values in found]
 
 
 def _is_number(word: str) -> bool:

@@ -1,18 +1,34 @@
-"""A model that vLLM serves, asked in token ids."""
+"""The judge `vllm:MODEL`: a model that vLLM serves."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+import os
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
-from judge.backends.connection import COMPLETIONS
+import platformdirs
+
+from judge.backends import sampling, wording
+from judge.backends.base import Judge, JudgeSettings
+from judge.backends.connection import COMPLETIONS, NO_KEY, Connection
+from judge.backends.local import encode
 from judge.backends.local.asking import LocalJudge
-from judge.backends.local.encode import Encoder
-from judge.backends.pool import Servers
-from judge.prompts import Prompt
-from judge.types import Completion, CompletionRequest
+from judge.backends.local.files import ModelFiles, find
+from judge.backends.openai import OpenAIJudge
+from judge.backends.pool import Pool, Servers
+from judge.backends.vllm import flags
+from judge.backends.vllm.server import START_TIMEOUT, Launch, Server
+from judge.prompts import GREEN, STRUCTURED
+from judge.rubrics import Rubric
+from judge.types import Completion, CompletionRequest, JudgeError
+
+KIND = "vllm"
+# What the official implementation computes in on a GPU.
+_GREEN_DTYPE = "float16"
 
 
+@dataclass(eq=False, repr=False, kw_only=True)
 class VLLMJudge(LocalJudge):
     """Asks the completions endpoint for the answer to a prompt given as token ids.
 
@@ -20,25 +36,12 @@ class VLLMJudge(LocalJudge):
     template and tokenizer have no say in them.
     """
 
+    served_as: str
     servers: Servers
 
-    def __init__(
-        self,
-        name: str,
-        version: str,
-        prompt: Prompt,
-        encoder: Encoder,
-        say: Callable[[str], None],
-        *,
-        served_as: str,
-        servers: Servers,
-        max_tokens: int,
-        asked: Mapping[str, object],
-    ) -> None:
-        super().__init__(name, version, prompt, encoder, say, max_tokens=max_tokens, asked=asked)
-        self.billing_url = servers.billing_url
-        self._served_as = served_as
-        self.servers = servers
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.billing_url = self.servers.billing_url
 
     async def complete(self, request: CompletionRequest) -> Completion:
         """Ask a server once; raises as `judge.backends.openai_client.Client.ask` does.
@@ -48,7 +51,7 @@ class VLLMJudge(LocalJudge):
         encoded, room = self.encoded(request)
         answer = await self.servers.ask(
             {
-                "model": self._served_as,
+                "model": self.served_as,
                 "prompt": list(encoded.ids),
                 "temperature": 0,
                 **self.asked_in(request),
@@ -60,3 +63,91 @@ class VLLMJudge(LocalJudge):
         # The server shows the blank that a Llama's first token begins with; a tokenizer that
         # decodes the answer by itself, as everywhere else, does not.
         return replace(answer, text=answer.text.removeprefix(" "))
+
+
+def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
+    """Return the judge `vllm:MODEL`: behind a server of our own, or those at `base_url`.
+
+    Nothing is started before there is something to ask. A structured reply is asked for over
+    the chat endpoint, text in token ids. Raises `JudgeError` for a model that
+    cannot be found, a flag that is not the user's to set, a prompt that is not there and a
+    `vllm` that is not installed.
+    """
+    if not model:
+        raise JudgeError(f"{KIND}: names no model; write {KIND}:OWNER/NAME or {KIND}:FOLDER")
+    args = settings.options.get("vllm_args", ())
+    if not isinstance(args, list | tuple) or not all(isinstance(flag, str) for flag in args):
+        raise JudgeError(f"vllm_args is a list of flags, not {args!r}")
+    given = flags.split(args)
+    if settings.base_urls and given:
+        raise JudgeError("--vllm-arg belongs to a server that judge starts, not to --base-url")
+    prompt, reply = wording.for_own_model(rubric, settings.prompt, settings.reply, settings.environ)
+    longest = sampling.max_tokens(model, settings.sampling, settings.max_tokens)
+    files = find(model, settings.environ, flags.value(given, "--revision"))
+    served_as = model if settings.base_urls else _served(files)
+    if reply == STRUCTURED:
+        return OpenAIJudge(
+            name=f"{KIND}:{model}",
+            version=_version(files, given),
+            served_as=served_as,
+            rubric=rubric,
+            prompt=prompt,
+            reply=reply,
+            servers=_servers(model, files, given, settings),
+            max_tokens=longest,
+            asked=settings.sampling,
+            say=settings.say,
+        )
+    if "reasoning_effort" in settings.sampling:
+        raise JudgeError(
+            f"{KIND}: asks for text in token ids, which know no --reasoning-effort: "
+            "ask with --reply structured, or name the model's server with --base-url alone"
+        )
+    encoder = encode.load(files, prompt)
+    if encoder.layout == GREEN and not settings.base_urls:
+        given = _with_default(given, "--dtype", _GREEN_DTYPE)
+        given = _with_default(given, "--max-model-len", str(encoder.limit))
+    return VLLMJudge(
+        name=f"{KIND}:{model}",
+        version=f"{_version(files, given)},{encoder.layout}",
+        prompt=prompt,
+        encoder=encoder,
+        say=settings.say,
+        max_tokens=longest,
+        asked=settings.sampling,
+        served_as=served_as,
+        servers=_servers(model, files, given, settings),
+    )
+
+
+def _version(files: ModelFiles, given: Sequence[str]) -> str:
+    return ",".join(filter(None, (f"{KIND}:{files.version}", flags.marks(given))))
+
+
+def _served(files: ModelFiles) -> str:
+    """Return the model as `vllm serve` is given it, which is what it then calls it."""
+    return files.model if files.commit else str(files.folder.resolve())
+
+
+def _with_default(given: tuple[str, ...], flag: str, value: str) -> tuple[str, ...]:
+    return (*given, flag, value) if flags.value(given, flag) is None else given
+
+
+def _servers(
+    model: str, files: ModelFiles, given: tuple[str, ...], settings: JudgeSettings
+) -> Servers:
+    if settings.base_urls:
+        # Not OPENAI_API_KEY: that one is not for whoever happens to listen here.
+        key = settings.environ.get("VLLM_API_KEY", "").strip() or NO_KEY
+        servers = [(Connection(url, settings.timeout), key) for url in settings.base_urls]
+        return Pool(servers, model, settings.say)
+    if files.commit:  # the weights of the commit whose tokenizer is read here
+        given = _with_default(given, "--revision", files.commit)
+    # A file for the log that no other run writes to.
+    log = f"vllm-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
+    folder = platformdirs.user_log_path("judge", appauthor=False)
+    timeout = settings.options.get("vllm_timeout", START_TIMEOUT)
+    if not isinstance(timeout, int | float):
+        raise JudgeError(f"vllm_timeout is a number of seconds, not {timeout!r}")
+    launch = Launch(_served(files), given, folder / log, settings.environ, timeout)
+    return Server(launch, settings.say, settings.timeout)

@@ -7,20 +7,22 @@ import http.client
 import os
 import secrets
 import shutil
+import signal
 import socket
+import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
-from contextlib import closing
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge.backends.connection import CHAT, Connection
 from judge.backends.errors import OverloadError, TransientError, UnavailableError
+from judge.backends.pool import Servers
 from judge.backends.structured import Mode
 from judge.backends.vllm import trouble
-from judge.backends.vllm.process import Process
 from judge.distribution import install
 from judge.types import Completion, JudgeError
 
@@ -35,6 +37,9 @@ _TICK = 0.5
 _SECONDS_BETWEEN_LINES = 15.0
 _PORT_TRIALS = 3
 _HEALTH_TIMEOUT = 5.0
+_GUARD = Path(__file__).with_name("guard.py")
+# The guard is gentle for five seconds; then it kills.
+_PATIENCE = 15.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,67 @@ class Address:
     key: str = field(repr=False)
 
 
-class Server:
+class Process:
+    """A command under the guard's eye, with all that it writes going to the file `log`.
+
+    It is gone when this process is, whatever happens to it (see `guard`). Raises
+    `JudgeError` where the log cannot be written.
+    """
+
+    def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: Path) -> None:
+        try:
+            log.parent.mkdir(parents=True, exist_ok=True)
+            # For its owner alone: it may quote reports.
+            descriptor = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+        except OSError as error:
+            raise JudgeError(f"cannot write the server's log {log}: {error.strerror}") from error
+        try:
+            self._guard = subprocess.Popen(  # noqa: S603 - the guard, no shell
+                [sys.executable, "-I", "-S", str(_GUARD), *command],
+                stdin=subprocess.PIPE,
+                stdout=descriptor,
+                stderr=descriptor,
+                env=dict(environ),
+                start_new_session=True,
+            )
+        finally:
+            os.close(descriptor)
+        self._buried = False
+
+    @property
+    def exit_status(self) -> int | None:
+        """The command's exit status, 128 and more for a signal; None while it runs."""
+        status = self._guard.poll()
+        if status is None:
+            return None
+        self._bury()
+        return status if status >= 0 else 128 - status
+
+    def stop(self) -> None:
+        """End the command and everything it started; returns when nothing is left."""
+        self._let_go()
+        try:
+            self._guard.wait(_PATIENCE)
+        except subprocess.TimeoutExpired:
+            self._guard.kill()
+            self._guard.wait()
+        self._bury()
+
+    def _let_go(self) -> None:
+        if self._guard.stdin is not None:
+            with suppress(OSError):
+                self._guard.stdin.close()
+
+    def _bury(self) -> None:
+        """Kill what is left of the process group, should the guard not have done its work."""
+        self._let_go()
+        if not self._buried:  # later the number may be somebody else's
+            self._buried = True
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._guard.pid, signal.SIGKILL)
+
+
+class Server(Servers):
     """`vllm serve` as a child process on a free port of this machine.
 
     It takes a random key, which only the environment of the process holds. It is started
@@ -68,8 +133,6 @@ class Server:
     time is an error. It is gone when this process is (see `guard`). An answer may take
     `timeout` seconds.
     """
-
-    billing_url = None
 
     def __init__(self, launch: Launch, say: Callable[[str], None], timeout: float) -> None:
         self._launch = launch
@@ -104,10 +167,8 @@ class Server:
         address = await self.address()
         try:
             return await (await self._to(address)).ask(body, path, mode)
-        except OverloadError:
-            raise
         except TransientError as error:
-            if await self._is_gone(address):
+            if not isinstance(error, OverloadError) and await self._is_gone(address):
                 raise UnavailableError("server ended", str(error)) from error
             raise
 
@@ -115,10 +176,8 @@ class Server:
         if self._client is None or self._client[0] is not address:
             from judge.backends.openai_client import Client
 
-            old, client = (
-                self._client,
-                Client(Connection(address.base_url, self._timeout), address.key),
-            )
+            old = self._client
+            client = Client(Connection(address.base_url, self._timeout), address.key)
             self._client = (address, client)
             if old is not None:
                 await old[1].aclose()
@@ -204,7 +263,7 @@ class Server:
                 await asyncio.to_thread(process.stop)
                 raise
             status = process.exit_status or 0
-            if not trouble.is_port_taken(self._text()):
+            if trouble.PORT_TAKEN not in self._text():
                 break
         self._quote()
         raise JudgeError(

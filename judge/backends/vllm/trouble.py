@@ -7,7 +7,6 @@ they differ. A log that says nothing known is quoted.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 _TAIL = 262_144
@@ -48,11 +47,12 @@ _COMPILER = (
     "--vllm-arg=--enforce-eager"
 )
 _NO_MODEL = "this is no language model that vLLM can serve; check --judge"
+PORT_TAKEN = "Address already in use"
 # In order: the first that the log matches is the cause. What is a consequence comes late.
 _CAUSES = (
     (r"error: (unrecognized arguments: .*|argument .*)", "check --vllm-arg"),
     (r"Cannot access gated repo.*|access a gated repo.*|GatedRepoError.*", _GATED),
-    (r"Address already in use", "the port was taken meanwhile; start the run again"),
+    (PORT_TAKEN, "the port was taken meanwhile; start the run again"),
     (r"Failed to infer device type|No CUDA GPUs are available|Found no NVIDIA driver", _NO_GPU),
     (r"CUDA driver initialization failed|no CUDA-capable device|libcuda\.so\.1.*", _NO_GPU),
     (r"No available memory for the cache blocks", _NO_ROOM),
@@ -107,22 +107,11 @@ def newest(text: str) -> str:
 def cause(text: str) -> str:
     """Return why the server ended, as its log says it, and what to do; "" where it says nothing."""
     for pattern, advice in _CAUSES:
-        if found := re.search(pattern, text):
-            said = found[found.lastindex or 0]
-            return f"{_one_line(said)}: {advice}"
-    errors = [line for line in _errors(text) if _CONSEQUENCE not in line]
+        if match := re.search(pattern, text):
+            return f"{_one_line(match[match.lastindex or 0])}: {advice}"
+    found = (_ANY_ERROR.search(_PREFIX.sub("", line)) for line in text.splitlines())
+    errors = [error[1] for error in found if error and _CONSEQUENCE not in error[1]]
     return _one_line(errors[-1]) if errors else ""
-
-
-def is_port_taken(text: str) -> bool:
-    """Return whether the server ended because somebody else took its port."""
-    return "Address already in use" in text
-
-
-def _errors(text: str) -> Iterator[str]:
-    for line in text.splitlines():
-        if found := _ANY_ERROR.search(_PREFIX.sub("", line)):
-            yield found[1]
 
 
 def _one_line(text: str) -> str:

@@ -24,9 +24,9 @@ from judge.cli.progress import account
 from judge.running import session
 from judge.running.asking import RequestPolicy
 from judge.running.dry import Forecast, forecast
-from judge.running.judging import RunStoppedError
-from judge.running.prices import Prices, prompt_tokens
-from judge.running.record import completion_of
+from judge.running.engine import RunStoppedError
+from judge.running.forms import completion_of
+from judge.running.progress import Prices, prompt_tokens
 from judge.running.session import JudgeSession
 from judge.types import (
     Annotated,
