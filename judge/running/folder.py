@@ -46,8 +46,8 @@ TABLE_PARQUET = "studies.parquet"
 SUMMARY = "summary.json"
 SERVER_LOG = "server.log"
 _MADE_BY = (
-    *("signature", "rubric", "judge", "prompt", "section", "class_source", "omitted", "notes"),
-    "reply_modes",
+    *("signature", "rubric", "model", "judge", "prompt", "section", "class_source", "omitted"),
+    *("notes", "reply_modes"),
 )
 # In the order in which they are moved in place: the manifest makes the folder a run.
 _FILES = (ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
