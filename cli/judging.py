@@ -141,7 +141,7 @@ _OPTIONS = (
             type=click.IntRange(min=1),
             default=16,
             show_default=True,
-            help="The most requests in flight; fewer where the server asks for it or slows down.",
+            help="The most requests in flight; fewer where the server asks for it or is late.",
         ),
         click.option(
             "--timeout",
