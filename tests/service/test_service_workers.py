@@ -90,7 +90,8 @@ def test_a_pair_that_needs_too_much_memory_is_refused_and_the_process_stays(
     tmp_path: Path,
 ) -> None:
     async def ask() -> None:
-        workers = PairWorkers(ServiceSettings((tmp_path,), max_memory=64 * MEGABYTE))
+        settings = ServiceSettings((tmp_path,), max_memory=64 * MEGABYTE, pair_seconds=600)
+        workers = PairWorkers(settings)
         with pytest.raises(ProblemError, match="--max-memory") as error:
             await workers.annotate(request())
         assert error.value.status == 413
