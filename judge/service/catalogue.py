@@ -18,7 +18,7 @@ from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-from judge.comparing.names import own_model
+from judge.comparing.names import known_model
 from judge.report.tables import headline_figures
 from judge.rubrics import Rubric
 from judge.running.files import LONGEST_LINE, open_file
@@ -95,9 +95,9 @@ class OpenRun:
         return self._told(lambda run: run.rubric)
 
     @cached_property
-    def model(self) -> str:
-        """The model that it is compared as where nobody names it."""
-        return self._told(own_model)
+    def model(self) -> str | None:
+        """The model that the run says it is about, None where it does not."""
+        return self._told(known_model)
 
     def table(self) -> pa.Table:
         """Return the table of studies, None for what is no number; too large to keep."""

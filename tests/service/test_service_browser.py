@@ -136,3 +136,28 @@ def test_the_list_of_runs_is_accessible(
     page.screenshot(path=service.folder / f"runs-{scheme}-{size['width']}.png")
     assert axe(page) == []
     context.close()
+
+
+def test_a_run_is_started_on_the_first_page(tmp_path: Path, page: Page) -> None:
+    with Served(tmp_path) as running:
+        seen = watch(page)
+        page.goto(running.url)
+        page.wait_for_selector("text=No run yet. Start one above")
+        page.set_input_files("[name=preds]", EXAMPLES / "preds_alder.json")
+        page.set_input_files("[name=refs]", EXAMPLES / "refs.json")
+        page.select_option("[name=rubric]", "fineradscore")
+        page.fill("[name=candidate_field]", "no_such_field")
+        assert axe(page) == []
+        page.click("#start button")
+        page.wait_for_selector("td:has-text('failed')")
+        assert "has no field 'no_such_field'" in page.inner_text("#runs")
+        page.fill("[name=candidate_field]", "")
+        page.click("#start button")
+        page.wait_for_selector("td:has-text('finished')")
+        row = page.inner_text("tr:has(td:has-text('finished'))")
+        for cell in ("alder", "fineradscore", "lexicon", "15", "no significant error"):
+            assert cell in row
+        (link,) = page.query_selector_all("tr:has(td:has-text('finished')) a")
+        link.click()
+        page.wait_for_selector("h1:has-text('alder: FineRadScore by lexicon')")
+        seen.assert_quiet()

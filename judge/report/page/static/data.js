@@ -2,7 +2,9 @@
 
 export async function ask(path, { method = "GET", body } = {}) {
   const request = { method, headers: { Accept: "application/json" } };
-  if (body !== undefined) {
+  if (body instanceof FormData) {
+    request.body = body;
+  } else if (body !== undefined) {
     request.body = JSON.stringify(body);
     request.headers["Content-Type"] = "application/json";
   }

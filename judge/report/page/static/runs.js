@@ -1,24 +1,55 @@
-// The runs of a service, with how far each is.
+// The runs of a service, with how far each is, and starting one.
 
 import { ask } from "./data.js";
-import { alarm, el, frame, grid, said } from "./dom.js";
+import { alarm, announce, control, el, frame, grid, option, said } from "./dom.js";
 import { count } from "./words.js";
 
 export async function runsPage() {
   const list = el("div", { id: "runs" });
   frame(el("header", { class: "top" }, el("h1", {}, "Runs"), el("a", { href: "/compare" }, "Compare runs")),
-    el("main", { id: "main" }, list));
+    el("main", { id: "main" }, await startForm(list), list));
   await draw(list);
+}
+
+// The options that most runs need; POST /v1/runs takes all that the command line does.
+async function startForm(list) {
+  const [{ rubrics }, { judges }] = await Promise.all([ask("/v1/rubrics"), ask("/v1/judges")]);
+  const file = (name, label, required) => control(`start-${name}`, label, el("input", { type: "file", name, required }));
+  const select = (name, label, options) => control(`start-${name}`, label, el("select", { name }, options));
+  const text = (name, label, hint) => control(`start-${name}`, label,
+    el("input", { name, placeholder: hint, maxlength: "200" }));
+  const button = el("button", { type: "submit", class: "main" }, "Judge");
+  const form = el("form", {},
+    el("div", { class: "controls" },
+      file("preds", "Candidate reports", true), file("refs", "References (none where one file holds both)", false)),
+    el("div", { class: "controls" },
+      select("rubric", "Rubric", rubrics.map(({ name, title }) => option(name, title))),
+      select("judge", "Judge", judges.map((one) => option(one.name, one.built_in ? `${one.name} (built in)` : one.name))),
+      text("model", "Model", "from the file's name"), text("id_field", "Field of the ids", "study_id"),
+      text("candidate_field", "Field of the candidates", "prediction"),
+      text("reference_field", "Field of the references", "report"), button));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    const body = new FormData(form);
+    if (!body.get("refs").size) body.delete("refs");
+    button.disabled = true;
+    ask("/v1/runs", { method: "POST", body })
+      .then(() => { announce("The run has started."); return draw(list); })
+      .catch(alarm)
+      .finally(() => { button.disabled = false; });
+  });
+  return el("details", { id: "start" }, el("summary", {}, "Start a run"), form);
 }
 
 async function draw(list) {
   const { runs } = await ask("/v1/runs");
   if (!runs.length) {
     list.replaceChildren(el("p", { class: "empty" },
-      "No run yet. Name one on the command line: judge serve RUN, or start one with POST /v1/runs."));
+      "No run yet. Start one above, with your own two files; or name one on the command line: judge serve RUN."));
+    document.getElementById("start").open = true;
     return;
   }
-  const head = ["run", "state", "rubric", "judge", "studies", "scored", "figures", "started"];
+  const head = ["run", "state", "model", "rubric", "judge", "studies", "scored", "figures", "started"];
   list.replaceChildren(el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Runs" },
     grid(null, "Runs", head.map((name) => el("th", { scope: "col" }, name)), runs.map((run) => runLine(run, list)))));
 }
@@ -31,7 +62,7 @@ function runLine(run, list) {
     el("th", { scope: "row" }, readable
       ? el("a", { href: `/runs/${encodeURIComponent(run.id)}` }, said(run.name || run.id)) : said(run.name || run.id)),
     state,
-    ...[run.rubric, run.judge].map((value) => el("td", {}, said(value ?? ""))),
+    ...[run.model, run.rubric, run.judge].map((value) => el("td", {}, said(value ?? ""))),
     ...[run.n_studies, run.n_scored].map((value) => el("td", { class: "numbers" }, value?.toLocaleString("en") ?? "")),
     el("td", {}, (run.headline ?? []).map(({ label, text }) => el("div", { class: "small" }, `${label} ${text}`))),
     el("td", {}, said((run.started ?? "").replace("T", " ").slice(0, 16))));
