@@ -68,8 +68,8 @@ if TYPE_CHECKING:
 @click.option(
     "--patient-field",
     metavar="FIELD",
-    help="Resample by this field. Default: patient or patient_id where a run has it; none takes "
-    "studies as independent.",
+    help="Resample by this field. Default: patient, patient_id, subject_id or subject where a "
+    "run has it; none takes studies as independent.",
 )
 @click.option("--tests/--no-tests", default=True, help="Test differences. Default: yes.")
 @click.option(

@@ -61,7 +61,7 @@ def compare_runs(
     rubric's runs, the `references` of all. What else differs can't be mended by a flag:
     another section is another text, and another version of a rubric is brought up to date
     by `judge rescore` at no cost.
-    `patient_field` is by default `patient` or `patient_id` where a run has it; `none`
+    `patient_field` is by default the first of `PATIENT_FIELDS` that a run has; `none`
     takes studies as independent. Raises `JudgeError` that says what differs, and as
     `judge.stats.compare.compare` does.
     """
