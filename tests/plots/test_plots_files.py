@@ -128,7 +128,7 @@ def test_a_folder_that_is_none_is_said(tmp_path: Path) -> None:
     assert not (tmp_path / "boxes_b.page.svg").exists()
 
 
-def test_without_matplotlib_the_message_names_the_extra() -> None:
+def test_without_matplotlib_the_message_names_the_package() -> None:
     program = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "from pathlib import Path\n"
@@ -141,7 +141,7 @@ def test_without_matplotlib_the_message_names_the_extra() -> None:
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     )
-    assert "needs matplotlib" in done.stdout
+    assert "not installed; pip install 'matplotlib>=3.8'" in done.stdout
 
 
 def test_matplotlib_is_imported_only_to_draw() -> None:
