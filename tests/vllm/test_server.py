@@ -274,7 +274,7 @@ def test_the_exit_status_is_the_commands(tmp_path: Path, code: str, status: int)
 
 def test_a_vllm_that_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "empty" / "python"))
-    with pytest.raises(JudgeError, match=r"not installed.*judge\[vllm\].*hf:MODEL"):
+    with pytest.raises(JudgeError, match=r"not installed.*pip install 'vllm>=.*hf:MODEL"):
         executable({"PATH": str(tmp_path / "empty")})
     with pytest.raises(JudgeError, match=r"JUDGE_VLLM.*nothere"):
         executable({"PATH": str(tmp_path), "JUDGE_VLLM": str(tmp_path / "nothere")})
