@@ -109,20 +109,27 @@ def _whole(
     ]
     left, share = n_studies - progress.total, n_studies / progress.total - 1
     paced = seconds * share / 60
-    time_left = ("time", f"the other {left:,} studies about {paced:,.1f} minutes at this pace")
+    time_left = (
+        "time",
+        f"the other {left:,} studies about {paced:,.1f} minutes at this pace, the start included",
+    )
     if is_inline:
         return [*facts, time_left]
-    if progress.asked < progress.total:
-        return [
-            *facts,
-            ("whole", f"{progress.from_cache:,} answers were in the cache: see --dry-run"),
-        ]
+    # By a part that was paid for before, or brought no answer, the whole would look too cheap.
+    if progress.from_cache:
+        n = counted(progress.from_cache, "answer was", "answers were")
+        return [*facts, ("whole", f"{n} in the cache: see --dry-run")]
+    if not progress.asked:
+        return [*facts, ("whole", "unknown: no answer came")]
     dollars = progress.dollars
     so_far = "unknown" if dollars is None else f"${dollars:,.2f}"
-    rest = None if dollars is None else dollars * share
+    rest = "unknown" if dollars is None else cost(dollars * share)
     return [
         *facts,
-        ("cost", f"{so_far}; the other {left:,} studies about {cost(rest)}"),
+        (
+            "cost",
+            f"{so_far}; the other {left:,} studies about {rest}",
+        ),
         time_left,
         ("next", "the same command without --sample; these answers are in the cache"),
     ]

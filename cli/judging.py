@@ -241,6 +241,8 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
     named = options.pop("judge_names")
     if len(named) > 1 and not options["dry_run"]:
         raise click.UsageError("name one --judge; several go with --dry-run, side by side")
+    if options["sample"] and (options["out"] or options["dry_run"]):
+        raise click.UsageError("--sample writes no run; give it without --out and --dry-run")
     settings, policy = _settings(options), _policy(options)
     sessions = [
         JudgeSession.load(rubric.name, name, settings, policy=policy, cache=options["cache"])

@@ -68,7 +68,7 @@ def line(progress: Progress, seconds: float) -> str:
         tokens = progress.prompt_tokens + progress.completion_tokens
         parts += [f"{tokens:,} tokens", f"cost {cost(progress)}"]
     if progress.trouble:
-        parts.append(f"waiting: {progress.trouble[:_LONGEST_TROUBLE]}")
+        parts.append(f"waiting: {harmless(progress.trouble[:_LONGEST_TROUBLE])}")
     if rate and progress.done < progress.total:
         parts.append(f"{_duration((progress.total - progress.done) / rate)} left")
     return ", ".join(parts)

@@ -52,8 +52,17 @@ def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
     from judge.running.folder import MANIFEST, Run
     from judge.types import JudgeError
 
-    below = [path for folder in folders if folder.is_dir() for path in (folder, *folder.iterdir())]
-    for path in dict.fromkeys(path for path in below if (path / MANIFEST).is_file()):
+    try:
+        below = [
+            path
+            for folder in folders
+            if folder.is_dir()
+            for path in (folder, *folder.iterdir())
+            if (path / MANIFEST).is_file()
+        ]
+    except OSError as error:
+        raise JudgeError(f"cannot list {error.filename}: {error.strerror}") from error
+    for path in dict.fromkeys(below):
         try:
             run = Run(path)
             summary, rubric = run.summary(), run.rubric

@@ -63,7 +63,7 @@ def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> 
     return read_pair(
         options["preds"],
         options["refs"],
-        fields=NamedFields(*(options[f"{name}_field"] for name, _ in _FIELDS)),
+        fields=NamedFields.of(options),
         section=options["section"],
         allow_missing=options["allow_missing"],
         model=None if options["model"] is None else given_model(options["model"]),

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 from support import EXAMPLES, Invoke
 
+from judge.cli import progress
+from judge.running.progress import Progress
+
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 
 
@@ -72,3 +75,17 @@ def test_help_has_groups_and_whole_summaries(invoke: Invoke) -> None:
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(invoke: Invoke, shell: str) -> None:
     assert f"_JUDGE_COMPLETE={shell}_complete" in invoke("completion", shell).stdout
+
+
+def test_a_server_s_words_do_not_steer_the_terminal() -> None:
+    text = progress.line(Progress(2, trouble="busy \x1b[31m" + "x" * 500), 1.0)
+    assert "waiting: busy" in text
+    assert "\x1b" not in text
+    assert len(text) < 200
+
+
+@pytest.mark.parametrize("other", [["--out", "x"], ["--dry-run"]])
+def test_a_sample_writes_no_run(invoke: Invoke, other: list[str]) -> None:
+    done = invoke("green", PREDS, REFS, "--sample", "3", *other)
+    assert done.exit_code == 2
+    assert "--sample writes no run" in done.stderr

@@ -67,9 +67,8 @@ def compare(
     allow
         What may differ: "judge", "prompt", "references".
     patient_field
-        Resample by this field; by default `patient`, `patient_id`, `subject_id` or
-        `subject` where a run has it,
-        "none" takes studies as independent.
+        Resample by this field; by default `patient`, `patient_id`, `subject_id` or `subject`
+        where a run has it; "none" takes studies as independent.
     metrics
         Files of further metrics: `study_id`, `model` and a column each.
     higher_is_better, lower_is_better

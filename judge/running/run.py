@@ -100,7 +100,7 @@ def run(
             "fields": list(studies.fields),
             "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
             "effort": asdict(session.policy),
-            "spent": asdict(progress),
+            "spent": {k: v for k, v in asdict(progress).items() if k != "trouble"},
             "started": started.isoformat(timespec="seconds"),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": versions(),

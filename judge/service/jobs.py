@@ -107,13 +107,7 @@ class RunOptions(BaseModel):
     @property
     def named_fields(self) -> NamedFields:
         """The fields of the files that were named."""
-        return NamedFields(
-            self.id_field or None,
-            self.candidate_field or None,
-            self.reference_field or None,
-            self.class_field or None,
-            self.patient_field or None,
-        )
+        return NamedFields.of(vars(self))
 
     @property
     def fields(self) -> tuple[str, ...]:

@@ -51,6 +51,7 @@ def read_dataset(source: str, id_field: str | None) -> tuple[StudyTable, str]:
         dataset = load_from_disk(str(folder))
         left = [name for name, kind in dataset.features.items() if _is_media(kind)]
         table = dataset.remove_columns(left).with_format("arrow")[:]
+        digest = _digest(folder)
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise JudgeError(f"{source} is a broken folder of datasets: {error}") from error
     check_names(source, table.column_names)
@@ -58,7 +59,7 @@ def read_dataset(source: str, id_field: str | None) -> tuple[StudyTable, str]:
         name: [cleaned(value) for value in table[name].to_pylist()] for name in table.column_names
     }
     notes = (f"{source}: not read: {listed(left)}",) if left else ()
-    return to_table(source, columns, id_field=id_field, notes=notes), _digest(folder)
+    return to_table(source, columns, id_field=id_field, notes=notes), digest
 
 
 def _is_media(kind: object) -> bool:

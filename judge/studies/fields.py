@@ -25,7 +25,7 @@ def merge(refs: Columns, preds: Columns) -> dict[str, tuple[object, ...]]:
         if name not in merged:
             merged[name] = column
         elif not _agree(merged[name], column):
-            merged[_free(f"candidate_{name}", {*merged, *preds})] = column
+            merged[free_name(f"candidate_{name}", {*merged, *preds})] = column
     return merged
 
 
@@ -33,7 +33,7 @@ def renamed(fields: Columns, further: Collection[str] = ()) -> dict[str, tuple[o
     """Return the fields, those that would hide a column of the table as `field_<name>`."""
     kept: dict[str, tuple[object, ...]] = {}
     for name, column in fields.items():
-        free = _free(f"field_{name}", {*fields, *kept}) if is_reserved(name, further) else name
+        free = free_name(f"field_{name}", {*fields, *kept}) if is_reserved(name, further) else name
         kept[free] = tuple(column)
     return kept
 
@@ -86,7 +86,7 @@ def _agree(ours: Sequence[object], theirs: Sequence[object]) -> bool:
     )
 
 
-def _free(name: str, taken: Collection[str]) -> str:
+def free_name(name: str, taken: Collection[str]) -> str:
     """Return `name`, or the first of `name_2`, `name_3`, ... that isn't taken."""
     number = 2
     free = name

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import Any, Self
 
 from judge.types import JudgeError
 
@@ -96,6 +97,17 @@ class NamedFields:
     reference: str | None = None
     study_class: str | None = None
     patient: str | None = None
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Self:
+        """Return the fields that options name, `id_field` to `patient_field`; "" names none."""
+        return cls(
+            id=options["id_field"] or None,
+            candidate=options["candidate_field"] or None,
+            reference=options["reference_field"] or None,
+            study_class=options["class_field"] or None,
+            patient=options["patient_field"] or None,
+        )
 
     def names_report(self, columns: Iterable[str]) -> bool:
         """Whether any of `columns` holds reports, by a known name or by one that was given."""

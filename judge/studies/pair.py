@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from judge.studies.classes import find_classes, without_class
-from judge.studies.fields import Columns, merge, renamed
+from judge.studies.fields import Columns, free_name, merge, renamed
 from judge.studies.join import (
     FIRST,
     NO_CANDIDATE,
@@ -270,23 +270,27 @@ def _with_patient(
 ) -> tuple[dict[str, tuple[object, ...]], list[str]]:
     """Return the fields with that of the patient by a name that is known, and a note of it."""
     found = named(fields, name)
-    if not found:
+    if len(found) != 1:
+        wrong = f"several fields {name!r}" if found else f"no field {name!r}"
         raise JudgeError(
-            f"no field {name!r}, for --patient-field; the fields beside the reports are: "
+            f"{wrong}, for --patient-field; the fields beside the reports are: "
             f"{listed(fields, 30) or 'none'}"
         )
-    if found[0] in FIELD_NAMES["patient"]:
-        return dict(fields), []
-    known = FIELD_NAMES["patient"][0]
-    others = {f"field_{key}" if key == known else key: column for key, column in fields.items()}
-    kept = {known if key == found[0] else key: column for key, column in others.items()}
-    return kept, [f"the field {found[0]} is kept as {known}"]
+    known = FIELD_NAMES["patient"]
+    if next((one for one in known if one in fields), None) == found[0]:
+        return dict(fields), []  # as it is, it is the one that is taken
+    kept = {}
+    for key, column in fields.items():
+        other = free_name(f"field_{key}", fields) if key == known[0] else key
+        kept[known[0] if key == found[0] else other] = column
+    return kept, [f"the field {found[0]} is kept as {known[0]}"]
 
 
 def _only(values: Sequence[object]) -> str | None:
-    """Return the one text that all `values` are, None where they differ or say nothing."""
+    """Return the one text or number that all `values` are, None where they differ or are none."""
     first = values[0] if values else None
-    return str(first) if first is not None and set(values) == {first} else None
+    is_name = isinstance(first, str | int | float) and str(first).strip()
+    return str(first) if is_name and all(value == first for value in values) else None
 
 
 def _ids_from(table: StudyTable) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from pathlib import Path, PurePath
+from os.path import isdir
+from pathlib import PurePath
 
 from judge.studies.dataset import read_dataset
 from judge.studies.delimited import has_header, read_delimited
@@ -26,7 +27,8 @@ def read_file(source: str, role: str, fields: NamedFields) -> tuple[StudyTable, 
 
     `role` is what the file is to the run: `preds`, `refs` or `both`. Raises `JudgeError`.
     """
-    if Path(source).is_dir():
+    # Not Path.is_dir: where it cannot be looked at, reading it says why.
+    if isdir(source):  # noqa: PTH112
         table, sha256 = read_dataset(source, fields.id)
     else:
         content = read_content(source)

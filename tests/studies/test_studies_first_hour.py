@@ -48,7 +48,6 @@ def test_short_names(put, reference, candidate):
 def test_lines_without_ids_are_joined_by_their_order(put, forms):
     preds = put("p.jsonl", forms["lines.jsonl"](rows(prompt=["p", "q"], response=SAID)))
     studies = check(read_pair(preds, put("r.jsonl", forms["lines.jsonl"](rows(gt=GIVEN)))))
-    assert [text for text in studies.notes if "record by record" in text]
     assert [text for text in studies.notes if "record by record" in text] == [studies.notes[0]]
 
 
@@ -136,6 +135,9 @@ def test_the_patient_is_kept_by_a_known_name(put):
     assert "no field 'no', for --patient-field; the fields beside the reports are: mrn" in message(
         put("b.json", both), None, fields=NamedFields(patient="no")
     )
+    two = rows(id=["1", "2"], subject_id=[1, 2], patient=["x", "y"], gt=GIVEN, pred=SAID)
+    chosen = read_pair(put("t.json", two), None, fields=NamedFields(patient="subject_id"))
+    assert chosen.fields["patient"] == (1, 2), "the one that was named, not the usual one"
     subject = rows(id=["1", "2"], subject_id=[1, 2], gt=GIVEN, pred=SAID)
     kept = read_pair(put("s.json", subject), None, fields=NamedFields(patient="subject_id"))
     assert kept.fields == {"subject_id": (1, 2)}
@@ -197,3 +199,8 @@ def test_folders_that_cannot_be_read(saved):
     for path in (saved / "plain").glob("*.arrow"):
         path.write_bytes(path.read_bytes()[:100])
     assert "is a broken folder of datasets" in message(str(saved / "plain"), None)
+
+
+def test_a_model_field_that_names_nothing(put):
+    both = rows(id=["1", "2"], model=[{"a": 1}, {"a": 1}], gt=GIVEN, pred=SAID)
+    assert read_pair(put("preds_m.json", both), None).model == "m"
