@@ -11,11 +11,17 @@ import click
 
 from judge.cli.files import NamedPath
 from judge.cli.output import emit, format_of, note, print_facts, print_tables, split_fields
+from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.comparing.comparison import AlignedRuns
     from judge.report.compare_page.data import Records
+    from judge.report.leaderboard import Shown
     from judge.stats.compare import Comparison
+
+
+_CHOSEN_IN = ("table", "md", "latex")
+"""The formats of which --tables and --columns choose parts."""
 
 
 @click.command("compare", short_help="Rank models by their runs, and test differences.")
@@ -104,9 +110,26 @@ if TYPE_CHECKING:
     show_default=True,
     help="How many sites, by size, the heat map of ranks shows.",
 )
+@click.option(
+    "--tables",
+    multiple=True,
+    callback=split_fields,
+    metavar="NAME",
+    help="What to print: leaderboard, errors, tests, ranks, correlations (repeat it, or separate "
+    "with commas). Default: all.",
+)
+@click.option(
+    "--columns",
+    multiple=True,
+    callback=split_fields,
+    metavar="METRIC",
+    help="The metrics that the leaderboards have, named as for --sort (repeat it, or separate "
+    "with commas). Default: all.",
+)
 @format_of(
-    *("table", "md", "latex", "csv", "pairs", "json", "rexrank"),
-    text="What to print on standard output; pairs is the tests as CSV, rexrank ReXrank's columns.",
+    *("table", "md", "latex", "csv", "pairs", "errors", "json", "rexrank"),
+    text="What to print on standard output; pairs is the tests as CSV, errors the errors by "
+    "category, rexrank ReXrank's columns.",
 )
 def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Rank models by their runs on the same studies, and test which differences are real.
@@ -120,8 +143,16 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     from judge.comparing.metric_files import check_directions, read_metrics
     from judge.comparing.names import choice
     from judge.report.compare_page.file import MARK
+    from judge.report.leaderboard import Shown, check_tables
+    from judge.stats.metric import find
     from judge.stats.paired import Resampling
 
+    if (options["tables"] or options["columns"]) and options["form"] not in _CHOSEN_IN:
+        raise JudgeError(
+            f"--tables and --columns choose what --format {', '.join(_CHOSEN_IN)} print; "
+            f"--format {options['form']} has everything that belongs in it"
+        )
+    check_tables(options["tables"])
     if options["html"]:
         check_html(options["html"], MARK)  # before the work, not after it
     if options["figures"]:
@@ -146,6 +177,9 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         patient_field=options["patient_field"],
         metrics=files,
     )
+    metrics = comparison.panel.metrics
+    chosen = tuple(dict.fromkeys(find(metrics, name) for name in options["columns"])) or None
+    shown = Shown(options["tables"], chosen) if options["tables"] else Shown(metrics=chosen)
     # Runs may turn out to be damaged: before the figures are drawn, not after it.
     read = _records(comparison, opened) if options["html"] else {}
     # Whoever reads the output may stop early, as head does: files come first.
@@ -153,7 +187,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         _draw(comparison, options["figures"], options["top_sites"])
     if options["html"]:
         _write_page(comparison, opened, read, options["html"], options["top_sites"])
-    _print(comparison, opened, options["form"])
+    _print(comparison, opened, options["form"], shown)
 
 
 def _step(text: str) -> None:
@@ -200,27 +234,29 @@ def _write_page(
     note(f"page  {path}")
 
 
-def _print(comparison: Comparison, opened: AlignedRuns, form: str) -> None:
+def _print(comparison: Comparison, opened: AlignedRuns, form: str, shown: Shown) -> None:
     from judge.report import leaderboard_formats as formats
     from judge.report.formats import as_json
     from judge.report.leaderboard import all_tables
 
     if form == "table":
         print_facts(_facts(comparison, opened))
-        print_tables(all_tables(comparison))
+        print_tables(all_tables(comparison, shown))
         emit(f"signature  {comparison.signature}")
         return
     if form == "json":
         emit(as_json(formats.as_data(comparison, [run.described() for run in opened.runs])))
+    elif form in _CHOSEN_IN:
+        written = formats.as_markdown if form == "md" else formats.as_latex
+        emit(written(comparison, shown))
     else:
-        written = {
-            "md": formats.as_markdown,
-            "latex": formats.as_latex,
+        rows = {
             "csv": formats.as_csv,
             "pairs": formats.pairs_as_csv,
+            "errors": formats.errors_as_csv,
             "rexrank": formats.as_rexrank,
         }
-        emit(written[form](comparison))
+        emit(rows[form](comparison))
     for text in comparison.notes:
         note(text)
 

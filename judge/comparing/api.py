@@ -11,7 +11,7 @@ import pandas as pd
 from judge.comparing.comparison import compare_runs
 from judge.comparing.metric_files import check_directions, read_metrics
 from judge.comparing.names import RunChoice
-from judge.report.leaderboard_formats import figure_rows, pair_rows
+from judge.report.leaderboard_formats import error_rows, figure_rows, pair_rows
 from judge.running.folder import Run
 from judge.stats.paired import Resampling
 
@@ -25,13 +25,15 @@ class Leaderboard:
     `figures` has one row a group, model and metric, best model first: `n` (the studies that
     the figure rests on), `value` with its 95% interval `low` to `high`, `rank` (1 is best).
     `tests` has one row a group, metric and pair of models: the difference with its interval,
-    `p` and Holm's `p_holm`; it is empty where nothing was tested. In both `row` is `all` for
-    all studies and `group` for those of one group. `notes` are what a reader of the numbers
-    must know, `signature` names everything that made them.
+    `p` and Holm's `p_holm`; it is empty where nothing was tested. `errors` has one row a group,
+    rubric, model, category and level: `errors` in `n` scored studies, `per_study` with its
+    interval. In all three `row` is `all` for all studies and `group` for those of one group. `notes` are
+    what a reader of the numbers must know, `signature` names everything that made them.
     """
 
     figures: pd.DataFrame
     tests: pd.DataFrame
+    errors: pd.DataFrame
     notes: tuple[str, ...]
     signature: str
 
@@ -102,6 +104,7 @@ def compare(
     return Leaderboard(
         pd.DataFrame(figure_rows(comparison)),
         pd.DataFrame(pair_rows(comparison)),
+        pd.DataFrame(error_rows(comparison)),
         comparison.notes,
         comparison.signature,
     )

@@ -118,6 +118,7 @@ def _opened(
         _numbers(fields[patient]) if patient else None,
         patient,
         {metric.name: grid for metric, grid in per.items()},
+        _tallies(sides, len(study_ids), models),
     )
     allowed = tuple(what for what in ALLOWED if what in allow)
     joined = [f"{m.name} {m.kind} {m.higher_is_better}" for m in values if m.rubric is None]
@@ -154,6 +155,17 @@ def _rubric_values(
                 for model, table in tables.items():
                     grid[:, model] = getattr(table, part)[metric.name]
     return values, per
+
+
+def _tallies(sides: _Sides, n_studies: int, models: Sequence[str]) -> dict[str, Values]:
+    """Return the counts of each rubric's tally by studies by models; NaN: not scored, or no run."""
+    grids: dict[str, Values] = {}
+    for run, table in sides:
+        if len(table.tally):
+            shape = (len(table.tally), n_studies, len(models))
+            grid = grids.setdefault(run.rubric, np.full(shape, np.nan))
+            grid[:, :, models.index(run.model)] = table.tally
+    return grids
 
 
 def _file_values(

@@ -13,6 +13,7 @@ from judge.comparing.names import NamedRun
 from judge.stats.estimate import summed
 from judge.stats.metric import rubric_metrics
 from judge.stats.panel import Values
+from judge.stats.tally import cuts
 from judge.studies.fields import as_text
 from judge.types import JudgeError
 
@@ -20,12 +21,13 @@ from judge.types import JudgeError
 @dataclass(frozen=True)
 class RunTable:
     """A run's studies in columns: ids, values by metric (NaN: not scored), what ratios are
-    divided by, further fields."""
+    divided by, the counts of its tally by studies, further fields."""
 
     study_ids: tuple[str, ...]
     outcomes: NDArray[np.str_]
     values: Mapping[str, Values]
     per: Mapping[str, Values]
+    tally: Values
     fields: Mapping[str, list[object]]
     n_inferred: int
 
@@ -39,6 +41,7 @@ class RunTable:
             outcomes=self.outcomes[rows],
             values={name: column[rows] for name, column in self.values.items()},
             per={name: column[rows] for name, column in self.per.items()},
+            tally=self.tally[:, rows],
             fields={name: [column[row] for row in rows] for name, column in self.fields.items()},
         )
 
@@ -49,7 +52,9 @@ def read_table(named: NamedRun, fields: Sequence[str]) -> RunTable:
     Raises `JudgeError` as `Run.columns` does.
     """
     metrics = rubric_metrics(named.run.rubric)
+    tally = list(cuts(named.run.rubric).values())
     measures = dict.fromkeys(name for one in metrics for name in (*one.measures, *one.per))
+    measures |= dict.fromkeys(tally)
     own = {"study_class", *named.run.manifest["fields"]}
     there = [name for name in fields if name in own]
     table = named.run.columns(list(measures), there)
@@ -73,6 +78,7 @@ def read_table(named: NamedRun, fields: Sequence[str]) -> RunTable:
         outcomes,
         values,
         per,
+        np.array(columns(tally)).reshape(len(tally), len(outcomes)),
         {name: table[name].to_pylist() for name in there if name in table.column_names},
         int(pc.sum(table["class_inferred"]).as_py() or 0),
     )

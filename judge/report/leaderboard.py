@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 from judge import rubrics
@@ -11,13 +13,36 @@ from judge.report.words import NOTHING, group_value, number, percent
 from judge.stats.compare import Comparison, model_order
 from judge.stats.metric import Metric
 from judge.stats.paired import PairTest
-from judge.stats.panel import Cell, Group
+from judge.stats.panel import Cell, Group, Panel, groups_of
+from judge.stats.tally import item_counts
+from judge.types import JudgeError
+
+TABLES = ("leaderboard", "errors", "tests", "ranks", "correlations")
+"""What is printed of a comparison, in this order."""
 
 _WIDEST = 6
 """Metrics that fit beside each other on a page."""
 
 _ALL_PAIRS = 15
 """Up to six models every pair is printed; beyond, each with the next in rank."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Which of the `TABLES` are printed, and which metrics the leaderboards have: None is all."""
+
+    tables: Collection[str] = TABLES
+    metrics: tuple[Metric, ...] | None = None
+
+
+EVERYTHING = Shown()
+
+
+def check_tables(names: Sequence[str]) -> None:
+    """Raise `JudgeError` for a table that a comparison has not."""
+    for name in names:
+        if name not in TABLES:
+            raise JudgeError(f"no table {name!r} in a comparison; choose of {', '.join(TABLES)}")
 
 
 def figure(cell: Cell, metric: Metric) -> str:
@@ -56,12 +81,12 @@ def group_name(key: Mapping[str, object]) -> str:
     return ", ".join(f"{name} {group_value(value)}" for name, value in key.items())
 
 
-def columns(comparison: Comparison) -> list[list[Metric]]:
+def columns(comparison: Comparison, shown: Shown = EVERYTHING) -> list[list[Metric]]:
     """Return the metrics of each table of a leaderboard.
 
     One table where they fit a page, else one for each rubric and one for what files gave.
     """
-    metrics = comparison.panel.metrics
+    metrics = comparison.panel.metrics if shown.metrics is None else shown.metrics
     if len(metrics) <= _WIDEST:
         return [list(metrics)]
     parts: dict[str | None, list[Metric]] = {}
@@ -88,16 +113,98 @@ def board(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> Ta
         rows.append(tuple(cells))
     title = f"Leaderboard by {by.label}: {group_name(group.key)} ({group.n_studies:,})"
     kinds = {metric.rubric for metric in metrics}
-    rubric = kinds.pop() if len(kinds) == 1 else None
+    rubric = next(iter(kinds)) if len(kinds) == 1 else None
     is_part = len(metrics) < len(comparison.panel.metrics)
     if rubric is not None:
         name = rubrics.load(rubric).title
         title += f", {name}" if is_part or name not in by.label else ""
-    elif is_part:
+    elif kinds == {None} and is_part:
         title += ", other metrics"
     labels = (metric.label if rubric is None else metric.short for metric in metrics)
     head = ("rank", "model", *labels)
     return Table(title, head, tuple(rows), n_left=2)
+
+
+def summary(comparison: Comparison, shown: Shown = EVERYTHING) -> list[Table]:
+    """Return a row a model of all studies, where the leaderboards are several.
+
+    It has each rubric's first metric and its rates, and all that came from files, as figures
+    alone; their intervals and the rest follow in the leaderboards.
+    """
+    parts = columns(comparison, shown)
+    metrics = [
+        metric
+        for part in parts
+        for at, metric in enumerate(part)
+        if at == 0 or metric.kind == "rate" or metric.rubric is None
+    ]
+    if len(parts) < 2:
+        return []
+    by, group = comparison.sorted_by, comparison.groups[0]
+    ranked = group.cells[by.name]
+    rows = tuple(
+        (
+            rank_text(ranked[model], ranked),
+            comparison.panel.models[model],
+            *(
+                figure_and_interval(group.cells[metric.name][model], metric)[0]
+                for metric in metrics
+            ),
+        )
+        for model in model_order(group, by.name)
+    )
+    short = Counter(metric.short for metric in metrics)
+    head = (one.short if short[one.short] == 1 else one.label for one in metrics)
+    title = f"Summary, ranked by {by.label}: {group_name(group.key)} ({group.n_studies:,})"
+    return [Table(title, ("rank", "model", *head), rows, n_left=2)]
+
+
+def error_tables(
+    panel: Panel, key: Mapping[str, object], order: Sequence[int]
+) -> list[tuple[str, Table]]:
+    """Return what each model gets wrong, a table a rubric with a tally, by the rubric's name.
+
+    `panel` has the studies of one group, whose fields are `key`; models come in `order`. The
+    figures are items a study that was scored for the model; where those are not all of the
+    group it says how many. An item with several labels of the tally's rows is counted for each
+    of them, and once in the last column.
+    """
+    found = []
+    for name in panel.tallies:
+        rubric = rubrics.load(name)
+        tally = rubric.tally
+        counts = {one.model: one for one in item_counts(panel, rubric)}
+        if tally is None or not counts:
+            continue
+        across, down = rubric.facet(tally.rows), rubric.facet(tally.columns)
+        labels = [*(label.name for label in across.labels), None]
+        n_studies = len(panel.study_ids)
+        short = {model: one.n_scored < n_studies for model, one in counts.items()}
+        rows = tuple(
+            (
+                level.label,
+                panel.models[model] + (f" (n {counts[model].n_scored:,})" if short[model] else ""),
+                *(number(counts[model].cuts[label, level.name].value) for label in labels),
+            )
+            for level in down.labels
+            for model in order
+            if model in counts
+        )
+        title = f"{tally.title}, per study: {group_name(key)} ({n_studies:,}), {rubric.title}"
+        texts = [across.text(label.name) for label in across.labels]
+        if across.has_codes:  # whole labels for columns would not fit a page
+            title += f": {', '.join(texts)}"
+            texts = [f"({label.name})" for label in across.labels]
+        head = (down.label, "model", *texts, f"all {rubric.kind(tally.kind).plural}")
+        found.append((name, Table(title, head, rows, n_left=2)))
+    return found
+
+
+def panels(comparison: Comparison) -> list[Panel]:
+    """Return the studies of each of the comparison's groups, in their order."""
+    by = comparison.by
+    parts = groups_of(comparison.panel, by) if by else []
+    return [comparison.panel, *(part for _, part in parts)]
 
 
 def shown_pairs(comparison: Comparison, index: int) -> list[PairTest]:
@@ -205,22 +312,30 @@ def correlation_tables(comparison: Comparison) -> list[Table]:
     return tables
 
 
-def all_tables(comparison: Comparison) -> list[Table]:
-    """Return everything that is printed of a comparison: its leaderboards, then the rest."""
+def all_tables(comparison: Comparison, shown: Shown = EVERYTHING) -> list[Table]:
+    """Return what is printed of a comparison: its leaderboards, then the rest."""
     boards = [
         board(comparison, group, metrics)
         for group in comparison.groups
-        for metrics in columns(comparison)
+        for metrics in columns(comparison, shown)
     ]
-    return boards + further_tables(comparison)
+    has_boards = "leaderboard" in shown.tables
+    boards = [*summary(comparison, shown), *boards] if has_boards else []
+    return boards + further_tables(comparison, shown)
 
 
-def further_tables(comparison: Comparison) -> list[Table]:
-    """Return the tests, ranks and correlations.
+def further_tables(comparison: Comparison, shown: Shown = EVERYTHING) -> list[Table]:
+    """Return the errors, tests, ranks and correlations.
 
-    The tests and ranks of single groups are in the machine-readable formats only.
+    Those of single groups are in the machine-readable formats only.
     """
     tables = []
+    if "errors" in shown.tables:
+        panel = comparison.panel
+        tables += [table for _, table in error_tables(panel, {}, comparison.order)]
     if comparison.tests and len(comparison.panel.models) > 1:
-        tables += [tests_table(comparison, 0), ranks_table(comparison, 0)]
-    return tables + correlation_tables(comparison)
+        if "tests" in shown.tables:
+            tables.append(tests_table(comparison, 0))
+        if "ranks" in shown.tables:
+            tables.append(ranks_table(comparison, 0))
+    return tables + (correlation_tables(comparison) if "correlations" in shown.tables else [])

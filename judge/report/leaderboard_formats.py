@@ -8,13 +8,24 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from judge import rubrics
 from judge.report.formats import markdown_table, markdown_text, own_columns, rows_as_csv
-from judge.report.leaderboard import all_tables, board, columns, further_tables
+from judge.report.leaderboard import (
+    EVERYTHING,
+    Shown,
+    all_tables,
+    board,
+    columns,
+    further_tables,
+    panels,
+    summary,
+)
 from judge.report.tables import Table
 from judge.report.words import harmless
 from judge.stats.compare import Comparison, model_order
 from judge.stats.metric import MINUS, REXRANK_COLUMNS, Metric
-from judge.stats.panel import Group
+from judge.stats.panel import Group, Panel
+from judge.stats.tally import item_counts
 
 _REXRANK_HEAD = ("Rank", "Date", "Model Name", "Institution", "Model URL")
 _CSV_COLUMNS = (
@@ -24,6 +35,10 @@ _CSV_COLUMNS = (
 _PAIRS_COLUMNS = (
     *("row", "metric", "model", "other", "n", "difference", "low", "high"),
     *("p", "p_holm", "test", "significant", "signature"),
+)
+_ERRORS_COLUMNS = (
+    *("row", "n_studies", "rubric", "model", "category", "category_label", "level", "level_label"),
+    *("n", "errors", "per_study", "low", "high", "signature"),
 )
 _LATEX = {
     **{char: f"\\{char}" for char in "&%$#_{}"},
@@ -53,6 +68,7 @@ def as_data(comparison: Comparison, runs: Sequence[Mapping[str, Any]] = ()) -> d
     What has no value is null, never NaN. `runs` describes what was compared.
     """
     panel = comparison.panel
+    parts = panels(comparison)
     return {
         "signature": comparison.signature,
         "models": list(panel.models),
@@ -63,7 +79,10 @@ def as_data(comparison: Comparison, runs: Sequence[Mapping[str, Any]] = ()) -> d
         "resampling": asdict(comparison.how) if comparison.how else None,
         "notes": list(comparison.notes),
         "metrics": [asdict(metric) for metric in panel.metrics],
-        "groups": [_group(comparison, index) for index in range(len(comparison.groups))],
+        "groups": [
+            {**_group(comparison, index), "errors": _errors(part)}
+            for index, part in enumerate(parts)
+        ],
         "correlations": asdict(comparison.correlations) if comparison.correlations else None,
     }
 
@@ -171,6 +190,61 @@ def pairs_as_csv(comparison: Comparison) -> str:
     return rows_as_csv(pair_rows(comparison), head)
 
 
+def error_rows(comparison: Comparison) -> list[dict[str, object]]:
+    """Return one row a group, rubric, model, category and level: `errors` in `n` scored studies.
+
+    The columns are called after what both built-in rubrics tally: `category` is the label of the
+    tally's rows, empty for all of a level, and `level` that of its columns. `per_study` is
+    errors / n, with its 95% interval. Groups are as in `figure_rows`.
+    """
+    fields = own_columns(comparison.by, _ERRORS_COLUMNS)
+    return [
+        {
+            **_row_of(group, fields),
+            "n_studies": group.n_studies,
+            **row,
+            "signature": comparison.signature,
+        }
+        for group, part in zip(comparison.groups, panels(comparison), strict=True)
+        for row in _errors(part)
+    ]
+
+
+def _errors(panel: Panel) -> list[dict[str, object]]:
+    """Return the items of each rubric, model and cut of the tally."""
+    rows: list[dict[str, object]] = []
+    for name in panel.tallies:
+        rubric = rubrics.load(name)
+        if rubric.tally is None:
+            continue
+        categories, levels = rubric.facet(rubric.tally.rows), rubric.facet(rubric.tally.columns)
+        rows += [
+            {
+                "rubric": name,
+                "model": panel.models[counts.model],
+                "category": category,
+                "category_label": category and categories[category].label,
+                "level": level,
+                "level_label": levels[level].label,
+                "n": found.n,
+                "errors": int(found.numerator or 0),
+                "per_study": found.value,
+                "low": found.low,
+                "high": found.high,
+            }
+            for counts in item_counts(panel, rubric)
+            for (category, level), found in counts.cuts.items()
+        ]
+    return rows
+
+
+def errors_as_csv(comparison: Comparison) -> str:
+    """Return the rows of `error_rows` as CSV."""
+    fields = own_columns(comparison.by, _ERRORS_COLUMNS).values()
+    head = [_ERRORS_COLUMNS[0], *fields, *_ERRORS_COLUMNS[1:]]
+    return rows_as_csv(error_rows(comparison), head)
+
+
 def as_rexrank(comparison: Comparison) -> str:
     """Return the figures over all studies as ReXrank's result tables have them.
 
@@ -192,25 +266,26 @@ def as_rexrank(comparison: Comparison) -> str:
     return rows_as_csv(rows)
 
 
-def as_markdown(comparison: Comparison) -> str:
-    """Return all tables as Markdown, notes and signature last."""
-    parts = [markdown_table(table) for table in all_tables(comparison)]
+def as_markdown(comparison: Comparison, shown: Shown = EVERYTHING) -> str:
+    """Return the tables as Markdown, notes and signature last."""
+    parts = [markdown_table(table) for table in all_tables(comparison, shown)]
     parts += [f"Note: {markdown_text(note)}." for note in comparison.notes]
     return "\n\n".join([*parts, f"Signature: `{_one_line(comparison.signature)}`"])
 
 
-def as_latex(comparison: Comparison) -> str:
-    """Return all tables as LaTeX for the package booktabs, the best of each column in bold.
+def as_latex(comparison: Comparison, shown: Shown = EVERYTHING) -> str:
+    """Return the tables as LaTeX for the package booktabs, the best of each column in bold.
 
     Titles, notes and the signature are comments, and so is what pdfLaTeX has no letters for.
     """
-    tables = [
+    has_boards = "leaderboard" in shown.tables
+    boards = [
         _latex_board(comparison, group, metrics)
-        for group in comparison.groups
-        for metrics in columns(comparison)
+        for group in (comparison.groups if has_boards else ())
+        for metrics in columns(comparison, shown)
     ]
-    further = further_tables(comparison)
-    tables += [_latex_table(one, [_latex_cells(one, row) for row in one.rows]) for one in further]
+    first = map(_latex_table, summary(comparison, shown) if has_boards else ())
+    tables = [*first, *boards, *map(_latex_table, further_tables(comparison, shown))]
     printed = "".join(
         line for text in tables for line in text.splitlines() if not line.startswith("%")
     )
@@ -239,7 +314,8 @@ def _latex_board(comparison: Comparison, group: Group, metrics: Sequence[Metric]
     return _latex_table(table, rows)
 
 
-def _latex_table(table: Table, rows: Sequence[Sequence[str]]) -> str:
+def _latex_table(table: Table, rows: Sequence[Sequence[str]] | None = None) -> str:
+    rows = [_latex_cells(table, row) for row in table.rows] if rows is None else rows
     columns = "l" * table.n_left + "r" * (len(table.head) - table.n_left)
     head = _latex_row([_latex(cell) for cell in table.head])
     lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule"]

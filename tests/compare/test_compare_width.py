@@ -154,7 +154,8 @@ def test_headings_need_not_name_the_rubric_that_the_title_names() -> None:
     ],
 )
 def test_a_title_names_the_rubric_once(names: tuple[str, ...], sort: str | None, end: str) -> None:
-    assert all_tables(board_of(*names, sort=sort))[0].title == f"Leaderboard {end}"
+    titles = [table.title for table in all_tables(board_of(*names, sort=sort))]
+    assert next(title for title in titles if "Leaderboard" in title) == f"Leaderboard {end}"
 
 
 def test_both_rubrics_of_three_models_fit_eighty_columns() -> None:
