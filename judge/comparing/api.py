@@ -27,8 +27,9 @@ class Leaderboard:
     `tests` has one row a group, metric and pair of models: the difference with its interval,
     `p` and Holm's `p_holm`; it is empty where nothing was tested. `errors` has one row a group,
     rubric, model, category and level: `errors` in `n` scored studies, `per_study` with its
-    interval. In all three `row` is `all` for all studies and `group` for those of one group. `notes` are
-    what a reader of the numbers must know, `signature` names everything that made them.
+    interval. In all three `row` is `all` for all studies and `group` for those of one group.
+    `notes` are what a reader of the numbers must know, `signature` names everything that made
+    them.
     """
 
     figures: pd.DataFrame

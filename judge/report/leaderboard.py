@@ -159,10 +159,8 @@ def summary(comparison: Comparison, shown: Shown = EVERYTHING) -> list[Table]:
     return [Table(title, ("rank", "model", *head), rows, n_left=2)]
 
 
-def error_tables(
-    panel: Panel, key: Mapping[str, object], order: Sequence[int]
-) -> list[tuple[str, Table]]:
-    """Return what each model gets wrong, a table a rubric with a tally, by the rubric's name.
+def error_tables(panel: Panel, key: Mapping[str, object], order: Sequence[int]) -> list[Table]:
+    """Return what each model gets wrong, a table a rubric with a tally.
 
     `panel` has the studies of one group, whose fields are `key`; models come in `order`. The
     figures are items a study that was scored for the model; where those are not all of the
@@ -196,7 +194,7 @@ def error_tables(
             title += f": {', '.join(texts)}"
             texts = [f"({label.name})" for label in across.labels]
         head = (down.label, "model", *texts, f"all {rubric.kind(tally.kind).plural}")
-        found.append((name, Table(title, head, rows, n_left=2)))
+        found.append(Table(title, head, rows, n_left=2))
     return found
 
 
@@ -331,8 +329,7 @@ def further_tables(comparison: Comparison, shown: Shown = EVERYTHING) -> list[Ta
     """
     tables = []
     if "errors" in shown.tables:
-        panel = comparison.panel
-        tables += [table for _, table in error_tables(panel, {}, comparison.order)]
+        tables += error_tables(comparison.panel, {}, comparison.order)
     if comparison.tests and len(comparison.panel.models) > 1:
         if "tests" in shown.tables:
             tables.append(tests_table(comparison, 0))

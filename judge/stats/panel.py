@@ -31,7 +31,8 @@ class Panel:
     it is missing. A ratio's values are what is divided; `per` holds for it what they are divided
     by, in the same form. `tallies` holds, by rubric, the counts of items of
     `judge.stats.tally.cuts` by studies by models. `clusters` numbers the patient of each study;
-    None where every study stands for itself. Raises `JudgeError` where two metrics share a name or a label.
+    None where every study stands for itself. Raises `JudgeError` where two metrics share a name
+    or a label.
     """
 
     models: tuple[str, ...]

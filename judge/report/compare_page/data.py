@@ -11,9 +11,11 @@ import numpy as np
 from judge import rubrics
 from judge.report.leaderboard import (
     difference_and_interval,
+    error_tables,
     figure_and_interval,
     group_name,
     p_value,
+    panels,
 )
 from judge.report.overview import declared
 from judge.report.view import graded_items, plain_lists
@@ -23,7 +25,7 @@ from judge.sentences import lines
 from judge.stats.compare import Comparison
 from judge.stats.metric import Metric
 from judge.stats.paired import PairTest
-from judge.stats.panel import GROUP_FIELDS, Cell, Group, group_cells, groups_of
+from judge.stats.panel import GROUP_FIELDS, Cell, Group, Panel, group_cells, groups_of
 
 Records = Mapping[tuple[str, str], Mapping[str, Mapping[str, Any]]]
 """By model and rubric, then by study id: the records as a run keeps them."""
@@ -95,12 +97,13 @@ def _resampling(c: Comparison) -> dict[str, Any] | None:
 
 
 def _tested_groups(c: Comparison) -> Iterator[dict[str, Any]]:
+    parts = panels(c)
     for index in in_natural_order([group.key for group in c.groups]):
         group = c.groups[index]
         tests = c.tests[index] if c.tests else {}
         rank_shares = c.rank_shares[index] if c.rank_shares else {}
         yield {
-            **_group(group, c.panel.metrics),
+            **_group(group, parts[index], c.order),
             "tests": {
                 name: [_test(test, c.panel.metric(name)) for test in found]
                 for name, found in tests.items()
@@ -121,19 +124,23 @@ def _other_groups(c: Comparison) -> Iterator[dict[str, Any]]:
         if len(parts) <= _MOST_GROUPS:
             for index in in_natural_order([key for key, _ in parts]):
                 key, part = parts[index]
-                group = _group(group_cells(part, key), c.panel.metrics)
+                group = _group(group_cells(part, key), part, c.order)
                 yield {**group, "tests": {}, "rank_intervals": {}}
 
 
-def _group(group: Group, metrics: Sequence[Metric]) -> dict[str, Any]:
+def _group(group: Group, part: Panel, order: Sequence[int]) -> dict[str, Any]:
     return {
         "name": group_name(group.key),
         "key": {name: group_value(value) for name, value in group.key.items()},
         "n": group.n_studies,
         "cells": {
             metric.name: [_cell(cell, metric) for cell in group.cells[metric.name]]
-            for metric in metrics
+            for metric in part.metrics
         },
+        "errors": [
+            {"title": table.title, "head": table.head, "rows": table.rows}
+            for table in error_tables(part, group.key, order)
+        ],
     }
 
 

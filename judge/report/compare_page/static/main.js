@@ -4,6 +4,7 @@ import { alarm, begin, el, frame, goTo, said } from "./dom.js";
 import { fileTransport, serviceTransport } from "./transports.js";
 import { openStore } from "./store.js";
 import { boardSection, drawBoard, drawPairs, pairsSection, ranking } from "./board.js";
+import { drawErrors, errorsSection } from "./errors.js";
 import { LIMIT, drawStudies, studiesSection } from "./studies.js";
 import { coverage, drawStudy } from "./study.js";
 import { correlationSection, drawFigures, figuresSection } from "./figures.js";
@@ -93,7 +94,7 @@ async function start(transport, top) {
     el("header", { class: "top" }, el("h1", {}, document.title),
       ...top, overview.notes.map((text) => el("p", { class: "note" }, said(text)))),
     el("main", { id: "main" },
-      boardSection(app), pairsSection(app), studiesSection(app), correlationSection(app), figuresSection(app)),
+      boardSection(app), pairsSection(app), errorsSection(app), studiesSection(app), correlationSection(app), figuresSection(app)),
     el("footer", {},
       overview.records ? el("p", { class: "small" }, coverage(overview.records)) : null,
       el("p", { class: "mono" }, "Signature: ", said(overview.signature))));
@@ -105,6 +106,7 @@ async function start(transport, top) {
 async function draw(app) {
   drawBoard(app);
   drawPairs(app);
+  drawErrors(app);
   await drawStudies(app);
   await drawStudy(app);
 }
