@@ -14,7 +14,14 @@ from numpy.typing import NDArray
 from scipy import stats as reference
 
 from judge.rubrics.contract import Statistic
-from judge.stats.estimate import estimate, inverse, mean_interval, ratio_interval, wilson
+from judge.stats.estimate import (
+    count_interval,
+    estimate,
+    inverse,
+    mean_interval,
+    ratio_interval,
+    wilson,
+)
 
 RATIO = Statistic(
     "precision", "precision", "ratio", ("right",), higher_is_better=True, per=("all",)
@@ -168,3 +175,14 @@ def test_it_covers_the_truth() -> None:
         assert high is not None
         inside += low <= truth <= high
     assert 0.89 < inside / runs < 0.985
+
+
+@pytest.mark.parametrize(
+    "counts", [[], [2], [0, 0, 0], [1, 1, 1, 1], [0, 3, 1, 0, 0, 7], [10**6, 0, 10**6]]
+)
+def test_an_interval_by_sums_is_that_of_the_numbers(counts: list[int]) -> None:
+    found = count_interval(len(counts), sum(counts), sum(count**2 for count in counts))
+    wanted = mean_interval(counts, (0, None))
+    assert (found.n, found.numerator) == (wanted.n, sum(counts))
+    for name in ("value", "low", "high"):
+        assert getattr(found, name) == pytest.approx(getattr(wanted, name))

@@ -21,7 +21,7 @@ from judge.running.folder import Run
 from judge.stats.compare import Comparison, compare
 from judge.stats.metric import Metric, rubric_metrics
 from judge.stats.paired import Resampling
-from judge.stats.panel import GROUP_FIELDS, Panel, Values
+from judge.stats.panel import GROUP_FIELDS, Counts, Panel, Values
 from judge.stats.table import OUTCOMES
 from judge.studies.names import FIELD_NAMES
 from judge.types import JudgeError
@@ -157,14 +157,14 @@ def _rubric_values(
     return values, per
 
 
-def _tallies(sides: _Sides, n_studies: int, models: Sequence[str]) -> dict[str, Values]:
-    """Return the counts of each rubric's tally by studies by models; NaN: not scored, or no run."""
-    grids: dict[str, Values] = {}
+def _tallies(sides: _Sides, n_studies: int, models: Sequence[str]) -> dict[str, Counts]:
+    """Return the counts of each rubric's tally, models first; NaN: not scored, or no run."""
+    grids: dict[str, Counts] = {}
     for run, table in sides:
         if len(table.tally):
-            shape = (len(table.tally), n_studies, len(models))
-            grid = grids.setdefault(run.rubric, np.full(shape, np.nan))
-            grid[:, :, models.index(run.model)] = table.tally
+            shape = (len(models), len(table.tally), n_studies)
+            grid = grids.setdefault(run.rubric, np.full(shape, np.nan, np.float32))
+            grid[models.index(run.model)] = table.tally
     return grids
 
 

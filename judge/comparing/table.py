@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from judge.comparing.names import NamedRun
 from judge.stats.estimate import summed
 from judge.stats.metric import rubric_metrics
-from judge.stats.panel import Values
+from judge.stats.panel import Counts, Values
 from judge.stats.tally import cuts
 from judge.studies.fields import as_text
 from judge.types import JudgeError
@@ -27,7 +28,7 @@ class RunTable:
     outcomes: NDArray[np.str_]
     values: Mapping[str, Values]
     per: Mapping[str, Values]
-    tally: Values
+    tally: Counts
     fields: Mapping[str, list[object]]
     n_inferred: int
 
@@ -78,10 +79,17 @@ def read_table(named: NamedRun, fields: Sequence[str]) -> RunTable:
         outcomes,
         values,
         per,
-        np.array(columns(tally)).reshape(len(tally), len(outcomes)),
+        _tally(table, tally),
         {name: table[name].to_pylist() for name in there if name in table.column_names},
         int(pc.sum(table["class_inferred"]).as_py() or 0),
     )
+
+
+def _tally(table: pa.Table, names: Sequence[str]) -> Counts:
+    found = np.empty((len(names), table.num_rows), np.float32)
+    for row, name in zip(found, names, strict=True):
+        row[:] = table[name].to_numpy(zero_copy_only=False)
+    return found
 
 
 def merged_field(

@@ -159,6 +159,21 @@ def mean_interval(values: Sequence[float], scale: Scale | None = None) -> Estima
     return Estimate(n, mean, mean - half, mean + half)
 
 
+def count_interval(n: int, total: float, squares: float) -> Estimate:
+    """Return the mean of `n` whole numbers from 0 up by their sum and the sum of their squares.
+
+    That is `mean_interval` on a scale from 0 without an end; the sum is the `numerator`.
+    """
+    if n == 0:
+        return Estimate(0, None, None, None, numerator=total)
+    mean = total / n
+    if n == 1:
+        return Estimate(1, mean, None, None, numerator=total)
+    # Sums of whole numbers are exact, so that little is lost in the difference.
+    variance = max(0.0, squares - total * mean) / (n - 1)
+    return Estimate(n, mean, *_within(mean, variance, n, 0.0, None), numerator=total)
+
+
 _ENDLESS = 100.0
 """Half an interval of a logit or log that reaches the ends of the scale as floats go."""
 

@@ -16,6 +16,7 @@ from judge.stats.metric import Metric, check_own_names
 from judge.types import JudgeError
 
 Values = NDArray[np.float64]
+Counts = NDArray[np.float32]
 
 
 GROUP_FIELDS = ("study_class", "dataset", "site")
@@ -29,8 +30,8 @@ class Panel:
     `values` holds for each metric an array of studies by models; NaN marks a study that was
     not scored for the model, and stays in here. `fields` has one value a study, None where
     it is missing. A ratio's values are what is divided; `per` holds for it what they are divided
-    by, in the same form. `tallies` holds, by rubric, the counts of items of
-    `judge.stats.tally.cuts` by studies by models. `clusters` numbers the patient of each study;
+    by, in the same form. `tallies` holds, by rubric, the counts of items, models by
+    `judge.stats.tally.cuts` by studies. `clusters` numbers the patient of each study;
     None where every study stands for itself. Raises `JudgeError` where two metrics share a name
     or a label.
     """
@@ -43,7 +44,7 @@ class Panel:
     clusters: NDArray[np.int64] | None = None
     patient_field: str | None = None
     per: Mapping[str, Values] = field(default_factory=dict)
-    tallies: Mapping[str, Values] = field(default_factory=dict)
+    tallies: Mapping[str, Counts] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         shape = (len(self.study_ids), len(self.models))
@@ -79,7 +80,7 @@ class Panel:
             fields={name: tuple(of[row] for row in rows) for name, of in self.fields.items()},
             clusters=None if self.clusters is None else self.clusters[rows],
             per={name: values[rows] for name, values in self.per.items()},
-            tallies={name: counts[:, rows] for name, counts in self.tallies.items()},
+            tallies={name: counts[..., rows] for name, counts in self.tallies.items()},
         )
 
     @property

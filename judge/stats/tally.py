@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from judge.stats.estimate import Estimate, mean_interval
+from judge.stats.estimate import Estimate, count_interval
 
 if TYPE_CHECKING:
     from judge.rubrics.contract import Rubric
@@ -53,19 +54,13 @@ def item_counts(panel: Panel, rubric: Rubric) -> list[ItemCounts]:
     A model of which no study was scored is left out, and every model for a rubric without a
     tally.
     """
-    counted = cuts(rubric)
-    grids = panel.tallies.get(rubric.name)
-    if grids is None:
-        return []
     found = []
-    for model in range(len(panel.models)):
-        columns = grids[:, :, model]
-        scored = columns[:, ~np.isnan(columns).any(axis=0)]
-        if scored.shape[1]:
-            estimates = [
-                replace(mean_interval(one.tolist(), (0, None)), numerator=float(one.sum()))
-                for one in scored
-            ]
-            cells = dict(zip(counted, estimates, strict=True))
-            found.append(ItemCounts(model, scored.shape[1], cells))
+    for model, counts in enumerate(panel.tallies.get(rubric.name, ())):
+        scored = counts[:, ~np.isnan(counts).any(axis=0)]
+        n = scored.shape[1]
+        if n:
+            totals = scored.sum(axis=1, dtype=float).tolist()
+            squares = np.square(scored).sum(axis=1, dtype=float).tolist()
+            cells = map(partial(count_interval, n), totals, squares)
+            found.append(ItemCounts(model, n, dict(zip(cuts(rubric), cells, strict=True))))
     return found

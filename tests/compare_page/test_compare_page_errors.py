@@ -18,10 +18,10 @@ def with_errors() -> Comparison:
     panel = seeded_panel(3, n_sites=3)
     rng = np.random.default_rng(5)
     tallies = {
-        name: rng.poisson(0.4, (len(cuts(load(name))), len(panel.study_ids), 3)).astype(float)
+        name: rng.poisson(0.4, (3, len(cuts(load(name))), len(panel.study_ids))).astype("f4")
         for name in ("green", "fineradscore")
     }
-    tallies["green"][:, ::2, 2] = np.nan
+    tallies["green"][2, :, ::2] = np.nan
     return compare(replace(panel, tallies=tallies), sort="green", by=["study_class"])
 
 
@@ -41,13 +41,13 @@ def test_errors_are_those_of_the_chosen_group(shown: Any) -> None:
                 [cell.strip() for cell in line.locator("th, td").all_inner_texts()]
                 for line in table.locator("tbody tr").all()
             ]
-            counts = c.panel.tallies[rubric][:, rows]
+            counts = c.panel.tallies[rubric][..., rows]
             measure = {cut: k for k, cut in enumerate(cuts(load(rubric)))}
             levels = dict.fromkeys(level for _, level in measure)
             wanted_rows = []
             for level in levels:
                 for model in c.order:
-                    of_model = counts[:, :, model]
+                    of_model = counts[model]
                     scored = of_model[:, ~np.isnan(of_model).any(axis=0)]
                     cells = [
                         f"{scored[measure[label, level]].mean():.3f}" for label in [*"abcdef", None]
