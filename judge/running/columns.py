@@ -14,8 +14,10 @@ from judge.stats.table import FIXED, FIXED_TEXTS, OUTCOMES
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
 if TYPE_CHECKING:
+    import numpy as np
     import pandas as pd
     import pyarrow as pa
+    from numpy.typing import NDArray
 
 _ANEW = "judge rescore writes it anew"
 _ALWAYS = ("study_id", "outcome", "class_inferred")
@@ -38,6 +40,7 @@ def read_columns(
     with one that it cannot have, or one that was not scored with some.
     """
     import pyarrow as pa
+    import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     whole = [*FIXED, *(measure.name for measure in rubric.measures)]
@@ -62,7 +65,9 @@ def read_columns(
     if table.num_rows and not fault:  # a column of nothing has no type
         fault = _wrong_type(table, known)
         measures = [measure for measure in rubric.measures if measure.name in known]
-        fault = fault or next(filter(None, (_wrong_numbers(table, one) for one in measures)), None)
+        is_scored = pc.equal(table["outcome"], OUTCOMES[Annotated]).to_numpy()
+        faults = (_wrong_numbers(table[one.name], is_scored, one) for one in measures)
+        fault = fault or next(filter(None, faults), None)
     if fault:
         raise JudgeError(f"{path} {fault}; {_ANEW}")
     return table
@@ -129,14 +134,15 @@ def _wrong_studies(table: pa.Table, summary: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _wrong_numbers(table: pa.Table, measure: Measure) -> str | None:
+def _wrong_numbers(
+    values: pa.ChunkedArray, is_scored: NDArray[np.bool_], measure: Measure
+) -> str | None:
     import numpy as np
 
-    scored = table["outcome"].to_numpy(zero_copy_only=False) == OUTCOMES[Annotated]
-    column = table[measure.name].to_numpy(zero_copy_only=False).astype(float)  # none: NaN
-    if not np.isnan(column[~scored]).all():
+    column = values.to_numpy(zero_copy_only=False).astype(float)  # none: NaN
+    if not np.isnan(column[~is_scored]).all():
         return f"holds a number in {measure.name} of a study that was not scored"
-    of_scored = column[scored]
+    of_scored = column[is_scored]
     if measure.undefined is not None:
         of_scored = of_scored[~np.isnan(of_scored)]
     low, high = measure.scale
