@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.files import NamedPath
+from judge.cli.groups import GroupedCommand, heading
 from judge.cli.output import emit, format_of, note, print_facts, print_tables, split_fields
 
 if TYPE_CHECKING:
@@ -18,14 +19,11 @@ if TYPE_CHECKING:
     from judge.stats.compare import Comparison
 
 
-@click.command("compare", short_help="Rank models by their runs, and test differences.")
-@click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
-@click.option(
-    "--sort",
-    metavar="METRIC",
-    help="Rank by this metric: 1/FineRadScore, GREEN, fineradscore_sum, green_errors, ... "
-    "Default: the first column that the most models have.",
+@click.command(
+    "compare", GroupedCommand, short_help="Rank models by their runs, and test differences."
 )
+@click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
+@heading("Studies")
 @click.option(
     "--by",
     multiple=True,
@@ -40,6 +38,13 @@ if TYPE_CHECKING:
     multiple=True,
     type=click.Choice(("judge", "prompt", "references")),
     help="What may differ: the judge or the prompt of a rubric, the references (repeatable).",
+)
+@heading("Metrics")
+@click.option(
+    "--sort",
+    metavar="METRIC",
+    help="Rank by this metric: 1/FineRadScore, GREEN, fineradscore_sum, green_errors, ... "
+    "Default: the first column that the most models have.",
 )
 @click.option(
     "--metrics",
@@ -65,6 +70,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="The same, where less is better.",
 )
+@heading("Tests")
 @click.option(
     "--patient-field",
     metavar="FIELD",
@@ -85,6 +91,7 @@ if TYPE_CHECKING:
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Of all that is random. Default: 20260101."
 )
+@heading("Output")
 @click.option(
     "--figures",
     type=NamedPath(file_okay=False),
