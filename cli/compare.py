@@ -121,11 +121,16 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     Give one run for each model and rubric. The model is the run's field `model`, else the
     name of its file of predictions (a for preds_a.json); NAME=RUN sets it. Runs of both
     rubrics on one model become one row. No judge is asked.
+
+    Of three or more runs that do not all fit together, as judge-runs/* may give, the largest
+    set that does is compared: the most models, then the most studies. The notes say what was
+    left out, why, and the command that compares it. NAME=RUN leaves nothing out.
     """
     from judge.cli.page import check_html
     from judge.comparing.comparison import compare_runs
     from judge.comparing.metric_files import check_directions, read_metrics
     from judge.comparing.names import choice
+    from judge.comparing.sets import largest_set
     from judge.report.compare_page.file import MARK
     from judge.stats.paired import Resampling
 
@@ -142,9 +147,14 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     check_directions(files, options["higher"], options["lower"])
     given = {name: options[name] for name in ("seed", "resamples", "flips")}
     how = Resampling(**{name: value for name, value in given.items() if value is not None})
-    _step(f"Comparing {len(runs)} run{'' if len(runs) == 1 else 's'} ...")
+    chosen, left_out = largest_set(
+        [choice(run) for run in runs], common=options["common"], allow=options["allow"]
+    )
+    if left_out:
+        note(f"Comparing {len(chosen):,} of the {len(runs):,} given; the notes say which are not.")
+    _step(f"Comparing {len(chosen)} run{'' if len(chosen) == 1 else 's'} ...")
     opened, comparison = compare_runs(
-        [choice(run) for run in runs],
+        chosen,
         how if options["tests"] else None,
         sort=options["sort"],
         by=options["by"],
@@ -152,6 +162,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         allow=options["allow"],
         patient_field=options["patient_field"],
         metrics=files,
+        notes=left_out,
     )
     # Runs may turn out to be damaged: before the figures are drawn, not after it.
     read = _records(comparison, opened) if options["html"] else {}
