@@ -22,7 +22,10 @@ def test_a_dry_run_needs_no_key(invoke: Invoke, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     done = invoke("green", PREDS, REFS, "--judge", "gpt-4o", "--dry-run")
     assert done.exit_code == 0
-    assert re.search(r"longest answers 30,720 tokens out, \$0\.\d\d\n", done.stdout)
+    assert re.search(
+        r"worst +30 requests, 61,440 tokens out, \$0\.\d\d, minutes unknown\n", done.stdout
+    )
+    assert re.search("typical +unknown until some answers are there: --sample 50\n", done.stdout)
     assert "needs a key" in invoke("green", PREDS, REFS, "--judge", "gpt-4o").stderr
 
 

@@ -42,7 +42,7 @@ def largest_set(
     on the newest file of predictions. Raises `JudgeError` where two sets are as large, and where
     runs share a guessed name but not the place of the file of predictions.
     """
-    as_given = [*choices], []
+    as_given: tuple[list[RunChoice], list[str]] = ([*choices], [])
     if len(choices) < _FEWEST or any(one.model or not one.path.exists() for one in choices):
         return as_given
     members, unreadable = _opened(choices)
