@@ -5,13 +5,14 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import sqlite3
 import tempfile
 from collections import deque
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager, closing, suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,6 +56,8 @@ _BUSY_SECONDS = 60.0
 # What a folder must have room for when it is opened: a few hundred answers.
 _ROOM_BYTES = 2**22
 _NEW = ".new-"
+# A question's kind, the seconds and the tokens of its answer: in the column `tag` of a row.
+_TAG = re.compile(r"[0-9a-f]{16} (\d{1,9}\.\d{3}) (\d{1,9})", re.ASCII)
 # As large as an offset may be.
 _PLACES = 2**62
 
@@ -120,6 +123,15 @@ def _place(name: str) -> int:
     return int(name[-16:], 16) % _PLACES
 
 
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """Answers to one kind of question: how many, and their means."""
+
+    n: int
+    completion_tokens: float
+    seconds: float
+
+
 class CompletionCache(AbstractContextManager["CompletionCache"]):
     """The folder in which answers are kept. Several processes may share it.
 
@@ -142,7 +154,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
                 str(self.path), timeout=timeout, disk=_TextDisk, **_SETTINGS
             )
             self._claims = Claims(self.path / CLAIMS)
-        self._pending: deque[tuple[str, bytes]] = deque()
+        self._pending: deque[tuple[str, bytes, str | None]] = deque()
         self._writer = ThreadPoolExecutor(1, "cache-writer")
 
     def claim(self, name: str) -> bool:
@@ -173,12 +185,41 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         record = canonical(request, attempt)
         self.keep(key_of(record), record, completion).result()
 
-    def keep(self, name: str, record: Mapping[str, Any], completion: Completion) -> Future[None]:
+    def keep(
+        self,
+        name: str,
+        record: Mapping[str, Any],
+        completion: Completion,
+        took: tuple[str, float] | None = None,
+    ) -> Future[None]:
         """Keep the answer to a canonical request under its key, together with others that come.
 
+        `took` is the kind of the question, as `seen` takes it, and the seconds of its answer.
         What is returned is done when the answer is on disk, and not before.
         """
-        return self._keep(name, encode(record, completion))
+        tag = None
+        if took and completion.usage:
+            tag = f"{took[0]} {took[1]:.3f} {completion.usage.completion_tokens}"
+        return self._keep(name, encode(record, completion), tag)
+
+    def seen(self, kind: str, most: int = 5_000) -> Seen | None:
+        """Return what the newest answers to a kind of question took, at `most` so many.
+
+        `kind` is sixteen hexadecimal digits. None where there are none; answers from before
+        their kinds were kept, and those that came from elsewhere, are not among them.
+        """
+        select = (
+            "SELECT CAST(tag AS BLOB) FROM Cache WHERE tag >= ? AND tag < ? ORDER BY rowid DESC"
+        )
+        with explained(self.path), closing(_connect(self.path / DATABASE, _BUSY_SECONDS)) as data:
+            rows = data.execute(f"{select} LIMIT ?", (f"{kind} ", f"{kind}!", most)).fetchall()
+        # What anybody wrote there is read as carefully as all else.
+        tags = [_TAG.fullmatch(tag.decode("utf-8", "replace")) for (tag,) in rows]
+        found = [(float(tag[1]), int(tag[2])) for tag in tags if tag]
+        if not found:
+            return None
+        seconds, tokens = (sum(column) / len(found) for column in zip(*found, strict=True))
+        return Seen(len(found), tokens, seconds)
 
     def add(self, entry: Entry) -> Entry | None:
         """Keep an entry from elsewhere; returns the readable one that is there already, if any."""
@@ -232,21 +273,21 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             self._damaged.add(name)
             return None
 
-    def _keep(self, name: str, value: bytes) -> Future[None]:
-        self._pending.append((name, value))
+    def _keep(self, name: str, value: bytes, tag: str | None = None) -> Future[None]:
+        self._pending.append((name, value, tag))
         return self._writer.submit(self._write_pending)
 
     def _write_pending(self) -> None:
         """Write all that has come meanwhile, in one transaction; what fails stays to be written."""
-        pairs = [self._pending[at] for at in range(len(self._pending))]
-        if not pairs:
+        entries = [self._pending[at] for at in range(len(self._pending))]
+        if not entries:
             return
         with explained(self.path):
             try:
                 # Not with `retry`: it would try for ever on a disk that has gone read-only.
                 with self._cache.transact():
-                    for name, value in pairs:
-                        self._cache.set(name, value)
+                    for name, value, tag in entries:
+                        self._cache.set(name, value, tag=tag)
             except diskcache.Timeout:
                 self._cache.close()
                 # The library keeps the cause to itself; a write of our own says it.
@@ -256,7 +297,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
                 # Whatever state its transaction is in, the next write begins afresh.
                 self._cache.close()
                 raise
-        for _ in pairs:
+        for _ in entries:
             self._pending.popleft()
 
 

@@ -42,7 +42,7 @@ def _place(option: Path | None) -> Path:
     return place(option, os.environ)
 
 
-@command.command("info")
+@command.command("info", short_help="Say where it is and what is in it.")
 @cache_option
 @format_of("table", "json", text="Lines for people, or JSON.")
 def info(cache: Path | None, form: str) -> None:
@@ -86,7 +86,7 @@ def info(cache: Path | None, form: str) -> None:
         emit(f"{'model':<12} {model} ({n:,})")
 
 
-@command.command("verify")
+@command.command("verify", short_help="Check every key and every answer.")
 @cache_option
 def verify(cache: Path | None) -> None:
     """Check every key and answer; exit code 1 if any entry is wrong or unreadable.
@@ -119,7 +119,7 @@ def verify(cache: Path | None) -> None:
     sys.exit(1 if bad or contents.damage else 0)
 
 
-@command.command("export")
+@command.command("export", short_help="Write all answers to a file.")
 @click.argument("file")
 @cache_option
 def export(file: str, cache: Path | None) -> None:
@@ -156,7 +156,7 @@ def _written(name: str) -> Iterator[IO[bytes]]:
         yield file  # type: ignore[misc]
 
 
-@command.command("import")
+@command.command("import", short_help="Take answers in from files and runs.")
 @click.argument("sources", nargs=-1, required=True, metavar="SOURCE...")
 @cache_option
 def import_(sources: tuple[str, ...], cache: Path | None) -> None:
@@ -189,7 +189,7 @@ def import_(sources: tuple[str, ...], cache: Path | None) -> None:
     sys.exit(1 if tally.wrong else 0)
 
 
-@command.command("prune")
+@command.command("prune", short_help="Remove answers that you name, for good.")
 @cache_option
 @click.option(
     "--older-than",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.groups import GroupedCommand, with_options
+from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import emit, format_of, print_facts, print_lines
 from judge.cli.studies import FILE_OPTIONS, read_studies
 
@@ -23,6 +23,7 @@ _MOST_CLASSES = 10
 
 @click.command("check", GroupedCommand, short_help="Say what would be judged; no judge is asked.")
 @with_options(*FILE_OPTIONS)
+@heading("Output")
 @format_of("table", "json", text="What to print: facts for people, or JSON.")
 def command(form: str, **options: Any) -> None:  # noqa: ANN401
     """Read PREDS and REFS, join them, and print what would be judged. No judge is asked.

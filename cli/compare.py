@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.files import NamedPath
+from judge.cli.groups import GroupedCommand, heading
 from judge.cli.output import emit, format_of, note, print_facts, print_tables, split_fields
 from judge.types import JudgeError
 
@@ -24,14 +25,11 @@ _CHOSEN_IN = ("table", "md", "latex")
 """The formats of which --tables and --columns choose parts."""
 
 
-@click.command("compare", short_help="Rank models by their runs, and test differences.")
-@click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
-@click.option(
-    "--sort",
-    metavar="METRIC",
-    help="Rank by this metric: 1/FineRadScore, GREEN, fineradscore_sum, green_errors, ... "
-    "Default: the first column that the most models have.",
+@click.command(
+    "compare", GroupedCommand, short_help="Rank models by their runs, and test differences."
 )
+@click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
+@heading("Studies")
 @click.option(
     "--by",
     multiple=True,
@@ -46,6 +44,13 @@ _CHOSEN_IN = ("table", "md", "latex")
     multiple=True,
     type=click.Choice(("judge", "prompt", "references")),
     help="What may differ: the judge or the prompt of a rubric, the references (repeatable).",
+)
+@heading("Metrics")
+@click.option(
+    "--sort",
+    metavar="METRIC",
+    help="Rank by this metric: 1/FineRadScore, GREEN, fineradscore_sum, green_errors, ... "
+    "Default: the first column that the most models have.",
 )
 @click.option(
     "--metrics",
@@ -71,6 +76,7 @@ _CHOSEN_IN = ("table", "md", "latex")
     metavar="NAME",
     help="The same, where less is better.",
 )
+@heading("Tests")
 @click.option(
     "--patient-field",
     metavar="FIELD",
@@ -91,6 +97,7 @@ _CHOSEN_IN = ("table", "md", "latex")
 @click.option(
     "--seed", type=click.IntRange(min=0), help="Of all that is random. Default: 20260101."
 )
+@heading("Output")
 @click.option(
     "--figures",
     type=NamedPath(file_okay=False),
@@ -137,11 +144,16 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     Give one run for each model and rubric. The model is the run's field `model`, else the
     name of its file of predictions (a for preds_a.json); NAME=RUN sets it. Runs of both
     rubrics on one model become one row. No judge is asked.
+
+    Of three or more runs that do not all fit together, as judge-runs/* may give, the largest
+    set that does is compared: the most models, then the most studies. The notes say what was
+    left out, why, and the command that compares it. NAME=RUN leaves nothing out.
     """
     from judge.cli.page import check_html
     from judge.comparing.comparison import compare_runs
     from judge.comparing.metric_files import check_directions, read_metrics
     from judge.comparing.names import choice
+    from judge.comparing.sets import largest_set
     from judge.report.compare_page.file import MARK
     from judge.report.leaderboard import Shown, check_tables
     from judge.stats.metric import find
@@ -166,9 +178,14 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     check_directions(files, options["higher"], options["lower"])
     given = {name: options[name] for name in ("seed", "resamples", "flips")}
     how = Resampling(**{name: value for name, value in given.items() if value is not None})
-    _step(f"Comparing {len(runs)} run{'' if len(runs) == 1 else 's'} ...")
+    chosen, left_out = largest_set(
+        [choice(run) for run in runs], common=options["common"], allow=options["allow"]
+    )
+    if left_out:
+        note(f"Comparing {len(chosen):,} of the {len(runs):,} given; the notes say which are not.")
+    _step(f"Comparing {len(chosen)} run{'' if len(chosen) == 1 else 's'} ...")
     opened, comparison = compare_runs(
-        [choice(run) for run in runs],
+        chosen,
         how if options["tests"] else None,
         sort=options["sort"],
         by=options["by"],
@@ -176,6 +193,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         allow=options["allow"],
         patient_field=options["patient_field"],
         metrics=files,
+        notes=left_out,
     )
     metrics = comparison.panel.metrics
     chosen = tuple(dict.fromkeys(find(metrics, name) for name in options["columns"])) or None

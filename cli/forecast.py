@@ -41,7 +41,9 @@ def dry_run(sessions: Sequence[JudgeSession], studies: StudySet) -> None:
                 continue
             if n := session.cache and session.cache.n_damaged:
                 note(f"{n:,} cached answers are damaged and would be asked for again.")
-            columns.append((session.judge.name, _facts(coming, len(studies))))
+            columns.append(
+                (session.judge.name, _facts(coming, len(studies), session.policy.concurrency))
+            )
     if len(columns) == 1:
         for name, value in columns[0][1].items():
             click.echo(f"{name:<16}{value}")
@@ -53,21 +55,26 @@ def dry_run(sessions: Sequence[JudgeSession], studies: StudySet) -> None:
         click.echo("Nothing was sent.")
 
 
-def _facts(coming: Forecast, n_studies: int) -> dict[str, str]:
+def _facts(coming: Forecast, n_studies: int, concurrency: int) -> dict[str, str]:
     spared = f"{coming.cached:,} cached, {coming.repeated:,} repeated"
-    seen = counted(coming.n_seen, "cached answer", "cached answers")
-    unseen = "none seen yet (--sample 50)"
+    seen = counted(coming.n_seen, "answer", "answers")
+    typical = coming.typical and _estimate(coming.typical)
     return {
         "studies": f"{n_studies:,}",
         "requests": f"{coming.requests:,} ({spared})",
-        "tokens in": f"about {coming.worst.usage.prompt_tokens:,}",
-        "typical answers": f"{_tokens(coming.typical)} (as {seen})" if coming.typical else unseen,
-        "longest answers": _tokens(coming.worst),
+        "at a time": f"{concurrency:,}",
+        "tokens in": f"about {coming.prompt_tokens:,}",
+        "typical": typical or "unknown until some answers are there: --sample 50",
+        "typical from": f"{seen} of this prompt in the cache",
+        "worst": _estimate(coming.worst),
     }
 
 
-def _tokens(estimate: Estimate) -> str:
-    return f"{estimate.usage.completion_tokens:,} tokens out, {cost(estimate.dollars)}"
+def _estimate(of: Estimate) -> str:
+    tokens = f"{of.usage.completion_tokens:,} tokens out"
+    minutes = "minutes unknown" if of.minutes is None else f"{of.minutes:,.1f} minutes"
+    requests = counted(of.requests, "request", "requests")
+    return f"{requests}, {tokens}, {cost(of.dollars)}, {minutes}"
 
 
 def cost(dollars: float | None) -> str:

@@ -12,18 +12,17 @@ Decorator = Callable[[Any], Any]
 _GROUP = "judge_group"
 
 
-def grouped(name: str, *options: Decorator) -> tuple[Decorator, ...]:
-    """Return `options`, as `click.option` makes them, for a command that shows them as a group."""
+def heading(title: str) -> Decorator:
+    """Return a decorator that puts the options below it, up to the next heading, in a group."""
 
-    def marked(option: Decorator) -> Decorator:
-        def decorate(callback: Any) -> Any:  # noqa: ANN401 - a function or a command
-            decorated = option(callback)
-            setattr(decorated.__click_params__[-1], _GROUP, name)
-            return decorated
+    def decorate(callback: Any) -> Any:  # noqa: ANN401 - a function or a command
+        # Decorators work from the last to the first: what is below is there, what is above not.
+        for option in callback.__click_params__:
+            if not hasattr(option, _GROUP):
+                setattr(option, _GROUP, title)
+        return callback
 
-        return decorate
-
-    return tuple(map(marked, options))
+    return decorate
 
 
 def with_options(*options: Decorator) -> Callable[[_Command], _Command]:
@@ -41,12 +40,13 @@ class GroupedCommand(click.Command):
     """A command whose help has a heading for each group of options."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the options group by group; those of none, as --help, come last."""
+        """Write the options group by group; that of none, --help, comes last."""
         groups: dict[str, list[tuple[str, str]]] = {}
-        for parameter in self.get_params(ctx):
-            if (record := parameter.get_help_record(ctx)) is not None:
-                groups.setdefault(getattr(parameter, _GROUP, ""), []).append(record)
-        rest = groups.pop("", [])
-        for title, records in (*groups.items(), ("Other" if groups else "Options", rest)):
+        for option in self.get_params(ctx):
+            record = option.get_help_record(ctx)
+            # Arguments stand in the usage and in the text above.
+            if record is not None and isinstance(option, click.Option):
+                groups.setdefault(getattr(option, _GROUP, "Other"), []).append(record)
+        for title, records in groups.items():
             with formatter.section(title):
                 formatter.write_dl(records)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.groups import GroupedCommand, grouped, with_options
+from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.numbers import FiniteRange
 from judge.cli.output import by_option, cache_option, format_option, note, print_summary
 from judge.cli.studies import FILE_OPTIONS, read_studies
@@ -42,179 +42,166 @@ def command_for(rubric: Rubric) -> click.Command:
 
 _OPTIONS = (
     *FILE_OPTIONS,
-    *grouped(
-        "Judge",
-        click.option(
-            "--judge",
-            "judge_names",
-            multiple=True,
-            metavar="JUDGE",
-            help="Who answers: lexicon (built in; the default), lexicon:FILE with your own "
-            "lexicon, vllm:MODEL, which starts and stops vLLM, hf:MODEL in this process, or a "
-            "model behind an OpenAI-compatible server, such as gpt-4o. MODEL is a name on the "
-            "Hugging Face Hub or a folder. With --dry-run repeat it to see several side by side.",
-        ),
-        click.option(
-            "--prompt",
-            metavar="NAME|FILE",
-            help="The wording of the question, for judges that read one (see `judge prompts "
-            "list`).",
-        ),
-        click.option(
-            "--reply",
-            type=click.Choice(("auto", "text", "structured")),
-            default="auto",
-            show_default=True,
-            help="What to ask a model for: the rubric's layout in text, or a structured reply "
-            "(JSON schema, else a tool call, else plain JSON). auto: structured; but text from "
-            "GREEN models, with a prompt that asks for text, as the official one for GREEN, and "
-            "from hf:.",
-        ),
-        click.option(
-            "--base-url",
-            multiple=True,
-            metavar="URL",
-            help="The server of the model: Azure, vLLM, llama.cpp, Ollama, ... Default: OpenAI. "
-            "Repeat it for servers that share the load. The key comes from OPENAI_API_KEY "
-            "(AZURE_OPENAI_API_KEY for Azure, VLLM_API_KEY for vllm:MODEL); a server on this "
-            "machine needs none.",
-        ),
-        click.option(
-            "--vllm-arg",
-            "vllm_args",
-            multiple=True,
-            metavar="FLAG",
-            help="A flag for the `vllm serve` that vllm:MODEL starts, such as "
-            "--vllm-arg=--tensor-parallel-size=2. Repeat it for several.",
-        ),
-        click.option(
-            "--vllm-timeout",
-            type=FiniteRange(min=0, min_open=True),
-            show_default="60",
-            metavar="MINUTES",
-            help="How long vLLM may take to start, the download of a model included.",
-        ),
+    heading("Judge"),
+    click.option(
+        "--judge",
+        "judge_names",
+        multiple=True,
+        metavar="JUDGE",
+        help="Who answers: lexicon (built in; the default), lexicon:FILE with your own "
+        "lexicon, vllm:MODEL, which starts and stops vLLM, hf:MODEL in this process, or a "
+        "model behind an OpenAI-compatible server, such as gpt-4o. MODEL is a name on the "
+        "Hugging Face Hub or a folder. With --dry-run repeat it to see several side by side.",
     ),
-    *grouped(
-        "Sampling",
-        click.option(
-            "--max-tokens",
-            type=click.IntRange(min=1),
-            show_default="2048, or 25000 for a model that reasons",
-            help="The longest answer, in tokens; a longer one is cut and counts as unparsed. A "
-            "model that reasons needs more, since its reasoning counts: one whose name says so "
-            "(o3, gpt-5, deepseek-r1, ...), or that is given --reasoning-effort.",
-        ),
-        click.option(
-            "--temperature",
-            type=float,
-            metavar="NUMBER",
-            help="0 is the likeliest answer, more is more varied.  [default: 0]",
-        ),
-        click.option(
-            "--top-p",
-            type=float,
-            metavar="NUMBER",
-            help="Sample from the likeliest tokens alone, as many as have this probability "
-            "together.",
-        ),
-        click.option(
-            "--seed", type=int, help="What sampling starts from, on servers that keep to it."
-        ),
-        click.option(
-            "--reasoning-effort",
-            metavar="WORD",
-            help="How much a model is to reason: low, medium, high, or what its server calls it.",
-        ),
-        click.option(
-            "--body",
-            multiple=True,
-            metavar="KEY=JSON",
-            help="Anything else that the server takes in a request, such as --body top_k=20. "
-            "Repeat it for several. Like all of these it stands in the signature.",
-        ),
+    click.option(
+        "--prompt",
+        metavar="NAME|FILE",
+        help="The wording of the question, for judges that read one (see `judge prompts list`).",
     ),
-    *grouped(
-        "Running",
-        click.option(
-            "--concurrency",
-            type=click.IntRange(min=1),
-            default=16,
-            show_default=True,
-            help="The most requests in flight; fewer where the server asks for it or is late.",
-        ),
-        click.option(
-            "--timeout",
-            type=FiniteRange(min=0, min_open=True),
-            default=120.0,
-            show_default=True,
-            metavar="SECONDS",
-            help="How long a whole answer may take before it is asked for again.",
-        ),
-        click.option(
-            "--reask",
-            type=click.IntRange(min=0),
-            default=1,
-            show_default=True,
-            help="How often to ask again for an answer that cannot be read. The judge is told "
-            "why; one that cannot be told and would answer the same is not asked.",
-        ),
-        click.option(
-            "--give-up-after",
-            type=click.IntRange(min=0),
-            default=50,
-            show_default=True,
-            metavar="N",
-            help="Stop where more than half of the first N answers cannot be read; 0: never.",
-        ),
-        click.option(
-            "--max-outage",
-            type=FiniteRange(min=0),
-            default=30.0,
-            show_default=True,
-            metavar="MINUTES",
-            help="How long to wait for a server that is gone before giving the run up.",
-        ),
-        click.option(
-            "--max-cost",
-            type=FiniteRange(min=0, min_open=True),
-            metavar="DOLLARS",
-            help="Stop before the run costs more than this.",
-        ),
-        click.option(
-            "--min-coverage",
-            type=FiniteRange(min=0, max=1),
-            default=0.99,
-            show_default=True,
-            metavar="SHARE",
-            help="Exit with code 3 where a smaller share of the studies could be scored.",
-        ),
-        click.option(
-            "--dry-run",
-            is_flag=True,
-            help="Say what would be asked, what is cached and what it may cost; send nothing. "
-            "Needs no key.",
-        ),
-        click.option(
-            "--sample",
-            type=click.IntRange(min=1),
-            metavar="N",
-            help="Judge N studies drawn at random, say what all of them would cost and how long "
-            "they would take, and stop. Their answers are in the cache for the run.",
-        ),
-        cache_option,
+    click.option(
+        "--reply",
+        type=click.Choice(("auto", "text", "structured")),
+        default="auto",
+        show_default=True,
+        help="What to ask a model for: the rubric's layout in text, or a structured reply "
+        "(JSON schema, else a tool call, else plain JSON). auto: structured; but text from "
+        "GREEN models, with a prompt that asks for text, as the official one for GREEN, and "
+        "from hf:.",
     ),
-    *grouped(
-        "Output",
-        by_option,
-        click.option(
-            "--out",
-            type=click.Path(path_type=Path),
-            metavar="DIR",
-            help="The run folder. Default: a folder below judge-runs, named after the signature.",
-        ),
-        format_option,
+    click.option(
+        "--base-url",
+        multiple=True,
+        metavar="URL",
+        help="The server of the model: Azure, vLLM, llama.cpp, Ollama, ... Default: OpenAI. "
+        "Repeat it for servers that share the load. The key comes from OPENAI_API_KEY "
+        "(AZURE_OPENAI_API_KEY for Azure, VLLM_API_KEY for vllm:MODEL); a server on this "
+        "machine needs none.",
     ),
+    click.option(
+        "--vllm-arg",
+        "vllm_args",
+        multiple=True,
+        metavar="FLAG",
+        help="A flag for the `vllm serve` that vllm:MODEL starts, such as "
+        "--vllm-arg=--tensor-parallel-size=2. Repeat it for several.",
+    ),
+    click.option(
+        "--vllm-timeout",
+        type=FiniteRange(min=0, min_open=True),
+        metavar="MINUTES",
+        help="How long vLLM may take to start, the download of a model included. Default: 60.",
+    ),
+    heading("Sampling"),
+    click.option(
+        "--max-tokens",
+        type=click.IntRange(min=1),
+        help="The longest answer, in tokens; a longer one is cut and counts as unparsed. A "
+        "model that reasons needs more, since its reasoning counts: one whose name says so "
+        "(o3, gpt-5, deepseek-r1, ...), or that is given --reasoning-effort. Default: 2048, or "
+        "25000 for one that reasons.",
+    ),
+    click.option(
+        "--temperature",
+        type=float,
+        metavar="NUMBER",
+        help="0 is the likeliest answer, more is more varied. Default: 0.",
+    ),
+    click.option(
+        "--top-p",
+        type=float,
+        metavar="NUMBER",
+        help="Sample from the likeliest tokens alone, as many as have this probability together.",
+    ),
+    click.option("--seed", type=int, help="What sampling starts from, on servers that keep to it."),
+    click.option(
+        "--reasoning-effort",
+        metavar="WORD",
+        help="How much a model is to reason: low, medium, high, or what its server calls it.",
+    ),
+    click.option(
+        "--body",
+        multiple=True,
+        metavar="KEY=JSON",
+        help="Anything else that the server takes in a request, such as --body top_k=20. "
+        "Repeat it for several. Like all of these it stands in the signature.",
+    ),
+    heading("Running"),
+    click.option(
+        "--concurrency",
+        type=click.IntRange(min=1),
+        default=16,
+        show_default=True,
+        help="The most requests in flight; fewer where the server asks for it or is late.",
+    ),
+    click.option(
+        "--timeout",
+        type=FiniteRange(min=0, min_open=True),
+        default=120.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="How long a whole answer may take before it is asked for again.",
+    ),
+    click.option(
+        "--reask",
+        type=click.IntRange(min=0),
+        default=1,
+        show_default=True,
+        help="How often to ask again for an answer that cannot be read. The judge is told "
+        "why; one that cannot be told and would answer the same is not asked.",
+    ),
+    click.option(
+        "--give-up-after",
+        type=click.IntRange(min=0),
+        default=50,
+        show_default=True,
+        metavar="N",
+        help="Stop where more than half of the first N answers cannot be read; 0: never.",
+    ),
+    click.option(
+        "--max-outage",
+        type=FiniteRange(min=0),
+        default=30.0,
+        show_default=True,
+        metavar="MINUTES",
+        help="How long to wait for a server that is gone before giving the run up.",
+    ),
+    click.option(
+        "--max-cost",
+        type=FiniteRange(min=0, min_open=True),
+        metavar="DOLLARS",
+        help="Stop before the run costs more than this.",
+    ),
+    click.option(
+        "--min-coverage",
+        type=FiniteRange(min=0, max=1),
+        default=0.99,
+        show_default=True,
+        metavar="SHARE",
+        help="Exit with code 3 where a smaller share of the studies could be scored.",
+    ),
+    click.option(
+        "--dry-run",
+        is_flag=True,
+        help="Say what would be asked, what is cached and what it may cost; send nothing. "
+        "Needs no key.",
+    ),
+    click.option(
+        "--sample",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="Judge N studies drawn at random, say what all of them would cost and how long "
+        "they would take, and stop. Their answers are in the cache for the run.",
+    ),
+    cache_option,
+    heading("Output"),
+    by_option,
+    click.option(
+        "--out",
+        type=click.Path(path_type=Path),
+        metavar="DIR",
+        help="The run folder. Default: a folder below judge-runs, named after the signature.",
+    ),
+    format_option,
 )
 
 

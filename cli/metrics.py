@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.files import NamedPath, check_writable, replacing
-from judge.cli.groups import GroupedCommand, with_options
+from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import note, print_facts, print_tables, split_fields
 from judge.cli.studies import FILE_OPTIONS, read_studies
 
@@ -22,18 +22,20 @@ _INCOMPLETE = 3
 
 @click.command("metrics", GroupedCommand, short_help="Compute other metrics, study by study.")
 @with_options(*FILE_OPTIONS)
+@heading("Metrics")
 @click.option(
     "--metric",
     "names",
     multiple=True,
     default=("bleu2",),
-    show_default="bleu2",
+    show_default=True,
     callback=split_fields,
     metavar="NAME",
     help="bleu2, bertscore, semb, radgraph, radcliq, ratescore (repeat it, or separate with "
     "commas), or one that an installed package adds. Of those named all but bleu2 need the "
     "package radeval and models to download.",
 )
+@heading("Output")
 @click.option(
     "--out",
     type=NamedPath(dir_okay=False),

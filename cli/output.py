@@ -65,7 +65,7 @@ by_option = click.option(
     "--by",
     multiple=True,
     default=("study_class",),
-    show_default="study_class",
+    show_default=True,
     callback=split_fields,
     metavar="FIELD",
     help="Group the rates by this field (repeat it, or separate with commas, for several).",

@@ -20,7 +20,7 @@ def command() -> None:
     """List the prompts, show one as it is sent, or fetch an official one."""
 
 
-@command.command("list")
+@command.command("list", short_help="List prompts, built in and official.")
 def list_() -> None:
     """List the prompts that come with the program or with a rubric, and the official ones.
 
@@ -49,7 +49,7 @@ def list_() -> None:
             click.echo(f"{name}  rubric {known.rubric}, not usable: {error}")
 
 
-@command.command("show")
+@command.command("show", short_help="Show a prompt as it is sent.")
 @click.argument("name")
 def show(name: str) -> None:
     """Show the turns of prompt NAME (or of a file) around two placeholder reports."""
@@ -60,7 +60,7 @@ def show(name: str) -> None:
         click.echo(f"--- {message.role} ---\n{message.content}\n")
 
 
-@command.command("fetch")
+@command.command("fetch", short_help="Fetch an official prompt.")
 @click.argument("name")
 @click.option(
     "--from",

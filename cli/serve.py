@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from judge.cli.groups import GroupedCommand, heading
 from judge.cli.output import cache_option, note
 from judge.distribution import install
 from judge.types import JudgeError
@@ -20,8 +21,9 @@ _TOKEN = "JUDGE_TOKEN"  # noqa: S105 - the variable's name
 _HOST, _PORT = "127.0.0.1", 8321
 
 
-@click.command("serve", short_help="Show and start runs in a browser; REST API.")
+@click.command("serve", GroupedCommand, short_help="Show and start runs in a browser; REST API.")
 @click.argument("named", metavar="[RUN]...", nargs=-1, type=click.Path(path_type=Path))
+@heading("Address")
 @click.option(
     "--host",
     default=_HOST,
@@ -41,6 +43,14 @@ _HOST, _PORT = "127.0.0.1", 8321
     show_envvar=True,
     help="What clients must show. One is made where the address needs it and none is given.",
 )
+@heading("Runs")
+@click.option(
+    "--runs",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="A folder whose runs to show; new ones are written below the first. Default: judge-runs.",
+)
 @click.option(
     "--allow-judge",
     "judges",
@@ -49,13 +59,8 @@ _HOST, _PORT = "127.0.0.1", 8321
     help="Let clients ask this judge too, at its usual server or the one at URL. "
     "Repeat for more; the built-in lexicon is always allowed.",
 )
-@click.option(
-    "--runs",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="DIR",
-    help="A folder whose runs to show; new ones are written below the first. Default: judge-runs.",
-)
+@cache_option
+@heading("Limits")
 @click.option(
     "--max-upload",
     type=click.IntRange(min=1),
@@ -72,7 +77,6 @@ _HOST, _PORT = "127.0.0.1", 8321
     metavar="GB",
     help="What reading a client's files, a comparison, or a pair for the lexicon may take each.",
 )
-@cache_option
 def command(
     named: tuple[Path, ...],
     host: str,

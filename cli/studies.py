@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.groups import grouped
+from judge.cli.groups import heading
 
 if TYPE_CHECKING:
     from judge.studies import StudySet
@@ -23,33 +23,31 @@ _FIELDS = (
 FILE_OPTIONS = (
     click.argument("preds"),
     click.argument("refs", required=False),
-    *grouped(
-        "Files",
-        *(
-            click.option(
-                f"--{name}-field",
-                metavar="FIELD",
-                help=f"The field that holds {what}. Default: a usual name (README).",
-            )
-            for name, what in _FIELDS
-        ),
+    heading("Files"),
+    *(
         click.option(
-            "--model",
-            metavar="NAME",
-            help="The model whose reports the candidates are. Default: the field model, else the "
-            "name of PREDS (maira2 for preds_maira2.json).",
-        ),
-        click.option(
-            "--section",
-            metavar="findings|impression|report",
-            help="The part of the reports to judge. Default: findings where the references have "
-            "them, else the whole report.",
-        ),
-        click.option(
-            "--allow-missing",
-            is_flag=True,
-            help="Leave out studies that are on one side only or lack the section, and count them.",
-        ),
+            f"--{name}-field",
+            metavar="FIELD",
+            help=f"The field that holds {what}. Default: a usual name (README).",
+        )
+        for name, what in _FIELDS
+    ),
+    click.option(
+        "--model",
+        metavar="NAME",
+        help="The model whose reports the candidates are. Default: the field model, else the "
+        "name of PREDS (maira2 for preds_maira2.json).",
+    ),
+    click.option(
+        "--section",
+        metavar="findings|impression|report",
+        help="The part of the reports to judge. Default: findings where the references have "
+        "them, else the whole report.",
+    ),
+    click.option(
+        "--allow-missing",
+        is_flag=True,
+        help="Leave out studies that are on one side only or lack the section, and count them.",
     ),
 )
 """PREDS, REFS and how they are read, for every command that reads them."""

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
+import click
 import pytest
+from click.testing import CliRunner
 from support import EXAMPLES, Invoke
 
-from judge.cli import progress
+from judge.cli import main, progress
 from judge.running.progress import Progress
 
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
@@ -19,7 +22,10 @@ def test_a_dry_run_needs_no_key(invoke: Invoke, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     done = invoke("green", PREDS, REFS, "--judge", "gpt-4o", "--dry-run")
     assert done.exit_code == 0
-    assert re.search(r"longest answers 30,720 tokens out, \$0\.\d\d\n", done.stdout)
+    assert re.search(
+        r"worst +30 requests, 61,440 tokens out, \$0\.\d\d, minutes unknown\n", done.stdout
+    )
+    assert re.search("typical +unknown until some answers are there: --sample 50\n", done.stdout)
     assert "needs a key" in invoke("green", PREDS, REFS, "--judge", "gpt-4o").stderr
 
 
@@ -64,12 +70,52 @@ def test_the_model_stands_in_folder_title_and_lists(
         assert said in refused.stderr
 
 
-def test_help_has_groups_and_whole_summaries(invoke: Invoke) -> None:
-    text = invoke("green", "--help").stdout
-    assert [line[:-1] for line in text.splitlines() if re.fullmatch(r"[A-Z]\w+:", line)] == [
-        *("Files", "Judge", "Sampling", "Running", "Output", "Other")
-    ]
-    assert "..." not in invoke("--help").stdout.partition("Commands:")[2]
+def commands(
+    command: click.Command = main, name: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+    """Every command there is, with the words that call it."""
+    yield name, command
+    if isinstance(command, click.Group):
+        context = click.Context(command)
+        for word in command.list_commands(context):
+            below = command.get_command(context, word)
+            assert below is not None
+            yield from commands(below, (*name, word))
+
+
+@pytest.mark.parametrize("name", ["green", "compare", "serve", "check", "metrics"])
+def test_help_has_groups(invoke: Invoke, name: str) -> None:
+    found = re.findall(r"^([A-Z]\w+):$", invoke(name, "--help").stdout, re.MULTILINE)
+    assert (
+        found
+        == {
+            "green": ["Files", "Judge", "Sampling", "Running", "Output", "Other"],
+            "compare": ["Studies", "Metrics", "Tests", "Output", "Other"],
+            "serve": ["Address", "Runs", "Limits", "Other"],
+            "check": ["Files", "Output", "Other"],
+            "metrics": ["Files", "Metrics", "Output", "Other"],
+        }[name]
+    )
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_help_is_whole(width: int) -> None:
+    seen = 0
+    for name, command in commands():
+        text = CliRunner().invoke(main, [*name, "--help"], terminal_width=width).stdout
+        assert max(map(len, text.splitlines())) <= width or name == ("completion",)
+        records = re.split(r"^[A-Z]\w+:$", text, maxsplit=1, flags=re.MULTILINE)[1]
+        assert not any(line.endswith("...") for line in text.partition("Commands:")[2].splitlines())
+        options = [o for o in command.params if isinstance(o, click.Option)]
+        for option in options:
+            seen += 1
+            assert option.help, (name, option.name)
+            shown = rf"^  (-\w, )?{option.opts[-1]}(?![\w-])"
+            assert len(re.findall(shown, records, re.MULTILINE)) == 1, (name, option.name)
+        if len(options) > 6:
+            assert "\nOptions:\n" not in text, name
+            assert re.search(r"\nOther:\n  -h, --help[^\n]*\n( {10,}[^\n]*\n)*$", text), name
+    assert seen > 60
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])

@@ -138,14 +138,14 @@ def check_references(
     """
     by_file: dict[object, NamedRun] = {}
     for run in runs:
-        by_file.setdefault(_file(run), run)
+        by_file.setdefault(reference_file(run), run)
     first, *others = by_file.values()
     if not others:
         return []
     notes = []
-    known = _references(first, study_ids)
+    known = references(first, study_ids)
     for other in others:
-        theirs = _references(other, study_ids)
+        theirs = references(other, study_ids)
         differing = [study_id for study_id in study_ids if theirs[study_id] != known[study_id]]
         if not differing:
             continue
@@ -159,7 +159,7 @@ def check_references(
     return notes
 
 
-def _file(named: NamedRun) -> object:
+def reference_file(named: NamedRun) -> object:
     """Return what tells a file of references and how its ids were read; else the run itself."""
     file = input_file(named.run, "refs")
     asked = named.run.manifest.get("arguments") or {}
@@ -167,12 +167,12 @@ def _file(named: NamedRun) -> object:
     return (file["sha256"], *how) if file else named.shown
 
 
-def _references(named: NamedRun, study_ids: Sequence[str]) -> dict[str, bytes]:
+def references(named: NamedRun, study_ids: Sequence[str]) -> dict[str, bytes]:
     """Return a digest of each study's reference."""
     wanted = set(study_ids)
     found = {
         record["study_id"]: hashlib.sha256(" ".join(record["reference"].split()).encode()).digest()
-        for record in named.run.records()
+        for record in named.run.records(of_any_version=True)
         if record["study_id"] in wanted
     }
     if missing := wanted - found.keys():

@@ -53,6 +53,7 @@ def compare_runs(
     allow: Collection[str] = (),
     patient_field: str | None = None,
     metrics: Sequence[MetricFile] = (),
+    notes: Sequence[str] = (),
 ) -> tuple[AlignedRuns, Comparison]:
     """Open runs, put their studies side by side and compare them; without `how` nothing is tested.
 
@@ -62,7 +63,8 @@ def compare_runs(
     another section is another text, and another version of a rubric is brought up to date
     by `judge rescore` at no cost.
     `patient_field` is by default the first of `PATIENT_FIELDS` that a run has; `none`
-    takes studies as independent. Raises `JudgeError` that says what differs, and as
+    takes studies as independent. `notes` come before the comparison's own. Raises `JudgeError`
+    that says what differs, and as
     `judge.stats.compare.compare` does.
     """
     opened = _opened(choices, by, allow, patient_field, metrics, common=common)
@@ -72,7 +74,7 @@ def compare_runs(
         by=by,
         how=how,
         signature=comparison_signature(opened, how, by),
-        notes=opened.notes,
+        notes=(*notes, *opened.notes),
     )
     return opened, comparison
 

@@ -64,20 +64,24 @@ def named_runs(choices: Sequence[RunChoice]) -> list[NamedRun]:
     """
     found: dict[tuple[str, str], NamedRun] = {}
     for chosen in choices:
-        run = Run(chosen.path)
-        model = chosen.model or own_model(run)
-        check_model(model, f"NAME={chosen.shown}")
-        file = input_file(run, "preds")
-        sha = str(file["sha256"]) if file else None
-        rubric, is_given = run.manifest["rubric"], chosen.model is not None
-        named = NamedRun(model, rubric, chosen.shown, run, sha, is_given)
-        other = found.setdefault((model, rubric), named)
+        named = named_run(chosen)
+        other = found.setdefault((named.model, named.rubric), named)
         if other is not named:
             raise JudgeError(
-                f"two runs of {rubric} are of the model {model!r}: {other.shown} and "
+                f"two runs of {named.rubric} are of the model {named.model!r}: {other.shown} and "
                 f"{named.shown}; name their models: NAME={named.shown}"
             )
     return list(found.values())
+
+
+def named_run(chosen: RunChoice) -> NamedRun:
+    """Open a run; raises `JudgeError` as `Run` does, and for a name that is no text."""
+    run = Run(chosen.path)
+    model = chosen.model or own_model(run)
+    check_model(model, f"NAME={chosen.shown}")
+    file = input_file(run, "preds")
+    sha = str(file["sha256"]) if file else None
+    return NamedRun(model, run.manifest["rubric"], chosen.shown, run, sha, chosen.model is not None)
 
 
 def own_model(run: Run) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import random
+import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
@@ -63,7 +64,10 @@ class RequestPolicy:
 
 @dataclass(slots=True)
 class Asker:
-    """Answers requests from the cache, or by asking the judge and writing the answer down."""
+    """Answers requests from the cache, or by asking the judge and writing the answer down.
+
+    `kind` is what the cache notes of its questions beside the answers, to foretell others.
+    """
 
     judge: Judge
     cache: CompletionCache
@@ -71,6 +75,7 @@ class Asker:
     policy: RequestPolicy
     progress: Progress
     stop: Stop
+    kind: str | None = None
     _limiter: Limiter = field(init=False)
     _outage: Outage = field(init=False)
     _flying: dict[str, asyncio.Future[Completion]] = field(default_factory=dict)
@@ -124,16 +129,19 @@ class Asker:
             if (found := self.cache.find(name, record)) is not None:
                 self.progress.from_cache += 1
                 return found
-            completion = await self._ask(at, request)
+            completion, seconds = await self._ask(at, request)
+            # What is asked after an unreadable answer is another question.
+            took = (self.kind, seconds) if self.kind and not record["attempt"] else None
+            keeping = self.cache.keep(name, record, completion, took)
             # Paid for: it is written down also where nobody waits for it any more.
-            await asyncio.shield(asyncio.wrap_future(self.cache.keep(name, record, completion)))
+            await asyncio.shield(asyncio.wrap_future(keeping))
             return completion
         finally:
             if claimed:
                 self.cache.release(name)
 
-    async def _ask(self, at: int, request: CompletionRequest) -> Completion:
-        """Ask until there is an answer, or no hope of one."""
+    async def _ask(self, at: int, request: CompletionRequest) -> tuple[Completion, float]:
+        """Ask until there is an answer and the seconds it took, or no hope of one."""
         charged_attempts, longest = 0.0, _FIRST_PAUSE
         while True:
             try:
@@ -165,7 +173,7 @@ class Asker:
             return self.policy.max_requests / _UNREADABLE_REQUESTS
         return _OVERLOAD if isinstance(error, OverloadError) else 1
 
-    async def _once(self, request: CompletionRequest) -> Completion:
+    async def _once(self, request: CompletionRequest) -> tuple[Completion, float]:
         """Send one request when there is a place for it, money for it and a server."""
         with self.stop.ends_waiting():
             await self.judge.ready()
@@ -176,7 +184,9 @@ class Asker:
         try:
             self.stop.check()
             reserved = self._reserve(request)
+            sent = time.monotonic()
             completion = await self.judge.complete(request)
+            seconds = time.monotonic() - sent
         except TransientError as error:
             self.progress.retried(error)
             is_late = error.reason == "timeout" and not self._outage.is_on
@@ -188,7 +198,7 @@ class Asker:
             self._unreadable = 0
             self._limiter.answered()
             self.progress.paid(completion, self.prices.dollars(completion.usage))
-            return completion
+            return completion, seconds
         finally:
             self._reserved -= reserved
             self._limiter.release()

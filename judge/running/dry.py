@@ -14,25 +14,34 @@ from judge.types import CompletionRequest, Unparsed, Usage
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """Tokens, and US dollars where the model's price is known."""
+    """Requests and their tokens, US dollars where the model's price is known, and minutes.
 
+    The minutes are those of answers, so many at a time: neither the start of a server nor
+    what it may have to be waited for is in them. None where no answer was timed yet.
+    """
+
+    requests: int
     usage: Usage
     dollars: float | None
+    minutes: float | None
 
 
 @dataclass(frozen=True, slots=True)
 class Forecast:
     """What is coming: requests to send, answers already there, and what that may take.
 
-    Whether an answer to come will have to be asked for again is not known and not counted.
-    Prompts are counted by their length. `typical` takes each answer to be as long as the
-    `n_seen` that are in the cache are on average, None where there are none; `worst` to be as
-    long as the limit allows.
+    Prompts are counted by their length. `typical` takes each answer to be as long, and to take
+    as long, as the `n_seen` newest in the cache on average, whatever studies they are about:
+    answers of this judge to this prompt, sampled alike, the first time of asking. It is None
+    where there are none. `worst` takes each answer to be as long as the limit allows, at the
+    seconds a token of those, and to be asked for again as often as the policy has it, with
+    itself in the prompt.
     """
 
     requests: int
     cached: int
     repeated: int
+    prompt_tokens: int
     n_seen: int
     typical: Estimate | None
     worst: Estimate
@@ -48,26 +57,24 @@ def forecast(session: JudgeSession, studies: StudySet) -> Forecast | None:
     if cache is None:
         return None
     prices = Prices(judge.version, judge.billing_url)
-    seen: set[str] = set()
-    cached = repeated = prompt = 0
-    to_send: list[int] = []
-    lengths: list[int] = []
+    names: set[str] = set()
+    cached = repeated = 0
+    # Of each request to send: the tokens of its prompt, the longest answer, the times of asking.
+    to_send: list[tuple[int, int, int]] = []
     for study in studies:
         request = judge.request(study)
         name = cache_key(request)
-        if name in seen:
+        if name in names:
             repeated += 1
             continue
-        seen.add(name)
+        names.add(name)
         for attempt in range(session.policy.reask + 1):
             found = cache.get(request, attempt)
             if found is None:
-                to_send.append(_longest(request))
-                prompt += prompt_tokens(request)
+                times = session.policy.reask + 1 - attempt
+                to_send.append((prompt_tokens(request), _longest(request), times))
                 break
             cached += 1
-            if found.usage is not None:
-                lengths.append(found.usage.completion_tokens)
             outcome, _ = read(session.rubric, study, found)
             if not isinstance(outcome, Unparsed):
                 break
@@ -76,13 +83,25 @@ def forecast(session: JudgeSession, studies: StudySet) -> Forecast | None:
                 break
             request = following
 
-    def estimate(answers: float) -> Estimate:
-        usage = Usage(prompt, round(answers))
-        return Estimate(usage, prices.dollars(usage))
+    seen = cache.seen(session.kind)
+    at_once = max(1, min(session.policy.concurrency, len(to_send)))
 
-    typical = estimate(len(to_send) * sum(lengths) / len(lengths)) if lengths else None
-    worst = estimate(sum(to_send))
-    return Forecast(len(to_send), cached, repeated, len(lengths), typical, worst)
+    def estimate(requests: int, prompt: int, answers: float) -> Estimate:
+        usage = Usage(prompt, round(answers))
+        minutes = None
+        if seen and seen.completion_tokens:
+            minutes = answers * seen.seconds / seen.completion_tokens / at_once / 60
+        return Estimate(requests, usage, prices.dollars(usage), minutes)
+
+    prompt, n = sum(one[0] for one in to_send), len(to_send)
+    typical = estimate(n, prompt, n * seen.completion_tokens) if seen else None
+    worst = estimate(
+        sum(times for _, _, times in to_send),
+        # Each time an answer could not be read, it stands in the prompt of the next.
+        sum(times * tokens + (times - 1) * longest for tokens, longest, times in to_send),
+        sum(times * longest for _, longest, times in to_send),
+    )
+    return Forecast(n, cached, repeated, prompt, seen.n if seen else 0, typical, worst)
 
 
 def _longest(request: CompletionRequest) -> int:

@@ -74,12 +74,18 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         """Return the signature of a run of `studies`, as `signature` does."""
         return signature(self.rubric, self.judge, studies, class_source, self.policy.reask)
 
+    @property
+    def kind(self) -> str:
+        """What all questions of this judge with this prompt and sampling have in common."""
+        parts = (self.judge.version, _prompt(self.judge), *_asked(self.rubric, self.judge))
+        return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
+
     def answerer(self, progress: Progress, stop: Stop) -> Answer:
         """Return how answers are got: from the cache or the judge, or from the judge at once."""
         if self.cache is None:
             return self._at_once
         prices = Prices(self.judge.version, self.judge.billing_url)
-        return Asker(self.judge, self.cache, prices, self.policy, progress, stop).answer
+        return Asker(self.judge, self.cache, prices, self.policy, progress, stop, self.kind).answer
 
     async def _at_once(self, _at: int, request: CompletionRequest, _attempt: int) -> Answered:
         return Answered(await self.judge.complete(request), key=None)
@@ -100,12 +106,11 @@ def signature(
     from, how many studies were left out of the join, a digest of the studies that were judged,
     and the version of this program.
     """
-    prompt = judge.prompt
     parts = [
         f"{rubric.name}:{rubric.version}",
         f"judge:{judge.version}",
-        f"prompt:{prompt.name}@{prompt.version}+{prompt.digest}" if prompt else "prompt:none",
-        *(() if judge.runs_inline else _asked(rubric, judge, reask)),
+        _prompt(judge),
+        *(() if judge.runs_inline else (*_asked(rubric, judge), f"reask:{reask}")),
         f"section:{studies.section}",
         f"class:{class_source}",
         f"omitted:{sum(studies.omitted.values())}",
@@ -115,12 +120,17 @@ def signature(
     return "|".join(part.replace("|", "/") for part in parts)
 
 
-def _asked(rubric: Rubric, judge: Judge, reask: int) -> list[str]:
+def _prompt(judge: Judge) -> str:
+    prompt = judge.prompt
+    return f"prompt:{prompt.name}@{prompt.version}+{prompt.digest}" if prompt else "prompt:none"
+
+
+def _asked(rubric: Rubric, judge: Judge) -> list[str]:
     sampling = ",".join(
         f"{name}={json.dumps(value, sort_keys=True)}"
         for name, value in sorted(judge.sampling.items())
     )
-    return [f"sampling:{sampling}", *_reply(rubric, judge), f"reask:{reask}"]
+    return [f"sampling:{sampling}", *_reply(rubric, judge)]
 
 
 def _reply(rubric: Rubric, judge: Judge) -> list[str]:

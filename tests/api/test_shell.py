@@ -154,14 +154,15 @@ def test_a_dry_run_sends_nothing_and_knows_what_is_cached(server: FaultServer, s
     code, out, _ = ready.run("--dry-run")
     assert code == 0
     assert "requests        20 (0 cached" in out
-    assert "typical answers none seen yet" in out
+    assert re.search("typical +unknown until some answers are there: --sample 50\n", out)
+    assert re.search("worst +40 requests, .*, minutes unknown\n", out)
     assert "cost unknown" in out
     assert server.stats().requests == 0
     ready.run()
     server.reset()
     code, out, _ = ready.run("--dry-run")
     assert "requests        0 (20 cached" in out
-    assert "(as 20 cached answers)" in out
+    assert "20 answers of this prompt in the cache" in out
     assert server.stats().requests == 0
 
 

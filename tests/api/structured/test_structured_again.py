@@ -217,6 +217,8 @@ def test_a_forecast_follows_the_answers_that_could_not_be_read(
     assert (again_once.requests, again_once.cached) == (2, 5)
     assert again_once.worst.usage.prompt_tokens > 0
     assert again_once.n_seen == 5
+    # Each is asked for again no more than the policy has it: once, and that was counted.
+    assert again_once.worst.requests == 2
     _, progress = runner(5, reask=1)
     assert progress.asked == again_once.requests
 
