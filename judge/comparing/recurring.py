@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,8 @@ def recurring_in(
 ) -> RecurringErrors | ErrorDifferences:
     """Return what recurs in one run, or in two; raises `JudgeError` for none and for more."""
     if len(choices) == 1:
-        return recurring(Run(choices[0].path), min_studies or FEWEST)
+        found, model = recurring(Run(choices[0].path), min_studies or FEWEST), choices[0].model
+        return replace(found, summary={**found.summary, "model": model}) if model else found
     if len(choices) != _MODELS:
         raise JudgeError(f"one run or two, not {len(choices)}; judge compare takes any number")
     return recurring_between(

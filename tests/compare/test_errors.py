@@ -46,6 +46,8 @@ def data(invoke: Invoke, *args: object) -> dict[str, Any]:
 
 def test_errors_are_grouped_and_counted(run: Path, invoke: Invoke) -> None:
     found = data(invoke, run)
+    assert found["model"] == "alder"
+    assert data(invoke, f"birch={run}")["model"] == "birch"
     assert (found["n_studies"], found["n_scored"], found["n_unparsed"], found["n_failed"]) == (
         *(10, 8),
         *(1, 1),

@@ -31,7 +31,7 @@ def texts(*errors: tuple[str, range]) -> dict[str, str | None]:
 
 # Effusion: 17 studies of alder's alone, 3 of both, 2 of birch's alone. Pneumothorax: 4, 4, 6.
 ALDER = texts((EFFUSION, range(20)), (PNEUMOTHORAX, range(8)), (NODULE, range(3)))
-BIRCH = texts((EFFUSION, range(17, 22)), (PNEUMOTHORAX, range(4, 14)))
+BIRCH = texts((EFFUSION, range(3)), (EFFUSION, range(20, 22)), (PNEUMOTHORAX, range(4, 14)))
 
 
 @pytest.fixture
@@ -74,7 +74,7 @@ def test_shares_are_of_the_studies_that_both_scored(two: tuple[Path, Path], invo
     assert (alder["k"], alder["n"], birch["k"], birch["n"]) == (20, 38, 5, 38)
     assert (effusion["n_either"], effusion["ratio"]) == (22, 4.0)
     # Of each model the studies in which it alone has the error.
-    assert (alder["examples"], birch["examples"]) == (["s00", "s01", "s02"], ["s20", "s21"])
+    assert (alder["examples"], birch["examples"]) == (["s03", "s04", "s05"], ["s20", "s21"])
     assert pneumothorax["models"]["birch"]["k"] == 10
     # Three studies are too few to test.
     assert (nodule["n_either"], nodule["ratio"], nodule["test"]) == (3, None, None)
@@ -115,7 +115,7 @@ def test_what_a_test_supports_is_said_in_a_sentence(two: tuple[Path, Path], invo
     assert row.startswith(
         "(b) missing finding pleural effusion 20/38 52.6% 5/38 13.2% +39.5 points"
     )
-    assert row.endswith("s00, s01, s02")
+    assert row.endswith("s03, s04, s05")
 
 
 def test_the_model_that_makes_it_more_often_comes_first_in_the_sentence(
@@ -177,7 +177,7 @@ def test_csv_and_python_have_a_row_a_group(two: tuple[Path, Path], invoke: Invok
         ("pneumothorax", "alder", "8", "10"),
         ("nodule", "alder", "3", "0"),
     ]
-    assert rows[0]["examples"] == "s00; s01; s02"
+    assert rows[0]["examples"] == "s03; s04; s05"
     assert (rows[0]["significant"], rows[2]["p_holm"]) == ("True", "")
     frame = recurring_errors(*two)
     assert list(frame.columns) == list(rows[0])
