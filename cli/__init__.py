@@ -18,7 +18,7 @@ from judge.distribution import NAME
 from judge.types import JudgeError
 
 _COMMANDS = (
-    *("audit", "cache", "check", "compare", "completion", "metrics", "prompts", "rates"),
+    *("audit", "cache", "check", "compare", "completion", "errors", "metrics", "prompts", "rates"),
     *("rescore", "reviews", "runs", "serve"),
 )
 

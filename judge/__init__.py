@@ -18,7 +18,7 @@ if not Path(__file__).with_name("cli").exists():
     __path__.append(str(Path(__file__).parents[1]))
 
 if TYPE_CHECKING:
-    from judge.comparing.api import Leaderboard, compare
+    from judge.comparing.api import Leaderboard, compare, recurring_errors
     from judge.rubrics import Rubric
     from judge.running.api import annotate, run
     from judge.running.asking import RequestPolicy
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
 
 __all__ = ["Annotated", "Annotation", "Failed", "JudgeError", "Leaderboard", "Outcome"]
 __all__ += ["RequestPolicy", "Resampling", "Rubric", "Run", "RunStoppedError", "Study", "Unparsed"]
-__all__ += ["__version__", "annotate", "compare", "run"]
+__all__ += ["__version__", "annotate", "compare", "recurring_errors", "run"]
 
 _FROM = {
-    **dict.fromkeys(("Leaderboard", "compare"), "judge.comparing.api"),
+    **dict.fromkeys(("Leaderboard", "compare", "recurring_errors"), "judge.comparing.api"),
     **dict.fromkeys(("annotate", "run"), "judge.running.api"),
     "RequestPolicy": "judge.running.asking",
     "Resampling": "judge.stats.paired",

@@ -38,7 +38,7 @@ ALLOWED = {
         "distribution",
     },
     "running": {*PURE, "distribution", "plugins", "studies", "cache", "official", "backends"},
-    "comparing": {*PURE, "distribution", "metrics", "studies", "running"},
+    "comparing": {*PURE, "distribution", "metrics", "studies", "backends", "running"},
     "cli": {
         *("distribution", "plugins"),
         *(*PURE, "metrics", "plots", "studies", "cache", "official", "backends", "running"),

@@ -11,6 +11,8 @@ import pandas as pd
 from judge.comparing.comparison import compare_runs
 from judge.comparing.metric_files import check_directions, read_metrics
 from judge.comparing.names import RunChoice
+from judge.comparing.recurring import recurring_in
+from judge.report import recurring
 from judge.report.leaderboard_formats import error_rows, figure_rows, pair_rows
 from judge.running.folder import Run
 from judge.stats.paired import Resampling
@@ -109,3 +111,26 @@ def compare(
         comparison.notes,
         comparison.signature,
     )
+
+
+def recurring_errors(
+    *runs: Run | str | Path,
+    min_studies: int | None = None,
+    common: bool = False,
+    allow: Collection[str] = (),
+    patient_field: str | None = None,
+) -> pd.DataFrame:
+    """Return the errors that recur in a run, or in two on the same studies, one row a group.
+
+    The rows are those of `judge errors --format csv`, and so are what is refused and the
+    default of `min_studies`. `examples` are ids of studies, joined by "; ".
+    """
+    folders = [run.path if isinstance(run, Run) else Path(run) for run in runs]
+    found = recurring_in(
+        [RunChoice(path, str(path)) for path in folders],
+        min_studies,
+        common=common,
+        allow=allow,
+        patient_field=patient_field,
+    )
+    return pd.DataFrame(recurring.rows(found))

@@ -24,7 +24,7 @@ from judge.stats.paired import Resampling
 from judge.stats.panel import GROUP_FIELDS, Counts, Panel, Values
 from judge.stats.table import OUTCOMES
 from judge.studies.names import FIELD_NAMES
-from judge.types import JudgeError
+from judge.types import Annotated, JudgeError
 
 PATIENT_FIELDS = FIELD_NAMES["patient"]
 ALLOWED = ("judge", "prompt", "references")
@@ -34,13 +34,17 @@ _JUDGE_BOTH = "judge both with the same references"
 
 @dataclass(frozen=True)
 class AlignedRuns:
-    """Runs on the same studies; `digests` identify the joined metrics and how they are read."""
+    """Runs on the same studies; `digests` identify the joined metrics and how they are read.
+
+    `is_scored` says of which studies each run has a score, studies by runs.
+    """
 
     panel: Panel
     runs: tuple[ComparedRun, ...]
     allowed: tuple[str, ...]
     digests: tuple[str, ...]
     notes: tuple[str, ...]
+    is_scored: NDArray[np.bool_]
 
 
 def compare_runs(
@@ -67,7 +71,7 @@ def compare_runs(
     that says what differs, and as
     `judge.stats.compare.compare` does.
     """
-    opened = _opened(choices, by, allow, patient_field, metrics, common=common)
+    opened = aligned(choices, by, allow, patient_field, metrics, common=common)
     comparison = compare(
         opened.panel,
         sort=sort,
@@ -79,15 +83,16 @@ def compare_runs(
     return opened, comparison
 
 
-def _opened(
+def aligned(
     choices: Sequence[RunChoice],
-    by: Sequence[str],
-    allow: Collection[str],
-    patient_field: str | None,
-    metrics: Sequence[MetricFile],
+    by: Sequence[str] = (),
+    allow: Collection[str] = (),
+    patient_field: str | None = None,
+    metrics: Sequence[MetricFile] = (),
     *,
-    common: bool,
+    common: bool = False,
 ) -> AlignedRuns:
+    """Open runs and put their studies side by side, as `compare_runs` does; raises as it does."""
     named = named_runs(choices)
     runs = [checks.compared(run) for run in named]
     notes = [*checks.check_settings(runs, allow), *checks.check_files(named)]
@@ -125,7 +130,8 @@ def _opened(
     allowed = tuple(what for what in ALLOWED if what in allow)
     joined = [f"{m.name} {m.kind} {m.higher_is_better}" for m in values if m.rubric is None]
     digests = (*(file.sha256 for file in metrics), *joined)
-    return AlignedRuns(panel, tuple(runs), allowed, digests, tuple(notes))
+    is_scored = np.stack([table.outcomes == OUTCOMES[Annotated] for table in own], axis=1)
+    return AlignedRuns(panel, tuple(runs), allowed, digests, tuple(notes), is_scored)
 
 
 _Sides = Sequence[tuple[ComparedRun, RunTable]]

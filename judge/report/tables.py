@@ -29,8 +29,10 @@ def run_title(summary: Mapping[str, Any], rubric: Rubric) -> str:
     return f"{f'{model}: ' if model else ''}{rubric.title} by {summary['judge']['name']}"
 
 
-def headline(summary: Mapping[str, Any], rubric: Rubric) -> list[tuple[str, str]]:
-    """Return the facts at the head of a run, a name and a value each."""
+def headline(
+    summary: Mapping[str, Any], rubric: Rubric, *, figures: bool = True
+) -> list[tuple[str, str]]:
+    """Return the facts at the head of a run, a name and a value each, with its `figures` or not."""
     judge = summary["judge"]
     facts = [
         *([("model", summary["model"])] if summary.get("model") else []),
@@ -45,7 +47,7 @@ def headline(summary: Mapping[str, Any], rubric: Rubric) -> list[tuple[str, str]
     if inferred := summary["n_class_inferred"]:
         of_all = f"{inferred} of {counted(summary['n_studies'], 'study', 'studies')}"
         facts.append(("study class", f"inferred by the lexicon for {of_all}"))
-    facts += [(one.label, _cell(summary, one)) for one in rubric.shown("head")]
+    facts += [(one.label, _cell(summary, one)) for one in rubric.shown("head") if figures]
     if modes := summary.get("reply_modes"):
         asked = ", ".join(f"{mode} {n}" for mode, n in modes.items())
         facts.append(("replies asked for by", asked))

@@ -97,6 +97,29 @@ def test_models_are_compared_by_what_the_rubric_declares(judged: Path, tmp_path:
     assert (tmp_path / "page.html").stat().st_size > 10_000
 
 
+def test_errors_recur_by_the_categories_that_the_rubric_tells_apart(judged: Path) -> None:
+    rubric = rubrics.load(judged.name)
+    args = ["errors", str(judged / "model"), "--min-studies", "1", "--format", "json"]
+    if not rubric.graded:
+        done = CliRunner().invoke(main, args)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert f"{rubric.title} grades nothing" in done.stderr
+        return
+    wanted = set()
+    for record in Run(judged / "model").records():
+        for item in record["annotation"]["items"]:
+            graded_by = rubric.kind(item["kind"]).graded_by
+            if graded_by and rubric.facet(graded_by)[item["labels"][graded_by][0]].tone != "good":
+                wanted |= set(item["labels"].get(rubric.codes.name if rubric.codes else "", [None]))
+    found = json.loads(judge(*args))
+    assert {one["category"] for one in found["errors"]} == wanted != set()
+    assert all(1 <= one["k"] <= one["n"] == found["n_scored"] for one in found["errors"])
+    two = json.loads(judge("errors", *models(judged), "--min-studies", 1, "--format", "json"))
+    assert {one["category"] for one in two["errors"]} == wanted
+    # Each report against itself has nothing wrong.
+    assert {one["models"]["itself"]["k"] for one in two["errors"]} == {0}
+
+
 def test_a_ratio_is_compared_as_it_is_printed(judged: Path) -> None:
     rubric = rubrics.load(judged.name)
     data = json.loads(judge("compare", *models(judged), "--format", "json", "--no-tests"))

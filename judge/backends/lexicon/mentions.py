@@ -36,6 +36,14 @@ _ELSEWHERE = re.compile(
 )
 """A sentence with one of these speaks of another examination."""
 
+_UNSAID = re.compile(
+    r"\bno (?:mention|description|report|documentation) of\b|\bfailure to\b|\blines? \d+"
+    r"|\b(?:not|never|n't|fail\w* to|without) (?:mention|report|describ|includ|not|stat|document"
+    r"|identif|address|detect|captur|acknowledg|list)\w*",
+    re.I,
+)
+"""What a report leaves unsaid is not denied; its failure is no heart's, and its line no tube."""
+
 _BACKWARD = frozenset({"this", "these", "it", "which", "finding", "appearance", "they", "such"})
 _NONE: frozenset[str] = frozenset()
 
@@ -233,6 +241,37 @@ def _reads_as(
         soon = line.words[last : last + _SOON]
         listed = bool(earlier.also) and ("or" in words or ("," in words and "or" in soon))
     return listed and not between.verbs
+
+
+@lru_cache(maxsize=8192)
+def named(remark: str, lexicon: Lexicon) -> tuple[str, ...]:
+    """Return the labels of the findings that a remark about reports is about, once each, in order.
+
+    Those that it says are there; where it says that of none, every finding that it names: denied,
+    or only spoken of. "Small effusion, not 'no acute disease'" is about the effusion.
+    """
+    told = _UNSAID.sub(" ", remark)
+    pieces = [told[start:end] for start, end in sentences(told)]
+    said = (one for piece in pieces for one in _mentions(piece, lexicon) if one.positive)
+    found = [name for one in said for name in one.names if name] or [
+        head.finding
+        for piece in pieces
+        for line in lines(piece, lexicon)
+        for head in heads(line, lexicon)[0]
+        if head.finding
+    ]
+    return tuple(dict.fromkeys(lexicon.findings[name].label for name in found))
+
+
+def changed(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
+    """Return the labels of the findings of which two wordings of a sentence say different things.
+
+    In their order, `before` first.
+    """
+    old, new = (_mentions(text, lexicon) for text in (before, after))
+    told = [*(one for one in old if one not in new), *(one for one in new if one not in old)]
+    found = (lexicon.findings[name].label for one in told for name in one.names if name)
+    return tuple(dict.fromkeys(found))
 
 
 def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal"]:
