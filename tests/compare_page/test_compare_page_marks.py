@@ -180,8 +180,10 @@ def test_the_figures_stand_side_by_side_without_a_hole(
     shown: Any, comparison: Comparison, width: int, n_across: int
 ) -> None:
     tab = shown(comparison, width=width, figures=(*FIGURES, FIGURES[0])).tab
-    tab.locator(".figures").scroll_into_view_if_needed()
-    tab.wait_for_function("() => [...document.querySelectorAll('.drawn')].every((one) => one.src)")
+    for at in range(3):
+        picture = tab.locator(f'.drawn[data-figure="{at}"]')
+        picture.evaluate("(own) => own.scrollIntoView()")
+        picture.and_(tab.locator("[src]")).wait_for()
     outer = tab.locator(".figures").bounding_box()
     places = [one.bounding_box() for one in tab.locator(".figures .figure").all()]
     rows = {top: [one for one in places if one["y"] == top] for top in {p["y"] for p in places}}

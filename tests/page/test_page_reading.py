@@ -135,7 +135,7 @@ def test_the_columns_are_the_readers_to_choose_and_are_kept(
     assert headings(page) == chosen
     assert not box(page, "ward").is_checked()
     page.locator("#columns > summary").click()
-    page.get_by_role("button", name="Reset the columns").click()
+    page.get_by_role("button", name="Usual columns").click()
     assert headings(page) == first
     page.reload()
     ready(page)

@@ -28,7 +28,8 @@ export async function drawStudy(app) {
     const items = (record.items ?? []).map((item, at) => ({ key: `${key}-${at}`, name: `${letter}${at + 1}`, item }));
     return { ...record, shown: items, labels: itemLabels(overview.rubrics[record.rubric]) };
   });
-  const marker = state.marks ?? app.studyMetric.rubric ?? Object.keys(overview.rubrics)[0];
+  const graded = gradedOf(overview).map(([name]) => name);
+  const marker = [state.marks, app.studyMetric.rubric].find((name) => graded.includes(name)) ?? graded[0];
   const references = referencesOf(records, marker);
   const focused = document.activeElement?.id;
   box.replaceChildren(el("section", { id: "study", "aria-labelledby": "study-title" },
@@ -55,8 +56,14 @@ function referencesOf(records, marker) {
   return [...byWords.values()].map((own) => report(textOf(own[0].reference), "reference", own, marker));
 }
 
+// The rubrics whose items are marked in the reports.
+function gradedOf({ rubrics }) {
+  return Object.entries(rubrics).filter(([, { kinds }]) => kinds.some((kind) => kind.graded_by !== null));
+}
+
 function steps({ state, overview, listed, step, back, set }, marker) {
   const at = listed.indexOf(state.study);
+  const graded = gradedOf(overview);
   const button = (by, text, enabled) => el("button", {
     type: "button", "data-next": String(by), disabled: at < 0 || !enabled, on: { click: () => step(by) },
   }, text);
@@ -64,9 +71,9 @@ function steps({ state, overview, listed, step, back, set }, marker) {
     button(-1, "Previous study", at > 0),
     button(1, "Next study", at + 1 < listed.length),
     el("button", { type: "button", class: "quiet", on: { click: back } }, "Back to the list"),
-    Object.keys(overview.rubrics).length < 2 ? null
+    graded.length < 2 ? null
       : control("marks", "Errors marked in the reports", el("select", { on: { change: ({ target }) => set({ marks: target.value }) } },
-        Object.entries(overview.rubrics).map(([name, { title }]) => option(name, title, marker)))),
+        graded.map(([name, { title }]) => option(name, title, marker)))),
     el("span", { class: "small" }, at < 0 ? "not in the list as it is now" : `${(at + 1).toLocaleString("en")} of ${listed.length.toLocaleString("en")}`));
 }
 

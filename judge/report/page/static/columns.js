@@ -57,6 +57,6 @@ export class Columns {
       el("summary", {}, "Columns"),
       GROUPS.map(([name, isOf]) => group(name, isOf)),
       further ? el("details", {}, el("summary", {}, "Further measures"), further) : null,
-      el("button", { type: "button", class: "quiet", on: { click: restore } }, "Reset the columns"));
+      el("button", { type: "button", class: "quiet", on: { click: restore } }, "Usual columns"));
   }
 }
