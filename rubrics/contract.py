@@ -96,7 +96,8 @@ class Measure:
     `undefined` says in a few words when a study has none ("no fact in the candidate"); None
     for a measure that every scored study has. `role` is where it is shown: a `score` in lists,
     filters and histograms, a `count` in lists, a `check` with the scores of a single study,
-    `other` in the table of studies only. `counts` is there for a measure that counts items.
+    `other` in the table of studies, and in lists where a reader asks for it. `counts` is there
+    for a measure that counts items.
     """
 
     name: str

@@ -20,6 +20,9 @@ _MOST_CHOICES = 200
 """A field with more values than this is filtered by typing, not by choosing."""
 _LONGEST_CHOICE = 100
 _MOST_VALUES = 12
+_SHORT = 40
+"""Characters of a field's longest value that is shown in the list of studies from the start."""
+_FEW_FIELDS = 3
 _BINS = 20
 _OF_SUMMARY = ("judge", "prompt", "signature", "n_studies", "n_scored")
 _OF_MEASURE = ("name", "label", "unit", "higher_is_better", "undefined")
@@ -123,6 +126,14 @@ def declared(rubric: Rubric) -> dict[str, Any]:
     }
 
 
+def counts(rubric: Rubric) -> list[dict[str, str | None]]:
+    """Return the counts that lists of studies show, each with its tone."""
+    return [
+        {"name": one.name, "label": one.label, "tone": _tone(one, rubric)}
+        for one in rubric.with_role("count")
+    ]
+
+
 def _measure(measure: Measure) -> dict[str, Any]:
     return {name: getattr(measure, name) for name in _OF_MEASURE}
 
@@ -190,19 +201,39 @@ def _histogram(table: pd.DataFrame, score: Measure) -> dict[str, Any]:
     }
 
 
-def _columns(table: pd.DataFrame, rubric: Rubric) -> list[dict[str, str | None]]:
-    columns = [("study_id", "study", "id"), ("study_class", "class", "class")]
-    columns += [(one.name, one.label, "score") for one in rubric.with_role("score")]
-    counts = rubric.with_role("count")
-    columns += [(one.name, one.label, "count") for one in counts]
-    columns += [(one.plural, one.plural, "codes") for one in [rubric.codes] if one]
-    columns += [("outcome", "outcome", "outcome")]
-    columns += [(name, name, "field") for name in field_names(table, rubric)]
-    tones = {one.name: _tone(one, rubric) for one in counts}
+def _columns(table: pd.DataFrame, rubric: Rubric) -> list[dict[str, Any]]:
+    """Return what the list of studies can show, and what it shows until a reader chooses.
+
+    That is all but the outcome where there is only one, measures in the role `other`, and
+    fields beyond the first few of short values.
+    """
+    fields = field_names(table, rubric)
+    short = [name for name in fields if _longest(table[name]) <= _SHORT][:_FEW_FIELDS]
+    tones = {one["name"]: one["tone"] for one in counts(rubric)}
+    columns = [("study_id", "study", "id", True), ("study_class", "class", "class", True)]
+    for role in ("score", "count"):
+        columns += [(one.name, one.label, role, True) for one in rubric.with_role(role)]
+    columns += [(one.plural, one.plural, "codes", True) for one in [rubric.codes] if one]
+    columns += [("outcome", "outcome", "outcome", table["outcome"].nunique() > 1)]
+    columns += [(name, name, "field", name in short) for name in fields]
+    columns += [(one.name, one.label, "other", False) for one in rubric.with_role("other")]
+    whole = {measure.name for measure in rubric.measures if measure.is_whole}
     return [
-        {"name": name, "label": label, "kind": kind, "tone": tones.get(name)}
-        for name, label, kind in columns
+        {
+            "name": name,
+            "label": label,
+            "kind": kind,
+            "tone": tones.get(name),
+            "whole": name in whole,
+            "shown": shown,
+        }
+        for name, label, kind, shown in columns
     ]
+
+
+def _longest(column: pd.Series[Any]) -> int:
+    """Return the number of characters of the longest value."""
+    return max((len(str(cell(value) or "")) for value in column), default=0)
 
 
 def _tone(measure: Measure, rubric: Rubric) -> str | None:

@@ -11,33 +11,42 @@ from judge.report.highlight import Segment, highlights
 from judge.report.overview import cell
 from judge.rubrics.contract import Rubric
 
-_AS_KEPT = (
-    *("study_id", "study_class", "class_inferred", "outcome", "reason", "detail"),
-    *("measures", "answer", "attempt"),
-)
+_STUDY = ("study_id", "study_class", "class_inferred", "answer", "attempt")
+_END = ("outcome", "reason", "detail", "measures")
 
 
 def study_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
-    """Return what a page shows of one study's record.
+    """Return what a run's page shows of one study's record.
+
+    Beside what `judged_view` has: `edits` is the candidate's edit, row by row, None where the
+    rubric corrects no lines.
+    """
+    view = judged_view(record, rubric)
+    is_edited = record["annotation"] and rubric.editor
+    return {
+        **{name: record[name] for name in _STUDY},
+        **view,
+        "fields": {name: value for name, value in record["fields"].items() if value is not None},
+        "edits": list(_edits(record["candidate"], view["items"])) if is_edited else None,
+    }
+
+
+def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
+    """Return both reports of a record and what the judge made of them.
 
     `items` are those that are graded, numbered from 0. `reference` and `candidate` are lists of
     segments, each with its `text` and the numbers of the `items` that speak of it. `lists` hold
-    the items that are not graded, a list a kind. `edits` is the candidate's edit, row by row,
-    None where the rubric corrects no lines. `differs` lists the grades whose stated count is not
-    the number of items listed. All labels stand by name; `overview` says what they are called.
+    the items that are not graded, a list a kind. `differs` lists the grades whose stated count is
+    not the number of items listed. All labels stand by name; `overview` says what they are called.
     """
     annotation = record["annotation"]
     items = graded_items(annotation, rubric)
     marked = highlights(record["reference"], record["candidate"], items)
     return {
-        **{name: record[name] for name in _AS_KEPT},
-        "fields": {name: value for name, value in record["fields"].items() if value is not None},
+        **{name: record[name] for name in _END},
         "reference": _segments(marked.reference),
         "candidate": _segments(marked.candidate),
         "items": items,
-        "edits": (
-            list(_edits(record["candidate"], items)) if annotation and rubric.editor else None
-        ),
         "lists": plain_lists(record, rubric),
         "explanation": annotation["explanation"] if annotation else "",
         "warnings": annotation["warnings"] if annotation else [],

@@ -182,7 +182,7 @@ def test_a_single_model_has_its_studies_too(shown: Any) -> None:
 
 def test_figures_are_pictures_with_words_for_them(shown: Any, comparison: Comparison) -> None:
     tab = shown(comparison)
-    tab.tab.locator(".figure-fold summary").nth(1).click()
+    tab.tab.locator(".drawn").last.scroll_into_view_if_needed()
     for at in (0, 1):
         picture = tab.tab.locator(".drawn[src]").nth(at)
         picture.wait_for()

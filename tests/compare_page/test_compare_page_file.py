@@ -165,7 +165,7 @@ def test_lines_stand_with_the_corrections_that_name_them() -> None:
         is_corrected = record["rubric"] == "fineradscore" and record["outcome"] == "annotated"
         assert ("lines" in record) == is_corrected
         if is_corrected:
-            assert record["lines"] == [record["candidate"]]
+            assert record["lines"] == ["".join(part["text"] for part in record["candidate"])]
     assert any("lines" in record for record in records)
 
 

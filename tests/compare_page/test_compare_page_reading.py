@@ -106,6 +106,7 @@ def test_a_number_opens_its_studies_and_ranks_nothing_anew(
 
 def test_figures_can_be_read_on_a_telephone(shown: Any, comparison: Comparison) -> None:
     tab = shown(comparison, width=390).tab
+    tab.locator("#figures").scroll_into_view_if_needed()
     picture = tab.locator(".drawn[src]").first
     picture.wait_for()
     assert box(picture)["width"] >= 640  # 7 points of 7 inches are then 9 pixels

@@ -238,8 +238,11 @@ def test_from_the_list_to_a_studys_own_page(service: Served, browser: Browser) -
     page.wait_for_selector("#board tbody tr")
     board = page.locator("#board tbody th")
     assert sorted(board.all_inner_texts()) == ["bad", "the good one"]
-    page.wait_for_selector(".figure-fold img[src]")
-    page.wait_for_function("document.querySelector('.figure-fold img').naturalWidth > 100")
+    page.wait_for_selector(".figures")
+    page.evaluate("document.querySelector('.figures').scrollIntoView()")
+    picture = page.locator(".figures img[src]").first
+    drawn = "async (own) => { await own.decode(); return own.naturalWidth; }"
+    assert picture.evaluate(drawn) > 100
     page.locator('[data-cell$=" green"]', has_text="bad").click()
     page.locator("#list [data-study]").first.click()
     page.wait_for_selector("#study .errors")

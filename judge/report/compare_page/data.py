@@ -17,8 +17,8 @@ from judge.report.leaderboard import (
     p_value,
     panels,
 )
-from judge.report.overview import declared
-from judge.report.view import graded_items, plain_lists
+from judge.report.overview import counts, declared
+from judge.report.view import judged_view
 from judge.report.words import group_value, in_natural_order, number
 from judge.rubrics import Rubric
 from judge.sentences import lines
@@ -170,7 +170,7 @@ def _test(test: PairTest, metric: Metric) -> dict[str, Any]:
 
 def _rubric(name: str) -> dict[str, Any]:
     rubric = rubrics.load(name)
-    return {"title": rubric.title, **declared(rubric)}
+    return {"title": rubric.title, **declared(rubric), "counts": counts(rubric)}
 
 
 def _correlations(c: Comparison) -> dict[str, Any] | None:
@@ -235,15 +235,11 @@ def _study(c: Comparison, records: Records, study_id: str) -> Iterator[dict[str,
 
 
 def _record(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
-    """Return what the page shows of a record."""
-    kept = {
-        name: record[name] for name in ("reference", "candidate", "outcome", "reason", "detail")
-    }
-    annotation = record["annotation"]
-    if annotation:
-        kept |= {name: annotation[name] for name in ("explanation", "warnings")}
-        kept |= {"items": graded_items(annotation, rubric), "lists": plain_lists(record, rubric)}
-        # Corrections name a line of the candidate by its number.
-        if any(item["edit"] for item in annotation["items"]):
-            kept["lines"] = lines(record["candidate"])
-    return kept
+    """Return what the page shows of a record: of its measures the counts alone."""
+    view = judged_view(record, rubric)
+    measures = record["measures"]
+    view["measures"] = measures and {m.name: measures[m.name] for m in rubric.with_role("count")}
+    # Corrections name a line of the candidate by its number.
+    if any(item["edit"] for item in view["items"]):
+        view["lines"] = lines(record["candidate"])
+    return view

@@ -12,7 +12,7 @@ FRONTEND = Frontend(
     (STATIC,),
     styles=("base.css", "run.css"),
     scripts=(
-        *("dom.js", "words.js", "data.js", "transports.js", "store.js", "overview.js", "list.js"),
-        *("study.js", "keys.js", "review.js", "runs.js", "main.js"),
+        *("dom.js", "words.js", "data.js", "transports.js", "store.js", "overview.js", "keys.js"),
+        *("columns.js", "list.js", "items.js", "study.js", "review.js", "runs.js", "main.js"),
     ),
 )

@@ -21,6 +21,7 @@ function vocabulary({ overview, store }) {
     by: oneOf("studyMetric", metrics),
     first: oneOf("first", ["a", "b"]),
     only: oneOf("only", ["all", "unscored", ...(store.isPartial ? ["here"] : [])]),
+    marks: oneOf("marks", Object.keys(overview.rubrics)),
     study: { field: "study", write: store.studyId, read: (text) => known(store.rowOf(text)) },
   };
 }

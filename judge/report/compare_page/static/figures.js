@@ -43,16 +43,16 @@ export async function drawFigures(store) {
     word.textContent = "None: matplotlib, with which they are drawn, was not installed (pip install 'matplotlib>=3.8').";
     return;
   }
-  word.remove();
-  figures.forEach((figure, at) => {
-    const image = el("img", { alt: `${figure.title}. ${figure.caption}`, class: "drawn" });
-    // Fetched when it is opened: a dozen figures take a second to lay out.
-    const fold = el("details", { class: "figure-fold" }, el("summary", {}, said(figure.title)),
-      el("figure", { class: "figure" }, ...sideways(figure.title, image), el("figcaption", { class: "small" }, said(figure.caption))));
+  // Fetched when they are nearly in sight: a dozen figures take a second to lay out.
+  const near = new IntersectionObserver((seen) => seen.filter(({ isIntersecting }) => isIntersecting).forEach(async ({ target }) => {
+    near.unobserve(target);
+    target.src = await store.figure(Number(target.dataset.figure));
+  }), { rootMargin: "300px" });
+  word.replaceWith(el("div", { class: "figures" }, figures.map((figure, at) => {
+    const image = el("img", { alt: `${figure.title}. ${figure.caption}`, class: "drawn", "data-figure": String(at) });
     image.addEventListener("error", () => image.replaceWith(el("p", {}, "The figure cannot be had; load the page anew.")));
-    const draw = async () => { if (fold.open && !image.src) image.src = await store.figure(at); };
-    fold.addEventListener("toggle", draw);
-    if (at === 0) fold.open = true;
-    section.append(fold);
-  });
+    near.observe(image);
+    return el("figure", { class: "figure" }, el("h3", {}, said(figure.title)),
+      ...sideways(figure.title, image), el("figcaption", { class: "small" }, said(figure.caption)));
+  })));
 }

@@ -26,6 +26,8 @@ async function start(transport, top) {
     start: {
       group: 0, metric: overview.sort, reversed: false, tested: order[0], a: order[0], b: order[1] ?? null,
       studyMetric: overview.sort, first: "a", only: "all", offset: 0, study: null,
+      // The rubric whose errors a study's reports are marked with; null for that of its metric.
+      marks: null,
     },
     get group() { return overview.groups[app.state.group]; },
     get metric() { return overview.metrics.find(({ name }) => name === app.state.metric); },

@@ -90,17 +90,17 @@ function table(page, app) {
   const head = (...text) => el("th", { scope: "col", class: "numbers" }, ...text);
   const number = (text) => el("td", { class: "numbers" }, text);
   return el("div", {}, ...sideways("List of studies",
-    grid("studies", [said(metric.study_label), " of each study"], [
+    grid("studies one-line", [said(metric.study_label), " of each study"], [
       el("th", { scope: "col" }, "Study"),
       fields.map((name) => el("th", { scope: "col" }, said(name))),
       head("A: ", said(overview.models[state.a])),
       two ? [head("B: ", said(overview.models[state.b])), head("A ahead by")] : null,
       store.isPartial ? el("th", { scope: "col" }, "Reports on this page?") : null,
     ], page.map(({ row, a, b, by: difference }) => el("tr", { class: row === state.study ? "current" : null },
-      el("th", { scope: "row" }, el("button", {
+      el("th", { scope: "row", title: store.studyId(row) }, el("button", {
         type: "button", class: "quiet", "data-study": String(row), on: { click: () => app.open(row) },
       }, said(store.studyId(row)))),
-      fields.map((name) => el("td", {}, said(store.fieldOf(name, row)))),
+      fields.map((name) => el("td", { title: store.fieldOf(name, row) }, said(store.fieldOf(name, row)))),
       number(store.valueText(metric, a)),
       two ? [number(store.valueText(metric, b)), number(by(difference))] : null,
       store.isPartial ? el("td", {}, store.hasReports(row) ? "yes" : "no, in the runs") : null)))));

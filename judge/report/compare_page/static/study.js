@@ -1,8 +1,10 @@
 // One study: the reference, both candidates, and what each judge wrote down.
 
-import { clipped, el, fact, newest, said } from "./dom.js";
+import { clipped, control, el, fact, newest, option, said } from "./dom.js";
+import { differing, itemCard, linkMarks, marked, sidesOf } from "./items.js";
+import { overlaid, textOf } from "./overlay.js";
 import { studyAddress } from "./transports.js";
-import { capital, count, itemLabels, percent } from "./words.js";
+import { capital, count, itemLabels, NOTHING, percent } from "./words.js";
 
 export async function drawStudy(app) {
   const { state, store, overview } = app;
@@ -19,30 +21,49 @@ export async function drawStudy(app) {
   if (!answers) return;
   const [found, ...all] = answers;
   const values = new Map(overview.metrics.map(({ name }, at) => [name, all[at]]));
-  const references = referencesOf(models, found);
+  // Each record with its items as they are shown, A's and B's apart.
+  const records = found.filter(({ model }) => models.includes(model)).map((record) => {
+    const letter = "AB"[models.indexOf(record.model)];
+    const key = `${letter}${Object.keys(overview.rubrics).indexOf(record.rubric)}`;
+    const items = (record.items ?? []).map((item, at) => ({ key: `${key}-${at}`, name: `${letter}${at + 1}`, item }));
+    return { ...record, shown: items, labels: itemLabels(overview.rubrics[record.rubric]) };
+  });
+  const graded = gradedOf(overview).map(([name]) => name);
+  const marker = [state.marks, app.studyMetric.rubric].find((name) => graded.includes(name)) ?? graded[0];
+  const references = referencesOf(records, marker);
+  const focused = document.activeElement?.id;
   box.replaceChildren(el("section", { id: "study", "aria-labelledby": "study-title" },
-    steps(app),
+    steps(app, marker),
     el("h3", { id: "study-title", tabindex: "-1" }, "Study ", said(store.studyId(row))),
     el("p", { class: "small" }, store.fieldNames.flatMap((name, at) => [at ? "; " : "", said(name), ": ", said(store.fieldOf(name, row))])),
     el("div", { class: models.length > 1 ? "sides two" : "sides" },
       el("section", { class: "report reference", "aria-labelledby": "reference-title" },
         el("h4", { id: "reference-title" }, references.length > 1 ? "References (they differ)" : "Reference"),
-        references.length ? references.map(report) : elsewhere(row, models, app)),
-      models.map((model, at) => candidate(row, model, "AB"[at], found, values, app)))));
+        references.length ? references : elsewhere(row, models, app)),
+      models.map((model, at) => candidate(row, model, "AB"[at], records, marker, values, app)))));
+  linkMarks(document.getElementById("study"));
+  if (focused === "marks") document.getElementById("marks").focus();
 }
 
-// What the models shown were judged against; one text, unless other references were allowed.
-function referencesOf(models, found) {
-  const texts = new Map();
-  for (const { model, reference } of found) {
-    const words = reference.trim().split(/\s+/).join(" ");
-    if (models.includes(model) && !texts.has(words)) texts.set(words, reference);
+// What the models shown were judged against, with the marks of both: one text, unless other
+// references were allowed.
+function referencesOf(records, marker) {
+  const byWords = new Map();
+  for (const record of records) {
+    const words_ = textOf(record.reference).trim().split(/\s+/).join(" ");
+    byWords.set(words_, [...byWords.get(words_) ?? [], record]);
   }
-  return [...texts.values()];
+  return [...byWords.values()].map((own) => report(textOf(own[0].reference), "reference", own, marker));
 }
 
-function steps({ state, listed, step, back }) {
+// The rubrics whose items are marked in the reports.
+function gradedOf({ rubrics }) {
+  return Object.entries(rubrics).filter(([, { kinds }]) => kinds.some((kind) => kind.graded_by !== null));
+}
+
+function steps({ state, overview, listed, step, back, set }, marker) {
   const at = listed.indexOf(state.study);
+  const graded = gradedOf(overview);
   const button = (by, text, enabled) => el("button", {
     type: "button", "data-next": String(by), disabled: at < 0 || !enabled, on: { click: () => step(by) },
   }, text);
@@ -50,28 +71,41 @@ function steps({ state, listed, step, back }) {
     button(-1, "Previous study", at > 0),
     button(1, "Next study", at + 1 < listed.length),
     el("button", { type: "button", class: "quiet", on: { click: back } }, "Back to the list"),
+    graded.length < 2 ? null
+      : control("marks", "Errors marked in the reports", el("select", { on: { change: ({ target }) => set({ marks: target.value }) } },
+        graded.map(([name, { title }]) => option(name, title, marker)))),
     el("span", { class: "small" }, at < 0 ? "not in the list as it is now" : `${(at + 1).toLocaleString("en")} of ${listed.length.toLocaleString("en")}`));
 }
 
-function report(text) {
-  return el("div", { class: "text", dir: "auto" }, ...(text ? clipped(text, said) : [el("em", {}, "(empty)")]));
+// A report as words of the page, marked with the items that the rubric `marker` found.
+function report(text, side, records, marker) {
+  const [pieces] = marks([text], side, records, marker);
+  return el("div", { class: "text", dir: "auto" }, ...(text ? pieces : [el("em", {}, "(empty)")]));
+}
+
+function marks(texts, side, records, marker) {
+  const own = records.filter(({ rubric }) => rubric === marker);
+  const versions = own.map((record) =>
+    record[side].map(({ text, errors }) => ({ text, errors: errors.map((at) => record.shown[at]) })));
+  return overlaid(texts, versions).map((pieces) => pieces.flatMap(({ text, errors }) =>
+    clipped(text, (piece) => (errors.length ? marked(piece, errors, own[0].labels) : said(piece)))));
 }
 
 // A candidate's text; where corrections name its lines, the lines with their numbers.
-function words(records) {
+function words(records, marker) {
   const lines = records.find((record) => record.lines?.length)?.lines;
-  if (!lines) return report(records[0].candidate);
+  if (!lines) return report(textOf(records[0].candidate), "candidate", records, marker);
   return el("ol", { class: "lines", start: "0" },
-    lines.map((line) => el("li", { class: "text", dir: "auto" }, ...clipped(line, said))));
+    marks(lines, "candidate", records, marker).map((line) => el("li", { class: "text", dir: "auto" }, ...line)));
 }
 
-function candidate(row, model, letter, found, values, app) {
+function candidate(row, model, letter, records, marker, values, app) {
   const { overview } = app;
-  const own = found.filter((record) => record.model === model);
+  const own = records.filter((record) => record.model === model);
   const id = `candidate-${letter}`;
   return el("section", { class: "report", "aria-labelledby": id },
     el("h4", { id }, `${letter}: `, said(overview.models[model])),
-    own.length ? words(own) : elsewhere(row, [model], app),
+    own.length ? words(own, marker) : elsewhere(row, [model], app),
     el("dl", { class: "facts" }, overview.metrics.map((metric) => {
       const value = values.get(metric.name)(row, model);
       return fact(metric.study_label, app.store.valueText(metric, value));
@@ -99,15 +133,24 @@ function quoted(id) {
 }
 
 function judged(record, rubric, link) {
-  const labels = itemLabels(rubric);
+  const { labels } = record;
   const part = el("div", { class: "part" }, el("h5", {}, said(rubric.title), link ? " " : null, link));
   if (record.outcome !== "annotated") {
     part.append(el("p", {}, capital(record.outcome), ": ", said(record.reason ?? "")),
       el("p", { class: "small" }, said(record.detail || "Nothing more is known.")));
     return part;
   }
-  if (record.items.length) part.append(el("ol", { class: "errors" }, record.items.map((item) => card(item, labels))));
-  else if (labels.hasGraded) part.append(el("p", {}, `No ${labels.noun.label}.`));
+  const pill = (n, tone) => el("span", { class: tone ? `pill tone-${tone}` : "pill" }, String(n ?? NOTHING));
+  const counts = [
+    ...rubric.counts.map(({ name, label, tone }) => fact(label, pill(record.measures[name], tone))),
+    ...record.lists.map(({ kind, n }) => fact(labels.kind(kind).plural, pill(n))),
+  ];
+  if (counts.length) part.append(el("dl", { class: "facts counts" }, counts));
+  part.append(...differing(record, labels));
+  if (record.shown.length) {
+    part.append(el("ol", { class: "errors" }, record.shown.map((one, at) => itemCard(one, labels, sidesOf(record, at),
+      one.item.edit ? el("p", { class: "small" }, ...editWords(one.item.edit)) : null))));
+  } else if (labels.hasGraded) part.append(el("p", {}, `No ${labels.noun.label}.`));
   for (const { kind, n, texts } of record.lists.filter((list) => list.n)) {
     const { label, plural } = labels.kind(kind);
     part.append(el("details", {}, el("summary", {}, count(n, label, plural)),
@@ -119,15 +162,6 @@ function judged(record, rubric, link) {
   }
   for (const warning of record.warnings) part.append(el("p", { class: "small" }, "Warning: ", said(warning)));
   return part;
-}
-
-function card(item, labels) {
-  const grade = labels.grade(item);
-  return el("li", { class: `error tone-${grade.tone}` },
-    el("p", { class: "error-head" }, el("span", { class: "severity" }, grade.label),
-      el("span", {}, labels.tags(item).join(", "))),
-    el("p", { dir: "auto" }, ...clipped(item.text, said)),
-    item.edit ? el("p", { class: "small" }, ...editWords(item.edit)) : null);
 }
 
 function editWords({ kind, line, corrected }) {

@@ -37,10 +37,8 @@ export function serviceTransport(query) {
       const id = columns.study_id[row];
       const runs = overview.runs.filter(({ model }) => models.includes(model));
       return Promise.all(runs.map(async ({ model, rubric, run }) => {
-        const asked = new URLSearchParams({ id, record: "true" });
-        const { record, view } = await ask(`/v1/runs/${encodeURIComponent(run)}/study?${asked}`);
-        const { reference, candidate } = record;
-        return { ...view, reference, candidate, model, rubric, lines: candidateLines(view) };
+        const { view } = await ask(`/v1/runs/${encodeURIComponent(run)}/study?${new URLSearchParams({ id })}`);
+        return { ...view, model, rubric, lines: candidateLines(view) };
       }));
     },
     howToTest: (fields) => `To test it, write ${fields} into "Test and rank within each" above and compare again.`,

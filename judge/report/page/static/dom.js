@@ -99,7 +99,8 @@ export function begin(start) {
 
 function skip(event) {
   event.preventDefault();
-  const target = document.querySelector("main section:not([hidden]) h2[tabindex], main");
+  const headings = [...document.querySelectorAll("main h2[tabindex]")];
+  const target = headings.find((one) => one.checkVisibility()) ?? document.getElementById("main");
   target.setAttribute("tabindex", "-1");
   target.focus();
 }

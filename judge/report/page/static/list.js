@@ -1,16 +1,17 @@
 // The list of studies, a page at a time, and the form that narrows it.
 
 import { announce, control, el, grid, newest, option, pager, said } from "./dom.js";
-import { capital, count, shown } from "./words.js";
+import { capital, count, number, shown } from "./words.js";
 
 const LIMIT = 50;
-const FIELDS = 3;
 const WAIT = 120;
+const BRIEF = 20;
 
-export function studiesSection(form) {
+export function studiesSection(form, columns) {
   return el("section", { id: "studies", "aria-labelledby": "studies-title" },
     el("h2", { id: "studies-title", tabindex: "-1" }, "Studies"),
     form,
+    columns.control(),
     el("div", { id: "list" }));
 }
 
@@ -27,29 +28,23 @@ export async function drawList(app) {
 }
 
 function summary(page, app) {
+  const by = app.view.columns.find(({ name }) => name === app.query.get("sort"));
   const narrowed = [...app.query.keys()].some((key) => !["sort", "descending", "offset"].includes(key));
   return el("p", { class: "count" },
     page.matching === page.total
       ? `${count(page.total, "study", "studies")}`
       : `${page.matching.toLocaleString("en")} of ${count(page.total, "study", "studies")}`,
-    app.query.has("sort") ? "" : ", worst first",
+    by ? [", by ", said(by.label)] : app.query.has("sort") ? "" : ", worst first",
     narrowed || app.query.has("sort")
       ? el("button", { type: "button", class: "quiet", on: { click: app.reset } }, "Reset")
       : null);
 }
 
-function columnsOf(app) {
-  const fields = app.view.columns.filter((column) => column.kind === "field").slice(0, FIELDS);
-  const onlyOutcome = app.view.filters.outcomes.length === 1;
-  return app.view.columns.filter(({ kind, name }) =>
-    (kind !== "field" || fields.some((field) => field.name === name)) && !(kind === "outcome" && onlyOutcome));
-}
-
 function studiesTable(page, app) {
   if (!page.studies.length) return el("p", { class: "empty" }, "No study matches.");
-  const columns = columnsOf(app);
+  const columns = app.columns.shown;
   return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "List of studies" },
-    grid("studies", "Studies; a heading sorts by its column",
+    grid("studies one-line", "Studies; a heading sorts by its column",
       columns.map((column) => heading(column, app)), page.studies.map((study) => line(study, columns, app))));
 }
 
@@ -63,7 +58,9 @@ function heading(column, app) {
     app.query.delete("offset");
     app.changed();
   };
-  return el("th", { scope: "col", class: column.kind, "aria-sort": sorted ? direction : null },
+  // Wide enough for a label on two lines.
+  const style = { "min-width": `${Math.min(16, Math.ceil(column.label.length / 2) + 2)}ch` };
+  return el("th", { scope: "col", class: column.kind, style, "aria-sort": sorted ? direction : null },
     el("button", { type: "button", class: "sort", "data-sort": column.name, on: { click: sort } },
       said(column.label), el("span", { "aria-hidden": "true" }, sorted ? (descending ? " ▾" : " ▴") : "")));
 }
@@ -73,11 +70,14 @@ function line(study, columns, app) {
   return el("tr", { on: { click: (event) => { if (!event.target.closest("a")) location.hash = address; } } },
     columns.map((column) => {
       if (column.kind === "id") {
-        return el("th", { scope: "row" }, el("a", { href: address }, said(study.id)),
+        return el("th", { scope: "row", title: study.id }, el("a", { href: address }, said(study.id)),
           study.reviews ? el("span", { class: "reviewed", title: "reviewed" }, " ✓",
             el("span", { class: "unseen" }, "reviewed")) : null);
       }
-      return el("td", { class: column.kind }, content(column, study, app));
+      const cell = el("td", { class: column.kind }, content(column, study, app));
+      // What the cell's width cuts off.
+      if (cell.textContent.length > BRIEF) cell.title = cell.textContent;
+      return cell;
     }));
 }
 
@@ -92,12 +92,14 @@ function content(column, study, app) {
     case "codes":
       return el("span", {}, codesOf(value, app.labels.codes).flatMap(({ name, text }, at) =>
         [at && name.length > 1 ? ", " : "", el("abbr", { title: text }, name)]));
+    case "other":
+      return value === null ? "" : number(value, column.whole ? 0 : 3);
     case "outcome":
       return value === "annotated" ? value : el("strong", {}, said([value, study.value("reason")].filter(Boolean).join(": ")));
     case "class":
       return said(shown(value));
     default:
-      return value === null || value === undefined ? "" : said(String(value).slice(0, 120));
+      return value === null || value === undefined ? "" : said(value);
   }
 }
 

@@ -2,12 +2,14 @@
 
 import { alarm, begin, el, frame, newest, said } from "./dom.js";
 import { Keys } from "./keys.js";
+import { Columns } from "./columns.js";
 import { drawList, filterForm, studiesSection } from "./list.js";
 import { openStore } from "./store.js";
 import { overviewSection, readersSection } from "./overview.js";
 import { Reader, Review } from "./review.js";
 import { runsPage } from "./runs.js";
-import { focusError, studySection } from "./study.js";
+import { focusError } from "./items.js";
+import { studySection } from "./study.js";
 import { fileTransport, serviceTransport } from "./transports.js";
 import { labels } from "./words.js";
 
@@ -25,7 +27,8 @@ class App {
   start() {
     this.query = this.fromAddress().query;
     this.form = el("div", {});
-    this.home = el("div", {}, overviewSection(this.store, this.labels), studiesSection(this.form));
+    this.columns = new Columns(this.view, () => drawList(this).catch(alarm));
+    this.home = el("div", {}, overviewSection(this.store, this.labels), studiesSection(this.form, this.columns));
     this.open = el("div", { hidden: true });
     frame(this.header(), el("main", { id: "main" }, this.home, this.open),
       el("footer", {}, el("p", { class: "mono small" }, said(this.view.signature))));

@@ -1,6 +1,7 @@
 // One study: both reports, what the judge wrote down, and why.
 
-import { clipped, el, fact, goTo, said } from "./dom.js";
+import { clipped, el, fact, said } from "./dom.js";
+import { differing, itemCard, linkMarks, marked, sidesOf } from "./items.js";
 import { capital, count, shown } from "./words.js";
 
 // `review` draws a reader's controls for an error and for the study; null where there are none.
@@ -24,18 +25,7 @@ export function studySection(study, app, review) {
       : null,
     answer(study, app));
   linkMarks(section);
-  section.addEventListener("click", (event) => {
-    const link = event.target.closest("[data-to]");
-    const mark = event.target.closest("mark");
-    if (!link && !mark) return;
-    event.preventDefault();
-    focusError(section, Number(link ? link.dataset.to : mark.dataset.errors.split(" ")[0]));
-  });
   return section;
-}
-
-export function focusError(section, at) {
-  goTo(section.querySelector(`#error-${at}`), "nearest");
 }
 
 function head(study, app) {
@@ -74,29 +64,13 @@ function measured({ name, unit, undefined: why }, { measures }, app) {
 function items(study, review) {
   const { view, labels } = study;
   const { label, plural } = labels.noun;
-  const differs = view.differs.map(({ grade, listed: n, stated }) => el("p", { class: "small" },
-    `The answer's own counts say ${stated} ${labels.grades.labelOf.get(grade).label}; it lists ${n}. The counts hold.`));
-  return part(view.items.length ? count(view.items.length, label, plural) : `No ${label}`, ...differs,
-    view.items.length ? el("ol", { class: "errors" }, view.items.map((item, at) => card(item, at, study, review))) : null);
+  return part(view.items.length ? count(view.items.length, label, plural) : `No ${label}`, ...differing(view, labels),
+    view.items.length ? el("ol", { class: "errors" }, view.items.map((_, at) =>
+      itemCard(numbered(study, at), labels, sidesOf(view, at), review ? review.item(at) : null))) : null);
 }
 
-function card(item, at, study, review) {
-  const grade = study.labels.grade(item);
-  const sides = [["reference", study.view.reference], ["candidate", study.view.candidate]]
-    .filter(([, segments]) => segments.some((segment) => segment.errors.includes(at)))
-    .map(([name]) => name);
-  return el("li", {
-    id: `error-${at}`, class: `error tone-${grade.tone}`, tabindex: "-1", "data-errors": String(at),
-  },
-  el("p", { class: "error-head" },
-    el("span", { class: "error-number" },
-      el("span", { class: "unseen" }, `${capital(study.labels.kind(item.kind).label)} `), String(at + 1)),
-    el("strong", { class: `severity tone-${grade.tone}` }, grade.label),
-    ...study.labels.tags(item).map((text) => el("span", { class: "category" }, text)),
-    el("span", { class: "small" }, sides.length
-      ? `marked in the ${sides.join(" and the ")}` : "its words are in neither report")),
-  el("p", { id: `error-${at}-words`, class: "text", dir: "auto" }, ...clipped(item.text, said)),
-  review ? review.item(at) : null);
+function numbered({ view }, at) {
+  return { key: String(at), name: String(at + 1), item: view.items[at] };
 }
 
 function listed({ kind, n, texts }, labels) {
@@ -125,20 +99,12 @@ function part(title, ...content) {
 function report(title, segments, study) {
   const name = title.toLowerCase();
   const text = segments.length
-    ? segments.flatMap(({ text: part, errors }) => clipped(part, (piece) => marked(piece, errors, study)))
+    ? segments.flatMap(({ text: part, errors }) => clipped(part, (piece) =>
+      marked(piece, errors.map((at) => numbered(study, at)), study.labels)))
     : [el("em", {}, "(empty)")];
   return el("section", { class: "report", "aria-labelledby": `${name}-title` },
     el("h3", { id: `${name}-title` }, title),
     el("div", { class: "text", dir: "auto" }, ...text));
-}
-
-function marked(text, errors, study) {
-  if (!errors.length) return text;
-  const tone = study.labels.gravest(errors.map((at) => study.view.items[at]));
-  return el("mark", {
-    class: `tone-${tone}`, tabindex: "0", "data-errors": errors.join(" "),
-    "aria-describedby": errors.map((at) => `error-${at}-words`).join(" "),
-  }, el("bdi", {}, text), el("sup", { "aria-hidden": "true", "data-numbers": errors.map((at) => at + 1).join(",") }));
 }
 
 function edit(rows, study) {
@@ -179,22 +145,4 @@ function lineText(row) {
         return [out(text), apart ? " " : ""];
       });
   }
-}
-
-// Lights up an error wherever it shows: its words in both reports, its line, its card.
-function light(root, numbers) {
-  for (const element of root.querySelectorAll("[data-errors]")) {
-    const own = element.dataset.errors.split(" ");
-    element.classList.toggle("lit", own.some((at) => numbers.includes(at)));
-  }
-}
-
-function linkMarks(root) {
-  const over = (event) => {
-    const element = event.target.closest?.("[data-errors]");
-    light(root, element ? element.dataset.errors.split(" ") : []);
-  };
-  root.addEventListener("pointerover", over);
-  root.addEventListener("focusin", over);
-  root.addEventListener("pointerleave", () => light(root, []));
 }
