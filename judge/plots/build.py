@@ -151,7 +151,10 @@ def _bars(
     """Return the panel of one label of the tally's rows, None for all items."""
     return ErrorsPanel(
         title,
-        tuple(one and tuple(_mean(one.cuts[row, level]) for level in levels) for one in shown),
+        tuple(
+            None if one is None else tuple(_mean(one.cuts[row, level]) for level in levels)
+            for one in shown
+        ),
     )
 
 
