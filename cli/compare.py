@@ -102,7 +102,7 @@ _CHOSEN_IN = ("table", "md", "latex")
     "--figures",
     type=NamedPath(file_okay=False),
     metavar="DIR",
-    help="Draw the figures into this folder, PNG and SVG (needs matplotlib).",
+    help="Draw the figures into this folder, as SVG, PDF and PNG (needs matplotlib).",
 )
 @click.option(
     "--html",
@@ -113,9 +113,9 @@ _CHOSEN_IN = ("table", "md", "latex")
 @click.option(
     "--top-sites",
     type=click.IntRange(min=1),
-    default=10,
+    default=30,
     show_default=True,
-    help="How many sites, by size, the heat map of ranks shows.",
+    help="How many sites, or data sets, by size, a heat map of ranks shows.",
 )
 @click.option(
     "--tables",

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from judge.rubrics import load
+from judge.rubrics import Rubric, load
 from judge.stats.compare import Comparison, compare
 from judge.stats.metric import KNOWN, Metric, rubric_metrics
 from judge.stats.paired import Resampling
 from judge.stats.panel import Panel
+from judge.stats.tally import cuts
 
 NAMES = (
     "CheXpertPlus_CheX_MIMIC",
@@ -66,16 +67,38 @@ def seeded_panel(
         "site": tuple(sites[at] for at in np.sort(rng.geometric(0.3, n) % n_sites)),
         "dataset": tuple(f"a data set {at}" for at in rng.integers(0, 4, n)),
     }
+    tallies = {name: _tally(load(name), q) for name in ("green", "fineradscore")}
     if n_models > 1:
         unscored = np.array([site == "Site 2" for site in columns["site"]])
         for column in values.values():
             column[unscored, 1] = np.nan
+        for counts in tallies.values():
+            counts[:, unscored, 1] = np.nan
     return Panel(
         tuple(models or model_names(n_models)),
         tuple(f"study-{at:04d}" for at in range(n)),
         metrics_of(others=others),
         values,
         {name: columns[name] for name in fields},
+        tallies=tallies,
+    )
+
+
+def _tally(rubric: Rubric, q: np.ndarray) -> np.ndarray:
+    """The counts of the rubric's cuts: fewer as `q` rises, no item of two categories."""
+    rng = np.random.default_rng(3)
+    found = {
+        (row, column): rng.poisson((1 - q) * 0.8 / (1 + at % 7)).astype(float)
+        for at, (row, column) in enumerate(cuts(rubric))
+        if row is not None
+    }
+    return np.array(
+        [
+            found[row, column]
+            if row
+            else sum(of for (_, own), of in found.items() if own == column)
+            for row, column in cuts(rubric)
+        ]
     )
 
 

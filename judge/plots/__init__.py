@@ -20,7 +20,7 @@ from judge.types import JudgeError
 if TYPE_CHECKING:
     from judge.stats.compare import Comparison
 
-TOP_SITES = 10
+TOP_SITES = 30
 CAPTIONS = "captions.md"
 _BOXED = (
     "the figures' font lacks letters of {n} name{s}: a box stands for each letter, and "
@@ -57,14 +57,14 @@ def check_figures(folder: Path) -> None:
 
 
 def draw_figures(c: Comparison, folder: Path, *, top_sites: int = TOP_SITES) -> WrittenFigures:
-    """Write every figure of `c` to `folder`, each as SVG and PNG, at column and page width.
+    """Write every figure of `c` to `folder`, each as SVG, PDF and PNG, at column and page width.
 
     `captions.md` says what each shows, with the models' full names and the signature.
     Raises `JudgeError` as `check_figures` does; then nothing is written.
     """
     _need_matplotlib()
     from judge.plots.build import plan
-    from judge.plots.output import boxed_names, captions_text, rendered, write_all
+    from judge.plots.output import FORMS, boxed_names, captions_text, rendered, write_all
     from judge.plots.style import WIDTHS
 
     planned = plan(c, top_sites=top_sites)
@@ -72,8 +72,8 @@ def draw_figures(c: Comparison, folder: Path, *, top_sites: int = TOP_SITES) -> 
     for drawing in planned.drawings:
         for width in WIDTHS:
             stem = f"{drawing.name}.{width.name}"
-            svg, png = rendered(drawing, width, c.signature)
-            files |= {f"{stem}.svg": svg, f"{stem}.png": png}
+            written = rendered(drawing, width, c.signature)
+            files |= {f"{stem}.{form}": data for form, data in zip(FORMS, written, strict=True)}
     files[CAPTIONS] = captions_text(c, planned).encode(errors="replace")
     n_boxed = len(boxed_names(planned.drawings))
     notes = [_BOXED.format(n=n_boxed, s="" if n_boxed == 1 else "s")] if n_boxed else []

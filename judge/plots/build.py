@@ -5,142 +5,37 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from judge import rubrics
-from judge.report.words import group_value, in_natural_order
-from judge.stats.compare import Comparison
+from judge.plots import TOP_SITES
+from judge.plots.data import (
+    Box,
+    Boxes,
+    BoxesPanel,
+    Drawing,
+    Errors,
+    ErrorsPanel,
+    Level,
+    Matrix,
+    Method,
+    Ranks,
+    Rates,
+    RatesPanel,
+)
+from judge.report.words import capital, counted, group_value, in_natural_order
+from judge.stats.compare import Comparison, Correlations, correlations
+from judge.stats.estimate import Estimate
 from judge.stats.metric import MINUS, Metric
-from judge.stats.panel import Cell, Group, Panel, group_cells, groups_of
-
-Method = Literal["pearson", "spearman", "kendall"]
-
-
-@dataclass(frozen=True, slots=True)
-class RatesPanel:
-    """The rates in one study class: for each series one cell a model.
-
-    `n` is the least and the largest number of scored studies of a model.
-    """
-
-    title: str
-    n: tuple[int, int]
-    series: tuple[tuple[Cell, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Rates:
-    """A rubric's rates of models, a panel a study class.
-
-    `axis` says of which studies they are the share.
-    """
-
-    models: tuple[str, ...]
-    labels: tuple[str, ...]
-    axis: str
-    panels: tuple[RatesPanel, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Ranks:
-    """The rank of each model (a row) at each site (a column), None for n/a; 1 is the best.
-
-    `n` is the number of studies of each site.
-    """
-
-    metric: str
-    models: tuple[str, ...]
-    sites: tuple[str, ...]
-    n: tuple[int, ...]
-    ranks: tuple[tuple[int | None, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Matrix:
-    """Correlation of metrics, -1 to 1, None for n/a; `n` is the range of pairs of values.
-
-    The label of a metric whose values are negated begins with a minus.
-    """
-
-    method: Method
-    labels: tuple[str, ...]
-    values: tuple[tuple[float | None, ...], ...]
-    n: tuple[int, int]
-
-
-@dataclass(frozen=True, slots=True)
-class Box:
-    """A metric's values over `n` studies.
-
-    Quartiles by linear interpolation; what the whiskers `low` and `high` are is said by the
-    `Boxes`.
-    """
-
-    n: int
-    low: float
-    q1: float
-    median: float
-    q3: float
-    high: float
-    mean: float
-
-
-@dataclass(frozen=True, slots=True)
-class BoxesPanel:
-    """The boxes of one data set, one a model, None for n/a; `n` as in `RatesPanel`."""
-
-    title: str
-    n: tuple[int, int]
-    boxes: tuple[Box | None, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Boxes:
-    """A metric's values per study, a panel a data set.
-
-    The whiskers end at the 5th and the 95th percentile; of a metric that `is_few`, with
-    few different values, at the least and the largest. `scale` is the whole scale of a
-    metric that has bounds; `is_whole` where all values are whole numbers.
-    """
-
-    metric: str
-    models: tuple[str, ...]
-    panels: tuple[BoxesPanel, ...]
-    scale: tuple[float, float] | None
-    is_few: bool
-    is_whole: bool
-
-
-Data = Rates | Ranks | Matrix | Boxes
-
-
-@dataclass(frozen=True, slots=True)
-class Drawing:
-    """A figure to draw: the stem of its files, its title, what it shows, and its data."""
-
-    name: str
-    title: str
-    caption: str
-    data: Data
-
-
-def name_lists(data: Data) -> dict[str, tuple[str, ...]]:
-    """Return the lists of names that a figure shows, each in its order, by what they are of."""
-    match data:
-        case Rates() | Boxes():
-            return {"models": data.models, "panels": tuple(panel.title for panel in data.panels)}
-        case Ranks():
-            return {"models": data.models, "sites": data.sites}
-        case Matrix():
-            return {"metrics": data.labels}
-
+from judge.stats.panel import Group, Panel, group_cells, groups_of
+from judge.stats.tally import ItemCounts, item_counts
 
 CLASS_FIELD = "study_class"
 SITE_FIELD = "site"
 DATASET_FIELD = "dataset"
+_WORDS = {SITE_FIELD: "site", DATASET_FIELD: "data set"}
 # As in the challenge's figure: abnormal on the left, normal on the right, others after them.
 _CLASSES = ("abnormal", "normal")
 _METHODS: tuple[Method, ...] = ("pearson", "spearman", "kendall")
@@ -148,6 +43,12 @@ _MARKS = ("circles", "squares")
 _FEW = 10
 """A metric with no more different values has whiskers to the outermost of them."""
 _NAME = 60
+# The gravest first; a label without a tone says nothing of how grave it is.
+_TONES = ("critical", "serious", "notable", "mild", None, "good")
+_LEAST_PAIRS = 10
+"""With fewer pairs of values a correlation in a data set is chance, and is not drawn."""
+_MOST_DATASETS = 8
+"""Each has a matrix a method; of more data sets only the largest have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,12 +59,13 @@ class Plan:
     left_out: tuple[str, ...]
 
 
-def plan(c: Comparison, *, top_sites: int = 10) -> Plan:
+def plan(c: Comparison, *, top_sites: int = TOP_SITES) -> Plan:
     """Return what is drawn of `c`; models come in the order of its leaderboard.
 
-    `top_sites` is how many sites the heat map of ranks has, the largest first.
+    `top_sites` is how many sites, or data sets, a heat map of ranks has, the largest first.
     """
-    parts = [*_rates(c), *_ranks(c, top_sites), *_correlations(c), *_boxes(c)]
+    parts = [*_rates(c), *_errors(c), *_ranks(c, SITE_FIELD, top_sites)]
+    parts += [*_correlations(c), *_by_dataset(c, top_sites), *_boxes(c)]
     drawings = [part for part in parts if not isinstance(part, str)]
     return Plan(_with_own_names(drawings), tuple(part for part in parts if isinstance(part, str)))
 
@@ -211,31 +113,86 @@ def _class_order(group: tuple[str, Group]) -> int:
     return _CLASSES.index(group[0]) if group[0] in _CLASSES else len(_CLASSES)
 
 
-def _ranks(c: Comparison, top_sites: int) -> Iterable[Drawing | str]:
-    if SITE_FIELD not in c.panel.fields:
-        yield f"ranks by site: the runs have no field {SITE_FIELD!r}"
+def _errors(c: Comparison) -> Iterable[Drawing]:
+    for name in c.panel.tallies:
+        rubric = rubrics.load(name)
+        counts = {one.model: one for one in item_counts(c.panel, rubric)}
+        if rubric.tally is None or not counts:
+            continue
+        rows, columns = rubric.facet(rubric.tally.rows), rubric.facet(rubric.tally.columns)
+        items = rubric.kind(rubric.tally.kind).plural
+        levels = sorted(columns.labels, key=lambda label: _TONES.index(label.tone))
+
+        shown = [counts.get(model) for model in c.order]
+        names = [level.name for level in levels]
+        yield Drawing(
+            f"errors_{name}",
+            f"{rubric.tally.title} ({rubric.title})",
+            f"{capital(items)} per scored study of each model, as judged by {rubric.title}, "
+            f"stacked by {columns.label}, the gravest on the left, with the sum behind the bar: "
+            f"all {items}, and below them those of each {rows.label} on a scale of their own. "
+            f"One of several {rows.plural} is in each of them, and once among all. n counts the "
+            "scored studies of a model.",
+            Errors(
+                items,
+                columns.label,
+                _models(c),
+                tuple(Level(level.label, level.tone) for level in levels),
+                _bars(f"all {items}", shown, None, names),
+                tuple(_bars(rows.text(row.name), shown, row.name, names) for row in rows.labels),
+                _range(one.n_scored for one in counts.values()),
+            ),
+        )
+
+
+def _bars(
+    title: str, shown: Sequence[ItemCounts | None], row: str | None, levels: Sequence[str]
+) -> ErrorsPanel:
+    """Return the panel of one label of the tally's rows, None for all items."""
+    return ErrorsPanel(
+        title,
+        tuple(
+            None if one is None else tuple(_mean(one.cuts[row, level]) for level in levels)
+            for one in shown
+        ),
+    )
+
+
+def _mean(estimate: Estimate) -> float:
+    assert estimate.value is not None, "a model that is counted has a scored study"
+    return estimate.value
+
+
+def _ranks(c: Comparison, field: str, most: int) -> Iterable[Drawing | str]:
+    what = _WORDS[field]
+    if field not in c.panel.fields:
+        yield f"ranks by {what}: the runs have no field {field!r}"
         return
     if len(c.panel.models) < 2:
-        yield "ranks by site: there is one model"
+        yield f"ranks by {what}: there is one model"
         return
     metric = c.panel.metric(c.sort)
-    found = _groups(c, SITE_FIELD)
-    nowhere = sum(group.n_studies for _, group in found if group.key[SITE_FIELD] is None)
-    groups = [(title, group) for title, group in found if group.key[SITE_FIELD] is not None]
+    found = _groups(c, field)
+    nowhere = sum(group.n_studies for _, group in found if group.key[field] is None)
+    groups = [(title, group) for title, group in found if group.key[field] is not None]
     groups.sort(key=lambda group: -group[1].n_studies)
-    n_sites = len(groups)
-    groups = groups[:top_sites]
+    n_groups = len(groups)
+    groups = groups[:most]
     which = (
-        "each site" if n_sites == len(groups) else f"the {len(groups)} largest of {n_sites} sites"
+        f"each {what}"
+        if n_groups == len(groups)
+        else f"the {len(groups)} largest of {n_groups} {what}s"
     )
+    where = f"{'at' if field == SITE_FIELD else 'in'} {which}"
     yield Drawing(
-        f"ranks_{metric.name}",
-        f"Rank by {metric.label} at {which}",
-        f"Rank of each model by {metric.label} at {which}, the largest first, with the number "
+        f"ranks_{metric.name}" + ("" if field == SITE_FIELD else f"_by_{field}"),
+        f"Rank by {metric.label} {where}",
+        f"Rank of each model by {metric.label} {where}, the largest first, with the number "
         "of studies in brackets; 1 is the best, models with equal figures share the better rank."
-        + (f" {nowhere:,} studies without a site are in none." if nowhere else ""),
+        + (f" {nowhere:,} studies without a {what} are in none." if nowhere else ""),
         Ranks(
             metric.label,
+            what,
             _models(c),
             tuple(title for title, _ in groups),
             tuple(group.n_studies for _, group in groups),
@@ -252,21 +209,69 @@ def _correlations(c: Comparison) -> Iterable[Drawing | str]:
     if found is None or len(found.names) < 2:
         yield "correlation of metrics: there are not two metrics"
         return
-    pairs = _range(int(n) for row in found.n for n in row)
+    for method in _METHODS:
+        yield _matrix(found, method)
+
+
+def _matrix(found: Correlations, method: Method, dataset: str | None = None) -> Drawing:
+    """Return the figure of all studies, or of those of a data set."""
+    least = 2 if dataset is None else _LEAST_PAIRS
     negated = (
-        f"A minus ({MINUS}) marks a metric of which less is better: its values are negated, so "
+        f" A minus ({MINUS}) marks a metric of which less is better: its values are negated, so "
         "that agreement is positive."
         if any(label.startswith(MINUS) for label in found.labels)
         else ""
     )
-    for method in _METHODS:
-        yield Drawing(
-            f"correlation_{method}",
-            f"Correlation of metrics ({method.capitalize()})",
-            f"{method.capitalize()} correlation of two metrics over the reports of all models that "
-            f"have both values; n counts them. {negated}".rstrip(),
-            Matrix(method, found.labels, getattr(found, method), pairs),
+    within = "" if dataset is None else f" in the data set {dataset}"
+    few = "" if dataset is None else f" Fewer than {least} pairs of values are n/a."
+    values = tuple(
+        tuple(value if n >= least else None for value, n in zip(line, pairs, strict=True))
+        for line, pairs in zip(getattr(found, method), found.n, strict=True)
+    )
+    return Drawing(
+        f"correlation_{method}" + ("" if dataset is None else f"_{dataset}"),
+        f"Correlation of metrics{within} ({method.capitalize()})",
+        f"{method.capitalize()} correlation of two metrics over the reports of all models{within} "
+        f"that have both values; n counts them.{few}{negated}",
+        Matrix(
+            method, dataset, least, found.labels, values, _range(n for row in found.n for n in row)
+        ),
+    )
+
+
+def _by_dataset(c: Comparison, most: int) -> Iterable[Drawing | str]:
+    """Return the ranks in each data set and a matrix for each, where there are two or more."""
+    parts = [
+        (_title(key), part)
+        for key, part in (_parts(c, DATASET_FIELD) if DATASET_FIELD in c.panel.fields else ())
+        if key[DATASET_FIELD] is not None
+    ]
+    if len(parts) < 2:
+        yield f"ranks and correlations by data set: there are no two of the field {DATASET_FIELD!r}"
+        return
+    if len(c.panel.models) > 1:
+        yield from _ranks(c, DATASET_FIELD, most)
+    if c.correlations is None or len(c.correlations.names) < 2:
+        return
+    largest = sorted(parts, key=lambda part: -len(part[1].study_ids))[:_MOST_DATASETS]
+    if len(parts) > len(largest):
+        yield (
+            f"correlation of metrics in {len(parts) - len(largest)} of {len(parts)} data sets: "
+            f"the {len(largest)} largest have one"
         )
+    for title, part in parts:
+        if not any(part is one for _, one in largest):
+            continue
+        found = correlations(part)
+        pairs = max(n for row, line in enumerate(found.n) for n in line[:row])
+        if pairs < _LEAST_PAIRS:
+            yield (
+                f"correlation of metrics in {title}: {counted(pairs, 'pair', 'pairs')} of values, "
+                f"and fewer than {_LEAST_PAIRS} say nothing"
+            )
+            continue
+        for method in _METHODS:
+            yield _matrix(found, method, title)
 
 
 def _boxes(c: Comparison) -> Iterable[Drawing | str]:

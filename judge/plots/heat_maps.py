@@ -9,14 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 
-from judge.plots.build import Matrix, Ranks
+from judge.plots.data import Matrix, Ranks
 from judge.plots.labels import fitted, one_line, width_of, wrapped
 from judge.plots.panels import NAMES_GAP, n_words, names_room
 from judge.plots.style import INK, MUTED, NOTHING, Sheet, Width, ink_on, line_height, shade
 from judge.stats.metric import MINUS
 
 _ROW = 0.15
-_LEAST_COLUMN = 0.17
+_LEAST_COLUMN = 0.15
 _MOST_COLUMN = 0.5
 _MOST_HEAD = 1.2
 _RIGHT = 0.08
@@ -31,21 +31,27 @@ _BEHIND = {"facecolor": NOTHING, "linewidth": 0, "pad": 0.6}
 
 
 def draw_ranks(data: Ranks, width: Width) -> Figure:
-    """Return the figure: models down, sites across, in as many blocks as the width asks for."""
+    """Return the figure: models down, groups across, in as many blocks as the width asks for."""
     left = names_room(data.models, width)
     room = width.inches - left - _RIGHT
-    n_blocks = ceil(len(data.sites) / int(room / _LEAST_COLUMN))
-    n_columns = ceil(len(data.sites) / n_blocks)
+    n_blocks = ceil(len(data.groups) / int(room / _LEAST_COLUMN))
+    n_columns = ceil(len(data.groups) / n_blocks)
     column = min(room / n_columns, _MOST_COLUMN)
-    fit = fitted(data.sites, _MOST_HEAD - _N_ROOM, width.small)
+    fit = fitted(data.groups, _MOST_HEAD - _N_ROOM, width.small)
     sites = [f"{name} ({n:,})" for name, n in zip(fit, data.n, strict=True)]
     head = max(width_of(site, width.small) for site in sites) + 0.08
     down = _ROW * len(data.models)
     title = line_height(width.normal) + 0.08
     foot = line_height(width.small) + 0.06
     block = head + down + 0.12
-    sheet = Sheet(width.inches, title + n_blocks * block + foot)
+    legend = f"1 = best; {data.group} (number of studies)"
+    if any(rank is None for line in data.ranks for rank in line):
+        legend += "; n/a: no scored study"
     text = one_line(f"Rank by {data.metric}", width.inches - 0.1, width.normal)
+    # No wider than what is in it.
+    needed = max(left + n_columns * column + _RIGHT, width_of(text, width.normal) + 0.1)
+    across = min(max(needed, width_of(legend, width.small) + 0.1, width.least), width.inches)
+    sheet = Sheet(across, title + n_blocks * block + foot)
     sheet.text(text, 0.05, 0.05, width.normal)
     names = fitted(data.models, left - NAMES_GAP, width.small)
     worse = max((p - 1 for line in data.ranks for p in line if p is not None), default=0) or 1
@@ -63,9 +69,6 @@ def draw_ranks(data: Ranks, width: Width) -> Figure:
         axes.xaxis.tick_top()
         axes.set_xticks(range(len(sites[part])), sites[part], rotation=90, fontsize=width.small)
         axes.set_yticks(range(len(names)), names, fontsize=width.small)
-    legend = "1 = best; site (number of studies)"
-    if any(rank is None for line in data.ranks for rank in line):
-        legend += "; n/a: no scored study"
     sheet.text(legend, 0.05, sheet.height - foot + 0.03, width.small)
     return sheet.figure
 
@@ -83,7 +86,8 @@ def draw_correlations(data: Matrix, width: Width) -> Figure:
     size = min(width.small, width.small * (cell - 0.04) / longest)
     if size < _LEAST_TYPE:
         texts = [[""] * k for _ in texts]
-    title = line_height(width.normal) + 0.09
+    above = line_height(width.normal) if data.dataset is not None else 0.0
+    title = above + line_height(width.normal) + 0.09
     words = _words(data)
     line = line_height(width.small)
     foot = 2 * line + _BAR_HIGH + 0.04 + line * len(words)
@@ -93,7 +97,10 @@ def draw_correlations(data: Matrix, width: Width) -> Figure:
     heading = f"{data.method.capitalize()} correlation, {n_words(data.n)} values"
     left = (across - _RIGHT - names - k * cell) / 2
     room = across - width_of(heading, width.normal) - 0.05
-    sheet.text(heading, min(left + 0.05, room), 0.05, width.normal)
+    if data.dataset is not None:
+        name = one_line(data.dataset, 0.9 * (across - left), width.normal)
+        sheet.text(name, min(left + 0.05, room), 0.05, width.normal)
+    sheet.text(heading, min(left + 0.05, room), 0.05 + above, width.normal)
     axes = sheet.axes(left + names, title, k * cell, k * cell)
     shares = [[None if v is None else (v + 1) / 2 for v in line] for line in data.values]
     _heat_map(axes, shares, texts, max(size, _LEAST_TYPE))
@@ -132,7 +139,8 @@ def _words(data: Matrix) -> list[str]:
     if any(label.startswith(MINUS) for label in data.labels):
         found.append(f"{MINUS} before a metric: less is better, so it is negated")
     if any(value is None for line in data.values for value in line):
-        found.append("n/a: fewer than two different values")
+        few = f"fewer than {data.least} pairs, or one value only"
+        found.append(f"n/a: {'fewer than two different values' if data.least == 2 else few}")
     return found
 
 

@@ -175,6 +175,18 @@ def _wrap(name: str, inches: float, size: float) -> str:
     return "\n".join(_cut(line, inches, size) for line in lines)
 
 
+def broken(text: str, inches: float, size: float) -> str:
+    """Return `text` on as many lines as it takes; a word that is too long stays whole."""
+    lines: list[str] = []
+    for word in plain(text).split(" "):
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and width_of(longer, size) <= inches:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return "\n".join(lines)
+
+
 def thinned(positions: Sequence[float], widths: Sequence[float], gap: float) -> list[bool]:
     """Return which labels to keep so that none comes nearer than `gap` to the one before it."""
     is_tight = any(

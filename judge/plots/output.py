@@ -1,4 +1,4 @@
-"""Figures as SVG and PNG, their captions, and their folder: what judge wrote there is replaced.
+"""Figures as SVG, PDF and PNG, with captions, and their folder: what judge wrote is replaced.
 
 A list in the folder, in the form of `sha256sum`, has the digest of each file that judge wrote,
 so that a file of somebody's own, or one that was edited since, is known.
@@ -18,21 +18,25 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from judge.plots import CAPTIONS
-from judge.plots.build import Boxes, Drawing, Matrix, Plan, Ranks, Rates, name_lists
+from judge.plots.build import Plan
+from judge.plots.data import Boxes, Drawing, Errors, Matrix, Ranks, Rates, name_lists
 from judge.plots.heat_maps import draw_correlations, draw_ranks
 from judge.plots.labels import UNKNOWN, flat, numbers_of_boxed
 from judge.plots.panels import draw_boxes, draw_rates
+from judge.plots.stacks import draw_errors
 from judge.plots.style import RC, WIDTHS, Width
+from judge.report.words import capital
 from judge.stats.compare import Comparison
 from judge.types import JudgeError
 
+FORMS = ("svg", "pdf", "png")
 LIST = ".judge-figures.sha256"
 _STAGING = ".judge-"
 _LISTED = re.compile(r"^([0-9a-f]{64})  (.+)$", re.MULTILINE)
 # Any figure that a comparison may have, whatever its metrics.
 _FIGURE = re.compile(
-    rf"(rates|ranks|correlation|boxes)_[A-Za-z0-9_-]+\.({'|'.join(w.name for w in WIDTHS)})"
-    r"\.(svg|png)"
+    rf"(rates|errors|ranks|correlation|boxes)_[A-Za-z0-9_-]+\.({'|'.join(w.name for w in WIDTHS)})"
+    rf"\.({'|'.join(FORMS)})"
 )
 
 _Written = frozenset[tuple[str, str]]
@@ -50,24 +54,35 @@ def draw(drawing: Drawing, width: Width) -> Figure:
             return draw_correlations(data, width)
         case Boxes() as data:
             return draw_boxes(data, width)
+        case Errors() as data:
+            return draw_errors(data, width)
 
 
 def rendered(
-    drawing: Drawing, width: Width, signature: str, forms: Sequence[str] = ("svg", "png")
+    drawing: Drawing, width: Width, signature: str, forms: Sequence[str] = FORMS
 ) -> list[bytes]:
-    """Return a figure in each form: SVG, its text as outlines, or PNG at 300 dots an inch.
+    """Return a figure in each form.
 
-    The same input gives the same bytes.
+    SVG has its text as outlines, PDF with the letters of the font that it needs, and PNG 300 dots
+    an inch. The same input gives the same bytes.
     """
-    words = {"Title": drawing.title, "Description": f"{drawing.caption}\n{signature}"}
-    made_by: dict[str, dict[str, str | None]]
-    made_by = {"svg": {"Creator": "judge", "Date": None}, "png": {"Software": "judge"}}
+    title, said = _words(drawing.title), f"{_words(drawing.caption)}\n{_words(signature)}"
+    about: dict[str, dict[str, str | None]] = {
+        "svg": {"Title": title, "Description": said, "Creator": "judge", "Date": None},
+        "pdf": {"Title": title, "Subject": said, "Creator": "judge", "CreationDate": None},
+        "png": {"Title": title, "Description": said, "Software": "judge"},
+    }
     files = [io.BytesIO() for _ in forms]
     with settings():
         figure = draw(drawing, width)
         for out, form in zip(files, forms, strict=True):
-            figure.savefig(out, format=form, dpi=300, metadata={**words, **made_by[form]})
+            figure.savefig(out, format=form, dpi=300, metadata=about[form])
     return [out.getvalue() for out in files]
+
+
+def _words(text: str) -> str:
+    """Return what a file says of itself, on one line and of letters that all forms can hold."""
+    return flat("".join(char if char.isprintable() else " " for char in text))
 
 
 @contextmanager
@@ -82,8 +97,8 @@ def settings() -> Iterator[None]:
 def captions_text(c: Comparison, planned: Plan) -> str:
     """Return Markdown that says what each figure shows, with the names in full."""
     lines = ["# Figures", ""]
-    lines += [f"- `{drawing.name}`: {drawing.caption}" for drawing in planned.drawings]
-    lines += [f"- Not drawn: {reason}." for reason in planned.left_out]
+    lines += [f"- `{drawing.name}`: {flat(drawing.caption)}" for drawing in planned.drawings]
+    lines += [f"- Not drawn: {flat(reason)}." for reason in planned.left_out]
     if any(map(_has_box, planned.drawings)):
         lines.append(
             f"- {UNKNOWN}: a letter that the figures' font lacks; the number before such a name "
@@ -96,13 +111,14 @@ def captions_text(c: Comparison, planned: Plan) -> str:
     lines += ["", "Models, in the order of the figures:", "", *_numbered(models)]
     for drawing in planned.drawings:
         if isinstance(drawing.data, Ranks):
-            lines += ["", f"Sites, in the order of `{drawing.name}`:", ""]
-            lines += _numbered(drawing.data.sites)
-    # The lists that a reader needs besides models and sites, with their first figure.
+            what = capital(f"{drawing.data.group}s")
+            lines += ["", f"{what}, in the order of `{drawing.name}`:", ""]
+            lines += _numbered(drawing.data.groups)
+    # The lists that a reader needs besides models and groups, with their first figure.
     others: dict[tuple[str, tuple[str, ...]], Drawing] = {}
     for drawing in planned.drawings:
         for what, names in name_lists(drawing.data).items():
-            if what not in ("models", "sites") and numbers_of_boxed(names):
+            if what in ("panels", "metrics") and numbers_of_boxed(names):
                 others.setdefault((what, names), drawing)
     for (what, names), drawing in others.items():
         lines += ["", f"{what.capitalize()}, in the order of `{drawing.name}`:", ""]

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from judge.plots import style
-from judge.plots.build import Box, Boxes, BoxesPanel, Rates, RatesPanel
+from judge.plots.data import Box, Boxes, BoxesPanel, Rates, RatesPanel
 from judge.plots.labels import fitted, one_line, room, thinned, width_of
 from judge.plots.style import Sheet, Width, line_height, nothing, rows
 from judge.stats.metric import MINUS
@@ -156,7 +156,7 @@ def draw_boxes(data: Boxes, width: Width) -> Figure:
     low, high = _range(data)
     for axes, panel in grid.filled(data.panels):
         axes.set_xlim(low - _MARGIN * (high - low), high + _MARGIN * (high - low))
-        _ticks(axes, data, (low, high), grid.across, width.small)
+        ticks(axes, (low, high), grid.across, width.small, is_whole=data.is_whole)
         _draw_boxes(axes, [(row, box) for row, box in enumerate(panel.boxes) if box])
         for row, box in enumerate(panel.boxes):
             if box is None:
@@ -174,18 +174,20 @@ def _range(data: Boxes) -> tuple[float, float]:
     return (low - 0.5, high + 0.5) if low == high else (low, high)
 
 
-def _ticks(axes: Axes, data: Boxes, ends: tuple[float, float], across: float, size: float) -> None:
+def ticks(
+    axes: Axes, ends: tuple[float, float], across: float, size: float, *, is_whole: bool = False
+) -> None:
     """Put round numbers below the panel, as many as stand clear of each other."""
     low, high = ends
     # Quarters are no scale of whole numbers.
-    steps = [1, 2, 3, 5, 10] if data.is_whole else [1, 2, 2.5, 5, 10]
-    locator = MaxNLocator(nbins=4, steps=steps, integer=data.is_whole)
+    steps = [1, 2, 3, 5, 10] if is_whole else [1, 2, 2.5, 5, 10]
+    locator = MaxNLocator(nbins=4, steps=steps, integer=is_whole)
     near = 1e-9 * (high - low)
-    ticks = [t for t in locator.tick_values(low, high) if low - near <= t <= high + near]
-    texts = [f"{round(tick, 10):g}".replace("-", MINUS) for tick in ticks]
-    inches = [(tick - low) / (high - low) * across for tick in ticks]
+    places = [t for t in locator.tick_values(low, high) if low - near <= t <= high + near]
+    texts = [f"{round(tick, 10):g}".replace("-", MINUS) for tick in places]
+    inches = [(tick - low) / (high - low) * across for tick in places]
     keep = thinned(inches, [width_of(text, size) for text in texts], size / 72 / 2)
-    shown = [(p, t) for p, t, kept in zip(ticks, texts, keep, strict=True) if kept]
+    shown = [(p, t) for p, t, kept in zip(places, texts, keep, strict=True) if kept]
     axes.set_xticks([p for p, _ in shown], [t for _, t in shown], fontsize=size)
 
 

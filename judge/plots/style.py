@@ -11,10 +11,24 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
+from judge.rubrics.contract import Tone
+
 # The two differ in lightness by 25 of 100, so also in grey and for every kind of colour
 # vision, and both keep 3:1 against white; their markers differ too.
 SERIES = ("#004488", "#c46a00")
 MARKERS = ("o", "s")
+# The graver the darker: the four are at least 15 of 100 apart in lightness, so also in grey and for
+# every kind of colour vision.
+TONES: dict[Tone | None, str] = {
+    "critical": "#5c0f2e",
+    "serious": "#b5541c",
+    "notable": "#7ab0e0",
+    "mild": "#d3dbe3",
+    None: "#d3dbe3",
+    "good": "#e9f5ec",
+}
+HATCHES = (None, "////", "....", "xxxx")
+"""What tells labels of one tone apart, in their order."""
 INK = "#1a1a1a"
 MUTED = "#595959"
 GRID = "#dddddd"
@@ -53,6 +67,8 @@ RC: dict[Any, Any] = {
     "font.family": ["DejaVu Sans"],
     "svg.fonttype": "path",
     "svg.hashsalt": "judge",
+    # The font itself, as journals ask; some refuse letters that are drawings (type 3).
+    "pdf.fonttype": 42,
     "text.parse_math": False,
     "axes.unicode_minus": True,
     "axes.linewidth": 0.5,

@@ -13,7 +13,8 @@ import pytest
 from seeded_comparison import SIGNATURE, seeded, seeded_panel
 
 from judge.plots import CAPTIONS, draw_figures, page_figures
-from judge.plots.build import Boxes, Ranks, plan
+from judge.plots.build import plan
+from judge.plots.data import Boxes, Ranks
 from judge.stats.compare import Comparison, compare
 
 BOX = "□"
@@ -55,7 +56,7 @@ def test_sites_of_one_size_stand_in_the_order_of_the_page_after_larger_ones() ->
     fields = {**panel.fields, "site": column}
     found = plan(compare(replace(panel, fields=fields), sort="green"), top_sites=3).drawings
     ranks = next(drawing.data for drawing in found if isinstance(drawing.data, Ranks))
-    assert ranks.sites == ("z", "number 1", "number 2")
+    assert ranks.groups == ("z", "number 1", "number 2")
 
 
 def test_the_ranks_of_one_model_are_left_out() -> None:

@@ -13,7 +13,8 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from seeded_comparison import seeded_panel
 
-from judge.plots.build import Boxes, Drawing, Matrix, Ranks, Rates, plan
+from judge.plots.build import plan
+from judge.plots.data import Boxes, Drawing, Matrix, Ranks, Rates
 from judge.plots.output import draw, settings
 from judge.plots.style import MARKERS, PAGE, SERIES, luminance
 from judge.stats.compare import Comparison, compare
@@ -101,7 +102,7 @@ def test_a_rank_is_its_models_at_its_site(
     data = drawings["ranks_green"].data
     assert isinstance(data, Ranks)
     columns = zip(*data.ranks, strict=True)
-    for site, n, places in zip(data.sites, data.n, columns, strict=True):
+    for site, n, places in zip(data.groups, data.n, columns, strict=True):
         assert comparison.panel.fields["site"].count(site) == n
         scored = [column(comparison, "green", model, site=site) for model in data.models]
         means = [values.mean() if len(values) else None for values in scored]
@@ -121,7 +122,7 @@ def test_studies_without_a_site_are_no_site(comparison: Comparison) -> None:
     assert isinstance(drawing.data, Ranks)
     largest = Counter(site for site in sites if site is not None).most_common(3)
     assert sorted(drawing.data.n) == sorted(n for _, n in largest)
-    assert set(drawing.data.sites) <= {site for site in sites if site is not None}
+    assert set(drawing.data.groups) <= {site for site in sites if site is not None}
     assert f"{sites.count(None):,} studies without a site are in none." in drawing.caption
     known = next(d for d in plan(comparison, top_sites=3).drawings if d.name == "ranks_green")
     assert "without a site" not in known.caption

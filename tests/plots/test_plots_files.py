@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -18,7 +19,8 @@ from PIL import Image
 from seeded_comparison import SIGNATURE, seeded
 
 from judge.plots import CAPTIONS, draw_figures, page_figures
-from judge.plots.build import Boxes, Matrix, Ranks, Rates, _box, plan
+from judge.plots.build import _box, plan
+from judge.plots.data import Boxes, Matrix, Ranks, Rates
 from judge.plots.output import LIST, rendered, write_all
 from judge.plots.style import COLUMN
 from judge.stats.compare import Comparison, compare
@@ -34,12 +36,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def test_every_figure_is_there_at_both_widths_and_in_both_forms(folder: Path) -> None:
+def test_every_figure_is_there_at_both_widths_and_in_each_form(folder: Path) -> None:
     stems = {path.name.split(".")[0] for path in folder.glob("[!.]*.*.*")}
     kinds = {stem.split("_")[0] for stem in stems}
-    assert kinds == {"rates", "ranks", "correlation", "boxes"}
+    assert kinds == {"rates", "errors", "ranks", "correlation", "boxes"}
     assert {"rates_green", "rates_fineradscore", "correlation_kendall", "boxes_green"} <= stems
-    names = {f"{s}.{w}.{f}" for s in stems for w in ("column", "page") for f in ("svg", "png")}
+    forms = [f"{w}.{f}" for w in ("column", "page") for f in ("svg", "pdf", "png")]
+    names = {f"{stem}.{form}" for stem in stems for form in forms}
     assert {path.name for path in folder.iterdir()} == {*names, CAPTIONS, LIST}
 
 
@@ -64,6 +67,26 @@ def test_the_signature_is_in_every_file_and_no_date(folder: Path) -> None:
     captions = (folder / CAPTIONS).read_text("utf-8")
     assert SIGNATURE in captions
     assert all(name in captions for name in seeded(2).panel.models)
+
+
+def test_a_pdf_has_its_font_in_it_its_title_and_no_date(folder: Path) -> None:
+    paths = sorted(folder.glob("*.pdf"))
+    titles = {d.name: d.title for d in plan(seeded(2, others=False)).drawings}
+    assert {path.name.split(".")[0] for path in paths} == set(titles)
+    for path in paths:
+        data = path.read_bytes()
+        assert data.startswith(b"%PDF")
+        assert b"/CreationDate" not in data
+        # Type 42: a TrueType font with what it needs of it, and no font that is drawn (type 3).
+        assert b"/FontFile2" in data
+        assert b"/Type3" not in data
+        title = titles[path.name.split(".")[0]]
+        # Brackets within a text are marked there.
+        marked = title.replace("(", r"\(").replace(")", r"\)")
+        assert f"/Title ({marked})".encode() in data
+        inches = 7.0 if ".page." in path.name else 3.4
+        (box,) = re.findall(rb"/MediaBox \[ 0 0 ([0-9.]+) [0-9.]+ \]", data)
+        assert float(box) / 72 <= inches + 1e-3
 
 
 PROGRAM = """
@@ -154,7 +177,10 @@ def test_matplotlib_is_imported_only_to_draw() -> None:
 
 def test_what_cannot_be_drawn_says_why() -> None:
     planned = plan(seeded(2, fields=(), others=False))
-    assert [line.split(":")[0] for line in planned.left_out] == ["ranks by site"]
+    assert [line.split(":")[0] for line in planned.left_out] == [
+        "ranks by site",
+        "ranks and correlations by data set",
+    ]
     (rates, *_) = planned.drawings
     assert isinstance(rates.data, Rates)
     assert [panel.title for panel in rates.data.panels] == ["all studies"]

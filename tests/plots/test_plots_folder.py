@@ -30,10 +30,10 @@ def stops(folder: Path, name: str) -> None:
 
 
 def test_figures_of_another_comparison_go(tmp_path: Path) -> None:
-    draw_figures(seeded(2, others=True), tmp_path)
+    draw_figures(seeded(2, others=True, fields=()), tmp_path)
     (tmp_path / "boxes_bleu2.notes.txt").write_text("mine")
     (tmp_path / "mine.page.svg").write_text("mine")
-    left = draw_figures(seeded(2, others=False), tmp_path).files
+    left = draw_figures(seeded(2, others=False, fields=()), tmp_path).files
     mine = {"boxes_bleu2.notes.txt", "mine.page.svg", LIST}
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in left} | mine
 

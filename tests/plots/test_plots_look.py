@@ -7,13 +7,13 @@ from itertools import combinations, pairwise
 
 import numpy as np
 import pytest
+from figurehelp import DICHROMACY, assert_apart, lab, linear, texts_of
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
-from matplotlib.text import Text
 from seeded_comparison import model_names, seeded
 
-from judge.plots.build import Drawing, Matrix, Ranks, plan
+from judge.plots.build import plan
+from judge.plots.data import Drawing, Matrix, Ranks
 from judge.plots.labels import fitted, one_line, room, width_of, wrapped
 from judge.plots.output import draw, settings
 from judge.plots.panels import NAMES_GAP, names_room
@@ -30,46 +30,14 @@ from judge.plots.style import (
 )
 from judge.stats.compare import compare
 
-LEAST_TYPE = 5.0
 SIZES = (1, 2, 8, 24)
-
-# Dichromacy at full strength, on linear RGB [Machado, Oliveira and Fernandes 2009].
-DICHROMACY = {
-    "protan": (
-        (0.152286, 1.052583, -0.204868),
-        (0.114503, 0.786281, 0.099216),
-        (-0.003882, -0.048116, 1.051998),
-    ),
-    "deutan": (
-        (0.367322, 0.860646, -0.227968),
-        (0.280085, 0.672501, 0.047413),
-        (-0.011820, 0.042940, 0.968881),
-    ),
-    "tritan": (
-        (1.255528, -0.076749, -0.178779),
-        (-0.078411, 0.930809, 0.147602),
-        (0.004733, 0.691367, 0.303900),
-    ),
-}
-
-
-def texts_of(figure: Figure) -> list[tuple[str, np.ndarray, float]]:
-    """Every text that shows: itself, its box in pixels (left, bottom, right, top), its size."""
-    canvas = FigureCanvasAgg(figure)
-    canvas.draw()
-    renderer = canvas.get_renderer()
-    found = []
-    for text in figure.findobj(Text):
-        if text.get_visible() and text.get_text().strip():
-            box = text.get_window_extent(renderer)
-            found.append((text.get_text(), np.array(box.extents), text.get_fontsize()))
-    return found
 
 
 def one_of_a_kind(drawings: Sequence[Drawing]) -> list[Drawing]:
-    """Both rates, and of the kinds that come once a metric or method the first."""
+    """Those of each rubric, and of the kinds that come once a metric or method the first."""
     kinds = {drawing.name.split("_")[0]: drawing for drawing in reversed(drawings)}
-    return [d for d in drawings if d.name.startswith("rates") or d in kinds.values()]
+    each = ("rates", "errors")
+    return [d for d in drawings if d.name.startswith(each) or d in kinds.values()]
 
 
 def drawn_texts(n_models: int, width: Width) -> list[tuple[str, Figure, list]]:
@@ -85,38 +53,18 @@ def drawn_texts(n_models: int, width: Width) -> list[tuple[str, Figure, list]]:
 @pytest.mark.parametrize("n_models", SIZES)
 def test_no_text_lies_on_another_or_off_the_sheet(n_models: int, width: Width) -> None:
     for name, figure, texts in drawn_texts(n_models, width):
-        # A matrix of few metrics takes no more room than it needs.
-        least = width.least if name.startswith("correlation") else width.inches
+        # A heat map takes no more room than it needs.
+        is_map = name.startswith(("correlation", "ranks"))
+        least = width.least if is_map else width.inches
         assert least - 1e-6 <= figure.get_size_inches()[0] <= width.inches + 1e-6
         assert_apart(name, figure, texts)
 
 
-def assert_apart(name: str, figure: Figure, texts: list) -> None:
-    right, top = figure.get_size_inches() * figure.dpi
-    boxes = np.array([box for _, box, _ in texts])
-    words = [text for text, _, _ in texts]
-    assert min(size for _, _, size in texts) >= LEAST_TYPE
-    for text, box in zip(words, boxes, strict=True):
-        assert box[0] >= -1, (name, text)
-        assert box[1] >= -1, (name, text)
-        assert box[2] <= right + 1, (name, text)
-        assert box[3] <= top + 1, (name, text)
-    left = np.maximum(boxes[:, None, 0], boxes[None, :, 0])
-    low = np.maximum(boxes[:, None, 1], boxes[None, :, 1])
-    across = np.minimum(boxes[:, None, 2], boxes[None, :, 2]) - left
-    up = np.minimum(boxes[:, None, 3], boxes[None, :, 3]) - low
-    overlap = np.triu((across > 0.5) & (up > 0.5), 1)
-    assert not overlap.any(), (
-        name,
-        [(words[a], words[b]) for a, b in np.argwhere(overlap)][:3],
-    )
-
-
-@pytest.mark.parametrize(("width", "n_blocks"), [(COLUMN, 7), (PAGE, 3)])
+@pytest.mark.parametrize(("width", "n_blocks"), [(COLUMN, 6), (PAGE, 3)])
 def test_many_sites_are_drawn_in_blocks(width: Width, n_blocks: int) -> None:
     sites = tuple(f"Hospital with a long name in town {at}" for at in range(67))
     places = tuple(tuple(1 + (row + at) % 24 for at in range(67)) for row in range(24))
-    data = Ranks("GREEN", model_names(24), sites, tuple(range(10_000, 9_933, -1)), places)
+    data = Ranks("GREEN", "site", model_names(24), sites, tuple(range(10_000, 9_933, -1)), places)
     with settings():
         figure = draw(Drawing("ranks", "", "", data), width)
         assert len(figure.axes) == n_blocks
@@ -263,24 +211,6 @@ def test_any_name_is_drawn_as_text(name: str) -> None:
     with settings():
         for drawing in plan(comparison).drawings:
             FigureCanvasAgg(draw(drawing, COLUMN)).draw()
-
-
-def lab(rgb: np.ndarray) -> np.ndarray:
-    """CIE L*a*b* of linear RGB under D65."""
-    xyz = np.array(
-        [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
-    ) @ np.clip(rgb, 0, 1)
-    f = np.where(
-        (t := xyz / [0.9505, 1.0, 1.089]) > (6 / 29) ** 3,
-        np.cbrt(t),
-        t / (3 * (6 / 29) ** 2) + 4 / 29,
-    )
-    return np.array([116 * f[1] - 16, 500 * (f[0] - f[1]), 200 * (f[1] - f[2])])
-
-
-def linear(colour: object) -> np.ndarray:
-    rgb = np.array(to_rgb(colour))  # type: ignore[arg-type]
-    return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
 
 
 def test_series_tell_apart_for_every_kind_of_colour_vision_and_in_grey() -> None:
