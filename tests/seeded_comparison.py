@@ -73,7 +73,7 @@ def seeded_panel(
         for column in values.values():
             column[unscored, 1] = np.nan
         for counts in tallies.values():
-            counts[:, unscored, 1] = np.nan
+            counts[1][:, unscored] = np.nan
     return Panel(
         tuple(models or model_names(n_models)),
         tuple(f"study-{at:04d}" for at in range(n)),
@@ -85,21 +85,18 @@ def seeded_panel(
 
 
 def _tally(rubric: Rubric, q: np.ndarray) -> np.ndarray:
-    """The counts of the rubric's cuts: fewer as `q` rises, no item of two categories."""
+    """The counts, models by cuts by studies: fewer as `q` rises, no item of two categories."""
     rng = np.random.default_rng(3)
     found = {
         (row, column): rng.poisson((1 - q) * 0.8 / (1 + at % 7)).astype(float)
         for at, (row, column) in enumerate(cuts(rubric))
         if row is not None
     }
-    return np.array(
-        [
-            found[row, column]
-            if row
-            else sum(of for (_, own), of in found.items() if own == column)
-            for row, column in cuts(rubric)
-        ]
-    )
+    all_cuts = [
+        found[row, column] if row else sum(of for (_, own), of in found.items() if own == column)
+        for row, column in cuts(rubric)
+    ]
+    return np.array(all_cuts, np.float32).transpose(2, 0, 1)
 
 
 def seeded(

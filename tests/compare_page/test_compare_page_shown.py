@@ -28,6 +28,7 @@ def shuffled() -> Comparison:
         panel,
         models=tuple(panel.models[at] for at in SHUFFLED),
         values={name: values[:, SHUFFLED] for name, values in panel.values.items()},
+        tallies={name: counts[SHUFFLED] for name, counts in panel.tallies.items()},
     )
     how = Resampling(seed=7, resamples=100, flips=200)
     return compare(turned, sort="green", by=["study_class"], how=how, signature="s")

@@ -37,7 +37,7 @@ def comparison() -> Comparison:
         panel,
         models=panel.models[::-1],
         values={name: values[:, ::-1] for name, values in panel.values.items()},
-        tallies={name: counts[:, :, ::-1] for name, counts in panel.tallies.items()},
+        tallies={name: counts[::-1] for name, counts in panel.tallies.items()},
     )
     found = compare(back, sort="green")
     assert found.order == (2, 1, 0)
@@ -73,7 +73,7 @@ def test_a_bar_is_the_mean_over_its_models_scored_studies(
         (None, *(row.name for row in rows)), (data.whole, *data.panels), strict=True
     ):
         for model, bar in zip(data.models, drawn.bars, strict=True):
-            column = panel.tallies[rubric][:, :, panel.models.index(model)]
+            column = panel.tallies[rubric][panel.models.index(model)]
             means = [np.nanmean(column[at[row, level]]) for level in ORDER[rubric]]
             assert bar == pytest.approx(means)
     unscored = panel.fields["site"].count("Site 2")
@@ -115,7 +115,7 @@ def test_an_error_of_two_categories_is_in_both_and_once_among_all(comparison: Co
     at = {cut: number for number, cut in enumerate(cuts(load("green")))}
     counts[:] = 0
     for row in (None, "a", "c"):
-        counts[at[row, "significant"]] = 1
+        counts[:, at[row, "significant"]] = 1
     _, data = errors_of(compare(replace(comparison.panel, tallies={"green": counts})), "green")
     assert data.whole.bars == ((1, 0),) * 3
     assert [panel.bars[0] for panel in data.panels] == [
@@ -125,7 +125,7 @@ def test_an_error_of_two_categories_is_in_both_and_once_among_all(comparison: Co
 
 def test_a_model_without_a_scored_study_has_no_bar_and_no_zero(comparison: Comparison) -> None:
     counts = {name: of.copy() for name, of in comparison.panel.tallies.items()}
-    counts["green"][:, :, comparison.order[1]] = np.nan
+    counts["green"][comparison.order[1]] = np.nan
     drawing, data = errors_of(compare(replace(comparison.panel, tallies=counts)), "green")
     assert [bar is None for bar in data.whole.bars] == [False, True, False]
     with settings():
