@@ -33,8 +33,8 @@ def dry_run(sessions: Sequence[JudgeSession], studies: StudySet) -> None:
         with session:
             coming = forecast(session, studies)
             if coming is None:
-                n = counted(len(studies), "study", "studies")
-                note(f"{n}; {without_requests(session.judge)}.")
+                among = counted(len(studies), "study", "studies")
+                note(f"{among}; {without_requests(session.judge)}.")
                 continue
             if n := session.cache and session.cache.n_damaged:
                 note(f"{n:,} cached answers are damaged and would be asked for again.")

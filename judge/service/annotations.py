@@ -13,10 +13,12 @@ from judge import prompts, rubrics
 from judge.backends import LEXICON
 from judge.report.overview import declared
 from judge.service import ProblemError
+from judge.service.budget import Ledger
 from judge.service.jobs import Reply
 from judge.service.service import Here, as_json, returns
 from judge.service.settings import ServiceSettings
 from judge.service.worker import Worker, time_limit
+from judge.types import JudgeError
 
 Text = Annotated[str, Field(max_length=2_000_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -150,7 +152,8 @@ async def annotate(pair: Pair, service: Here) -> Response:
     """Judge one candidate against its reference.
 
     It is the engine and the cache of a run: an answer that was paid for once is free. A
-    judge that fails, or whose answer cannot be read, gives an outcome without a score.
+    judge that fails, or whose answer cannot be read, gives an outcome without a score. A new
+    answer for which a budget has no room is refused (402).
     """
     check_names(service.settings, pair.rubric, pair.judge, pair.prompt)
     return as_json(await service.pairs.annotate(pair.model_dump()))
@@ -172,9 +175,22 @@ def list_prompts() -> Response:
 
 @routes.get("/judges", summary="List the judges", responses=returns("The judges."))
 def list_judges(service: Here) -> Response:
-    """List the judges that the service's owner allows."""
-    allowed = [{"name": name, "built_in": False} for name in service.settings.judges]
-    return as_json({"judges": [{"name": LEXICON, "built_in": True}, *allowed]})
+    """List the judges that the service's owner allows, with what is left of their budgets.
+
+    `budget` is null for none, `left` also where it is not known. In US dollars; answers under way
+    count at their most.
+    """
+    names = (LEXICON, *service.settings.judges)
+    return as_json({"judges": [_judge(service.settings.ledger(name)) for name in names]})
+
+
+def _judge(ledger: Ledger) -> dict[str, Any]:
+    try:
+        left = ledger.left()
+    except JudgeError:  # who wants to ask is told
+        left = None
+    name = ledger.judge
+    return {"name": name, "built_in": name == LEXICON, "budget": ledger.limit, "left": left}
 
 
 def _rubric(rubric: rubrics.Rubric) -> dict[str, Any]:

@@ -8,6 +8,8 @@ Each has a folder below `.jobs` in the folder of runs:
     stop             there when the run is to stop
     lock             held by the process that works on it, and by no other
 
+`.jobs/spent.json` holds what the judges have cost (see `budget`).
+
 The run itself is written beside `.jobs`, in a folder of the same name.
 """
 
@@ -34,13 +36,12 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 from judge.backends import LEXICON
 from judge.running.files import read_file
 from judge.service import ProblemError
-from judge.service.settings import ServiceSettings
+from judge.service.settings import JOBS, ServiceSettings
 from judge.service.worker import Worker
 from judge.studies.names import NamedFields, given_model
 from judge.studies.sections import SECTIONS
 from judge.types import JudgeError
 
-FOLDER = ".jobs"
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED = "queued", "running", "stopped", "failed", "finished"
 UNFINISHED = (QUEUED, RUNNING)
 _JOB, _STATE, _STOP, _LOCK = "job.json", "state.json", "stop", "lock"
@@ -216,8 +217,8 @@ class Job:
 
 def creating(runs: Path) -> tempfile.TemporaryDirectory[str]:
     """Give a folder to put a new job's files in; it is gone unless `create` made it a job."""
-    (runs / FOLDER).mkdir(mode=0o700, parents=True, exist_ok=True)
-    return tempfile.TemporaryDirectory(prefix=_NEW, dir=runs / FOLDER, ignore_cleanup_errors=True)
+    (runs / JOBS).mkdir(mode=0o700, parents=True, exist_ok=True)
+    return tempfile.TemporaryDirectory(prefix=_NEW, dir=runs / JOBS, ignore_cleanup_errors=True)
 
 
 def create(folder: Path, options: RunOptions, files: Mapping[str, str]) -> Job:
@@ -236,7 +237,7 @@ def find(runs: Path, name: str) -> Job | None:
     """Return the job called `name`, None where there is none."""
     if not NAME.fullmatch(name):
         return None
-    path = runs / FOLDER / name
+    path = runs / JOBS / name
     try:
         request = RunRequest.model_validate_json(read_file(path / _JOB))
     except (OSError, ValueError):
@@ -247,7 +248,7 @@ def find(runs: Path, name: str) -> Job | None:
 def listed(runs: Path, without: Container[Path] = ()) -> list[Job]:
     """Return all jobs below a folder of runs but those in the folders `without`, oldest first."""
     with suppress(OSError):
-        paths = [path for path in (runs / FOLDER).iterdir() if path not in without]
+        paths = [path for path in (runs / JOBS).iterdir() if path not in without]
         found = [job for path in paths if (job := find(runs, path.name)) is not None]
         return sorted(found, key=lambda job: (job.request.created, job.id))
     return []
@@ -354,7 +355,7 @@ def check(runs: Path) -> None:
     Raises `JudgeError` where no runs can be written to it.
     """
     with suppress(OSError):
-        for path in (runs / FOLDER).glob(f"{_NEW}*"):
+        for path in (runs / JOBS).glob(f"{_NEW}*"):
             if time.time() - path.stat().st_mtime > _DAY:
                 shutil.rmtree(path, ignore_errors=True)
     try:

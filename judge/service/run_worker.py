@@ -22,6 +22,7 @@ from judge.running.progress import Progress
 from judge.running.run import run
 from judge.running.session import JudgeSession
 from judge.service import jobs
+from judge.service.budget import Ledger
 from judge.service.jobs import Job
 from judge.service.uploads import check_decoded
 from judge.service.worker import Channel, memory_limit, say
@@ -93,7 +94,12 @@ def _judge(job: Job, owner: Mapping[str, Any], tick: Callable[[Progress], None])
     )
     policy = RequestPolicy(max_cost=asked.max_cost, give_up_after=asked.give_up_after)
     session = JudgeSession.load(
-        asked.rubric, asked.judge, settings, policy=policy, cache=owner["cache"]
+        asked.rubric,
+        asked.judge,
+        settings,
+        policy=policy,
+        cache=owner["cache"],
+        budget=Ledger.of(owner["ledger"]),
     )
     with memory_limit(owner["max_memory"]):
         for name in filter(None, (asked.preds, asked.refs)):

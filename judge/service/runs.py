@@ -57,8 +57,12 @@ def list_runs(service: Here) -> Response:
 def start_run(
     form: Annotated[RunForm, Form(media_type="multipart/form-data")], service: Here
 ) -> Response:
-    """Judge two uploaded files in the background, with the options of the command line."""
+    """Judge two uploaded files in the background, with the options of the command line.
+
+    Refused (402) where the budget of the judge has no room for another answer.
+    """
     check_names(service.settings, form.rubric, form.judge, form.prompt)
+    service.settings.check_budget(form.judge)
     try:  # what cannot be done leaves nothing behind
         with jobs.creating(service.settings.runs[0]) as made:
             folder, files = Path(made), {}
@@ -99,7 +103,12 @@ def stop_run(run: RunId, service: Here) -> Response:
 
 @routes.post("/{run}/resume", summary="Let a run go on", responses=returns("The run."))
 def resume_run(run: RunId, service: Here) -> Response:
-    """Let a run that was stopped or has failed go on; no answer is asked for again."""
+    """Let a run that was stopped or has failed go on; no answer is asked for again.
+
+    Refused (402) where the budget of its judge has no room for another answer.
+    """
+    if job := service.catalogue.find(run).job:
+        service.settings.check_budget(job.request.judge)
     return _told(service, run, (jobs.STOPPED, jobs.FAILED), jobs.Job.resume)
 
 
