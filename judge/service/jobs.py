@@ -137,6 +137,13 @@ class RunRequest(RunOptions):
     refs_name: str = ""
     created: str
 
+    @classmethod
+    def of(cls, options: RunOptions, files: Mapping[str, str]) -> RunRequest:
+        """Return the request for a run of `files` that is made now."""
+        chosen = options.model_dump(include=set(RunOptions.model_fields))
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        return cls.model_validate({**chosen, **files, "created": created})
+
 
 class JobState(BaseModel):
     """How far a run came. `detail` says why it failed or stopped."""
@@ -223,13 +230,11 @@ def creating(runs: Path) -> tempfile.TemporaryDirectory[str]:
 
 def create(folder: Path, options: RunOptions, files: Mapping[str, str]) -> Job:
     """Make the folder of `creating` a job, under a name that says what it is."""
-    now = datetime.now(UTC)
-    created = now.isoformat(timespec="seconds")
-    chosen = options.model_dump(include=set(RunOptions.model_fields))
-    request = RunRequest.model_validate({**chosen, **files, "created": created})
+    request = RunRequest.of(options, files)
     _replace(folder / _JOB, request)
     judge = re.sub(r"[^A-Za-z0-9.]+", "-", request.judge).strip("-.")[:40] or "judge"
-    name = f"{request.rubric}-{judge}-{now:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
+    at = datetime.fromisoformat(request.created)
+    name = f"{request.rubric}-{judge}-{at:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
     return Job(folder.rename(folder.parent / name), request)
 
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal
 
@@ -63,7 +64,39 @@ def start_run(
     """
     check_names(service.settings, form.rubric, form.judge, form.prompt)
     service.settings.check_budget(form.judge)
-    try:  # what cannot be done leaves nothing behind
+    with _uploaded(form, service) as (folder, files):
+        job = jobs.create(folder, form, files)
+    service.supervisor.look()
+    described = service.catalogue.describe(RunEntry(job.id, job.run, job))
+    return as_json(described, 201, {"Location": f"/v1/runs/{job.id}"})
+
+
+@routes.post(
+    "/check",
+    summary="Check files before a run",
+    responses=returns("What would be judged, in numbers and in words, and what it may cost."),
+)
+async def check_run(
+    form: Annotated[RunForm, Form(media_type="multipart/form-data")], service: Here
+) -> Response:
+    """Read two files as the same request to `POST /v1/runs` would, and say what it would do.
+
+    No judge is asked and nothing is kept. `first` are the first three studies, `forecast` what
+    would be asked and may be paid: `typical` by the answers that are in the cache, `worst` with
+    the longest ones, null for a judge that answers without requests; dollars are null where
+    no price is known.
+    """
+    check_names(service.settings, form.rubric, form.judge, form.prompt)
+    with ExitStack() as stack:
+        keeping = _uploaded(form, service)
+        folder, files = await asyncio.to_thread(stack.enter_context, keeping)
+        return as_json(await service.checks.check(folder, jobs.RunRequest.of(form, files)))
+
+
+@contextmanager
+def _uploaded(form: RunForm, service: Service) -> Iterator[tuple[Path, dict[str, str]]]:
+    """Give a folder with the files, and their names; it is gone unless it was made a job."""
+    try:
         with jobs.creating(service.settings.runs[0]) as made:
             folder, files = Path(made), {}
             for side, upload in {"preds": form.preds, "refs": form.refs}.items():
@@ -71,13 +104,10 @@ def start_run(
                     most, name = service.settings.max_unpacked, upload.filename or ""
                     files[side] = uploads.keep(upload.file, name, folder, side, most)
                     files[f"{side}_name"] = uploads.shown_name(name)
-            job = jobs.create(folder, form, files)
+            yield folder, files
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise ProblemError(507, f"the files cannot be kept: {why}") from error
-    service.supervisor.look()
-    described = service.catalogue.describe(RunEntry(job.id, job.run, job))
-    return as_json(described, 201, {"Location": f"/v1/runs/{job.id}"})
 
 
 @routes.get("/{run}", summary="Show a run", responses=returns("The run and its figures."))

@@ -23,6 +23,7 @@ from judge.report import compare_page, page
 from judge.report.frontend import Frontend, content_type
 from judge.service import ProblemError, annotations, comparisons, jobs, runs, studies
 from judge.service.catalogue import Catalogue
+from judge.service.checks import Checks
 from judge.service.guard import Folding, Guard, protocol
 from judge.service.service import (
     PROBLEM_RESPONSE,
@@ -64,6 +65,7 @@ def service_with(settings: ServiceSettings) -> Service:
         annotations.PairWorkers(settings),
         jobs.Supervisor(settings),
         comparisons.Comparisons(settings),
+        Checks(settings),
     )
 
 

@@ -22,6 +22,7 @@ from judge.types import JudgeError
 if TYPE_CHECKING:  # the routes import this module
     from judge.service.annotations import PairWorkers
     from judge.service.catalogue import Catalogue
+    from judge.service.checks import Checks
     from judge.service.comparisons import Comparisons
     from judge.service.jobs import Supervisor
 
@@ -40,6 +41,7 @@ class Service:
     pairs: PairWorkers
     supervisor: Supervisor
     comparisons: Comparisons
+    checks: Checks
 
     async def close(self) -> None:
         """End what clients wait for; each is told that it broke off."""

@@ -21,17 +21,17 @@ JOBS = ".jobs"
 class ServiceSettings:
     """How a service runs.
 
-    `runs` are the folders whose runs are shown; new ones are written below the first.
-    `named` are run folders anywhere. `judges` maps each judge that is allowed, besides the built-
-    in one, to the address of its server, None for the usual one; `budgets` are what some of them
-    may cost. `cache` is the folder of answers, None for the usual place. `token` is what a client
-    must show, None where only this machine is served. `max_upload` bounds the body of a request
-    that starts a run, `max_body` that of any other, in bytes; an upload that is compressed may
-    unpack to `max_unpacked`. `workers` processes answer for the built-in judge, one pair may take
-    `pair_seconds` and one comparison `compare_seconds`. A process that reads a client's files,
-    compares, or answers for the built-in judge may take `max_memory` bytes of addresses. The head
-    of a request must come in `head_seconds`; there are at most `max_connections`, 0 for as many
-    as the limit of open files bears.
+    `runs` are the folders whose runs are shown; new ones are written below the first. `named` are
+    run folders anywhere. `judges` maps each judge that is allowed, besides the built-in one, to
+    the address of its server, None for the usual one; `budgets` are what some of them may cost.
+    `cache` is the folder of answers, None for the usual place. `token` is what a client must
+    show, None where only this machine is served. `max_upload` bounds the body of a request with a
+    run's files, `max_body` that of any other, in bytes; an upload that is compressed may unpack
+    to `max_unpacked`. `workers` processes answer for the built-in judge, one pair may take
+    `pair_seconds`, one comparison `compare_seconds` and one check of files `check_seconds`. A
+    process that reads a client's files, compares, or answers for the built-in judge may take
+    `max_memory` bytes of addresses. The head of a request must come in `head_seconds`; there are
+    at most `max_connections`, 0 for as many as the limit of open files bears.
     """
 
     runs: tuple[Path, ...]
@@ -45,6 +45,7 @@ class ServiceSettings:
     workers: int = 1
     pair_seconds: float = 60.0
     compare_seconds: float = 600.0
+    check_seconds: float = 120.0
     max_memory: int = 8 * GIGABYTE
     head_seconds: float = 15.0
     max_connections: int = 0
