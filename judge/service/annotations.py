@@ -31,9 +31,11 @@ class Pair(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    reference: Text = Field(description="The radiologist's report.")
-    candidate: Text = Field(description="The model's report; it may be empty.")
-    rubric: Name = Field(description="A rubric's name, such as green.")
+    reference: Text = Field(description="The radiologist's report.", examples=["No effusion."])
+    candidate: Text = Field(
+        description="The model's report; it may be empty.", examples=["Large left effusion."]
+    )
+    rubric: Name = Field(description="A rubric's name.", examples=rubrics.built_in())
     judge: Name = Field(
         default=LEXICON, description="Who answers; the service's owner allows which."
     )
@@ -58,13 +60,15 @@ class Record(BaseModel):
     study_id: str
     reference: str
     candidate: str
-    outcome: Annotated[str, Field(pattern="^(annotated|unparsed|failed)$")]
-    reason: str | None
-    detail: str | None
-    annotation: dict[str, Any] | None
-    measures: dict[str, float | None] | None
-    answer: dict[str, Any] | None
-    signature: str
+    outcome: Annotated[str, Field(pattern="^(annotated|unparsed|failed)$")] = Field(
+        description="annotated, unparsed (an answer that cannot be read) or failed (none came)."
+    )
+    reason: str | None = Field(description="Why there is no annotation, in a word or two.")
+    detail: str | None = Field(description="The same at length.")
+    annotation: dict[str, Any] | None = Field(description="What the judge found.")
+    measures: dict[str, float | None] | None = Field(description="The rubric's numbers.")
+    answer: dict[str, Any] | None = Field(description="The judge's raw answer.")
+    signature: str = Field(description="Names all that changes a number.")
 
 
 def check_names(settings: ServiceSettings, rubric: str, judge: str, prompt: str | None) -> None:

@@ -33,6 +33,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
+from judge import rubrics
 from judge.backends import LEXICON
 from judge.running.files import read_file
 from judge.service import ProblemError
@@ -69,26 +70,36 @@ class RunOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    rubric: Short
-    judge: Short = LEXICON
-    prompt: Short = ""
-    section: Short = ""
-    id_field: Short = ""
-    candidate_field: Short = ""
-    reference_field: Short = ""
-    class_field: Short = ""
-    patient_field: Short = ""
-    model: Short = ""
-    allow_missing: bool = False
-    by: str = Field(default="", max_length=1000, description="Fields, with commas.")
-    max_cost: float | None = Field(default=None, gt=0)
-    reply: Reply = "auto"
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    top_p: float | None = Field(default=None, gt=0, le=1)
-    seed: int | None = Field(default=None, ge=-(2**63) + 1, lt=2**63)
-    reasoning_effort: str = Field(default="", pattern="^[a-z]{0,20}$")
-    give_up_after: int = Field(default=50, ge=0)
-    name: Annotated[Short, AfterValidator(_printable)] = ""
+    rubric: Short = Field(description="A rubric's name.", examples=rubrics.built_in())
+    judge: Short = Field(default=LEXICON, description="Who answers; see `GET /v1/judges`.")
+    prompt: Short = Field(default="", description="A prompt's name, for judges that read one.")
+    section: Short = Field(default="", description="What to judge: " + ", ".join(SECTIONS))
+    id_field: Short = Field(default="", description="The field of the study ids.")
+    candidate_field: Short = Field(default="", description="The field of the candidates.")
+    reference_field: Short = Field(default="", description="The field of the references.")
+    class_field: Short = Field(default="", description="The field of the study classes.")
+    patient_field: Short = Field(default="", description="The field of the patients.")
+    model: Short = Field(default="", description="Whose reports the candidates are.")
+    allow_missing: bool = Field(default=False, description="Leave out studies of one side only.")
+    by: str = Field(default="", max_length=1000, description="Group rates by: fields, with commas.")
+    max_cost: float | None = Field(
+        default=None, gt=0, description="Stop before the run costs more US dollars."
+    )
+    reply: Reply = Field(default="auto", description="What a model is asked for.")
+    temperature: float | None = Field(default=None, ge=0, le=2, description="0 by default.")
+    top_p: float | None = Field(default=None, gt=0, le=1, description="As on the command line.")
+    seed: int | None = Field(
+        default=None, ge=-(2**63) + 1, lt=2**63, description="What sampling starts from."
+    )
+    reasoning_effort: str = Field(
+        default="", pattern="^[a-z]{0,20}$", description="Such as low, medium, high."
+    )
+    give_up_after: int = Field(
+        default=50, ge=0, description="Stop where most of the first answers cannot be read."
+    )
+    name: Annotated[Short, AfterValidator(_printable)] = Field(
+        default="", description="What the list of runs calls it."
+    )
 
     @field_validator("section")
     @classmethod

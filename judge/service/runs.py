@@ -10,7 +10,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal
 
-from fastapi import APIRouter, Form, Request, UploadFile
+from fastapi import APIRouter, Form, Query, Request, UploadFile
 from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
@@ -158,6 +158,7 @@ def _told(
 
 @routes.get(
     "/{run}/events",
+    response_class=Response,
     summary="Watch a run",
     responses=returns(
         "Server-sent events: `progress`, and `end` as the last.", kinds=["text/event-stream"]
@@ -186,7 +187,9 @@ async def watch_run(run: RunId, request: Request, service: Here) -> Response:
 def results(
     run: RunId,
     service: Here,
-    format: Literal["json", "jsonl", "csv", "parquet"] = "json",  # noqa: A002
+    format: Annotated[  # noqa: A002
+        Literal["json", "jsonl", "csv", "parquet"], Query(description="The kind of file.")
+    ] = "json",
 ) -> Response:
     """Get what a finished run has come to, as a file."""
     entry, opened = service.catalogue.open(run)

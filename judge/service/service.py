@@ -56,7 +56,9 @@ async def _service(request: Request) -> Service:
 
 Here = Annotated[Service, Depends(_service)]
 """The service that was asked."""
-RunId = Annotated[str, InPath(description="A run's id, as in the list of runs.", max_length=200)]
+RunId = Annotated[
+    str, InPath(description="A run's id, as in the list of runs.", max_length=200, examples=["RUN"])
+]
 
 
 class ProblemDetails(BaseModel):
