@@ -96,8 +96,8 @@ def command(
 ) -> None:
     """Show runs on pages, take reviews of them, and annotate over HTTP.
 
-    Shows each RUN and all runs of the folder of runs. The API describes itself at
-    /openapi.json. Runs that were cut off go on.
+    Shows each RUN and all runs of the folder of runs. The API is documented at /docs
+    and described at /openapi.json. Runs that were cut off go on.
     """
     from judge.running.folder import Run
     from judge.service.budget import limits

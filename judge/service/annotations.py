@@ -163,13 +163,21 @@ async def annotate(pair: Pair, service: Here) -> Response:
     return as_json(await service.pairs.annotate(pair.model_dump()))
 
 
-@routes.get("/rubrics", summary="List the rubrics", responses=returns("The rubrics."))
+@routes.get(
+    "/rubrics",
+    summary="List the rubrics",
+    responses=returns("`rubrics`, with all that they declare."),
+)
 def list_rubrics() -> Response:
     """List the rubrics with all that they declare."""
     return as_json({"rubrics": [_rubric(rubrics.load(name)) for name in rubrics.names()]})
 
 
-@routes.get("/prompts", summary="List the prompts", responses=returns("The prompts."))
+@routes.get(
+    "/prompts",
+    summary="List the prompts",
+    responses=returns("`prompts`: of each `name`, `version`, `rubric` and `digest`."),
+)
 def list_prompts() -> Response:
     """List the prompts of all rubrics."""
     loaded = [prompts.load(name) for name in prompts.names()]
@@ -177,7 +185,11 @@ def list_prompts() -> Response:
     return as_json({"prompts": [{name: getattr(p, name) for name in names} for p in loaded]})
 
 
-@routes.get("/judges", summary="List the judges", responses=returns("The judges."))
+@routes.get(
+    "/judges",
+    summary="List the judges",
+    responses=returns("`judges`: of each `name`, `built_in`, `budget` and `left`."),
+)
 def list_judges(service: Here) -> Response:
     """List the judges that the service's owner allows, with what is left of their budgets.
 

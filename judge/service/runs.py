@@ -42,7 +42,15 @@ class RunForm(jobs.RunOptions):
     )
 
 
-@routes.get("", summary="List the runs", responses=returns("The runs, the newest first."))
+@routes.get(
+    "",
+    summary="List the runs",
+    responses=returns(
+        "`runs`, the newest first: of each `id`, `state` (queued, running, stopped, failed, "
+        "finished), `progress`, `detail` where it failed, `model`, `rubric`, `judge`, counts and "
+        "figures."
+    ),
+)
 def list_runs(service: Here) -> Response:
     """List the runs that go on, those that ended, and those named on the command line."""
     entries = service.catalogue.entries()
@@ -53,7 +61,7 @@ def list_runs(service: Here) -> Response:
     "",
     status_code=201,
     summary="Start a run",
-    responses=returns("The run; its events tell how it goes.", 201),
+    responses=returns("The run, as in the list; its events tell how it goes.", 201),
 )
 def start_run(
     form: Annotated[RunForm, Form(media_type="multipart/form-data")], service: Here
@@ -74,7 +82,10 @@ def start_run(
 @routes.post(
     "/check",
     summary="Check files before a run",
-    responses=returns("What would be judged, in numbers and in words, and what it may cost."),
+    responses=returns(
+        "`facts` and `costs` in words, `forecast`, `first`, and all else that `judge check --format "
+        "json` prints."
+    ),
 )
 async def check_run(
     form: Annotated[RunForm, Form(media_type="multipart/form-data")], service: Here
@@ -110,7 +121,14 @@ def _uploaded(form: RunForm, service: Service) -> Iterator[tuple[Path, dict[str,
         raise ProblemError(507, f"the files cannot be kept: {why}") from error
 
 
-@routes.get("/{run}", summary="Show a run", responses=returns("The run and its figures."))
+@routes.get(
+    "/{run}",
+    summary="Show a run",
+    responses=returns(
+        "`run`, as in the list; of a finished one also `summary`, as `--format json` prints it, "
+        "`view`, what its page shows, and `reviews`."
+    ),
+)
 def show_run(run: RunId, service: Here) -> Response:
     """Return what is known of a run; of a finished one also its summary and its reviews."""
     entry = service.catalogue.find(run)
@@ -125,13 +143,15 @@ def show_run(run: RunId, service: Here) -> Response:
     return as_json(shown)
 
 
-@routes.post("/{run}/stop", summary="Stop a run", responses=returns("The run."))
+@routes.post("/{run}/stop", summary="Stop a run", responses=returns("The run, as in the list."))
 def stop_run(run: RunId, service: Here) -> Response:
     """Stop a run in order: what is under way is collected, what was answered is kept."""
     return _told(service, run, jobs.UNFINISHED, jobs.Job.ask_to_stop)
 
 
-@routes.post("/{run}/resume", summary="Let a run go on", responses=returns("The run."))
+@routes.post(
+    "/{run}/resume", summary="Let a run go on", responses=returns("The run, as in the list.")
+)
 def resume_run(run: RunId, service: Here) -> Response:
     """Let a run that was stopped or has failed go on; no answer is asked for again.
 

@@ -62,7 +62,7 @@ class Review(BaseModel):
 @routes.get(
     "/{run}/studies",
     summary="List a run's studies",
-    responses=returns("The columns and the order."),
+    responses=returns("`columns` and `order`."),
 )
 def list_studies(run: RunId, request: Request, service: Here) -> Response:
     """Everything that studies are filtered and sorted by: `columns` holds a value a
@@ -79,7 +79,7 @@ def list_studies(run: RunId, request: Request, service: Here) -> Response:
 @routes.get(
     "/{run}/search",
     summary="Search a run's studies",
-    responses=returns("The rows."),
+    responses=returns("`rows`: the studies' places in the run, from 0."),
 )
 def search_studies(
     run: RunId,
@@ -97,7 +97,9 @@ def search_studies(
 @routes.get(
     "/{run}/study",
     summary="Show one study",
-    responses=returns("The study and its reviews."),
+    responses=returns(
+        "`row`, `view`, what the study's page shows, `fingerprints` of its errors, and `reviews`."
+    ),
 )
 def show_study(
     run: RunId,
