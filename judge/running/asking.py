@@ -211,11 +211,11 @@ class Asker:
             self.progress.paid(completion, spent)
             return completion
         finally:
+            self._limiter.release()
             if most is not None:
                 self._reserved -= most
                 if self.budget is not None:
                     self.budget.settle(most, spent)
-            self._limiter.release()
 
     async def _reserve(self, request: CompletionRequest) -> float | None:
         """Set aside what `request` can cost, and return it; None for no limit, or no price.
@@ -223,19 +223,24 @@ class Asker:
         Stops the run where that would be too much. A budget may have room again when the answers
         under way are there.
         """
-        limit = self.policy.max_cost
-        if limit is None and self.budget is None:
+        if self.policy.max_cost is None and self.budget is None:
             return None
-        most, spent = self.prices.at_most(request), self.progress.dollars
+        most = self.prices.at_most(request)
+        while why := self._lacks(most):
+            # Answers under way may cost less than their most, which gives the budget room again.
+            if self._reserved < _NOTHING:
+                self.stop.set(why)
+            await self.stop.sleep(_BUDGET_PAUSE)
+        self._reserved += most or 0.0
+        return most
+
+    def _lacks(self, most: float | None) -> str:
+        """Set `most` dollars aside in the budget; returns why there is no money, or ""."""
+        limit, spent = self.policy.max_cost, self.progress.dollars
         if limit is not None:
             if most is None or spent is None:
                 self.stop.set("--max-cost is set and the price of an answer is unknown")
             elif spent + self._reserved + most > limit:
                 self.stop.set(f"the next request could pass --max-cost ({limit:g} dollars)")
             self.stop.check()
-        while self.budget is not None and (why := self.budget.reserve(most)):
-            if self._reserved < _NOTHING:  # no answer under way could cost less than its most
-                self.stop.set(why)
-            await self.stop.sleep(_BUDGET_PAUSE)
-        self._reserved += most or 0.0
-        return most
+        return self.budget.reserve(most) if self.budget is not None else ""

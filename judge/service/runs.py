@@ -83,8 +83,8 @@ def start_run(
     "/check",
     summary="Check files before a run",
     responses=returns(
-        "`facts` and `costs` in words, `forecast`, `first`, and all else that `judge check --format "
-        "json` prints."
+        "`facts` and `costs` in words, `forecast`, `first`, and all else that "
+        "`judge check --format json` prints."
     ),
 )
 async def check_run(

@@ -83,6 +83,19 @@ def test_two_runs_at_once_and_a_restart_never_pass_it(tmp_path: Path, model: Fau
         assert left(service) == pytest.approx(5 - billed(model))
 
 
+def test_a_runs_own_limit_holds_within_it(tmp_path: Path, model: FaultServer) -> None:
+    with asking(tmp_path, model, 0.35) as service:
+        name = service.start_run(200, judge=MODEL, max_cost=0.3).json()["id"]
+        assert service.until_state(name, "stopped", "finished")["state"] == "stopped"
+        assert 0 < billed(model) <= 0.3
+        # Where the budget has room for three answers at a time, and the run for no more than ten.
+        write_spent(tmp_path, 0.27)
+        name = service.start_run(201, judge=MODEL, max_cost=0.25).json()["id"]
+        stopped = service.until_state(name, "stopped", "finished")
+        assert stopped["progress"]["dollars"] <= 0.08
+        assert left(service) == pytest.approx(0.08 - stopped["progress"]["dollars"])
+
+
 def test_where_nothing_is_left_nothing_begins(tmp_path: Path, model: FaultServer) -> None:
     with asking(tmp_path, model, 50) as service:
         name = service.start_run(5, judge=MODEL, max_cost=0.001).json()["id"]

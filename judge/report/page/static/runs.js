@@ -79,7 +79,7 @@ function drawCheck({ facts, costs, first }) {
 async function draw(list) {
   const [{ runs }, { judges }] = await Promise.all([ask("/v1/runs"), ask("/v1/judges")]);
   const offered = document.getElementById("start-judge").options;
-  judges.forEach((judge, at) => { offered[at].label = offered[at].textContent = judgeWords(judge); });
+  judges.forEach((judge, at) => { offered[at].textContent = judgeWords(judge); });
   if (!runs.length) {
     list.replaceChildren(el("p", { class: "empty" },
       "No run yet. Start one above: choose your two files and press Check, which says what would be judged and what ",
