@@ -13,7 +13,6 @@ from judge.cli.output import note, print_tables
 from judge.report.words import counted
 
 if TYPE_CHECKING:
-    from judge.running.dry import Estimate, Forecast
     from judge.running.progress import Progress
     from judge.running.session import JudgeSession
     from judge.studies import StudySet
@@ -27,23 +26,25 @@ def dry_run(sessions: Sequence[JudgeSession], studies: StudySet) -> None:
     Nothing is sent.
     """
     from judge.report.tables import Table
-    from judge.running.dry import forecast
+    from judge.running.dry import facts, forecast, without_requests
 
     columns: list[tuple[str, dict[str, str]]] = []
     for session in sessions:
         with session:
             coming = forecast(session, studies)
             if coming is None:
-                note(
-                    f"{counted(len(studies), 'study', 'studies')}; {session.judge.name} answers in "
-                    "this process: no requests, no cost."
-                )
+                among = counted(len(studies), "study", "studies")
+                note(f"{among}; {without_requests(session.judge)}.")
                 continue
             if n := session.cache and session.cache.n_damaged:
                 note(f"{n:,} cached answers are damaged and would be asked for again.")
-            columns.append(
-                (session.judge.name, _facts(coming, len(studies), session.policy.concurrency))
+            found = facts(
+                coming,
+                len(studies),
+                session.policy.concurrency,
+                unseen="unknown until some answers are there: --sample 50",
             )
+            columns.append((session.judge.name, found))
     if len(columns) == 1:
         for name, value in columns[0][1].items():
             click.echo(f"{name:<16}{value}")
@@ -55,33 +56,6 @@ def dry_run(sessions: Sequence[JudgeSession], studies: StudySet) -> None:
         click.echo("Nothing was sent.")
 
 
-def _facts(coming: Forecast, n_studies: int, concurrency: int) -> dict[str, str]:
-    spared = f"{coming.cached:,} cached, {coming.repeated:,} repeated"
-    seen = counted(coming.n_seen, "answer", "answers")
-    typical = coming.typical and _estimate(coming.typical)
-    return {
-        "studies": f"{n_studies:,}",
-        "requests": f"{coming.requests:,} ({spared})",
-        "at a time": f"{concurrency:,}",
-        "tokens in": f"about {coming.prompt_tokens:,}",
-        "typical": typical or "unknown until some answers are there: --sample 50",
-        "typical from": f"{seen} of this prompt in the cache",
-        "worst": _estimate(coming.worst),
-    }
-
-
-def _estimate(of: Estimate) -> str:
-    tokens = f"{of.usage.completion_tokens:,} tokens out"
-    minutes = "minutes unknown" if of.minutes is None else f"{of.minutes:,.1f} minutes"
-    requests = counted(of.requests, "request", "requests")
-    return f"{requests}, {tokens}, {cost(of.dollars)}, {minutes}"
-
-
-def cost(dollars: float | None) -> str:
-    """Return a cost that is estimated; a price that is not known is not guessed."""
-    return "cost unknown (no price for this model here)" if dollars is None else f"${dollars:,.2f}"
-
-
 def sample_run(session: JudgeSession, studies: StudySet, n: int) -> None:
     """Judge `n` studies drawn at random, and print what the whole would take at that rate.
 
@@ -89,6 +63,7 @@ def sample_run(session: JudgeSession, studies: StudySet, n: int) -> None:
     `judge_set` raises.
     """
     from judge.cli.progress import account, watching
+    from judge.running.dry import without_requests
     from judge.running.engine import judge_set
 
     rows = sorted(random.Random(_SEED).sample(range(len(studies)), min(n, len(studies))))  # noqa: S311
@@ -99,7 +74,7 @@ def sample_run(session: JudgeSession, studies: StudySet, n: int) -> None:
     for line in account(progress):
         note(line)
     if session.judge.runs_inline:
-        note(f"{session.judge.name} answers in this process: no requests, no cost.")
+        note(f"{without_requests(session.judge)}.")
     for name, value in _whole(progress, len(studies), seconds, is_inline=session.judge.runs_inline):
         click.echo(f"{name:<10}{value}")
 
@@ -128,6 +103,8 @@ def _whole(
         return [*facts, ("whole", f"{n} in the cache: see --dry-run")]
     if not progress.asked:
         return [*facts, ("whole", "unknown: no answer came")]
+    from judge.running.dry import cost
+
     dollars = progress.dollars
     so_far = "unknown" if dollars is None else f"${dollars:,.2f}"
     rest = "unknown" if dollars is None else cost(dollars * share)

@@ -59,6 +59,15 @@ _HOST, _PORT = "127.0.0.1", 8321
     help="Let clients ask this judge too, at its usual server or the one at URL. "
     "Repeat for more; the built-in lexicon is always allowed.",
 )
+@click.option(
+    "--budget",
+    "budgets",
+    multiple=True,
+    metavar="[NAME=]DOLLARS",
+    help="What an allowed judge may cost in all, to the runs and pairs of every service on this "
+    "folder of runs: passed by no more than the answers under way. With several judges that cost, "
+    "say which: --budget gpt-4o=50.",
+)
 @cache_option
 @heading("Limits")
 @click.option(
@@ -83,6 +92,7 @@ def command(
     port: int,
     token: str | None,
     judges: tuple[str, ...],
+    budgets: tuple[str, ...],
     runs: tuple[Path, ...],
     max_upload: int,
     max_memory: int,
@@ -90,10 +100,11 @@ def command(
 ) -> None:
     """Show runs on pages, take reviews of them, and annotate over HTTP.
 
-    Shows each RUN and all runs of the folder of runs. The API describes itself at
-    /openapi.json. Runs that were cut off go on.
+    Shows each RUN and all runs of the folder of runs. The API is documented at /docs
+    and described at /openapi.json. Runs that were cut off go on.
     """
     from judge.running.folder import Run
+    from judge.service.budget import limits
     from judge.service.settings import (
         GIGABYTE,
         MEGABYTE,
@@ -108,10 +119,12 @@ def command(
         token = secrets.token_urlsafe(32)
     elif token is not None and not token.strip():
         raise JudgeError(f"the token is empty; give --token or {_TOKEN} a value, or leave it out")
+    allowed = allowed_judges(judges)
     settings = ServiceSettings(
         runs=runs or (Path("judge-runs"),),
         named=named,
-        judges=allowed_judges(judges),
+        judges=allowed,
+        budgets=limits(budgets, allowed, os.environ),
         cache=cache,
         token=token,
         max_upload=max_upload * MEGABYTE,

@@ -48,7 +48,7 @@ _TONES = ("critical", "serious", "notable", "mild", None, "good")
 _LEAST_PAIRS = 10
 """With fewer pairs of values a correlation in a data set is chance, and is not drawn."""
 _MOST_DATASETS = 8
-"""Each has a matrix a method; of more data sets only the largest have them."""
+"""Each has a matrix, of Pearson's as in ReXrank's papers; of more only the largest have one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,8 +270,7 @@ def _by_dataset(c: Comparison, most: int) -> Iterable[Drawing | str]:
                 f"and fewer than {_LEAST_PAIRS} say nothing"
             )
             continue
-        for method in _METHODS:
-            yield _matrix(found, method, title)
+        yield _matrix(found, _METHODS[0], title)
 
 
 def _boxes(c: Comparison) -> Iterable[Drawing | str]:

@@ -7,11 +7,12 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from judge.backends import Judge
 from judge.backends.errors import (
     OverloadError,
+    StudyError,
     TransientError,
     UnavailableError,
     UnreadableReplyError,
@@ -29,6 +30,9 @@ _UNREADABLE_REQUESTS, _UNREADABLE_STUDIES = 2, 10
 # How long to leave a question to another process that is asking it, in seconds: one that
 # was suspended must not hold this one up for ever.
 _CLAIM_PATIENCE, _CLAIM_PAUSE = 300.0, 0.05
+# How long to leave it to the answers under way to cost less than they could, in seconds.
+_BUDGET_PAUSE = 0.05
+_NOTHING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +66,16 @@ class RequestPolicy:
     give_up_after: int = 50
 
 
+class Budget(Protocol):
+    """A sum of US dollars that several runs spend from, in whatever processes they are."""
+
+    def reserve(self, most: float | None) -> str:
+        """Set aside what an answer can cost, None for an unknown price; returns why not, or ""."""
+
+    def settle(self, most: float, spent: float | None) -> None:
+        """Count what the answer did cost instead; where that is unknown, its most stands."""
+
+
 @dataclass(slots=True)
 class Asker:
     """Answers requests from the cache, or by asking the judge and writing the answer down.
@@ -76,6 +90,7 @@ class Asker:
     progress: Progress
     stop: Stop
     kind: str | None = None
+    budget: Budget | None = None
     _limiter: Limiter = field(init=False)
     _outage: Outage = field(init=False)
     _flying: dict[str, asyncio.Future[Completion]] = field(default_factory=dict)
@@ -180,40 +195,62 @@ class Asker:
             if self._outage.is_on:
                 await self._outage.wait()
             began = await self._limiter.acquire()
-        reserved = 0.0
+        most: float | None = None
+        spent: float | None = None  # whether an answer that is cut off is paid for is unknown
         try:
             self.stop.check()
-            reserved = self._reserve(request)
+            most = await self._reserve(request)
             sent = time.monotonic()
             completion = await self.judge.complete(request)
             seconds = time.monotonic() - sent
         except TransientError as error:
+            spent = 0.0
             self.progress.retried(error)
             is_late = error.reason == "timeout" and not self._outage.is_on
             if is_late or isinstance(error, OverloadError):
                 self._limiter.overloaded(began, error.retry_after)
             raise
+        except (StudyError, JudgeError):
+            spent = 0.0
+            raise
         else:
             self._outage.answered()
             self._unreadable = 0
             self._limiter.answered()
-            self.progress.paid(completion, self.prices.dollars(completion.usage))
+            spent = self.prices.dollars(completion.usage)
+            self.progress.paid(completion, spent)
             return completion, seconds
         finally:
-            self._reserved -= reserved
             self._limiter.release()
+            if most is not None:
+                self._reserved -= most
+                if self.budget is not None:
+                    self.budget.settle(most, spent)
 
-    def _reserve(self, request: CompletionRequest) -> float:
-        """Set aside what `request` can cost; stops the run where that would be too much."""
-        limit = self.policy.max_cost
-        if limit is None:
-            return 0.0
-        most, spent = self.prices.at_most(request), self.progress.dollars
-        if most is None or spent is None:
-            self.stop.set("--max-cost is set and the price of an answer is unknown")
-        elif spent + self._reserved + most > limit:
-            self.stop.set(f"the next request could pass --max-cost ({limit:g} dollars)")
-        self.stop.check()
-        assert most is not None
-        self._reserved += most
+    async def _reserve(self, request: CompletionRequest) -> float | None:
+        """Set aside what `request` can cost, and return it; None for no limit, or no price.
+
+        Stops the run where that would be too much. A budget may have room again when the answers
+        under way are there.
+        """
+        if self.policy.max_cost is None and self.budget is None:
+            return None
+        most = self.prices.at_most(request)
+        while why := self._lacks(most):
+            # Answers under way may cost less than their most, which gives the budget room again.
+            if self._reserved < _NOTHING:
+                self.stop.set(why)
+            await self.stop.sleep(_BUDGET_PAUSE)
+        self._reserved += most or 0.0
         return most
+
+    def _lacks(self, most: float | None) -> str:
+        """Set `most` dollars aside in the budget; returns why there is no money, or ""."""
+        limit, spent = self.policy.max_cost, self.progress.dollars
+        if limit is not None:
+            if most is None or spent is None:
+                self.stop.set("--max-cost is set and the price of an answer is unknown")
+            elif spent + self._reserved + most > limit:
+                self.stop.set(f"the next request could pass --max-cost ({limit:g} dollars)")
+            self.stop.check()
+        return self.budget.reserve(most) if self.budget is not None else ""

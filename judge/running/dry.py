@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from judge.backends import Judge
 from judge.cache import key as cache_key
+from judge.report.words import counted
 from judge.running.engine import read
 from judge.running.progress import Prices, prompt_tokens
 from judge.running.session import JudgeSession
@@ -107,3 +109,35 @@ def forecast(session: JudgeSession, studies: StudySet) -> Forecast | None:
 def _longest(request: CompletionRequest) -> int:
     longest = request.sampling.get("max_tokens")
     return longest if isinstance(longest, int) else 0
+
+
+def facts(coming: Forecast, n_studies: int, concurrency: int, *, unseen: str) -> dict[str, str]:
+    """Return a forecast in words; `unseen` is said where no answer to this prompt is known."""
+    spared = f"{coming.cached:,} cached, {coming.repeated:,} repeated"
+    seen = counted(coming.n_seen, "answer", "answers")
+    return {
+        "studies": f"{n_studies:,}",
+        "requests": f"{coming.requests:,} ({spared})",
+        "at a time": f"{concurrency:,}",
+        "tokens in": f"about {coming.prompt_tokens:,}",
+        "typical": _words(coming.typical) if coming.typical else unseen,
+        "typical from": f"{seen} of this prompt in the cache",
+        "worst": _words(coming.worst),
+    }
+
+
+def without_requests(judge: Judge) -> str:
+    """Return what a judge that runs inline takes."""
+    return f"{judge.name} answers in this process: no requests, no cost"
+
+
+def cost(dollars: float | None) -> str:
+    """Return a cost that is estimated; a price that is not known is not guessed."""
+    return "cost unknown (no price for this model here)" if dollars is None else f"${dollars:,.2f}"
+
+
+def _words(of: Estimate) -> str:
+    tokens = f"{of.usage.completion_tokens:,} tokens out"
+    minutes = "minutes unknown" if of.minutes is None else f"{of.minutes:,.1f} minutes"
+    requests = counted(of.requests, "request", "requests")
+    return f"{requests}, {tokens}, {cost(of.dollars)}, {minutes}"

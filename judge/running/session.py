@@ -16,7 +16,7 @@ from judge.cache import CompletionCache, place
 from judge.distribution import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
-from judge.running.asking import Answer, Answered, Asker, RequestPolicy
+from judge.running.asking import Answer, Answered, Asker, Budget, RequestPolicy
 from judge.running.progress import Prices, Progress
 from judge.running.waiting import Stop
 from judge.studies import StudySet
@@ -27,16 +27,25 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     """A judge for one rubric, how it is asked, and the folder that keeps its answers.
 
     The cache is opened when it is first needed and closed at the end of the `with` block. A
-    judge that runs inline has none.
+    judge that runs inline has none. `budget` is what its answers are paid from, None for no limit
+    but the policy's.
     """
 
-    def __init__(self, rubric: Rubric, judge: Judge, policy: RequestPolicy, folder: Path) -> None:
+    def __init__(
+        self,
+        rubric: Rubric,
+        judge: Judge,
+        policy: RequestPolicy,
+        folder: Path,
+        budget: Budget | None = None,
+    ) -> None:
         self.rubric = rubric
         self.judge = judge
         if judge.runs_inline:  # one at a time, and the same each time
             policy = replace(policy, concurrency=1, reask=0, give_up_after=0)
         self.policy = policy
         self._folder = folder
+        self._budget = budget
         self._opened = ExitStack()
 
     @classmethod
@@ -48,6 +57,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         *,
         policy: RequestPolicy | None = None,
         cache: str | Path | None = None,
+        budget: Budget | None = None,
     ) -> Self:
         """Return the session of the judge that is called `judge`, for the rubric of that name.
 
@@ -61,6 +71,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             backends.load(judge, chosen, settings),
             policy or RequestPolicy(),
             place(Path(cache) if cache else None, settings.environ),
+            budget,
         )
 
     @cached_property
@@ -85,7 +96,9 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         if self.cache is None:
             return self._at_once
         prices = Prices(self.judge.version, self.judge.billing_url)
-        return Asker(self.judge, self.cache, prices, self.policy, progress, stop, self.kind).answer
+        return Asker(
+            self.judge, self.cache, prices, self.policy, progress, stop, self.kind, self._budget
+        ).answer
 
     async def _at_once(self, _at: int, request: CompletionRequest, _attempt: int) -> Answered:
         return Answered(await self.judge.complete(request), key=None)

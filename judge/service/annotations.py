@@ -13,10 +13,12 @@ from judge import prompts, rubrics
 from judge.backends import LEXICON
 from judge.report.overview import declared
 from judge.service import ProblemError
+from judge.service.budget import Ledger
 from judge.service.jobs import Reply
 from judge.service.service import Here, as_json, returns
 from judge.service.settings import ServiceSettings
 from judge.service.worker import Worker, time_limit
+from judge.types import JudgeError
 
 Text = Annotated[str, Field(max_length=2_000_000)]
 Name = Annotated[str, Field(min_length=1, max_length=200)]
@@ -29,9 +31,11 @@ class Pair(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    reference: Text = Field(description="The radiologist's report.")
-    candidate: Text = Field(description="The model's report; it may be empty.")
-    rubric: Name = Field(description="A rubric's name, such as green.")
+    reference: Text = Field(description="The radiologist's report.", examples=["No effusion."])
+    candidate: Text = Field(
+        description="The model's report; it may be empty.", examples=["Large left effusion."]
+    )
+    rubric: Name = Field(description="A rubric's name.", examples=rubrics.built_in())
     judge: Name = Field(
         default=LEXICON, description="Who answers; the service's owner allows which."
     )
@@ -56,13 +60,15 @@ class Record(BaseModel):
     study_id: str
     reference: str
     candidate: str
-    outcome: Annotated[str, Field(pattern="^(annotated|unparsed|failed)$")]
-    reason: str | None
-    detail: str | None
-    annotation: dict[str, Any] | None
-    measures: dict[str, float | None] | None
-    answer: dict[str, Any] | None
-    signature: str
+    outcome: Annotated[str, Field(pattern="^(annotated|unparsed|failed)$")] = Field(
+        description="annotated, unparsed (an answer that cannot be read) or failed (none came)."
+    )
+    reason: str | None = Field(description="Why there is no annotation, in a word or two.")
+    detail: str | None = Field(description="The same at length.")
+    annotation: dict[str, Any] | None = Field(description="What the judge found.")
+    measures: dict[str, float | None] | None = Field(description="The rubric's numbers.")
+    answer: dict[str, Any] | None = Field(description="The judge's raw answer.")
+    signature: str = Field(description="Names all that changes a number.")
 
 
 def check_names(settings: ServiceSettings, rubric: str, judge: str, prompt: str | None) -> None:
@@ -150,19 +156,28 @@ async def annotate(pair: Pair, service: Here) -> Response:
     """Judge one candidate against its reference.
 
     It is the engine and the cache of a run: an answer that was paid for once is free. A
-    judge that fails, or whose answer cannot be read, gives an outcome without a score.
+    judge that fails, or whose answer cannot be read, gives an outcome without a score. A new
+    answer for which a budget has no room is refused (402).
     """
     check_names(service.settings, pair.rubric, pair.judge, pair.prompt)
     return as_json(await service.pairs.annotate(pair.model_dump()))
 
 
-@routes.get("/rubrics", summary="List the rubrics", responses=returns("The rubrics."))
+@routes.get(
+    "/rubrics",
+    summary="List the rubrics",
+    responses=returns("`rubrics`, with all that they declare."),
+)
 def list_rubrics() -> Response:
     """List the rubrics with all that they declare."""
     return as_json({"rubrics": [_rubric(rubrics.load(name)) for name in rubrics.names()]})
 
 
-@routes.get("/prompts", summary="List the prompts", responses=returns("The prompts."))
+@routes.get(
+    "/prompts",
+    summary="List the prompts",
+    responses=returns("`prompts`: of each `name`, `version`, `rubric` and `digest`."),
+)
 def list_prompts() -> Response:
     """List the prompts of all rubrics."""
     loaded = [prompts.load(name) for name in prompts.names()]
@@ -170,11 +185,28 @@ def list_prompts() -> Response:
     return as_json({"prompts": [{name: getattr(p, name) for name in names} for p in loaded]})
 
 
-@routes.get("/judges", summary="List the judges", responses=returns("The judges."))
+@routes.get(
+    "/judges",
+    summary="List the judges",
+    responses=returns("`judges`: of each `name`, `built_in`, `budget` and `left`."),
+)
 def list_judges(service: Here) -> Response:
-    """List the judges that the service's owner allows."""
-    allowed = [{"name": name, "built_in": False} for name in service.settings.judges]
-    return as_json({"judges": [{"name": LEXICON, "built_in": True}, *allowed]})
+    """List the judges that the service's owner allows, with what is left of their budgets.
+
+    `budget` is null for none, `left` also where it is not known. In US dollars; answers under way
+    count at their most.
+    """
+    names = (LEXICON, *service.settings.judges)
+    return as_json({"judges": [_judge(service.settings.ledger(name)) for name in names]})
+
+
+def _judge(ledger: Ledger) -> dict[str, Any]:
+    try:
+        left = ledger.left()
+    except JudgeError:  # who wants to ask is told
+        left = None
+    name = ledger.judge
+    return {"name": name, "built_in": name == LEXICON, "budget": ledger.limit, "left": left}
 
 
 def _rubric(rubric: rubrics.Rubric) -> dict[str, Any]:

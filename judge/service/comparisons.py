@@ -39,7 +39,9 @@ routes = APIRouter(prefix="/v1/comparison", tags=["comparison"])
 class ComparisonQuery(BaseModel):
     """The comparison that a request asks for."""
 
-    run: list[Short] = Field(min_length=1, max_length=_MOST_RUNS, description="A run's id.")
+    run: list[Short] = Field(
+        min_length=1, max_length=_MOST_RUNS, description="A run's id.", examples=[["RUN"]]
+    )
     name: list[Short] = Field(
         default=[],
         max_length=_MOST_RUNS,

@@ -45,6 +45,7 @@ _HEADERS = {
 }
 _LOG = logging.getLogger("uvicorn.error")
 _LONGEST_HEAD = 2**16
+_WITH_FILES = ("/v1/runs", "/v1/runs/check")
 # A body has to move: so many bytes in the time that a head may take four times.
 _BODY_STEP, _BODY_PATIENCE = 2**16, 4
 _ASK_PAGE = """<!doctype html>
@@ -127,8 +128,8 @@ class Guard:
         return _too_large(limit) if int(length) > limit else None
 
     def _limit(self, scope: Scope) -> int:
-        starts_run = scope["method"] == "POST" and scope["path"] == "/v1/runs"
-        return self._settings.max_upload if starts_run else self._settings.max_body
+        has_files = scope["method"] == "POST" and scope["path"] in _WITH_FILES
+        return self._settings.max_upload if has_files else self._settings.max_body
 
     def _session(self) -> str:
         """What the browser's cookie holds: it proves the token and does not give it away."""

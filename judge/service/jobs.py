@@ -8,6 +8,8 @@ Each has a folder below `.jobs` in the folder of runs:
     stop             there when the run is to stop
     lock             held by the process that works on it, and by no other
 
+`.jobs/spent.json` holds what the judges have cost (see `budget`).
+
 The run itself is written beside `.jobs`, in a folder of the same name.
 """
 
@@ -31,16 +33,16 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
+from judge import rubrics
 from judge.backends import LEXICON
 from judge.running.files import read_file
 from judge.service import ProblemError
-from judge.service.settings import ServiceSettings
+from judge.service.settings import JOBS, ServiceSettings
 from judge.service.worker import Worker
 from judge.studies.names import NamedFields, given_model
 from judge.studies.sections import SECTIONS
 from judge.types import JudgeError
 
-FOLDER = ".jobs"
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED = "queued", "running", "stopped", "failed", "finished"
 UNFINISHED = (QUEUED, RUNNING)
 _JOB, _STATE, _STOP, _LOCK = "job.json", "state.json", "stop", "lock"
@@ -68,26 +70,36 @@ class RunOptions(BaseModel):
 
     model_config = ConfigDict(frozen=True)
 
-    rubric: Short
-    judge: Short = LEXICON
-    prompt: Short = ""
-    section: Short = ""
-    id_field: Short = ""
-    candidate_field: Short = ""
-    reference_field: Short = ""
-    class_field: Short = ""
-    patient_field: Short = ""
-    model: Short = ""
-    allow_missing: bool = False
-    by: str = Field(default="", max_length=1000, description="Fields, with commas.")
-    max_cost: float | None = Field(default=None, gt=0)
-    reply: Reply = "auto"
-    temperature: float | None = Field(default=None, ge=0, le=2)
-    top_p: float | None = Field(default=None, gt=0, le=1)
-    seed: int | None = Field(default=None, ge=-(2**63) + 1, lt=2**63)
-    reasoning_effort: str = Field(default="", pattern="^[a-z]{0,20}$")
-    give_up_after: int = Field(default=50, ge=0)
-    name: Annotated[Short, AfterValidator(_printable)] = ""
+    rubric: Short = Field(description="A rubric's name.", examples=rubrics.built_in())
+    judge: Short = Field(default=LEXICON, description="Who answers; see `GET /v1/judges`.")
+    prompt: Short = Field(default="", description="A prompt's name, for judges that read one.")
+    section: Short = Field(default="", description="What to judge: " + ", ".join(SECTIONS))
+    id_field: Short = Field(default="", description="The field of the study ids.")
+    candidate_field: Short = Field(default="", description="The field of the candidates.")
+    reference_field: Short = Field(default="", description="The field of the references.")
+    class_field: Short = Field(default="", description="The field of the study classes.")
+    patient_field: Short = Field(default="", description="The field of the patients.")
+    model: Short = Field(default="", description="Whose reports the candidates are.")
+    allow_missing: bool = Field(default=False, description="Leave out studies of one side only.")
+    by: str = Field(default="", max_length=1000, description="Group rates by: fields, with commas.")
+    max_cost: float | None = Field(
+        default=None, gt=0, description="Stop before the run costs more US dollars."
+    )
+    reply: Reply = Field(default="auto", description="What a model is asked for.")
+    temperature: float | None = Field(default=None, ge=0, le=2, description="0 by default.")
+    top_p: float | None = Field(default=None, gt=0, le=1, description="As on the command line.")
+    seed: int | None = Field(
+        default=None, ge=-(2**63) + 1, lt=2**63, description="What sampling starts from."
+    )
+    reasoning_effort: str = Field(
+        default="", pattern="^[a-z]{0,20}$", description="Such as low, medium, high."
+    )
+    give_up_after: int = Field(
+        default=50, ge=0, description="Stop where most of the first answers cannot be read."
+    )
+    name: Annotated[Short, AfterValidator(_printable)] = Field(
+        default="", description="What the list of runs calls it."
+    )
 
     @field_validator("section")
     @classmethod
@@ -135,6 +147,13 @@ class RunRequest(RunOptions):
     preds_name: str = ""
     refs_name: str = ""
     created: str
+
+    @classmethod
+    def of(cls, options: RunOptions, files: Mapping[str, str]) -> RunRequest:
+        """Return the request for a run of `files` that is made now."""
+        chosen = options.model_dump(include=set(RunOptions.model_fields))
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        return cls.model_validate({**chosen, **files, "created": created})
 
 
 class JobState(BaseModel):
@@ -216,19 +235,17 @@ class Job:
 
 def creating(runs: Path) -> tempfile.TemporaryDirectory[str]:
     """Give a folder to put a new job's files in; it is gone unless `create` made it a job."""
-    (runs / FOLDER).mkdir(mode=0o700, parents=True, exist_ok=True)
-    return tempfile.TemporaryDirectory(prefix=_NEW, dir=runs / FOLDER, ignore_cleanup_errors=True)
+    (runs / JOBS).mkdir(mode=0o700, parents=True, exist_ok=True)
+    return tempfile.TemporaryDirectory(prefix=_NEW, dir=runs / JOBS, ignore_cleanup_errors=True)
 
 
 def create(folder: Path, options: RunOptions, files: Mapping[str, str]) -> Job:
     """Make the folder of `creating` a job, under a name that says what it is."""
-    now = datetime.now(UTC)
-    created = now.isoformat(timespec="seconds")
-    chosen = options.model_dump(include=set(RunOptions.model_fields))
-    request = RunRequest.model_validate({**chosen, **files, "created": created})
+    request = RunRequest.of(options, files)
     _replace(folder / _JOB, request)
     judge = re.sub(r"[^A-Za-z0-9.]+", "-", request.judge).strip("-.")[:40] or "judge"
-    name = f"{request.rubric}-{judge}-{now:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
+    at = datetime.fromisoformat(request.created)
+    name = f"{request.rubric}-{judge}-{at:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
     return Job(folder.rename(folder.parent / name), request)
 
 
@@ -236,7 +253,7 @@ def find(runs: Path, name: str) -> Job | None:
     """Return the job called `name`, None where there is none."""
     if not NAME.fullmatch(name):
         return None
-    path = runs / FOLDER / name
+    path = runs / JOBS / name
     try:
         request = RunRequest.model_validate_json(read_file(path / _JOB))
     except (OSError, ValueError):
@@ -247,7 +264,7 @@ def find(runs: Path, name: str) -> Job | None:
 def listed(runs: Path, without: Container[Path] = ()) -> list[Job]:
     """Return all jobs below a folder of runs but those in the folders `without`, oldest first."""
     with suppress(OSError):
-        paths = [path for path in (runs / FOLDER).iterdir() if path not in without]
+        paths = [path for path in (runs / JOBS).iterdir() if path not in without]
         found = [job for path in paths if (job := find(runs, path.name)) is not None]
         return sorted(found, key=lambda job: (job.request.created, job.id))
     return []
@@ -354,7 +371,7 @@ def check(runs: Path) -> None:
     Raises `JudgeError` where no runs can be written to it.
     """
     with suppress(OSError):
-        for path in (runs / FOLDER).glob(f"{_NEW}*"):
+        for path in (runs / JOBS).glob(f"{_NEW}*"):
             if time.time() - path.stat().st_mtime > _DAY:
                 shutil.rmtree(path, ignore_errors=True)
     try:

@@ -20,6 +20,7 @@ from judge.running.run import with_classes
 from judge.running.session import JudgeSession
 from judge.running.waiting import Stop
 from judge.service import ProblemError
+from judge.service.budget import PAYMENT_REQUIRED, SPENT, Ledger
 from judge.service.worker import Channel, memory_limit, say
 from judge.studies import from_given
 from judge.types import JudgeError
@@ -32,7 +33,13 @@ _WHICH = ("rubric", "judge", "prompt", "reply", "base_url", "cache")
 
 @cache
 def _session(
-    rubric: str, judge: str, prompt: str | None, reply: str, url: str | None, folder: str | None
+    rubric: str,
+    judge: str,
+    prompt: str | None,
+    reply: str,
+    url: str | None,
+    folder: str | None,
+    budget: Ledger | None,
 ) -> JudgeSession:
     """Return what stays loaded from one pair to the next; `folder` is that of answers."""
     settings = backends.JudgeSettings(
@@ -42,26 +49,27 @@ def _session(
         environ=os.environ,
         say=say,
     )
-    return JudgeSession.load(rubric, judge, settings, policy=_POLICY, cache=folder)
+    return JudgeSession.load(rubric, judge, settings, policy=_POLICY, cache=folder, budget=budget)
 
 
 class PairAnnotator:
     """Annotates pairs with judges that stay loaded, and asks nothing twice."""
 
     def __init__(self) -> None:
-        self._answers: dict[JudgeSession, Answer] = {}
-        self._stop = Stop()
+        self._asking: dict[JudgeSession, tuple[Answer, Stop]] = {}
 
     async def annotate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return the record of one pair, with its signature and the judge's note.
 
         Raises `JudgeError` for a pair that cannot be judged; `ProblemError` 503 where the
-        judge cannot be had, and 502 where it gives no answer.
+        judge cannot be had, 502 where it gives no answer, and 402 where its budget has no
+        room for one.
         """
         try:
-            session = _session(*(asked[name] for name in _WHICH))
-            if session not in self._answers:
-                self._answers[session] = session.answerer(Progress(total=0), self._stop)
+            session = _session(*(asked[name] for name in _WHICH), Ledger.of(asked["ledger"]))
+            if session not in self._asking:
+                stop = Stop()
+                self._asking[session] = session.answerer(Progress(total=0), stop), stop
         except JudgeError as error:
             raise ProblemError(_JUDGE, str(error)) from error
         given = from_given(
@@ -72,23 +80,24 @@ class PairAnnotator:
         )
         studies, class_source = with_classes(given)
         ends: list[Judged] = []
+        answer, stop = self._asking[session]
         try:
             await judge_all(
                 session,
                 studies,
                 ends.append,
-                answer=self._answers[session],
-                stop=self._stop,
+                answer=answer,
+                stop=stop,
                 progress=Progress(total=1),
             )
         except JudgeError as error:
-            self._answers.pop(session, None)  # the next one finds out anew whether it is there
             raise ProblemError(_SERVER, str(error)) from error
         finally:
-            if self._stop.why is not None:  # set by an error: it was this pair's own
-                self._stop = Stop()
-                self._answers.pop(session, None)
+            if stop.why is not None:  # the next one finds out anew whether it can be asked
+                self._asking.pop(session, None)
         if not ends:
+            if stop.why and stop.why.startswith(SPENT):
+                raise ProblemError(PAYMENT_REQUIRED, stop.why)
             raise ProblemError(_SERVER, "asking was stopped before there was an answer")
         judge = session.judge
         return {

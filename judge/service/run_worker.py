@@ -22,7 +22,8 @@ from judge.running.progress import Progress
 from judge.running.run import run
 from judge.running.session import JudgeSession
 from judge.service import jobs
-from judge.service.jobs import Job
+from judge.service.budget import Ledger
+from judge.service.jobs import Job, RunRequest
 from judge.service.uploads import check_decoded
 from judge.service.worker import Channel, memory_limit, say
 from judge.stats.table import reserved_names
@@ -80,9 +81,29 @@ def _work(job: Job, owner: Mapping[str, Any], service_gone: threading.Event) -> 
 
 
 def _judge(job: Job, owner: Mapping[str, Any], tick: Callable[[Progress], None]) -> None:
-    """Assemble a run from the client's request and the owner's settings, and do it."""
+    """Do the run that the client asked for."""
     asked = job.request
-    os.chdir(job.path)  # messages name the files, not where the service keeps them
+    session, studies = opened(job.path, asked, owner)
+    with session:
+        run(
+            session,
+            studies,
+            out=job.run,
+            by=asked.fields,
+            arguments={"judge": asked.judge, **asked.model_dump(exclude_defaults=True)},
+            listener=ProgressListener(tick, say),
+        )
+
+
+def opened(
+    folder: Path, asked: RunRequest, owner: Mapping[str, Any], *, sends: bool = True
+) -> tuple[JudgeSession, StudySet]:
+    """Assemble a run from the client's request and the owner's settings, and read its files.
+
+    `sends` is False where nothing will be asked. Raises `JudgeError`; this process is then
+    in `folder`, where the files are.
+    """
+    os.chdir(folder)  # messages name the files, not where the service keeps them
     settings = backends.JudgeSettings(
         prompt=asked.prompt or None,
         base_url=owner["base_url"],
@@ -90,10 +111,15 @@ def _judge(job: Job, owner: Mapping[str, Any], tick: Callable[[Progress], None])
         sampling=asked.sampling,
         environ=os.environ,
         say=say,
+        sends=sends,
     )
-    policy = RequestPolicy(max_cost=asked.max_cost, give_up_after=asked.give_up_after)
     session = JudgeSession.load(
-        asked.rubric, asked.judge, settings, policy=policy, cache=owner["cache"]
+        asked.rubric,
+        asked.judge,
+        settings,
+        policy=RequestPolicy(max_cost=asked.max_cost, give_up_after=asked.give_up_after),
+        cache=owner["cache"],
+        budget=Ledger.of(owner["ledger"]),
     )
     with memory_limit(owner["max_memory"]):
         for name in filter(None, (asked.preds, asked.refs)):
@@ -107,20 +133,11 @@ def _judge(job: Job, owner: Mapping[str, Any], tick: Callable[[Progress], None])
             model=asked.model or None,
             reserved=reserved_names(session.rubric),
         )
-    with session:
-        run(
-            session,
-            _as_called(studies, job),
-            out=job.run,
-            by=asked.fields,
-            arguments={"judge": asked.judge, **asked.model_dump(exclude_defaults=True)},
-            listener=ProgressListener(tick, say),
-        )
+    return session, _as_called(studies, asked)
 
 
-def _as_called(studies: StudySet, job: Job) -> StudySet:
+def _as_called(studies: StudySet, asked: RunRequest) -> StudySet:
     """Return the studies with their files, and the model, called what the client called them."""
-    asked = job.request
     if studies.model == model_of(asked.preds):
         studies = replace(studies, model=model_of(asked.preds_name))
     names = {asked.preds: asked.preds_name, asked.refs: asked.refs_name}

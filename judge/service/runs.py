@@ -6,10 +6,11 @@ import asyncio
 import json
 import os
 from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import IO, Annotated, Any, Literal
 
-from fastapi import APIRouter, Form, Request, UploadFile
+from fastapi import APIRouter, Form, Query, Request, UploadFile
 from fastapi.responses import Response, StreamingResponse
 from pydantic import Field
 
@@ -41,7 +42,15 @@ class RunForm(jobs.RunOptions):
     )
 
 
-@routes.get("", summary="List the runs", responses=returns("The runs, the newest first."))
+@routes.get(
+    "",
+    summary="List the runs",
+    responses=returns(
+        "`runs`, the newest first: of each `id`, `state` (queued, running, stopped, failed, "
+        "finished), `progress`, `detail` where it failed, `model`, `rubric`, `judge`, counts and "
+        "figures."
+    ),
+)
 def list_runs(service: Here) -> Response:
     """List the runs that go on, those that ended, and those named on the command line."""
     entries = service.catalogue.entries()
@@ -52,14 +61,53 @@ def list_runs(service: Here) -> Response:
     "",
     status_code=201,
     summary="Start a run",
-    responses=returns("The run; its events tell how it goes.", 201),
+    responses=returns("The run, as in the list; its events tell how it goes.", 201),
 )
 def start_run(
     form: Annotated[RunForm, Form(media_type="multipart/form-data")], service: Here
 ) -> Response:
-    """Judge two uploaded files in the background, with the options of the command line."""
+    """Judge two uploaded files in the background, with the options of the command line.
+
+    Refused (402) where the budget of the judge has no room for another answer.
+    """
     check_names(service.settings, form.rubric, form.judge, form.prompt)
-    try:  # what cannot be done leaves nothing behind
+    service.settings.check_budget(form.judge)
+    with _uploaded(form, service) as (folder, files):
+        job = jobs.create(folder, form, files)
+    service.supervisor.look()
+    described = service.catalogue.describe(RunEntry(job.id, job.run, job))
+    return as_json(described, 201, {"Location": f"/v1/runs/{job.id}"})
+
+
+@routes.post(
+    "/check",
+    summary="Check files before a run",
+    responses=returns(
+        "`facts` and `costs` in words, `forecast`, `first`, and all else that "
+        "`judge check --format json` prints."
+    ),
+)
+async def check_run(
+    form: Annotated[RunForm, Form(media_type="multipart/form-data")], service: Here
+) -> Response:
+    """Read two files as the same request to `POST /v1/runs` would, and say what it would do.
+
+    No judge is asked and nothing is kept. `first` are the first three studies, `forecast` what
+    would be asked and may be paid: `typical` by the answers that are in the cache, `worst` with
+    the longest ones, null for a judge that answers without requests; dollars are null where
+    no price is known.
+    """
+    check_names(service.settings, form.rubric, form.judge, form.prompt)
+    with ExitStack() as stack:
+        keeping = _uploaded(form, service)
+        folder, files = await asyncio.to_thread(stack.enter_context, keeping)
+        return as_json(await service.checks.check(folder, jobs.RunRequest.of(form, files)))
+
+
+@contextmanager
+def _uploaded(form: RunForm, service: Service) -> Iterator[tuple[Path, dict[str, str]]]:
+    """Give a folder with the files, and their names; it is gone unless it was made a job."""
+    try:
         with jobs.creating(service.settings.runs[0]) as made:
             folder, files = Path(made), {}
             for side, upload in {"preds": form.preds, "refs": form.refs}.items():
@@ -67,16 +115,20 @@ def start_run(
                     most, name = service.settings.max_unpacked, upload.filename or ""
                     files[side] = uploads.keep(upload.file, name, folder, side, most)
                     files[f"{side}_name"] = uploads.shown_name(name)
-            job = jobs.create(folder, form, files)
+            yield folder, files
     except OSError as error:
         why = error.strerror or type(error).__name__
         raise ProblemError(507, f"the files cannot be kept: {why}") from error
-    service.supervisor.look()
-    described = service.catalogue.describe(RunEntry(job.id, job.run, job))
-    return as_json(described, 201, {"Location": f"/v1/runs/{job.id}"})
 
 
-@routes.get("/{run}", summary="Show a run", responses=returns("The run and its figures."))
+@routes.get(
+    "/{run}",
+    summary="Show a run",
+    responses=returns(
+        "`run`, as in the list; of a finished one also `summary`, as `--format json` prints it, "
+        "`view`, what its page shows, and `reviews`."
+    ),
+)
 def show_run(run: RunId, service: Here) -> Response:
     """Return what is known of a run; of a finished one also its summary and its reviews."""
     entry = service.catalogue.find(run)
@@ -91,15 +143,22 @@ def show_run(run: RunId, service: Here) -> Response:
     return as_json(shown)
 
 
-@routes.post("/{run}/stop", summary="Stop a run", responses=returns("The run."))
+@routes.post("/{run}/stop", summary="Stop a run", responses=returns("The run, as in the list."))
 def stop_run(run: RunId, service: Here) -> Response:
     """Stop a run in order: what is under way is collected, what was answered is kept."""
     return _told(service, run, jobs.UNFINISHED, jobs.Job.ask_to_stop)
 
 
-@routes.post("/{run}/resume", summary="Let a run go on", responses=returns("The run."))
+@routes.post(
+    "/{run}/resume", summary="Let a run go on", responses=returns("The run, as in the list.")
+)
 def resume_run(run: RunId, service: Here) -> Response:
-    """Let a run that was stopped or has failed go on; no answer is asked for again."""
+    """Let a run that was stopped or has failed go on; no answer is asked for again.
+
+    Refused (402) where the budget of its judge has no room for another answer.
+    """
+    if job := service.catalogue.find(run).job:
+        service.settings.check_budget(job.request.judge)
     return _told(service, run, (jobs.STOPPED, jobs.FAILED), jobs.Job.resume)
 
 
@@ -119,6 +178,7 @@ def _told(
 
 @routes.get(
     "/{run}/events",
+    response_class=Response,
     summary="Watch a run",
     responses=returns(
         "Server-sent events: `progress`, and `end` as the last.", kinds=["text/event-stream"]
@@ -147,7 +207,9 @@ async def watch_run(run: RunId, request: Request, service: Here) -> Response:
 def results(
     run: RunId,
     service: Here,
-    format: Literal["json", "jsonl", "csv", "parquet"] = "json",  # noqa: A002
+    format: Annotated[  # noqa: A002
+        Literal["json", "jsonl", "csv", "parquet"], Query(description="The kind of file.")
+    ] = "json",
 ) -> Response:
     """Get what a finished run has come to, as a file."""
     entry, opened = service.catalogue.open(run)

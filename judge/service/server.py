@@ -7,22 +7,23 @@ import asyncio
 import logging
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from html import escape
 from typing import Any
 
 import python_multipart  # noqa: F401 - missing, it would be missed only with the first upload
 import uvicorn
-from fastapi import APIRouter, FastAPI
+from fastapi import APIRouter, FastAPI, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
 from judge.distribution import version
 from judge.report import compare_page, page
 from judge.report.frontend import Frontend, content_type
-from judge.service import ProblemError, annotations, comparisons, jobs, runs, studies
+from judge.service import ProblemError, annotations, api_page, comparisons, jobs, runs, studies
 from judge.service.catalogue import Catalogue
+from judge.service.checks import Checks
 from judge.service.guard import Folding, Guard, protocol
 from judge.service.service import (
     PROBLEM_RESPONSE,
@@ -36,7 +37,8 @@ from judge.service.settings import ServiceSettings, is_loopback
 from judge.types import JudgeError
 
 _ABOUT = """Finds out what radiology report-generation models get wrong, with evidence.
-Errors are problem details (RFC 9457)."""
+
+Errors are problem details (RFC 9457): JSON whose `detail` says what is wrong and what to do."""
 # Nothing is told to anyone, whatever the environment says; older versions know no such thing.
 _SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
 # As many are taken at a time, before any of them can be refused.
@@ -64,6 +66,7 @@ def service_with(settings: ServiceSettings) -> Service:
         annotations.PairWorkers(settings),
         jobs.Supervisor(settings),
         comparisons.Comparisons(settings),
+        Checks(settings),
     )
 
 
@@ -130,6 +133,21 @@ def _comparison_page() -> Response:
     return _shell(_COMPARISON)
 
 
+@routes.get("/docs")
+def _api_page(request: Request, service: Here) -> Response:
+    known = {}
+    for entry in service.catalogue.entries():
+        if entry.is_finished:
+            with suppress(ProblemError):  # one that is damaged is no example
+                _, opened = service.catalogue.open(entry.id)
+                known = {api_page.RUN: entry.id, api_page.STUDY: opened.record(0)["study_id"]}
+                break
+    app: FastAPI = request.app
+    url, token = str(request.base_url).rstrip("/"), service.settings.token is not None
+    body = api_page.html(app.openapi(), url, known, token=token)
+    return HTMLResponse(_document(_RUNS, "judge: API", f"<body>{body}</body>"))
+
+
 @routes.get("/runs")
 def _to_runs() -> Response:
     return RedirectResponse("/", 308)
@@ -146,22 +164,29 @@ def _asset(digest: str, name: str) -> Response:
 
 def _shell(frontend: Frontend, run: str = "") -> Response:
     """Return a page, of `run` where one is named. Nothing in it is inline code."""
-    assets = f"/assets/{frontend.digest}"
+    script = f'<script type="module" src="/assets/{frontend.digest}/{frontend.main}"></script>'
+    needs = "<noscript>This page needs JavaScript; <code>judge audit</code> does not.</noscript>"
+    about = f' data-mode="service" data-run="{escape(run)}"'
+    return HTMLResponse(_document(frontend, "judge", f"<body>{needs}{script}</body>", about))
+
+
+def _document(frontend: Frontend, title: str, body: str, about: str = "") -> str:
+    """Return a page that looks as `frontend` does."""
     styles = "".join(
-        f'<link rel="stylesheet" href="{assets}/{name}">\n' for name in frontend.styles
+        f'<link rel="stylesheet" href="/assets/{frontend.digest}/{name}">\n'
+        for name in frontend.styles
     )
-    return HTMLResponse(f"""<!doctype html>
-<html lang="en" data-mode="service" data-run="{escape(run)}">
+    return f"""<!doctype html>
+<html lang="en"{about}>
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>judge</title>
+<title>{title}</title>
 <link rel="icon" href="data:,">
-{styles}<script type="module" src="{assets}/{frontend.main}"></script>
-</head>
-<body><noscript>This page needs JavaScript; <code>judge audit</code> does not.</noscript></body>
+{styles}</head>
+{body}
 </html>
-""")
+"""
 
 
 class _Server(uvicorn.Server):

@@ -22,6 +22,7 @@ from judge.types import JudgeError
 if TYPE_CHECKING:  # the routes import this module
     from judge.service.annotations import PairWorkers
     from judge.service.catalogue import Catalogue
+    from judge.service.checks import Checks
     from judge.service.comparisons import Comparisons
     from judge.service.jobs import Supervisor
 
@@ -40,6 +41,7 @@ class Service:
     pairs: PairWorkers
     supervisor: Supervisor
     comparisons: Comparisons
+    checks: Checks
 
     async def close(self) -> None:
         """End what clients wait for; each is told that it broke off."""
@@ -54,7 +56,9 @@ async def _service(request: Request) -> Service:
 
 Here = Annotated[Service, Depends(_service)]
 """The service that was asked."""
-RunId = Annotated[str, InPath(description="A run's id, as in the list of runs.", max_length=200)]
+RunId = Annotated[
+    str, InPath(description="A run's id, as in the list of runs.", max_length=200, examples=["RUN"])
+]
 
 
 class ProblemDetails(BaseModel):

@@ -9,31 +9,35 @@ from pathlib import Path
 from typing import Any
 
 from judge.backends import LEXICON
+from judge.service.budget import FILE, Ledger, Limit
 from judge.types import JudgeError
 
 MEGABYTE, GIGABYTE = 2**20, 2**30
+JOBS = ".jobs"
+"""The folder in a folder of runs that holds what their service knows besides."""
 
 
 @dataclass(frozen=True, slots=True)
 class ServiceSettings:
     """How a service runs.
 
-    `runs` are the folders whose runs are shown; new ones are written below the first.
-    `named` are run folders anywhere. `judges` maps each judge that is allowed, besides the
-    built-in one, to the address of its server, None for the usual one. `cache` is the
-    folder of answers, None for the usual place. `token` is what a client must show, None
-    where only this machine is served. `max_upload` bounds the body of a request that starts
-    a run, `max_body` that of any other, in bytes; an upload that is compressed may unpack
+    `runs` are the folders whose runs are shown; new ones are written below the first. `named` are
+    run folders anywhere. `judges` maps each judge that is allowed, besides the built-in one, to
+    the address of its server, None for the usual one; `budgets` are what some of them may cost.
+    `cache` is the folder of answers, None for the usual place. `token` is what a client must
+    show, None where only this machine is served. `max_upload` bounds the body of a request with a
+    run's files, `max_body` that of any other, in bytes; an upload that is compressed may unpack
     to `max_unpacked`. `workers` processes answer for the built-in judge, one pair may take
-    `pair_seconds` and one comparison `compare_seconds`. A process that reads a client's files,
-    compares, or answers for the built-in judge may take `max_memory` bytes of addresses. The
-    head of a request must come in `head_seconds`; there are at most `max_connections`, 0 for as
-    many as the limit of open files bears.
+    `pair_seconds`, one comparison `compare_seconds` and one check of files `check_seconds`. A
+    process that reads a client's files, compares, or answers for the built-in judge may take
+    `max_memory` bytes of addresses. The head of a request must come in `head_seconds`; there are
+    at most `max_connections`, 0 for as many as the limit of open files bears.
     """
 
     runs: tuple[Path, ...]
     named: tuple[Path, ...] = ()
     judges: Mapping[str, str | None] = field(default_factory=dict)
+    budgets: Mapping[str, Limit] = field(default_factory=dict)
     cache: Path | None = None
     token: str | None = None
     max_upload: int = 256 * MEGABYTE
@@ -41,6 +45,7 @@ class ServiceSettings:
     workers: int = 1
     pair_seconds: float = 60.0
     compare_seconds: float = 600.0
+    check_seconds: float = 120.0
     max_memory: int = 8 * GIGABYTE
     head_seconds: float = 15.0
     max_connections: int = 0
@@ -54,13 +59,27 @@ class ServiceSettings:
         """Whether a client may ask `judge`."""
         return judge == LEXICON or judge in self.judges
 
+    def ledger(self, judge: str) -> Ledger:
+        """Return what `judge` has cost and may."""
+        limit = self.budgets.get(judge)
+        path = self.runs[0].absolute() / JOBS / FILE
+        return Ledger(path, judge, limit.dollars if limit else None)
+
+    def check_budget(self, judge: str) -> None:
+        """Raise `ProblemError` 402 where a judge's budget has no room for another answer."""
+        if limit := self.budgets.get(judge):
+            self.ledger(judge).check(limit.least)
+
     def for_worker(self, judge: str | None = None) -> dict[str, Any]:
         """Return what a worker must know of the owner's decisions, ready for JSON.
 
-        `base_url` is the address of `judge`, where it is asked.
+        `base_url` is the address of `judge`, where it is asked, and `ledger` what it is paid
+        from.
         """
+        is_paid = judge is not None and judge in self.judges
         return {
             "base_url": self.judges.get(judge) if judge else None,
+            "ledger": self.ledger(judge).plain() if judge and is_paid else None,
             "cache": str(self.cache.absolute()) if self.cache else None,
             "max_memory": self.max_memory,
             "max_unpacked": self.max_unpacked,

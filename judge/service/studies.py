@@ -27,21 +27,28 @@ class Review(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    study_id: str = Field(max_length=10_000)
-    reader: str = Field(min_length=1, max_length=100, description="Who says it.")
+    study_id: str = Field(max_length=10_000, description="Of the run.", examples=["STUDY"])
+    reader: str = Field(min_length=1, max_length=100, description="Who says it.", examples=["Anna"])
     verdict: reviews.Word = Field(
         description="right, wrong, wrong_severity: of the error that is named. missed: an "
         "error that the judge has not seen. comment: of the study as a whole, or beside "
-        "nothing else. none: takes back what was said."
+        "nothing else. none: takes back what was said.",
+        examples=["comment"],
     )
     error: str | None = Field(
         default=None,
         max_length=100,
         description="The error's fingerprint, or the id of the review that added it.",
     )
-    comment: str = Field(default="", max_length=20_000)
-    categories: list[Annotated[str, Field(max_length=100)]] = Field(default=[], max_length=100)
-    level: str | None = Field(default=None, max_length=100)
+    comment: str = Field(
+        default="", max_length=20_000, description="In words.", examples=["See the priors."]
+    )
+    categories: list[Annotated[str, Field(max_length=100)]] = Field(
+        default=[], max_length=100, description="Of the missed error."
+    )
+    level: str | None = Field(
+        default=None, max_length=100, description="How grave the missed error is."
+    )
     text: str = Field(default="", max_length=20_000, description="The missed error in words.")
 
     @field_validator("reader")
@@ -55,7 +62,7 @@ class Review(BaseModel):
 @routes.get(
     "/{run}/studies",
     summary="List a run's studies",
-    responses=returns("The columns and the order."),
+    responses=returns("`columns` and `order`."),
 )
 def list_studies(run: RunId, request: Request, service: Here) -> Response:
     """Everything that studies are filtered and sorted by: `columns` holds a value a
@@ -72,12 +79,14 @@ def list_studies(run: RunId, request: Request, service: Here) -> Response:
 @routes.get(
     "/{run}/search",
     summary="Search a run's studies",
-    responses=returns("The rows."),
+    responses=returns("`rows`: the studies' places in the run, from 0."),
 )
 def search_studies(
     run: RunId,
     service: Here,
-    q: Annotated[str, InQuery(max_length=1000, description="Words, in either case.")],
+    q: Annotated[
+        str, InQuery(max_length=1000, description="Words, in either case.", examples=["effusion"])
+    ],
 ) -> Response:
     """The rows of the studies that hold every word: in their id, fields, reports, errors,
     corrections, matched findings and explanation."""
@@ -88,13 +97,18 @@ def search_studies(
 @routes.get(
     "/{run}/study",
     summary="Show one study",
-    responses=returns("The study and its reviews."),
+    responses=returns(
+        "`row`, `view`, what the study's page shows, `fingerprints` of its errors, and `reviews`."
+    ),
 )
 def show_study(
     run: RunId,
     service: Here,
-    id: Annotated[str | None, InQuery(description="Any text.")] = None,  # noqa: A002
-    row: Annotated[int | None, InQuery(ge=0, le=2**40)] = None,
+    id: Annotated[str | None, InQuery(description="The study's id.")] = None,  # noqa: A002
+    row: Annotated[
+        int | None,
+        InQuery(ge=0, le=2**40, description="Its place in the run, from 0.", examples=[0]),
+    ] = None,
     record: Annotated[  # noqa: FBT002
         bool, InQuery(description="Whether to give all that is known of the study.")
     ] = False,
@@ -131,6 +145,7 @@ def list_reviews(run: RunId, service: Here) -> Response:
 
 @review_routes.get(
     "/{run}/reviews.csv",
+    response_class=Response,
     summary="Export the reviews",
     responses=returns("One review a row.", kinds=["text/csv"]),
 )

@@ -30,31 +30,30 @@ def drawings(c: Comparison) -> dict[str, Drawing]:
     return {drawing.name: drawing for drawing in plan(c).drawings}
 
 
-def test_each_data_set_has_a_matrix_a_method_of_its_own_studies() -> None:
+def test_each_data_set_has_a_matrix_of_its_own_studies() -> None:
     c = of_sets({"MIMIC-CXR": 60, "IU X-ray": 40})
     found = drawings(c)
     for name, rows in (("MIMIC-CXR", range(60)), ("IU X-ray", range(60, 100))):
         own = correlations(c.panel.take(np.array(rows)))
-        for method in ("pearson", "spearman", "kendall"):
-            drawing = found[f"correlation_{method}_{name.replace(' ', '-')}"]
-            assert isinstance(drawing.data, Matrix)
-            assert drawing.data.values == getattr(own, method)
-            numbers = [n for line in own.n for n in line]
-            assert drawing.data.n == (min(numbers), max(numbers))
-            assert len(rows) < max(numbers) <= 2 * len(rows)
-            assert f"in the data set {name} " in drawing.caption
+        drawing = found[f"correlation_pearson_{name.replace(' ', '-')}"]
+        assert isinstance(drawing.data, Matrix)
+        assert drawing.data.values == own.pearson
+        numbers = [n for line in own.n for n in line]
+        assert drawing.data.n == (min(numbers), max(numbers))
+        assert len(rows) < max(numbers) <= 2 * len(rows)
+        assert f"in the data set {name} " in drawing.caption
     whole = found["correlation_kendall"].data
     assert isinstance(whole, Matrix)
     assert c.correlations
     assert whole.values == c.correlations.kendall
-    assert sum(name.startswith("correlation") for name in found) == 9
+    assert sum(name.startswith("correlation") for name in found) == 5
 
 
 def test_a_data_set_of_too_few_pairs_is_said_and_not_drawn() -> None:
     # Of two models 9 pairs are one study too few, and 10 are enough.
     c = of_sets({"large": 50, "few": 5, "fewer": 4})
-    assert "correlation_kendall_few" in drawings(c)
-    assert "correlation_kendall_fewer" not in drawings(c)
+    assert "correlation_pearson_few" in drawings(c)
+    assert "correlation_pearson_fewer" not in drawings(c)
     assert plan(c).left_out[-1] == (
         "correlation of metrics in fewer: 8 pairs of values, and fewer than 10 say nothing"
     )
@@ -108,8 +107,8 @@ def test_one_data_set_is_no_division(sizes: Mapping[str | None, int]) -> None:
 def test_of_many_data_sets_the_largest_have_a_matrix() -> None:
     c = of_sets({f"set {at}": 40 - at for at in range(10)})
     found = drawings(c)
-    assert "correlation_kendall_set-7" in found
-    assert "correlation_kendall_set-8" not in found
+    assert "correlation_pearson_set-7" in found
+    assert "correlation_pearson_set-8" not in found
     assert "correlation of metrics in 2 of 10 data sets: the 8 largest have one" in (
         plan(c).left_out
     )
@@ -129,7 +128,7 @@ ODD = (
 @pytest.mark.parametrize("width", WIDTHS, ids=lambda width: width.name)
 def test_any_name_of_a_data_set_becomes_a_file_and_a_heading(width: Width) -> None:
     found = drawings(of_sets({"a": 20, **dict.fromkeys(ODD, 10)}))
-    mine = [drawing for name, drawing in found.items() if name.startswith("correlation_kendall_")]
+    mine = [drawing for name, drawing in found.items() if name.startswith("correlation_pearson_")]
     assert len({drawing.name.lower() for drawing in mine}) == 8
     assert not any("/" in drawing.name or "." in drawing.name for drawing in mine)
     for drawing in mine:
@@ -149,4 +148,4 @@ def test_captions_list_the_data_sets(tmp_path: Path) -> None:
     assert sorted(line.split(". ")[1] for line in lines[at + 2 : at + 6]) == [
         f"a data set {number}" for number in range(4)
     ]
-    assert (tmp_path / "correlation_kendall_a-data-set-0.page.pdf").is_file()
+    assert (tmp_path / "correlation_pearson_a-data-set-0.page.pdf").is_file()

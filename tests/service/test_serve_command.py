@@ -13,7 +13,7 @@ from served import Served
 from support import Invoke
 
 from judge.service import jobs
-from judge.service.settings import allowed_judges, is_loopback
+from judge.service.settings import JOBS, allowed_judges, is_loopback
 from judge.types import JudgeError
 
 
@@ -54,7 +54,7 @@ def test_runs_that_cannot_be_written_are_known_at_the_start(invoke: Invoke, tmp_
 
 
 def test_what_a_cut_off_upload_left_is_swept_up_after_a_day(tmp_path: Path) -> None:
-    old, new = (tmp_path / jobs.FOLDER / f".new-{name}" for name in ("old", "new"))
+    old, new = (tmp_path / JOBS / f".new-{name}" for name in ("old", "new"))
     for folder in (old, new):
         folder.mkdir(parents=True)
         (folder / "preds.json").write_text("{}", "utf-8")

@@ -83,7 +83,9 @@ def test_unknown_addresses_and_methods_are_problems(api: httpx.Client) -> None:
 def test_what_there_is_is_listed(api: httpx.Client) -> None:
     assert [r["name"] for r in api.get("/v1/rubrics").json()["rubrics"]] == rubrics.names()
     assert {"green"} <= {p["name"] for p in api.get("/v1/prompts").json()["prompts"]}
-    assert api.get("/v1/judges").json() == {"judges": [{"name": "lexicon", "built_in": True}]}
+    assert api.get("/v1/judges").json() == {
+        "judges": [{"name": "lexicon", "built_in": True, "budget": None, "left": None}]
+    }
     (run,) = [run for run in api.get("/v1/runs").json()["runs"] if run["id"] == "examples"]
     assert (run["state"], run["n_studies"], run["judge"]) == ("finished", 15, "lexicon")
 

@@ -148,11 +148,11 @@ def test_a_run_is_started_on_the_first_page(tmp_path: Path, page: Page) -> None:
         page.select_option("[name=rubric]", "fineradscore")
         page.fill("[name=candidate_field]", "no_such_field")
         assert axe(page) == []
-        page.click("#start button")
+        page.click("#start button.main")
         page.wait_for_selector("td:has-text('failed')")
         assert "has no field 'no_such_field'" in page.inner_text("#runs")
         page.fill("[name=candidate_field]", "")
-        page.click("#start button")
+        page.click("#start button.main")
         page.wait_for_selector("td:has-text('finished')")
         row = page.inner_text("tr:has(td:has-text('finished'))")
         for cell in ("alder", "fineradscore", "lexicon", "15", "no significant error"):

@@ -21,6 +21,7 @@ from served import Served, is_problem
 
 from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_CSV, TABLE_PARQUET
 from judge.service import jobs, reviews
+from judge.service.settings import JOBS
 
 SECRET = "not for anyone"
 
@@ -95,11 +96,11 @@ def test_a_link_is_told_of_without_where_it_leads(hostile: Served) -> None:
 def test_jobs_from_elsewhere_name_no_files_elsewhere(tmp_path: Path) -> None:
     asked = {"rubric": "green", "judge": "lexicon", "preds": "preds.json", "created": ""}
     for name, preds in (("good", "preds.json"), ("bad", "../../secret"), ("worse", "/etc/passwd")):
-        job = tmp_path / jobs.FOLDER / name
+        job = tmp_path / JOBS / name
         job.mkdir(parents=True)
         (job / "job.json").write_text(json.dumps({**asked, "preds": preds}))
-    os.mkfifo(tmp_path / jobs.FOLDER / "good" / "state.json")
-    piped = tmp_path / jobs.FOLDER / "piped"
+    os.mkfifo(tmp_path / JOBS / "good" / "state.json")
+    piped = tmp_path / JOBS / "piped"
     piped.mkdir()
     os.mkfifo(piped / "job.json")
     (found,) = jobs.listed(tmp_path)
