@@ -15,6 +15,7 @@ from seeded_comparison import SIGNATURE, seeded, seeded_panel
 from judge.plots import CAPTIONS, draw_figures, page_figures
 from judge.plots.build import plan
 from judge.plots.data import Boxes, Ranks
+from judge.plots.output import captions_text
 from judge.stats.compare import Comparison, compare
 
 BOX = "□"
@@ -66,7 +67,8 @@ def test_the_ranks_of_one_model_are_left_out() -> None:
 
 
 def test_captions_have_the_key_of_letters_that_the_font_lacks(tmp_path: Path) -> None:
-    drawn = draw_figures(seeded(2, models=["plain", "\u6a21\u578b"], others=False), tmp_path)
+    comparison = seeded(2, models=["plain", "\u6a21\u578b"], others=False, fields=())
+    drawn = draw_figures(comparison, tmp_path)
     (said,) = drawn.notes
     assert "lacks letters of 1 name:" in said
     lines = (tmp_path / CAPTIONS).read_text("utf-8").splitlines()
@@ -75,10 +77,9 @@ def test_captions_have_the_key_of_letters_that_the_font_lacks(tmp_path: Path) ->
     assert "2. \u6a21\u578b" in lines
 
 
-def test_captions_list_the_data_sets_whose_letters_the_font_lacks(tmp_path: Path) -> None:
+def test_captions_list_the_data_sets_whose_letters_the_font_lacks() -> None:
     comparison = renamed({"a data set 1": "\u6570 1"}, "dataset")
-    draw_figures(comparison, tmp_path)
-    lines = (tmp_path / CAPTIONS).read_text("utf-8").splitlines()
+    lines = captions_text(comparison, plan(comparison)).splitlines()
     at = lines.index("Panels, in the order of `boxes_green`:")
     assert lines[at + 2 : at + 6] == [
         *(f"{place}. a data set {name}" for place, name in enumerate((0, 2, 3), 1)),
@@ -99,7 +100,8 @@ def test_a_figure_on_the_page_has_the_key_beside_it() -> None:
 
 @pytest.mark.parametrize("name", ["plain", "d\u00e9j\u00e0 \u2013 \u03b2"])
 def test_names_that_the_font_has_need_no_key(tmp_path: Path, name: str) -> None:
-    assert not draw_figures(seeded(2, models=[name, "b"], others=False), tmp_path).notes
+    comparison = seeded(2, models=[name, "b"], others=False, fields=())
+    assert not draw_figures(comparison, tmp_path).notes
     assert BOX not in (tmp_path / CAPTIONS).read_text("utf-8")
 
 

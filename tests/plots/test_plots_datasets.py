@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 
 import numpy as np
 import pytest
 from figurehelp import assert_apart, texts_of
 from seeded_comparison import seeded, seeded_panel
 
-from judge.plots import CAPTIONS, draw_figures
 from judge.plots.build import plan
 from judge.plots.data import Drawing, Matrix, Ranks
-from judge.plots.output import draw, rendered, settings
+from judge.plots.output import captions_text, draw, rendered, settings
 from judge.plots.style import COLUMN, WIDTHS, Width
 from judge.stats.compare import Comparison, compare, correlations
 
@@ -141,11 +139,10 @@ def test_any_name_of_a_data_set_becomes_a_file_and_a_heading(width: Width) -> No
             assert_apart(drawing.name, figure, texts_of(figure))
 
 
-def test_captions_list_the_data_sets(tmp_path: Path) -> None:
-    draw_figures(seeded(2, others=False, fields=("dataset",)), tmp_path)
-    lines = (tmp_path / CAPTIONS).read_text("utf-8").splitlines()
+def test_captions_list_the_data_sets() -> None:
+    comparison = seeded(2, others=False, fields=("dataset",))
+    lines = captions_text(comparison, plan(comparison)).splitlines()
     at = lines.index("Data sets, in the order of `ranks_green_by_dataset`:")
     assert sorted(line.split(". ")[1] for line in lines[at + 2 : at + 6]) == [
         f"a data set {number}" for number in range(4)
     ]
-    assert (tmp_path / "correlation_pearson_a-data-set-0.page.pdf").is_file()

@@ -110,7 +110,7 @@ def test_what_it_may_cost_is_known_before_it_is_paid(tmp_path: Path, model: Faul
         assert model.stats().requests == 0
         coming = found["forecast"]
         assert (coming["requests"], coming["cached"], coming["typical"]) == (15, 0, None)
-        # 15 answers of 2,048 tokens, each asked for again, at 10 dollars a million; prompts at 2.50.
+        # 15 answers of 2,048 tokens, twice each, at 10 dollars a million; prompts at 2.50.
         tokens = coming["worst"]["usage"]["prompt_tokens"]
         dollars = 30 * 2048 * 10e-6 + tokens * 2.5e-6
         assert coming["worst"]["dollars"] == pytest.approx(dollars)
