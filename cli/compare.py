@@ -155,7 +155,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     from judge.comparing.names import choice
     from judge.comparing.sets import largest_set
     from judge.report.compare_page.file import MARK
-    from judge.report.leaderboard import Shown, check_tables
+    from judge.report.leaderboard import TABLES, Shown, check_tables
     from judge.stats.metric import find
     from judge.stats.paired import Resampling
 
@@ -196,8 +196,8 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         notes=left_out,
     )
     metrics = comparison.panel.metrics
-    chosen = tuple(dict.fromkeys(find(metrics, name) for name in options["columns"])) or None
-    shown = Shown(options["tables"], chosen) if options["tables"] else Shown(metrics=chosen)
+    columns = tuple(dict.fromkeys(find(metrics, name) for name in options["columns"])) or None
+    shown = Shown(options["tables"] or TABLES, columns)
     # Runs may turn out to be damaged: before the figures are drawn, not after it.
     read = _records(comparison, opened) if options["html"] else {}
     # Whoever reads the output may stop early, as head does: files come first.

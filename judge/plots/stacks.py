@@ -114,7 +114,8 @@ def _across(panels: Sequence[ErrorsPanel], room: float, size: float) -> tuple[in
 def _key(data: Errors, width: Width) -> list[tuple[int, float, str]]:
     """Return the line, the place from the left and the text of the facet and of each level."""
     texts = [f"{data.facet}:", *(level.label for level in data.levels)]
-    at, across, found = 0, 0.05, []
+    at, across = 0, 0.05
+    found: list[tuple[int, float, str]] = []
     for index, text in enumerate(texts):
         square = (_SQUARE + 0.05) if index else 0.0
         shown = one_line(text, width.inches - square - 0.1, width.small)
