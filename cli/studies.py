@@ -21,7 +21,7 @@ _FIELDS = (
     ("reference", "the reference report, in REFS", "findings, impression, report, reference, ..."),
     (
         *("class", "the study class; without one the lexicon infers normal or abnormal"),
-        "study_class, class, abnormal, ...",
+        "study_class, class, is_abnormal, ...",
     ),
     (
         *("patient", "the patient, by whom judge compare resamples"),

@@ -29,7 +29,7 @@ def named_after(source: str) -> str | None:
     if path.is_dir():
         path = path.resolve()  # a folder may be given as `.`
         return model_of(str(path.parent if (path.parent / _SPLITS).is_file() else path))
-    return model_of(source)
+    return model_of(str(path.absolute()) if path.is_file() else source)
 
 
 def check_no_part(source: str) -> None:

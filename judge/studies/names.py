@@ -163,7 +163,7 @@ def model_of(path: str) -> str | None:
     """
     stem = stem_of(path)
     if _SHARD.fullmatch(stem):
-        stem = Path(path).absolute().parent.name
+        stem = Path(path).parent.name or stem
     return _ROLE.sub("", stem) or None
 
 
