@@ -13,7 +13,7 @@ import click
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.numbers import FiniteRange
 from judge.cli.output import by_option, cache_option, format_option, note, print_summary
-from judge.cli.studies import FILE_OPTIONS, read_studies
+from judge.cli.studies import FILE_OPTIONS, read_studies, reading
 from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -209,7 +209,8 @@ def _help(rubric: Rubric) -> str:
     return f"""{rubric.summary}
 
     PREDS holds the candidate reports, REFS the references: JSON as in ReXrank, a list of
-    objects, JSON Lines, CSV, TSV or Parquet, gzipped or not; - is standard input. REFS may
+    objects or of texts, JSON Lines, CSV, TSV, Parquet or a text file (.txt) with a report a
+    line, gzipped or not, or a folder of Hugging Face datasets; - is standard input. REFS may
     be left out when PREDS holds both.
 
     Exit codes: 0 all is well; 2 an error to fix, said in one line; 3 too few studies
@@ -236,6 +237,7 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
         for name in named or (LEXICON,)
     ]
     studies = read_studies(options, reserved_names(rubric))
+    note(reading(studies))
     session = sessions[0]
     if not named:
         note(f"No --judge given: using {LEXICON}, {session.judge.note}.")

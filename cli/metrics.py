@@ -53,13 +53,13 @@ def command(*, names: list[str], out: Path | None, **options: Any) -> None:  # n
     had, the others are written.
     """
     from judge import metrics
-    from judge.studies.names import given_model, stem_of
+    from judge.studies.names import given_model
 
     chosen = metrics.check(names)
     if out:
         check_writable(out)  # before the work, not after it
     studies = read_studies(options)
-    model = given_model(studies.model or stem_of(options["preds"]).strip("-") or "model")
+    model = given_model(studies.model or "model")
     path = out or Path(f"metrics_{model}.csv")
     check_writable(path)
     scored: list[Scored] = []

@@ -13,11 +13,20 @@ if TYPE_CHECKING:
     from judge.studies import StudySet
 
 _FIELDS = (
-    ("id", "the study id; row numbers the records, and joins two files record by record"),
-    ("candidate", "the candidate report, in PREDS"),
-    ("reference", "the reference report, in REFS"),
-    ("class", "the study class; without one the lexicon infers normal or abnormal"),
-    ("patient", "the patient, by whom judge compare resamples"),
+    (
+        *("id", "the study id; row numbers the records, and joins two files record by record"),
+        "study_id, id, accession_number, ...",
+    ),
+    ("candidate", "the candidate report, in PREDS", "model_prediction, prediction, output, ..."),
+    ("reference", "the reference report, in REFS", "findings, impression, report, reference, ..."),
+    (
+        *("class", "the study class; without one the lexicon infers normal or abnormal"),
+        "study_class, class, is_abnormal, ...",
+    ),
+    (
+        *("patient", "the patient, by whom judge compare resamples"),
+        "patient, patient_id, subject_id, subject",
+    ),
 )
 
 FILE_OPTIONS = (
@@ -28,15 +37,15 @@ FILE_OPTIONS = (
         click.option(
             f"--{name}-field",
             metavar="FIELD",
-            help=f"The field that holds {what}. Default: a usual name (README).",
+            help=f"The field that holds {what}. Default: {usual}",
         )
-        for name, what in _FIELDS
+        for name, what, usual in _FIELDS
     ),
     click.option(
         "--model",
         metavar="NAME",
         help="The model whose reports the candidates are. Default: the field model, else the "
-        "name of PREDS (maira2 for preds_maira2.json).",
+        "name of PREDS (maira2 for preds_maira2.json, preds for preds.json).",
     ),
     click.option(
         "--section",
@@ -67,3 +76,9 @@ def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> 
         model=None if options["model"] is None else given_model(options["model"]),
         reserved=reserved,
     )
+
+
+def reading(studies: StudySet) -> str:
+    """Say which fields the reports were read from, on one line."""
+    sides = ("candidate", "reference")
+    return "; ".join(f"{side} from {studies.read_from[side]}" for side in sides)

@@ -70,6 +70,45 @@ def test_the_model_stands_in_folder_title_and_lists(
         assert said in refused.stderr
 
 
+@pytest.mark.parametrize("rubric", ["green", "fineradscore"])
+def test_a_run_says_which_fields_it_read(invoke: Invoke, tmp_path: Path, rubric: str) -> None:
+    records = [
+        {"id": "1", "prediction": "Clear lungs.", "response": "Opacity.", "gt": "Clear.", "mrn": 7}
+    ]
+    both = tmp_path / "both.json"
+    both.write_text(json.dumps(records), "utf-8")
+    done = invoke(rubric, both, "--patient-field", "mrn", "--out", tmp_path / "run")
+    assert done.exit_code == 0
+    assert "candidate from prediction; reference from gt\n" in done.stderr
+    assert "response could be meant too, and differs" in " ".join(done.stdout.split())
+    manifest = json.loads((tmp_path / "run/manifest.json").read_text("utf-8"))
+    read_from = {"id": "id", "reference": "gt", "candidate": "prediction", "patient": "mrn"}
+    assert manifest["read_from"] == read_from
+    assert re.search(r"^patient from +mrn$", invoke("check", both, "--patient-field", "mrn").stdout,
+                     re.MULTILINE)  # fmt: skip
+    del manifest["read_from"]  # as in runs made before
+    (tmp_path / "run/manifest.json").write_text(json.dumps(manifest), "utf-8")
+    assert invoke("audit", tmp_path / "run").exit_code == 0
+
+
+def test_one_name_of_a_model_in_every_place(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert invoke("green", PREDS, REFS).exit_code == 0
+    (folder,) = (tmp_path / "judge-runs").iterdir()
+    assert folder.name.startswith("preds-green-lexicon-")
+    path = folder / "manifest.json"
+    manifest = json.loads(path.read_text("utf-8"))
+    assert manifest["model"] == "preds"
+    for kept in (manifest, {**manifest, "model": None}):  # that of a run made before has none
+        path.write_text(json.dumps(kept), "utf-8")
+        (run,) = json.loads(invoke("runs", "--format", "json").stdout)
+        assert run["model"] == "preds"
+        compared = invoke("compare", folder, f"other={folder}", "--format", "json")
+        assert '"preds"' in compared.stdout, compared.stderr
+
+
 def commands(
     command: click.Command = main, name: tuple[str, ...] = ()
 ) -> Iterator[tuple[tuple[str, ...], click.Command]]:
@@ -96,6 +135,17 @@ def test_help_has_groups(invoke: Invoke, name: str) -> None:
             "metrics": ["Files", "Metrics", "Output", "Other"],
         }[name]
     )
+
+
+@pytest.mark.parametrize("name", ["green", "check"])
+def test_help_names_forms_and_fields(invoke: Invoke, name: str) -> None:
+    text = " ".join(invoke(name, "--help").stdout.split())
+    assert "a usual name" not in text
+    for usual in ("model_prediction, prediction", "subject_id", "accession_number", "is_abnormal"):
+        assert usual in text
+    if name == "green":
+        for form in ("objects or of texts", "text file (.txt)", "folder of Hugging Face datasets"):
+            assert form in text
 
 
 @pytest.mark.parametrize("width", [80, 60])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.running.folder import Run
-from judge.studies.names import as_text, check_model, model_of, stem_of
+from judge.studies.names import as_text, check_model, model_of
 from judge.types import JudgeError
 
 
@@ -58,7 +58,7 @@ def named_runs(choices: Sequence[RunChoice]) -> list[NamedRun]:
     """Open the runs.
 
     Where its name is not given the model is the field `model` where that is the same for
-    all studies, else the stem of the predictions' file without `preds_`. Raises
+    all studies, else what the predictions' file is named after. Raises
     `JudgeError` where two runs of one rubric have the same model, and for a name that is
     no text.
     """
@@ -89,9 +89,7 @@ def own_model(run: Run) -> str:
 
     Raises `JudgeError` where its table cannot be read.
     """
-    file = input_file(run, "preds")
-    name = stem_of(str(file["path"])) if file else ""
-    return known_model(run) or name.strip("-") or run.path.name
+    return known_model(run) or run.path.name
 
 
 def known_model(run: Run) -> str | None:

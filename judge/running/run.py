@@ -98,6 +98,7 @@ def run(
             "arguments": dict(arguments or {}),
             "inputs": [asdict(file) for file in studies.inputs],
             "fields": list(studies.fields),
+            "read_from": {role: name for role, name in studies.read_from.items() if name},
             "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
             "effort": asdict(session.policy),
             "spent": {k: v for k, v in asdict(progress).items() if k != "trouble"},

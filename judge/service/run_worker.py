@@ -138,7 +138,7 @@ def opened(
 
 def _as_called(studies: StudySet, asked: RunRequest) -> StudySet:
     """Return the studies with their files, and the model, called what the client called them."""
-    if studies.model == model_of(asked.preds):
+    if not asked.model and studies.model == model_of(asked.preds):
         studies = replace(studies, model=model_of(asked.preds_name))
     names = {asked.preds: asked.preds_name, asked.refs: asked.refs_name}
     inputs = tuple(replace(file, path=names[file.path] or file.path) for file in studies.inputs)

@@ -62,7 +62,8 @@ def _values(name: str, text: str) -> list[Any]:
             value, position = decoder.raw_decode(text, position)
         except json.JSONDecodeError as error:
             where = f"line {error.lineno}, column {error.colno}"
-            raise JudgeError(f"{name} is not JSON: {error.msg} at {where}") from error
+            why = error.msg.removesuffix(" at")  # two of Python's messages end in it
+            raise JudgeError(f"{name} is not JSON: {why} at {where}") from error
         except (ValueError, RecursionError) as error:
             raise JudgeError(f"{name} can't be read as JSON: {error}") from error
         values.append(value)
@@ -123,6 +124,8 @@ def _from_keyed(name: str, value: dict[str, Any], id_field: str | None) -> Study
         elif _is_missing(entry) or (flat and isinstance(entry, str)):
             records.append({FLAT_TEXT: entry} if flat else {})
         else:
+            if isinstance(entry, list) and any(isinstance(one, dict) for one in entry):
+                raise _wrong_shape(name, f"its records stand under {key!r}; give that list alone")
             beside = "" if flat else " beside objects"
             raise _wrong_shape(name, f"{key!r} holds {_what(entry)}{beside}")
     columns = to_columns(name, records)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
+from judge.studies.forms import FLAT_TEXT
 from judge.studies.names import ROW, listed
 from judge.studies.table import StudyTable
 from judge.types import JudgeError
+
+_TEXT_FILE = re.compile(r"\.txt(\.gz)?\Z", re.IGNORECASE)
 
 FIRST = 5
 """How many ids a message shows."""
@@ -50,15 +54,16 @@ def alone(table: StudyTable) -> Joined:
     return [(row, row) for row in range(len(table))], _repeated(table)
 
 
-def join(preds: StudyTable, refs: StudyTable) -> Joined:
+def join(preds: StudyTable, refs: StudyTable, *, by_row: bool = False) -> Joined:
     """Join two files by study id.
 
     Ids join where their texts are equal and their types too, except that a CSV cell has
-    no type. Files without ids are joined record by record. Raises `JudgeError` where no study
+    no type. Files without ids are joined record by record, which `by_row` says that the user
+    asked for. Raises `JudgeError` where no study
     is in common, and where no id says which records belong together.
     """
     if preds.is_numbered or refs.is_numbered:
-        return _by_row(preds, refs), []
+        return _by_row(preds, refs, is_asked=by_row), []
     rows_of_preds = {study_id: row for row, study_id in enumerate(preds.ids)}
     known = set(refs.ids)
     only_preds = tuple(study_id for study_id in preds.ids if study_id not in known)
@@ -90,7 +95,7 @@ def join(preds: StudyTable, refs: StudyTable) -> Joined:
     return rows, problems
 
 
-def _by_row(preds: StudyTable, refs: StudyTable) -> list[tuple[int, int]]:
+def _by_row(preds: StudyTable, refs: StudyTable, *, is_asked: bool) -> list[tuple[int, int]]:
     if preds.is_numbered and refs.is_numbered and len(preds) == len(refs):
         return [(row, row) for row in range(len(refs))]
     if preds.is_numbered != refs.is_numbered:
@@ -100,11 +105,33 @@ def _by_row(preds: StudyTable, refs: StudyTable) -> list[tuple[int, int]]:
             f"fields are: {listed(lacks.columns)}. Name the one that holds the id with --id-field, "
             f"or join the files record by record with --id-field {ROW}"
         )
+    if _is_texts(preds) and _is_texts(refs):
+        what = "line" if all(_TEXT_FILE.search(one.name) for one in (preds, refs)) else "text"
+        counts = [
+            f"{one.name} has {len(one):,} {what}s{f' ({n:,} of them empty)' if n else ''}"
+            for one in (preds, refs)
+            for n in [sum(not text for text in one.columns[FLAT_TEXT])]
+        ]
+        raise JudgeError(
+            f"{' and '.join(counts)}: {what} n belongs to {what} n, so leave an empty {what} where "
+            "a model said nothing, or give both sides with ids (JSON, CSV)"
+        )
+    counted = f"{preds.name} has {len(preds):,} records and {refs.name} {len(refs):,}"
+    if is_asked:
+        raise JudgeError(
+            f"{counted}: --id-field {ROW} joins them record by record, for which both must have as "
+            "many; give both sides with ids, or a record for each study"
+        )
     raise JudgeError(
-        f"{preds.name} has {len(preds):,} records and {refs.name} {len(refs):,}, and no id says "
+        f"{counted}, and no id says "
         f"which belong together; name the field that holds it with --id-field. The fields of "
         f"{preds.name} are: {listed(preds.columns)}; of {refs.name}: {listed(refs.columns)}"
     )
+
+
+def _is_texts(table: StudyTable) -> bool:
+    """Whether a file holds texts without a field: no id can be named in it."""
+    return list(table.columns) == [FLAT_TEXT]
 
 
 def settle(

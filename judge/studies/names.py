@@ -80,8 +80,10 @@ ROW = "row"
 """The id field that is none: records are numbered from 1, in the order of their file."""
 
 _ROLE = re.compile(
-    r"\A(preds?|predictions?)([-_.]|\Z)|[-_.](preds?|predictions?)\Z|\A-\Z", re.IGNORECASE
+    r"\A(preds?|predictions?)[-_.](?=.)|(?<=.)[-_.](preds?|predictions?)\Z|\A-\Z", re.IGNORECASE
 )
+_SHARD = re.compile(r"([A-Za-z]+-)?\d{5}-of-\d{5}")
+"""A part of a dataset, as `test-00000-of-00001`: the folder has the name."""
 _ENDS = {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".txt"}
 
 
@@ -157,9 +159,12 @@ def as_text(path: str) -> str:
 def model_of(path: str) -> str | None:
     """Return the model that a file of predictions is named after, `a` of `preds_a.json.gz`.
 
-    None where its name says no more than what it holds, as `preds.json`, and for `-`.
+    A file that is called no more than `preds.json` is of the model `preds`. None for `-`.
     """
-    return _ROLE.sub("", stem_of(path)) or None
+    stem = stem_of(path)
+    if _SHARD.fullmatch(stem):
+        stem = Path(path).parent.name or stem
+    return _ROLE.sub("", stem) or None
 
 
 def stem_of(path: str) -> str:

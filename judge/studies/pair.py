@@ -6,7 +6,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from judge.studies.classes import find_classes, without_class
+from judge.studies.dataset import named_after
 from judge.studies.fields import Columns, free_name, merge, renamed
+from judge.studies.hints import no_field, rival_notes, section_notes, swapped_notes
 from judge.studies.join import (
     FIRST,
     NO_CANDIDATE,
@@ -17,7 +19,15 @@ from judge.studies.join import (
     join,
     settle,
 )
-from judge.studies.names import FIELD_NAMES, KNOWN_NAMES, ROW, NamedFields, listed, model_of, named
+from judge.studies.names import (
+    FIELD_NAMES,
+    KNOWN_NAMES,
+    ROW,
+    NamedFields,
+    listed,
+    matching,
+    named,
+)
 from judge.studies.reader import read_file
 from judge.studies.sections import SECTIONS, Section
 from judge.studies.source import STDIN
@@ -27,12 +37,13 @@ from judge.studies.texts import (
     CANDIDATE_ROLES,
     REFERENCE_ROLES,
     Cut,
+    Report,
     ReportFields,
     candidate_field,
     candidate_report_fields,
+    cut_candidates,
     is_report_field,
     named_field,
-    read_candidates,
     read_reports,
     reference_fields,
 )
@@ -94,7 +105,7 @@ def read_pair(
         reserved=reserved,
         inputs=tuple(file for _, file in files),
     )
-    return replace(studies, model=model or studies.model or model_of(preds))
+    return replace(studies, model=model or studies.model or named_after(preds))
 
 
 def pair_tables(
@@ -117,22 +128,45 @@ def pair_tables(
     reports = read_reports(refs, reference)
     chosen = chosen or ("findings" if any(report.findings for report in reports) else "report")
     references = [report.text(chosen) for report in reports]
+    option = "--section" if inputs else "section=..."
     if not any(references):
         there = [other for other in SECTIONS if any(report.text(other) for report in reports)]
         if not there:
             raise JudgeError(f"every reference in {refs.name} is empty")
-        option = "--section" if inputs else "section=..."
         raise JudgeError(
             f"no reference in {refs.name} has the section {chosen}; "
             f"they have: {', '.join(there)}; choose with {option}"
         )
-    cut = read_candidates(preds, candidate, chosen)
+    said = read_reports(preds, candidate)
+    cut = cut_candidates(said, chosen)
     texts, cuts = [text for text, _ in cut], [how for _, how in cut]
+    if all(text is None for text in texts):
+        there = [other for other in SECTIONS if any(report.text(other) for report in said)]
+        if there:
+            raise JudgeError(
+                f"no candidate in {preds.name} has the section {chosen}; "
+                f"they have: {', '.join(there)}; choose with {option}"
+            )
     whole = [report.text("report") for report in reports]
     used = {*reference.names}
     kept, notes = _beside(preds, {*candidate.names})
     if preds is refs:
         used, kept, notes = {*used, *candidate.names}, {}, ()
+    if chosen == "report":
+        notes += tuple(section_notes(said, reports))
+    if len(inputs) == 2:
+        notes += _odd_files(inputs, candidate, reference, said, reports)
+    for table, own, other, is_candidate in (
+        (preds, candidate, reference, True),
+        (refs, reference, candidate, False),
+    ):
+        if (fields.candidate if is_candidate else fields.reference) is None:
+            taken = other.names if preds is refs else ()
+            notes += tuple(
+                rival_notes(
+                    table, own, taken, chosen, is_candidate=is_candidate, from_files=bool(inputs)
+                )
+            )
     return paired(
         Side(preds.name, preds, texts, (), kept, notes, cuts, ", ".join(candidate.names)),
         Side(
@@ -167,7 +201,11 @@ def paired(
     unless `allow_missing` leaves them out.
     """
     is_one = preds.table is refs.table
-    rows, problems = alone(refs.table) if is_one else join(preds.table, refs.table)
+    rows, problems = (
+        alone(refs.table)
+        if is_one
+        else join(preds.table, refs.table, by_row=named_fields.id == ROW)
+    )
     names = refs.table.name if is_one else f"{preds.name} and {refs.name}"
     omitted = settle(
         (*problems, *_missing(preds, refs, rows, section)),
@@ -183,8 +221,12 @@ def paired(
     pred_rows, ref_rows = [pred for pred, _ in rows], [ref for _, ref in rows]
     merged = merge(_picked(refs.fields, ref_rows), _picked(preds.fields, pred_rows))
     patient_notes: list[str] = []
+    fields_there = merged
     if named_fields.patient is not None:
         merged, patient_notes = _with_patient(merged, named_fields.patient)
+        patient: str | None = named(fields_there, named_fields.patient)[0]
+    else:
+        patient = next((one for one in FIELD_NAMES["patient"] if one in merged), None)
     classes, class_name = find_classes(merged, len(rows), named_fields.study_class)
     fields = without_class(merged, class_name)
     kept = renamed(fields, reserved)
@@ -213,6 +255,7 @@ def paired(
             "id": _ids_from(refs.table),
             "reference": refs.read_from,
             "candidate": preds.read_from,
+            **({"patient": patient} if patient else {}),
         },
         omitted={reason: len(problem.ids) for reason, problem in omitted.items()},
         omitted_ids={reason: problem.ids[:FIRST] for reason, problem in omitted.items()},
@@ -244,25 +287,36 @@ def _report_fields(
             "a report judged against itself has no error"
         )
     candidate = candidate or candidate_field(preds, reference.first if is_one else None)
-    reference = reference or reference_fields(refs, candidate.first if is_one else None)
+    if candidate or not is_one:  # without one, two that could be the reference are no matter yet
+        reference = reference or reference_fields(refs, candidate.first if is_one else None)
     if not is_one:  # a section can be a candidate's too, where it is sure to be no reference's
         candidate = candidate or candidate_report_fields(preds)
     if candidate and reference:
         return candidate, reference
-    if is_one:
-        hint = "; give two files, PREDS and REFS" if from_files else ""
-    else:
-        swapped = candidate_field(refs) if candidate else reference_fields(preds)
-        hint = ". Are PREDS and REFS swapped?" if swapped else ""
     table, side = (refs, "reference") if candidate else (preds, "candidate")
     groups = REFERENCE_ROLES if candidate else CANDIDATE_ROLES
     roles = [role for group in groups for role in group]
     roles += ["findings", "impression"] if candidate or not is_one else []
-    expected = [name for role in roles for name in FIELD_NAMES[role]]
-    raise JudgeError(
-        f"{table.name} has no field for the {side}s; its fields are: {listed(table.columns)}; "
-        f"expected one of: {listed(expected, 40)}, or the one that --{side}-field names{hint}"
-    )
+    taken = candidate.names if is_one else ()
+    error = no_field(table, side, roles, taken=taken, is_one=is_one, from_files=from_files)
+    swapped = not is_one and (candidate_field(refs) if candidate else reference_fields(preds))
+    raise JudgeError(f"{error}. Are PREDS and REFS swapped?") if swapped else error
+
+
+def _odd_files(
+    files: Sequence[InputFile],
+    candidate: ReportFields,
+    reference: ReportFields,
+    candidates: Sequence[Report],
+    references: Sequence[Report],
+) -> tuple[str, ...]:
+    """Say where PREDS and REFS look like one file, or the wrong way round."""
+    preds, refs = files
+    if preds.sha256 == refs.sha256 and candidate.names == reference.names:
+        return ("PREDS and REFS hold the same: each report is judged against itself",)
+    if candidate.whole and matching([candidate.whole], "candidate"):
+        return ()  # its field says that it is
+    return tuple(swapped_notes((preds.path, refs.path), candidates, references))
 
 
 def _with_patient(

@@ -7,7 +7,7 @@ from dataclasses import replace
 from os.path import isdir
 from pathlib import PurePath
 
-from judge.studies.dataset import read_dataset
+from judge.studies.dataset import check_no_part, read_dataset
 from judge.studies.delimited import has_header, read_delimited
 from judge.studies.forms import FLAT_TEXT, looks_like_json, read_json
 from judge.studies.names import NamedFields
@@ -31,6 +31,7 @@ def read_file(source: str, role: str, fields: NamedFields) -> tuple[StudyTable, 
     if isdir(source):  # noqa: PTH112
         table, sha256 = read_dataset(source, fields.id)
     else:
+        check_no_part(source)
         content = read_content(source)
         table, sha256 = _read_table(content, fields), content.sha256
     return table, InputFile(source, role, sha256, len(table))

@@ -16,6 +16,7 @@ from judge.types import JudgeError
 
 STDIN = "-"
 
+_FORMS = "JSON, JSONL, CSV, TSV, Parquet or text (.txt), plain or gzipped, or a folder of datasets"
 _GZIP = b"\x1f\x8b"
 _OTHER_BINARY = {
     b"PK\x03\x04": "a zip archive or an Excel workbook",
@@ -69,9 +70,7 @@ def decode(name: str, data: bytes) -> tuple[str, str | None]:
     """
     kind = next((kind for magic, kind in _OTHER_BINARY.items() if data.startswith(magic)), None)
     if kind is not None:
-        raise JudgeError(
-            f"{name} is {kind}; give JSON, JSONL, CSV, TSV or Parquet, plain or gzipped"
-        )
+        raise JudgeError(f"{name} is {kind}; give {_FORMS}")
     for mark, encoding in _WIDE_BOMS:
         if data.startswith(mark):
             try:
@@ -79,10 +78,7 @@ def decode(name: str, data: bytes) -> tuple[str, str | None]:
             except UnicodeDecodeError as error:
                 raise JudgeError(f"{name} begins like {encoding.upper()} but {error}") from error
     if b"\x00" in data:
-        raise JudgeError(
-            f"{name} is neither text nor Parquet (it holds zero bytes); "
-            "give JSON, JSONL, CSV, TSV or Parquet, plain or gzipped"
-        )
+        raise JudgeError(f"{name} is neither text nor Parquet (it holds NUL bytes); give {_FORMS}")
     data = data.removeprefix(codecs.BOM_UTF8)
     try:
         return data.decode("utf-8"), None

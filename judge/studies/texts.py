@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -85,6 +85,28 @@ def candidate_field(table: StudyTable, taken: str | None = None) -> ReportFields
     return ReportFields(whole=_pick(table, CANDIDATE_ROLES, taken, "--candidate-field"))
 
 
+def other_fields(table: StudyTable, fields: ReportFields, *, is_candidate: bool) -> list[str]:
+    """Return the fields of a less likely role than that of `fields.whole` whose texts differ.
+
+    Their names often stand for something else, as `output` for a log, so they are not refused.
+    """
+    whole = fields.whole
+    if whole is None:
+        return []
+    groups = [*CANDIDATE_ROLES, *_REPORT_ROLES] if is_candidate else [*REFERENCE_ROLES]
+    own = [at for at, roles in enumerate(groups) if any(matching([whole], role) for role in roles)]
+    # A report beside a candidate is no second candidate: it is the reference, and noted as unused.
+    last = len(CANDIDATE_ROLES) if is_candidate and own and own[0] < len(CANDIDATE_ROLES) else None
+    below = groups[own[0] + 1 : last] if own else []
+    return [
+        name
+        for roles in below
+        for role in roles
+        for name in matching(table.columns, role)
+        if _has_text(table.columns, name) and table.columns[name] != table.columns[whole]
+    ]
+
+
 def named_field(table: StudyTable, name: str, option: str) -> ReportFields:
     """Return the field of reports that the user named with `option`.
 
@@ -126,15 +148,15 @@ def read_reports(table: StudyTable, fields: ReportFields) -> list[Report]:
     return reports
 
 
-def read_candidates(
-    table: StudyTable, fields: ReportFields, section: Section
+def cut_candidates(
+    reports: Sequence[Report], section: Section
 ) -> list[tuple[str | None, Cut | None]]:
-    """Read each study's candidate, a whole text cut to the section where it has headings.
+    """Return each study's candidate, a whole text cut to the section where it has headings.
 
     None where the file has no value: an empty text is an empty candidate.
     """
     found: list[tuple[str | None, Cut | None]] = []
-    for report in read_reports(table, fields):
+    for report in reports:
         text = report.text(section)
         whole = report.whole
         found.append((text, None) if text or whole is None else _cut(whole, section))
@@ -186,13 +208,18 @@ def _pick(
         differing = [n for n in found[1:] if table.columns[n] != table.columns[found[0]]]
         if differing:
             raise JudgeError(
-                f"{table.name} has more than one field that could be the {roles[0]}, and they "
+                f"{table.name} has more than one field that could be the {_side(roles)}, and they "
                 f"differ: {listed([found[0], *differing])}; say which is meant ({option}), or "
                 "rename the others"
             )
         if found:
             return found[0]
     return None
+
+
+def _side(roles: tuple[str, ...]) -> str:
+    """Return what a group of roles is called in messages."""
+    return roles[-1].partition(",")[0]
 
 
 def _has_text(columns: Mapping[str, list[object]], name: str) -> bool:

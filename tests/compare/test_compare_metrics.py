@@ -197,7 +197,9 @@ def test_an_unknown_metric_lists_what_there_is(invoke: Invoke) -> None:
         ("MAIRA-2.json.gz", "MAIRA-2"),
         ("a-predictions.csv", "a"),
         ("RadPhi3.5Vision.json", "RadPhi3.5Vision"),
-        ("preds.json", None),
+        ("preds.json", "preds"),
+        ("x/predictions.csv.gz", "predictions"),
+        ("hf_dd/test-00000-of-00001.parquet", "hf_dd"),
         ("-", None),
     ],
 )

@@ -70,6 +70,18 @@ def test_it_says_what_the_command_line_says_and_keeps_nothing(shared_service: Se
 
 
 @pytest.mark.parametrize(
+    ("name", "given", "model"),
+    [("preds.json", "", "preds"), ("maira2.json", "", "maira2"), ("maira2.json", "preds", "preds")],
+)
+def test_the_model_is_named_as_on_the_command_line(
+    shared_service: Served, name: str, given: str, model: str
+) -> None:
+    files = {side: (path.name, path.read_bytes()) for side, path in FILES.items()}
+    files["preds"] = (name, files["preds"][1])
+    assert check(shared_service, files, model=given).json()["model"] == model
+
+
+@pytest.mark.parametrize(
     "files",
     [
         {"preds": b'{"a": {"x": 1}}', "refs": b'{"a": {"y": 1}}'},

@@ -54,7 +54,11 @@ def message(preds, refs, **options):
         ),
         ("r.json", b'{"a": {"text": "x", "text": "y"}}', "'a' has 'text' more than once"),
         ("r.json", b'[{"id": "a", "text": "x", "m": {"k": 1, "k": 2}}]', "'k' more than once"),
-        ("r.json", b'[{"id": "a", "foo": "x"}]', "no field for the references; .*: foo; expected"),
+        (
+            "r.json",
+            b'[{"id": "a", "foo": "x"}]',
+            r"no field for the references; .*: id, foo\. Name",
+        ),
         ("r.json", b'[{"id": "a", "prediction": "x"}]', "Are PREDS and REFS swapped"),
         ("r.json", b'{"a": null}', "every reference .* is empty"),
         ("r.json", b'{"a": ""}', "every reference in .* is empty"),

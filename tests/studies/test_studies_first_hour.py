@@ -147,8 +147,8 @@ def test_the_patient_is_kept_by_a_known_name(put):
     ("name", "column", "model"),
     [
         ("preds_maira2.json", None, "maira2"),
-        ("preds.json", None, None),
-        ("predictions.json", None, None),
+        ("preds.json", None, "preds"),
+        ("predictions.json", None, "predictions"),
         ("maira2-preds.json.gz", None, "maira2"),
         ("preds_maira2.json", ["b", "b"], "b"),
         ("preds_maira2.json", ["b", "c"], "maira2"),
@@ -188,7 +188,7 @@ def test_folders_of_datasets(saved):
     check(read_pair(str(saved / "splits/test"), None))
     check(read_pair(str(saved / "one"), None))
     pictured = check(read_pair(str(saved / "pictured"), None))
-    assert "not read: image" in pictured.notes[0]
+    assert "the field image is not read: it holds no text" in pictured.notes[0]
 
 
 def test_folders_that_cannot_be_read(saved):
