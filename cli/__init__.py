@@ -22,7 +22,7 @@ _COMMANDS = (
     *("rescore", "reviews", "runs", "serve"),
 )
 
-_INTERRUPTED, _TERMINATED = 130, 143
+_INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143
 _UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
 
 
@@ -81,12 +81,8 @@ class _Commands(click.Group):
             raise _UserError("standard output is closed; send it to a file, or to /dev/null")
         with suppress(ValueError):  # in another thread than the main one
             signal.signal(signal.SIGTERM, _terminated)
-        try:
-            with _user_errors():
-                return super().invoke(ctx)
-        except KeyboardInterrupt:
-            click.echo("Interrupted.", err=True)
-            ctx.exit(_INTERRUPTED)
+        with _user_errors():
+            return super().invoke(ctx)
 
 
 def _terminated(_signal: int, _frame: object) -> None:
@@ -98,11 +94,17 @@ def _terminated(_signal: int, _frame: object) -> None:
 def _user_errors() -> Iterator[None]:
     try:
         yield
+    except KeyboardInterrupt:
+        click.echo("Interrupted.", err=True)
+        sys.exit(_INTERRUPTED)
     except JudgeError as error:
         raise _UserError(str(error)) from error
     except UnicodeEncodeError as error:
         raise _UserError(_unprintable(error)) from error
     except OSError as error:
+        if error.errno == errno.EPIPE:  # who reads has seen enough, as `head` does
+            _drop_output()
+            sys.exit(_PIPE_CLOSED)
         # Every file that is opened has a name here; standard output has none.
         if error.filename is not None or error.errno not in _UNWRITTEN:
             raise
@@ -124,11 +126,12 @@ def _unprintable(error: UnicodeEncodeError) -> str:
 
 def _drop_output() -> None:
     """Drop what standard output still holds; else Python tries again when it ends, and says so."""
-    try:
-        sys.stdout.flush()
-    except OSError:
-        with suppress(OSError):
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except OSError:
+            with suppress(OSError):
+                os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
 
 
 @click.command(cls=_Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -14,10 +14,18 @@ _SHELLS = ("bash", "zsh", "fish")
 def command(ctx: click.Context, shell: str) -> None:
     """Print what makes SHELL complete judge's commands and options.
 
+    Shells read it from these files; a folder that is not there has to be made first.
+
     \b
-    bash:  judge completion bash > ~/.local/share/bash-completion/completions/judge
-    zsh:   judge completion zsh > ~/.zfunc/_judge     (a folder of your fpath)
-    fish:  judge completion fish > ~/.config/fish/completions/judge.fish
+    bash:
+      mkdir -p ~/.local/share/bash-completion/completions
+      judge completion bash > ~/.local/share/bash-completion/completions/judge
+    zsh (a folder of your fpath):
+      mkdir -p ~/.zfunc
+      judge completion zsh > ~/.zfunc/_judge
+    fish:
+      mkdir -p ~/.config/fish/completions
+      judge completion fish > ~/.config/fish/completions/judge.fish
     """
     kind = get_completion_class(shell)
     if kind is None:  # click knows the shells that it lists

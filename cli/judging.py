@@ -215,7 +215,8 @@ def _help(rubric: Rubric) -> str:
 
     Exit codes: 0 all is well; 2 an error to fix, said in one line; 3 too few studies
     could be scored, --max-cost was reached, or most answers could not be read
-    (--give-up-after); 130 interrupted, 143 after SIGTERM.
+    (--give-up-after); 130 interrupted, 143 after SIGTERM, 141 where the output is a
+    pipe that was closed early, as `| head` does: the run is complete then.
     """
 
 
@@ -303,10 +304,10 @@ def _run(session: JudgeSession, studies: StudySet, options: dict[str, Any]) -> F
 def _finished(finished: Finished, rubric: Rubric, options: dict[str, Any]) -> None:
     from judge.cli.progress import account
 
-    print_summary(finished.summary, rubric, options["form"])
     for line in account(finished.progress):
         note(line)
-    note(f"run folder  {finished.path}")
+    note(f"run folder  {finished.path}")  # first: who reads the table may close it early
+    print_summary(finished.summary, rubric, options["form"])
     n, scored = finished.summary["n_studies"], finished.summary["n_scored"]
     if n and scored / n < options["min_coverage"]:
         reasons = ", ".join(f"{why} {k}" for why, k in finished.summary["reasons"].items())

@@ -184,7 +184,9 @@ def _print_beside(out: Console, pair: Beside) -> None:
 
 
 def _put(out: Console, text: Text) -> None:
-    out.print(text, no_wrap=True, overflow="ignore", crop=False)
+    with out.capture() as captured:  # printed as all else is, so that it fails as all else does
+        out.print(text, no_wrap=True, overflow="ignore", crop=False)
+    click.echo(captured.get(), nl=False)
 
 
 def _wrapped(out: Console, line: Line, width: int) -> list[Text]:

@@ -21,14 +21,14 @@ _COLUMNS = ("run", "model", "judge", "studies", "scored")
 
 @click.command("runs", short_help="List the runs there are.")
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER]...")
-@format_of("table", "json", text="What to print: tables for people, or JSON.")
+@format_of("table", "json", "csv", text="What to print: tables for people, or JSON, CSV.")
 def command(folders: tuple[Path, ...], form: str) -> None:
     """List the runs in FOLDER, the newest first. Default: judge-runs.
 
     Shows for each its model, judge, studies, headline figures and age. A FOLDER that is a run
     itself is listed too. What cannot be read is named on standard error.
     """
-    from judge.report.formats import as_json
+    from judge.report.formats import as_json, rows_as_csv
     from judge.running.run import RUNS
     from judge.types import JudgeError
 
@@ -38,6 +38,8 @@ def command(folders: tuple[Path, ...], form: str) -> None:
     found = sorted(_described(chosen), key=lambda run: str(run["finished"]), reverse=True)
     if form == "json":
         emit(as_json([{k: v for k, v in run.items() if k != "title"} for run in found]))
+    elif form == "csv":
+        emit(rows_as_csv(_rows(found), (*_COLUMNS, "rubric", "finished")))
     elif found:
         titles = dict.fromkeys(run["title"] for run in found)
         print_tables([_table(title, [r for r in found if r["title"] == title]) for title in titles])
@@ -79,6 +81,16 @@ def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
             }
         except JudgeError as error:
             note(f"{path}: {error}")
+
+
+def _rows(runs: Sequence[dict[str, Any]]) -> list[dict[str, object]]:
+    """Return a row a run; the columns of the figures are those of all, empty where one has none."""
+    names = list(dict.fromkeys(name for run in runs for name in run["figures"]))
+    return [
+        {name: run[name] for name in (*_COLUMNS, "rubric", "finished")}
+        | {name: run["figures"].get(name) for name in names}
+        for run in runs
+    ]
 
 
 def _table(title: str, runs: Sequence[dict[str, Any]]) -> Table:

@@ -1,5 +1,18 @@
 """`python -m judge` is the command `judge`."""
 
-from judge.cli import main
+import sys
 
-main(prog_name="judge")
+
+def main() -> None:
+    """Start the command line; Ctrl-C while it is imported ends it as it does later."""
+    try:
+        from judge.cli import main as command
+
+        command(prog_name="judge")
+    except KeyboardInterrupt:
+        sys.stderr.write("Interrupted.\n")
+        sys.exit(130)
+
+
+if __name__ == "__main__":
+    main()

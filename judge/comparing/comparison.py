@@ -126,6 +126,7 @@ def aligned(
         patient,
         {metric.name: grid for metric, grid in per.items()},
         _tallies(sides, len(study_ids), models),
+        _without_run(runs, models),
     )
     allowed = tuple(what for what in ALLOWED if what in allow)
     joined = [f"{m.name} {m.kind} {m.higher_is_better}" for m in values if m.rubric is None]
@@ -174,6 +175,17 @@ def _tallies(sides: _Sides, n_studies: int, models: Sequence[str]) -> dict[str, 
             grid = grids.setdefault(run.rubric, np.full(shape, np.nan, np.float32))
             grid[models.index(run.model)] = table.tally
     return grids
+
+
+def _without_run(runs: Sequence[ComparedRun], models: Sequence[str]) -> dict[str, frozenset[int]]:
+    """Return for each rubric the numbers of the models that no run of it is of."""
+    judged = {(run.rubric, run.model) for run in runs}
+    return {
+        rubric: frozenset(
+            number for number, model in enumerate(models) if (rubric, model) not in judged
+        )
+        for rubric, _ in judged
+    }
 
 
 def _file_values(

@@ -95,16 +95,30 @@ def columns(comparison: Comparison, shown: Shown = EVERYTHING) -> list[list[Metr
     return list(parts.values())
 
 
+def rows_of(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> list[int]:
+    """Return the models' numbers in a table of these metrics, by the rank of the chosen one.
+
+    A model that no run of a rubric is of does not stand among that rubric's metrics alone.
+    """
+    is_of_one = len({metric.rubric for metric in metrics}) == 1
+    return [
+        model
+        for model in model_order(group, comparison.sort)
+        if not is_of_one or comparison.panel.has_run(model, metrics[0])
+    ]
+
+
 def board(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> Table:
     """Return the leaderboard of one group, ranked by the metric that was chosen.
 
     A figure whose denominator is not the group's number of studies says so. Where all its
-    metrics are of one rubric, the title names that, and the headings need not.
+    metrics are of one rubric, the title names that, and the headings need not. Ranks by a metric
+    that has its figures in another table say so.
     """
     by = comparison.sorted_by
     ranked = group.cells[by.name]
     rows = []
-    for model in model_order(group, by.name):
+    for model in rows_of(comparison, group, metrics):
         cells = [rank_text(ranked[model], ranked), comparison.panel.models[model]]
         for metric in metrics:
             cell = group.cells[metric.name][model]
@@ -121,7 +135,7 @@ def board(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> Ta
     elif kinds == {None} and is_part:
         title += ", other metrics"
     labels = (metric.label if rubric is None else metric.short for metric in metrics)
-    head = ("rank", "model", *labels)
+    head = ("rank" if by in metrics else f"rank by {by.label}", "model", *labels)
     return Table(title, head, tuple(rows), n_left=2)
 
 
@@ -205,15 +219,24 @@ def panels(comparison: Comparison) -> list[Panel]:
     return [comparison.panel, *(part for _, part in parts)]
 
 
+def judged_tests(comparison: Comparison, index: int, metric: Metric) -> list[PairTest]:
+    """Return a group's tests by a metric, of models that were judged by its rubric."""
+    return [
+        test
+        for test in comparison.tests[index][metric.name]
+        if all(comparison.panel.has_run(model, metric) for model in (test.a, test.b))
+    ]
+
+
 def shown_pairs(comparison: Comparison, index: int) -> list[PairTest]:
     """Return the tests that are printed of a group, by the metric that models are ranked by.
 
     All of them where there are few, else each model with the next in rank.
     """
-    tests = comparison.tests[index][comparison.sort]
+    tests = judged_tests(comparison, index, comparison.sorted_by)
     if len(tests) <= _ALL_PAIRS:
-        return list(tests)
-    order = model_order(comparison.groups[index], comparison.sort)
+        return tests
+    order = rows_of(comparison, comparison.groups[index], [comparison.sorted_by])
     pairs = {(test.a, test.b): test for test in tests}
     return [pairs[min(one, other), max(one, other)] for one, other in pairwise(order)]
 
@@ -229,7 +252,7 @@ def tests_table(comparison: Comparison, index: int) -> Table:
     """Return the paired tests of a group, the better model of each pair first."""
     metric = comparison.sorted_by
     models = comparison.panel.models
-    tests = comparison.tests[index][comparison.sort]
+    tests = judged_tests(comparison, index, metric)
     shown = shown_pairs(comparison, index)
     ranks = {model: i for i, model in enumerate(model_order(comparison.groups[index], metric.name))}
     rows = []
@@ -275,7 +298,7 @@ def ranks_table(comparison: Comparison, index: int) -> Table:
     group, metric = comparison.groups[index], comparison.sorted_by
     cells, rank_shares = group.cells[metric.name], comparison.rank_shares[index][metric.name]
     rows = []
-    for model in model_order(group, metric.name):
+    for model in rows_of(comparison, group, [metric]):
         shares = rank_shares[model]
         row = [comparison.panel.models[model], rank_text(cells[model], cells)]
         if shares is None:

@@ -18,6 +18,7 @@ from judge.report.leaderboard import (
     columns,
     further_tables,
     panels,
+    rows_of,
     summary,
 )
 from judge.report.tables import Table
@@ -305,7 +306,7 @@ def as_latex(comparison: Comparison, shown: Shown = EVERYTHING) -> str:
 def _latex_board(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> str:
     table = board(comparison, group, metrics)
     rows = []
-    for model, row in zip(model_order(group, comparison.sort), table.rows, strict=True):
+    for model, row in zip(rows_of(comparison, group, metrics), table.rows, strict=True):
         cells = _latex_cells(table, row)
         for column, metric in enumerate(metrics, start=2):
             if group.cells[metric.name][model].rank == 1:

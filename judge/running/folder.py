@@ -15,6 +15,7 @@ their owner alone.
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from array import array
 from collections import Counter
@@ -66,7 +67,7 @@ class Run:
             if not path.exists():
                 raise JudgeError(f"no such run: {path}")
             if not (path / MANIFEST).is_file():
-                raise JudgeError(f"{path} is not a run: it holds no {MANIFEST}")
+                raise JudgeError(_no_run(path))
         except OSError as error:
             raise JudgeError(f"cannot read the run {path}: {error.strerror}") from error
         self.manifest = _read_manifest(path / MANIFEST)
@@ -329,6 +330,17 @@ class RunWriter:
 
 def _line(record: dict[str, Any]) -> bytes:
     return json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
+
+
+def _no_run(path: Path) -> str:
+    """Say what a path without a manifest is; raises OSError where that cannot be seen."""
+    if path.is_dir() and any((below / MANIFEST).is_file() for below in path.iterdir()):
+        shown = shlex.quote(str(path))
+        return (
+            f"{path} is a folder of runs; name one of them (judge runs {shown} lists them). All "
+            f"of them: judge compare {shown}/*, judge serve --runs {shown}"
+        )
+    return f"{path} is not a run: it holds no {MANIFEST}"
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

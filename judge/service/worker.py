@@ -27,6 +27,7 @@ from judge.service import ProblemError
 from judge.types import JudgeError
 
 _LONGEST_LINE = 2**28
+_CHUNK = 2**16
 
 
 class Worker:
@@ -155,8 +156,15 @@ class Channel:
         self._replies.flush()
 
     def _listen(self, at_end: Callable[[], None]) -> None:
-        for line in sys.stdin.buffer:
-            self._requests.put(json.loads(line))
+        # Not `sys.stdin`: a thread that waits in it keeps its lock, and the interpreter, which
+        # wants that when it ends, breaks off.
+        unread = bytearray()
+        while chunk := os.read(0, _CHUNK):
+            unread += chunk
+            if b"\n" in chunk:
+                *lines, unread = unread.split(b"\n")
+                for line in lines:
+                    self._requests.put(json.loads(line))
         at_end()
 
 

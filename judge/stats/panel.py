@@ -32,8 +32,8 @@ class Panel:
     it is missing. A ratio's values are what is divided; `per` holds for it what they are divided
     by, in the same form. `tallies` holds, by rubric, the counts of items, models by
     `judge.stats.tally.cuts` by studies. `clusters` numbers the patient of each study;
-    None where every study stands for itself. Raises `JudgeError` where two metrics share a name
-    or a label.
+    None where every study stands for itself. `without_run` has, by rubric, the numbers of the
+    models that no run of it is of. Raises `JudgeError` where two metrics share a name or a label.
     """
 
     models: tuple[str, ...]
@@ -45,6 +45,7 @@ class Panel:
     patient_field: str | None = None
     per: Mapping[str, Values] = field(default_factory=dict)
     tallies: Mapping[str, Counts] = field(default_factory=dict)
+    without_run: Mapping[str, frozenset[int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         shape = (len(self.study_ids), len(self.models))
@@ -58,6 +59,10 @@ class Panel:
     def metric(self, name: str) -> Metric:
         """Return the metric with this name; raises KeyError where there is none."""
         return {metric.name: metric for metric in self.metrics}[name]
+
+    def has_run(self, model: int, metric: Metric) -> bool:
+        """Return whether the model was judged by the metric's rubric; of a file's, always."""
+        return metric.rubric is None or model not in self.without_run.get(metric.rubric, ())
 
     def of_study(self, name: str) -> Values:
         """Return each study's own value of a metric: of a ratio, that of its two numbers.

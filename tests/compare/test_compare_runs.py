@@ -67,7 +67,7 @@ def test_both_rubrics_of_a_model_are_one_row(invoke: Invoke, two) -> None:
         "rank": None,
     }
     assert cells["bad"]["rank"] == 1
-    assert "n/a (n 0)" in invoke("compare", *two, fine).stdout
+    assert "no run of fineradscore is of good" in invoke("compare", *two, fine).stdout
 
 
 @pytest.mark.parametrize("form", ["table", "md", "latex", "csv", "pairs", "json", "rexrank"])

@@ -57,6 +57,8 @@ def test_a_difference_is_turned_with_the_models(shown: Any, comparison: Comparis
         cells = line.and_(tab.tab.locator("#pairs tr")).locator("td")
         expected = f"{sign * test.difference:+.3f}".replace("-", "\N{MINUS SIGN}")
         assert cells.first.inner_text() == expected
+        title = tab.tab.inner_text("#pairs-table .title")
+        assert title.startswith(f"{comparison.panel.models[model]} minus the other, GREEN")
         assert cells.nth(5).inner_text() == f"{test.n:,}"
 
 

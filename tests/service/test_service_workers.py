@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
+import subprocess
+import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from served import PAIR, Served, is_problem, until
+from served import PAIR, PATIENCE, Served, is_problem, until
 
 from judge.service import ProblemError
 from judge.service.annotations import Pair, PairWorkers
@@ -113,3 +116,27 @@ def test_an_ended_worker_takes_no_request() -> None:
             await worker.ask({})
 
     asyncio.run(ask())
+
+
+ONE_REPLY = """
+from judge.service.worker import Channel
+
+channel = Channel()
+request = channel.receive()
+with channel.replying(request) as reply:
+    reply["length"] = len(request["text"])
+"""
+
+
+def test_a_worker_ends_in_peace_while_its_service_may_still_ask() -> None:
+    asked = [{"id": 1, "text": LONG}, {"id": 2, "text": ""}]  # the first fills a pipe
+    command, pipe = [sys.executable, "-c", ONE_REPLY], subprocess.PIPE
+    with subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdin.write(b"".join(json.dumps(one).encode() + b"\n" for one in asked))
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline()) == {"id": 1, "length": len(LONG)}
+        status = process.wait(PATIENCE)  # its standard input is open still
+        assert (status, process.stderr.read()) == (0, b"")

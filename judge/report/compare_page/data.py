@@ -14,6 +14,7 @@ from judge.report.leaderboard import (
     error_tables,
     figure_and_interval,
     group_name,
+    judged_tests,
     p_value,
     panels,
 )
@@ -100,13 +101,12 @@ def _tested_groups(c: Comparison) -> Iterator[dict[str, Any]]:
     parts = panels(c)
     for index in in_natural_order([group.key for group in c.groups]):
         group = c.groups[index]
-        tests = c.tests[index] if c.tests else {}
         rank_shares = c.rank_shares[index] if c.rank_shares else {}
         yield {
             **_group(group, parts[index], c.order),
             "tests": {
-                name: [_test(test, c.panel.metric(name)) for test in found]
-                for name, found in tests.items()
+                metric.name: [_test(test, metric) for test in judged_tests(c, index, metric)]
+                for metric in (c.panel.metrics if c.tests else ())
             },
             "rank_intervals": {
                 name: [one and {"low": one.low, "high": one.high} for one in found]

@@ -135,7 +135,7 @@ export function drawPairs(app) {
   const rows = found.map((test) => seenBy(state.tested, test))
     .sort((one, other) => order.indexOf(one.other) - order.indexOf(other.other));
   box.replaceChildren(
-    el("p", { class: "title" }, said(overview.models[state.tested]), " less the other, ", said(metric.label),
+    el("p", { class: "title" }, said(overview.models[state.tested]), " minus the other, ", said(metric.label),
       metric.higher ? " (higher is better), " : " (lower is better), ", said(group.name)),
     ...sideways("Tests of difference",
       grid("studies", "Differences from every other model",
