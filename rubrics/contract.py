@@ -59,7 +59,9 @@ class Facet:
     def text(self, name: str) -> str:
         """Return the label called `name` as it is printed."""
         label = self[name]
-        return f"({label.name}) {label.label}" if self.has_codes else label.label
+        # A name that only spells the label, as that of a reader's own category, is no code.
+        is_code = self.has_codes and label.name != label.label.replace(" ", "_")
+        return f"({label.name}) {label.label}" if is_code else label.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +98,9 @@ class Measure:
     `undefined` says in a few words when a study has none ("no fact in the candidate"); None
     for a measure that every scored study has. `role` is where it is shown: a `score` in lists,
     filters and histograms, a `count` in lists, a `check` with the scores of a single study,
-    `other` in the table of studies only. `counts` is there for a measure that counts items.
+    `other` in the table of studies only. `counts` is there for a measure that counts items;
+    `needs` names what else it is made of that not every reader is asked for (`rubrics.reading`):
+    a kind of items, the `edit` of an item, the `reference`.
     """
 
     name: str
@@ -108,6 +112,7 @@ class Measure:
     is_whole: bool = False
     undefined: str | None = None
     counts: Counted | None = None
+    needs: tuple[str, ...] = ()
 
     def has(self, value: float) -> bool:
         """Whether a study can have this value."""
@@ -233,6 +238,7 @@ class Rubric:
     editor: Callable[[Annotation, Study], str] | None = None
     reply_model: Callable[[], type[BaseModel]] | None = None
     structured: StructuredReply | None = None
+    count: Callable[[Annotation, Study], Measures] | None = None
     # Looked up for each item of each study.
     _labels: Mapping[str, frozenset[str]] = field(init=False, repr=False)
     _kinds: Mapping[str, Kind] = field(init=False, repr=False)
