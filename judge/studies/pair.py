@@ -19,7 +19,7 @@ from judge.studies.join import (
 )
 from judge.studies.names import FIELD_NAMES, KNOWN_NAMES, ROW, NamedFields, listed, model_of, named
 from judge.studies.reader import read_file
-from judge.studies.sections import SECTIONS, Section
+from judge.studies.sections import SECTIONS, Section, known_section
 from judge.studies.source import STDIN
 from judge.studies.study_set import InputFile, StudySet
 from judge.studies.table import StudyTable
@@ -80,7 +80,7 @@ def read_pair(
     whose name is in `reserved` is kept as `field_<name>`. Raises `JudgeError` for everything
     that is wrong with the input.
     """
-    _known_section(section)  # before the files, which may be large
+    known_section(section)  # before the files, which may be large
     if preds == refs == STDIN:
         raise JudgeError("only one of PREDS and REFS can be standard input (-)")
     roles = {"both": preds} if refs is None else {"preds": preds, "refs": refs}
@@ -112,7 +112,7 @@ def pair_tables(
     Raises `JudgeError` for everything that is wrong with them, in the words of a caller in
     Python where there are no files.
     """
-    chosen = _known_section(section)
+    chosen = known_section(section)
     candidate, reference = _report_fields(preds, refs, fields, from_files=bool(inputs))
     reports = read_reports(refs, reference)
     chosen = chosen or ("findings" if any(report.findings for report in reports) else "report")
@@ -219,13 +219,6 @@ def paired(
         inputs=inputs,
         notes=tuple(notes),
     )
-
-
-def _known_section(section: str | None) -> Section | None:
-    known = next((known for known in SECTIONS if known == section), None)
-    if known is None and section is not None:
-        raise JudgeError(f"unknown section {section!r}; there are: {', '.join(SECTIONS)}")
-    return known
 
 
 def _report_fields(
