@@ -100,7 +100,7 @@ class Measure:
     filters and histograms, a `count` in lists, a `check` with the scores of a single study,
     `other` in the table of studies only. `counts` is there for a measure that counts items;
     `needs` names what else it is made of that not every reader is asked for (`rubrics.reading`):
-    a kind of items, the `edit` of an item, the `reference`.
+    a kind of items, a label (the end of a scale), the `edit` of an item, the `reference`.
     """
 
     name: str

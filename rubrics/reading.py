@@ -33,12 +33,13 @@ def own_name(text: str) -> str | None:
 def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -> Rubric:
     """Return `rubric` as a reader used it who was not asked for what it `lacks`.
 
-    `lacks` gives for a kind of items, a facet, `EDIT` or `REFERENCE` the reason in a few words;
-    whatever counts or needs one of them is undefined. `own` are names of the reader's categories
-    beside those in the rows of the rubric's table of items. Measures are those of the items: a
-    reader states no counts beside them. Raises ValueError for what the rubric has not.
+    `lacks` gives for a kind of items, a facet, one of its labels, `EDIT` or `REFERENCE` the reason
+    in a few words; whatever counts or needs one of them is undefined. `own` are names of the
+    reader's categories beside those in the rows of the rubric's table of items. Measures are those
+    of the items: a reader states no counts. Raises ValueError for what the rubric has not.
     """
     known = {*(kind.name for kind in rubric.kinds), *(facet.name for facet in rubric.facets)}
+    known |= {label.name for facet in rubric.facets for label in facet.labels}
     if unknown := lacks.keys() - known - {EDIT, REFERENCE}:
         raise ValueError(f"{rubric.name} has no {min(unknown)!r} to lack")
     tally = rubric.tally
@@ -93,6 +94,7 @@ def _lacking(measure: Measure, lacks: Mapping[str, str]) -> Measure:
     """Return a measure, undefined where the reader was not asked for what it is made of."""
     made_of = [*measure.needs]
     if measure.counts:
-        made_of += [measure.counts.kind, *measure.counts.labels]
+        labels = measure.counts.labels
+        made_of += [measure.counts.kind, *labels, *labels.values()]
     why = next((lacks[part] for part in made_of if part in lacks), None)
     return measure if why is None else replace(measure, undefined=why)

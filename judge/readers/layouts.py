@@ -36,6 +36,8 @@ def read(
     Raises `JudgeError` for files that are of another layout than `layout`, or of none that is
     known, and for everything that is wrong in them.
     """
+    if layout not in (*LAYOUTS, AUTO):
+        raise JudgeError(f"unknown layout {layout!r}; there are: {', '.join((*LAYOUTS, AUTO))}")
     contents = [read_content(source) for source in sources]
     if len({content.sha256 for content in contents}) < len(contents):
         raise JudgeError("one of the files is given twice; name each once")
@@ -92,7 +94,7 @@ def _read(layout: str, files: Sequence[_File], reader: str | None) -> Readings:
     (sheet,) = sheets
     if layout == "radevalx":
         return radevalx.read(sheet, reader or stem_of(sheet.name))
-    return (tidy if layout == "tidy" else refisco).read(sheet)
+    return tidy.read(sheet) if layout == "tidy" else refisco.read(sheet)
 
 
 def _described(files: Sequence[_File], found: Sequence[Sequence[str]]) -> str:

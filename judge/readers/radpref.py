@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
-from judge.readers.readings import NO_EDIT, PATIENT, Readings, Studies, an_error, blank
+from judge.readers.readings import CODES, NO_EDIT, PATIENT, Readings, Studies, an_error, blank
 from judge.readers.sheet import Row
 from judge.rubrics.reading import EDIT, own_name
 from judge.studies.names import stem_of
@@ -26,6 +26,9 @@ _GRADES = {
     # The scale ends with "not actionable", which this is; how many they are is kept beside it.
     _BENIGN: "severity1",
 }
+_LACKS = {"severity4": "the readers' scale ends with urgent"} | dict.fromkeys(
+    CODES[2:], "the readers had no such category"
+)
 _MISSING, _ATTRIBUTE = "b", "attribute"
 _WEIGHTS = ("significant", "negligible")
 _FALSE = ("false_finding", "false", "hallucination", "finding", "false_positive")
@@ -103,7 +106,7 @@ def read(documents: Sequence[Document]) -> Readings:
     return Readings(
         "fineradscore",
         studies.read(outcomes, fields),
-        {EDIT: NO_EDIT, **studies.lacking()},
+        {EDIT: NO_EDIT, **_LACKS, **studies.lacking()},
         tuple(_own(outcomes)),
         source=reports[0].name,
     )

@@ -82,14 +82,13 @@ class Studies:
     ) -> None:
         """Take in what a row says of a study; None says nothing. Raises for what contradicts."""
         known = self._found.setdefault(study_id, Study(study_id, "", "", fields={}))
-        given = {"reference": reference, "candidate": candidate}
-        for side, text in given.items():
+        texts = {"reference": known.reference, "candidate": known.candidate}
+        for side, text in (("reference", reference), ("candidate", candidate)):
             if text is None:
                 continue
-            before = getattr(known, side)
-            if before and before != text:
+            if texts[side] and texts[side] != text:
                 row.wrong(f"the {side} of study {study_id!r} is another than in an earlier row")
-            known = replace(known, **{side: text})
+            texts[side] = text
         for name, value in fields.items():
             if value is not None and known.fields.get(name, value) != value:
                 row.wrong(
@@ -98,10 +97,11 @@ class Studies:
                 )
         told = {name: value for name, value in fields.items() if value is not None}
         study_class = told.pop("study_class", None)
-        self._found[study_id] = replace(
-            known,
-            fields={**known.fields, **told},
+        self._found[study_id] = Study(
+            study_id,
+            **texts,
             study_class=known.study_class if study_class is None else str(study_class),
+            fields={**known.fields, **told},
         )
 
     def __getitem__(self, study_id: str) -> Study:

@@ -15,6 +15,7 @@ from pathlib import Path
 from judge import rubrics
 from judge.distribution import version
 from judge.readers.readings import Reading, Readings
+from judge.report.words import counted
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
 from judge.running.engine import Judged
@@ -62,7 +63,7 @@ def write_runs(
     }
     folders = _folders(sets)
     runs: dict[str, _ReaderRun] = {
-        reader: _ReaderRun(reader, layout, readings, rubric, *with_classes(studies))
+        reader: _ReaderRun(reader, layout, readings, rubric, *_with_classes(studies))
         for reader, studies in sets.items()
     }
     there = {reader: out / folder for reader, folder in folders.items()}
@@ -80,6 +81,11 @@ def write_runs(
             with suppress(OSError):
                 staged.rmdir()
     return [Run(path) for path in there.values()]
+
+
+def _with_classes(studies: StudySet) -> tuple[StudySet, str]:
+    """Return the studies with their classes; without a reference there is none to infer."""
+    return with_classes(studies) if any(studies.references) else (studies, "none")
 
 
 def _is_free(out: Path, signatures: Mapping[Path, str]) -> bool:
@@ -105,7 +111,7 @@ def _folders(readers: Mapping[str, object]) -> dict[str, str]:
     """Return a name of a folder for each reader; raises where two would have the same."""
     found: dict[str, str] = {}
     for reader in readers:
-        name = "reader-" + re.sub(r"[^A-Za-z0-9.]+", "-", reader).strip("-.")[:60]
+        name = "reader-" + re.sub(r"[^A-Za-z0-9._]+", "-", reader).strip("-.")[:60]
         for other, taken in found.items():
             if taken.casefold() == name.casefold():
                 raise JudgeError(
@@ -128,9 +134,10 @@ def _study_set(
     names = dict.fromkeys(name for one in studies for name in one.fields)
     columns = {name: tidy_column([one.fields.get(name) for one in studies]) for name in names}
     columns = {name: column for name, column in columns.items() if set(column) != {None}}
-    models = {str(value) for value in columns.get("model", (None,))}
     kept = renamed(columns, reserved_names(rubric))
-    known = models.pop() if len(models) == 1 and "model" in columns else None
+    models = {str(value) for value in columns.get("model", ()) if value is not None}
+    if not models and readings.source:
+        models = {model_of(readings.source) or ""}
     references = tuple(one.reference for one in studies)
     return StudySet(
         study_ids=tuple(one.study_id for one in studies),
@@ -142,7 +149,7 @@ def _study_set(
         section=section or readings.section,
         fields=kept,
         class_field="study_class" if any(one.study_class for one in studies) else None,
-        model=model or known or (model_of(readings.source) if readings.source else None),
+        model=model or (models.pop() if len(models) == 1 else None) or None,
         inputs=tuple(inputs),
         notes=(*readings.notes, *_renames(columns, kept)),
     )
@@ -239,10 +246,15 @@ class _ReaderRun:
         """Say what is undefined and why, and of which studies a score is blank."""
         notes = []
         for why in dict.fromkeys(self.readings.lacks.values()):
-            told = [one.label for one in self.rubric.measures if one.undefined == why]
-            shown = told if len(told) <= _MOST_TOLD else ["all counts by category"]
+            of = [one for one in self.rubric.measures if one.undefined == why]
+            told = [
+                one.label for one in of if one.counts is None or len(one.counts.labels) < _CODED
+            ]
+            if n := len(of) - len(told):
+                told.append(counted(n, "count by category", "counts by category"))
             if told:
-                notes.append(f"{why}: undefined {'is' if len(shown) == 1 else 'are'} {_all(shown)}")
+                verb = "is" if len(told) == 1 else "are"
+                notes.append(f"{_all(told)} {verb} undefined: {why}")
         lost = [
             one.study.study_id
             for one in self.readings.by_reader[self.reader]
@@ -253,7 +265,8 @@ class _ReaderRun:
         return notes
 
 
-_MOST_TOLD = 4
+_CODED = 2
+"""Labels of the items that a count by category counts: a level and the category."""
 
 
 def _all(words: Sequence[str]) -> str:

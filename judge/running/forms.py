@@ -98,9 +98,9 @@ class _Statistic(TypedDict):
 
 
 class TotalRecord(TypedDict):
-    """How many items, or whatever else is whole."""
+    """How many items, or whatever else is whole; None where it is undefined for all studies."""
 
-    n: int
+    n: int | None
     per_study: float | None
 
 

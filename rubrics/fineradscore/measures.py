@@ -39,8 +39,8 @@ _OF_CLOSENESS = {
     "closeness_corrected": ("reference", "edit"),
 }
 MEASURES = (
-    Measure("fineradscore", "highest severity", (1, 4), role="score"),
-    Measure("fineradscore_sum", "severity sum", role="score"),
+    Measure("fineradscore", "highest severity", (1, 4), role="score", needs=NAMES[-1:]),
+    Measure("fineradscore_sum", "severity sum", role="score", needs=NAMES[-1:]),
     *(
         Measure(name, label, (0, 1), higher_is_better=True, role="check", needs=_OF_CLOSENESS[name])
         for name, label in CLOSENESS.items()

@@ -2,7 +2,7 @@
 
 import { clipped, el, fact, newest, said } from "./dom.js";
 import { studyAddress } from "./transports.js";
-import { capital, count, itemLabels, percent } from "./words.js";
+import { capital, count, itemLabels, percent, wordsOf } from "./words.js";
 
 export async function drawStudy(app) {
   const { state, store, overview } = app;
@@ -111,7 +111,7 @@ function judged(record, rubric, link) {
   for (const { kind, n, texts } of record.lists.filter((list) => list.n)) {
     const { label, plural } = labels.kind(kind);
     part.append(el("details", {}, el("summary", {}, count(n, label, plural)),
-      el("ul", { class: "matched" }, texts.map((text) => el("li", {}, said(text))))));
+      el("ul", { class: "matched" }, texts.map((text) => el("li", {}, said(text || "(no text)"))))));
   }
   if (record.explanation) {
     part.append(el("details", {}, el("summary", {}, "The judge's explanation"),
@@ -126,7 +126,7 @@ function card(item, labels) {
   return el("li", { class: `error tone-${grade.tone}` },
     el("p", { class: "error-head" }, el("span", { class: "severity" }, grade.label),
       el("span", {}, labels.tags(item).join(", "))),
-    el("p", { dir: "auto" }, ...clipped(item.text, said)),
+    el("p", { dir: "auto" }, ...clipped(wordsOf(item), said)),
     item.edit ? el("p", { class: "small" }, ...editWords(item.edit)) : null);
 }
 

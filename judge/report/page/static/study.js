@@ -1,7 +1,7 @@
 // One study: both reports, what the judge wrote down, and why.
 
 import { clipped, el, fact, goTo, said } from "./dom.js";
-import { capital, count, shown } from "./words.js";
+import { capital, count, shown, wordsOf } from "./words.js";
 
 // `review` draws a reader's controls for an error and for the study; null where there are none.
 export function studySection(study, app, review) {
@@ -95,14 +95,14 @@ function card(item, at, study, review) {
     ...study.labels.tags(item).map((text) => el("span", { class: "category" }, text)),
     el("span", { class: "small" }, sides.length
       ? `marked in the ${sides.join(" and the ")}` : "its words are in neither report")),
-  el("p", { id: `error-${at}-words`, class: "text", dir: "auto" }, ...clipped(item.text, said)),
+  el("p", { id: `error-${at}-words`, class: "text", dir: "auto" }, ...clipped(wordsOf(item), said)),
   review ? review.item(at) : null);
 }
 
 function listed({ kind, n, texts }, labels) {
   const { label, plural } = labels.kind(kind);
   return part(count(n, label, plural),
-    el("ul", { class: "matched" }, texts.map((text) => el("li", {}, said(text)))));
+    el("ul", { class: "matched" }, texts.map((text) => el("li", {}, said(text || "(no text)")))));
 }
 
 function answer({ view }, app) {
@@ -113,7 +113,7 @@ function answer({ view }, app) {
   return el("details", { class: "answer" },
     el("summary", {}, "Raw answer and signature"),
     given ? el("pre", { class: "text", dir: "auto", tabindex: "0" }, ...clipped(given.text || "(empty)"))
-      : el("p", {}, "The judge gave no answer."),
+      : el("p", {}, view.outcome === "annotated" ? "A reader's annotation has none." : "The judge gave no answer."),
     given ? el("p", { class: "small" }, said(details.filter(Boolean).join(", "))) : null,
     el("p", { class: "mono" }, said(app.view.signature)));
 }
