@@ -99,7 +99,8 @@ class Studies:
         study_class = told.pop("study_class", None)
         self._found[study_id] = Study(
             study_id,
-            **texts,
+            texts["reference"],
+            texts["candidate"],
             study_class=known.study_class if study_class is None else str(study_class),
             fields={**known.fields, **told},
         )

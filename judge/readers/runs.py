@@ -6,10 +6,11 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from judge import rubrics
@@ -68,19 +69,32 @@ def write_runs(
     }
     there = {reader: out / folder for reader, folder in folders.items()}
     if _is_free(out, {there[reader]: run.signature for reader, run in runs.items()}):
-        staged = out.parent / f".{out.name}.import"
-        try:
-            staged.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with held(staged) as place:
-                for reader, run in runs.items():
-                    run.write(place / folders[reader], by, arguments or {})
-                os.rename(place, out)  # noqa: PTH104 - also onto an empty folder
-        except OSError as error:
-            raise JudgeError(f"cannot write to {out}: {error.strerror or error}") from error
-        finally:
-            with suppress(OSError):
-                staged.rmdir()
+        with _at_once(out) as place:
+            for reader, run in runs.items():
+                run.write(place / folders[reader], by, arguments or {})
     return [Run(path) for path in there.values()]
+
+
+@contextmanager
+def _at_once(out: Path) -> Iterator[Path]:
+    """Give a folder that takes the place of `out` at the end, or leaves nothing behind.
+
+    Raises `JudgeError` where another process writes there, and where nothing can be written.
+    """
+    whole = Path(os.path.realpath(out))
+    staged = whole.parent / f".{whole.name}.import"
+    made = [folder for folder in (staged, *staged.parents) if not folder.exists()]
+    try:
+        staged.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with held(staged) as place:
+            yield place
+            os.rename(place, whole)  # noqa: PTH104 - also onto an empty folder
+    except OSError as error:
+        raise JudgeError(f"cannot write to {out}: {error.strerror or error}") from error
+    finally:
+        for folder in (staged, *made):
+            with suppress(OSError):  # never made, or the runs are in it
+                folder.rmdir()
 
 
 def _with_classes(studies: StudySet) -> tuple[StudySet, str]:
@@ -160,7 +174,7 @@ def _renames(columns: Mapping[str, object], kept: Mapping[str, object]) -> list[
     return [f"the field {old} is kept as {new}" for old, new in pairs if old != new]
 
 
-@dataclass(slots=True)
+@dataclass
 class _ReaderRun:
     """A reader's run that is about to be written."""
 
@@ -171,7 +185,7 @@ class _ReaderRun:
     studies: StudySet
     class_source: str
 
-    @property
+    @cached_property
     def version(self) -> str:
         """The reader's name, and a digest of all that was said and was not asked for."""
         said = [
@@ -182,7 +196,7 @@ class _ReaderRun:
         digest = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
         return f"{READER}{self.reader}+{digest[:_DIGITS]}"
 
-    @property
+    @cached_property
     def signature(self) -> str:
         """As of a run of a judge; the layout stands where the prompt would."""
         studies = self.studies

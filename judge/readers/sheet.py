@@ -66,11 +66,15 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """A file as rows; `head` are the names of its columns, in their order."""
+    """A file as rows; `head` are the names of its columns, in their order.
+
+    `cells` are those of each row, `numbers` the numbers of the rows.
+    """
 
     name: str
     head: tuple[str, ...]
     cells: Sequence[Sequence[object]]
+    numbers: Sequence[int]
     note: str | None = None
 
     def column(self, name: str) -> str | None:
@@ -90,22 +94,25 @@ class Sheet:
 
         A column's cells are found by the name that `column` gives.
         """
-        for number, cells in enumerate(self.cells, start=2):
+        for number, cells in zip(self.numbers, self.cells, strict=True):
             yield Row(self.name, number, dict(zip(self.head, cells, strict=True)))
 
 
 def read_sheet(content: Content) -> Sheet:
     """Read CSV, TSV or Parquet; raises `JudgeError` where it is none or has no row."""
     note = None
+    numbers: Sequence[int]
     if content.data.startswith(MAGIC):
         columns = parquet_columns(content.name, content.data)
         head, cells = list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
+        numbers = range(2, len(cells) + 2)
     else:
         text, note = decode(content.name, content.data)
         head, delimiter = header_of(text)
         if not head:
             raise JudgeError(f"{content.name} has no header; expected CSV, TSV or Parquet")
-        cells = list(read_rows(content.name, text, delimiter, len(head)))
+        rows = list(read_rows(content.name, text, delimiter, len(head)))
+        numbers, cells = [number for number, _ in rows], [list(row) for _, row in rows]
     if not cells:
         raise JudgeError(f"{content.name} holds no annotation: it has no rows below its header")
-    return Sheet(content.name, tuple(head), cells, note)
+    return Sheet(content.name, tuple(head), cells, numbers, note)

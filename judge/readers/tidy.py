@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from judge.rubrics.fineradscore.wording import category_of, severity_of
 from judge.rubrics.green.layout import INSIGNIFICANT, MATCHED, SIGNIFICANT, matched_finding
 from judge.rubrics.reading import EDIT, own_name
 from judge.studies.names import plain
+from judge.studies.table import check_names
 from judge.types import Annotated, Annotation, Item, JudgeError, Unparsed
 
 _OURS = (
@@ -38,6 +40,8 @@ _YES = {
     **dict.fromkeys(("true", "yes", "y", "1"), SIGNIFICANT),
     **dict.fromkeys(("false", "no", "n", "0"), INSIGNIFICANT),
 }
+_UNNAMED = re.compile(r"column_[0-9]+|__index_level_[0-9]+__")
+"""A column without a name, as pandas writes the numbers of rows."""
 _MATCHED = ("matched", "matchedfinding", "matchedfindings")
 
 
@@ -74,7 +78,8 @@ def read(sheet: Sheet) -> Readings:
         raise JudgeError(f"{sheet.name} has both level and significant; keep one of them")
     rubric = _rubric(sheet, known)
     several = _several(sheet, known)
-    others = [c for c in sheet.head if c not in known.values() and not c.startswith("column_")]
+    others = [c for c in sheet.head if c not in known.values() and not _UNNAMED.fullmatch(c)]
+    check_names(sheet.name, sheet.head)
     studies = Studies()
     entries: dict[tuple[str, str], list[_Entry]] = defaultdict(list)
     fields: dict[tuple[str, str], dict[str, object]] = defaultdict(dict)

@@ -200,3 +200,24 @@ def test_two_readers_of_one_folder(invoke: Invoke, tmp_path: Path) -> None:
     file = tmp_path / "names.csv"
     file.write_text(f"{TIDY}1,Dr A,a,significant,1,,\n1,dr a,a,significant,1,,\n")
     assert "would share the folder" in refused(invoke, tmp_path / "out", file)
+
+
+def test_what_fails_while_runs_are_written_leaves_no_trace(invoke: Invoke, tmp_path: Path) -> None:
+    out = tmp_path / "deep" / "er" / "out"
+    done = invoke("import", "auto", DATA / "radevalx.csv", "--out", out, "--by", "site")
+    assert done.exit_code == 2
+    assert "cannot group by 'site'" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+    out.mkdir(parents=True)  # an empty folder is taken
+    (run,) = imported(invoke, out, DATA / "radevalx.csv").values()
+    assert run.path == out / "reader-radevalx"
+    assert list(out.parent.iterdir()) == [out]
+
+
+def test_rows_are_numbered_as_in_a_spreadsheet(invoke: Invoke, tmp_path: Path) -> None:
+    file = tmp_path / "gaps.csv"
+    file.write_text(f'{TIDY}1,a,a,significant,,"two\nlines",\n\n,,,,,,\n2,a,x,significant,1,,\n')
+    assert "row 5: category is 'x'" in refused(invoke, tmp_path / "out", file)
+    twice = tmp_path / "twice.csv"
+    twice.write_text("study_id,reader,level,note,note\n1,a,3,x,y\n")
+    assert "columns of the same name: note" in refused(invoke, tmp_path / "out", twice)

@@ -140,7 +140,7 @@ def test_the_same_again_and_another_in_its_place(
 
 
 def test_killed_it_leaves_no_run(tmp_path: Path) -> None:
-    """All runs or none: one that is killed while it writes leaves no folder, and can be repeated."""
+    """All runs or none: killed while it writes it leaves no folder, and can be repeated."""
     file, out = tmp_path / "many.csv", tmp_path / "out"
     rows = [f"{study},r{reader},a,significant,1" for reader in range(40) for study in range(60)]
     file.write_text("study_id,reader,category,level,count\n" + "\n".join(rows) + "\n")
