@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
+from typing import Final, Literal
 
 from judge.readers.sheet import Row
 from judge.rubrics.categories import CATEGORY, ERROR
@@ -21,6 +21,7 @@ NO_EDIT = "the readers corrected no lines"
 PATIENT = "patient"
 
 RubricName = Literal["green", "fineradscore"]
+GREEN: Final = "green"
 _GRADED_BY = {"green": "significance", "fineradscore": "severity"}
 
 

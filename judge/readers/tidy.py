@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from judge.readers.readings import (
+    GREEN,
     NO_CATEGORY,
     NO_EDIT,
     NO_MATCHED,
@@ -117,7 +118,7 @@ def read(sheet: Sheet) -> Readings:
     }
     lacks = studies.lacking()
     lacks |= {} if has_category else {CATEGORY.name: NO_CATEGORY}
-    if rubric == "green":
+    if rubric == GREEN:
         lacks |= {} if has_matched else {MATCHED: NO_MATCHED}
     else:
         lacks |= {EDIT: NO_EDIT}
@@ -150,10 +151,10 @@ def _several(sheet: Sheet, known: Mapping[str, str]) -> set[str]:
 def _rubric(sheet: Sheet, known: Mapping[str, str]) -> RubricName:
     """Return the rubric whose levels the file has; raises where a row has none of either."""
     if "significant" in known:
-        return "green"
+        return GREEN
     rows = [row for row in sheet.rows() if row.text(known["level"]) is not None]
     if all(plain(row.needed(known["level"])) in _SIGNIFICANCE for row in rows):
-        return "green"
+        return GREEN
     for row in rows:
         if severity_of(row.needed(known["level"])) is None:
             row.wrong(
@@ -174,7 +175,7 @@ def _entry(row: Row, known: Mapping[str, str], rubric: RubricName) -> _Entry:
     if text is not None and n not in (None, 1):
         row.wrong(f"count is {n} beside a text; write a row for each error that has one")
     if category == MATCHED:
-        if rubric != "green":
+        if rubric != GREEN:
             row.wrong("matched findings are GREEN's; FineRadScore has none")
         if level is not None:
             row.wrong("a matched finding has no level")
@@ -206,7 +207,7 @@ def _level(row: Row, known: Mapping[str, str], rubric: RubricName) -> str | None
     text = row.text(known["level"])
     if text is None:
         return None
-    if rubric == "green":
+    if rubric == GREEN:
         return _SIGNIFICANCE[plain(text)]
     return f"severity{severity_of(text)}"
 

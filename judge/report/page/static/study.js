@@ -94,7 +94,7 @@ function card(item, at, study, review) {
     el("strong", { class: `severity tone-${grade.tone}` }, grade.label),
     ...study.labels.tags(item).map((text) => el("span", { class: "category" }, text)),
     el("span", { class: "small" }, sides.length
-      ? `marked in the ${sides.join(" and the ")}` : "its words are in neither report")),
+      ? `marked in the ${sides.join(" and the ")}` : item.text ? "its words are in neither report" : null)),
   el("p", { id: `error-${at}-words`, class: "text", dir: "auto" }, ...clipped(wordsOf(item), said)),
   review ? review.item(at) : null);
 }
