@@ -9,6 +9,7 @@ import signal
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from keyword import iskeyword
 from typing import Any
 
 import click
@@ -18,8 +19,8 @@ from judge.distribution import NAME
 from judge.types import JudgeError
 
 _COMMANDS = (
-    *("audit", "cache", "check", "compare", "completion", "errors", "metrics", "prompts", "rates"),
-    *("rescore", "reviews", "runs", "serve"),
+    *("audit", "cache", "check", "compare", "completion", "errors", "import", "metrics"),
+    *("prompts", "rates", "rescore", "reviews", "runs", "serve"),
 )
 
 _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143
@@ -66,7 +67,8 @@ class _Commands(click.Group):
         if packages := plugins.RUBRICS.packages(cmd_name):
             return _Added(cmd_name, short_help=f"A rubric of {' and '.join(packages)}.")
         if cmd_name in _COMMANDS:
-            command: click.Command = importlib.import_module(f"judge.cli.{cmd_name}").command
+            module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
+            command: click.Command = importlib.import_module(f"judge.cli.{module}").command
             return command
         return _command_for(cmd_name)
 

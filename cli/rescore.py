@@ -21,12 +21,12 @@ from judge.report.words import counted
 @format_option
 def command(run: Path, out: Path | None, form: str) -> None:
     """Read the raw answers of RUN again with today's parser, without asking a judge."""
-    from judge import rubrics
     from judge.running.answers import rescore
     from judge.running.folder import Run
 
-    result = rescore(Run(run), out)
-    print_summary(result.summary, rubrics.load(result.summary["rubric"]), form)
+    opened = Run(run)
+    result = rescore(opened, out)
+    print_summary(result.summary, opened.rubric, form)
     total = counted(result.summary["n_studies"], "study", "studies")
     note(f"{result.n_changed:,} of {total} read differently")
     note(f"run folder  {result.path}")

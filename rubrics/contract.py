@@ -59,7 +59,9 @@ class Facet:
     def text(self, name: str) -> str:
         """Return the label called `name` as it is printed."""
         label = self[name]
-        return f"({label.name}) {label.label}" if self.has_codes else label.label
+        # A name that only spells the label, as that of a reader's own category, is no code.
+        is_code = self.has_codes and label.name != label.label.replace(" ", "_")
+        return f"({label.name}) {label.label}" if is_code else label.label
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,7 +99,9 @@ class Measure:
     for a measure that every scored study has. `role` is where it is shown: a `score` in lists,
     filters and histograms, a `count` in lists, a `check` with the scores of a single study,
     `other` in the table of studies, and in lists where a reader asks for it. `counts` is there
-    for a measure that counts items.
+    for a measure that counts items; `needs` names what else it is made of that not every reader
+    is asked for (`rubrics.reading`): a kind of items, a label (the end of a scale), the `edit` of
+    an item, the `reference`.
     """
 
     name: str
@@ -109,6 +113,7 @@ class Measure:
     is_whole: bool = False
     undefined: str | None = None
     counts: Counted | None = None
+    needs: tuple[str, ...] = ()
 
     def has(self, value: float) -> bool:
         """Whether a study can have this value."""
@@ -234,6 +239,7 @@ class Rubric:
     editor: Callable[[Annotation, Study], str] | None = None
     reply_model: Callable[[], type[BaseModel]] | None = None
     structured: StructuredReply | None = None
+    count: Callable[[Annotation, Study], Measures] | None = None
     # Looked up for each item of each study.
     _labels: Mapping[str, frozenset[str]] = field(init=False, repr=False)
     _kinds: Mapping[str, Kind] = field(init=False, repr=False)

@@ -38,11 +38,12 @@ ALLOWED = {
         "distribution",
     },
     "running": {*PURE, "distribution", "plugins", "studies", "cache", "official", "backends"},
+    "readers": {*PURE, "distribution", "studies", "running"},
     "comparing": {*PURE, "distribution", "metrics", "studies", "backends", "running"},
     "cli": {
         *("distribution", "plugins"),
         *(*PURE, "metrics", "plots", "studies", "cache", "official", "backends", "running"),
-        *("comparing", "service"),
+        *("comparing", "readers", "service"),
     },
     "service": {
         *(*PURE, "distribution", "plots", "studies", "cache", "official", "backends", "running"),

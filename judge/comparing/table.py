@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
+from judge import rubrics
 from judge.comparing.names import NamedRun
 from judge.stats.estimate import summed
 from judge.stats.metric import rubric_metrics
@@ -52,8 +53,9 @@ def read_table(named: NamedRun, fields: Sequence[str]) -> RunTable:
 
     Raises `JudgeError` as `Run.columns` does.
     """
-    metrics = rubric_metrics(named.run.rubric)
-    tally = list(cuts(named.run.rubric).values())
+    # A reader may have categories beside the rubric's: they are compared in its totals.
+    rubric = rubrics.load(named.rubric)
+    metrics, tally = rubric_metrics(rubric), list(cuts(rubric).values())
     measures = dict.fromkeys(name for one in metrics for name in (*one.measures, *one.per))
     measures |= dict.fromkeys(tally)
     own = {"study_class", *named.run.manifest["fields"]}

@@ -156,9 +156,10 @@ def _tally(summary: Mapping[str, Any], rubric: Rubric) -> dict[str, Any] | None:
         return None
     columns = rubric.facet(tally.columns).labels
 
-    def n(row: str, column: str) -> int:
+    def n(row: str, column: str) -> int | None:
         (measure,) = rubric.counting(tally.kind, {tally.rows: row, tally.columns: column})
-        return int(summary["totals"][measure.name]["n"])
+        found: int | None = summary["totals"][measure.name]["n"]
+        return found
 
     return {
         "title": tally.title,

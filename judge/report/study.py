@@ -17,6 +17,10 @@ Style = Literal[
 ]
 
 
+NO_TEXT = "(no text)"
+"""What stands for the words of an item that was counted, not described."""
+
+
 @dataclass(frozen=True, slots=True)
 class Piece:
     """Words of a line with a style of their own, and the errors that speak of them, from 1.
@@ -75,7 +79,14 @@ def audit(record: Mapping[str, Any], rubric: Rubric, *, raw: bool) -> Iterator[L
         yield Line(record["detail"] or "(nothing more is known)")
     if raw:
         yield Line("Raw answer", "heading")
-        yield Line(record["answer"]["text"] if record["answer"] else "(the judge gave no answer)")
+        yield Line(_answer(record))
+
+
+def _answer(record: Mapping[str, Any]) -> str:
+    if record["answer"] is not None:
+        return str(record["answer"]["text"])
+    is_read = record["outcome"] == "annotated"
+    return "(a reader's annotation has none)" if is_read else "(the judge gave no answer)"
 
 
 def _reports(record: Mapping[str, Any], rubric: Rubric) -> Beside:
@@ -117,7 +128,7 @@ def _annotation(record: Mapping[str, Any], rubric: Rubric) -> Iterator[Line]:
     for listed in plain_lists(record, rubric):
         yield Line(f"{capital(rubric.kind(listed['kind']).plural)}: {listed['n']}", "heading")
         for text in listed["texts"]:
-            yield Line(text, lead="- ")
+            yield Line(text or NO_TEXT, lead="- ")
     if annotation["explanation"] or not rubric.editor:
         yield Line("The judge's explanation", "heading")
         yield Line(annotation["explanation"] or "(none)")
@@ -154,7 +165,8 @@ def _graded(
 def _edit(candidate: str, items: list[dict[str, Any]], rubric: Rubric) -> Iterator[Line]:
     """Yield the candidate's numbered lines with what is taken out (-) and put in (+).
 
-    Below each correction stand its number, severity, categories and the judge's comment.
+    Below each correction stand its number, severity, categories and the judge's comment. Errors
+    without an edit come last.
     """
     edit = list(rows(candidate, items))
     width = max((len(str(row.line)) for row in edit if row.line is not None), default=1)
@@ -168,9 +180,15 @@ def _edit(candidate: str, items: list[dict[str, Any]], rubric: Rubric) -> Iterat
         if row.after is not None:
             yield Line(_worded(row, "in", "added"), "added", lead=f"+ {number_}  ")
         if row.error is not None:
-            grade = _grade(items[row.error], rubric)
-            why = f"[{grade.label}] {_said(items[row.error], rubric)}"
-            yield Line(why, _style(grade), lead=f"  {'':{width}}    {row.error + 1}. ")
+            yield _why(items[row.error], rubric, f"  {'':{width}}    {row.error + 1}. ")
+    for at, item in enumerate(items, 1):
+        if item["edit"] is None:
+            yield _why(item, rubric, f"{at}. ")
+
+
+def _why(item: Mapping[str, Any], rubric: Rubric, lead: str) -> Line:
+    grade = _grade(item, rubric)
+    return Line(f"[{grade.label}] {_said(item, rubric)}".rstrip(), _style(grade), lead=lead)
 
 
 def _worded(row: Row, change: str, style: Style) -> tuple[Piece, ...]:
@@ -196,7 +214,8 @@ def _said(item: Mapping[str, Any], rubric: Rubric) -> str:
     side = [f"in the {item['side']}"] if item["side"] else []
     linked = [f"with {', '.join(str(at + 1) for at in item['links'])}"] if item["links"] else []
     before = ", ".join([*labels, *side, *linked])
-    return f"{before}: {item['text']}" if before else item["text"]
+    text = item["text"] or ("" if item["edit"] else NO_TEXT)
+    return ": ".join(filter(None, (before, text)))
 
 
 def _grade(item: Mapping[str, Any], rubric: Rubric) -> Label:

@@ -85,7 +85,10 @@ def tally_table(summary: Mapping[str, Any], rubric: Rubric, tally: Tally) -> Tab
     if len(columns) > _MOST_PAIRS:
         title = f"{tally.title}: how many (per scored study)"
         head = [column.label for column in columns]
-        cells = [["{} ({})".format(*_pair(one)) for one in totals] for _, totals in named]
+        cells = [
+            [NOTHING if one["n"] is None else "{} ({})".format(*_pair(one)) for one in totals]
+            for _, totals in named
+        ]
     else:
         title = tally.title
         head = [text for column in columns for text in (column.label, "per study")]
@@ -99,7 +102,7 @@ _MOST_PAIRS = 2
 
 
 def _pair(total: Mapping[str, Any]) -> tuple[str, str]:
-    return str(total["n"]), number(total["per_study"])
+    return NOTHING if total["n"] is None else str(total["n"]), number(total["per_study"])
 
 
 def rates_tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:

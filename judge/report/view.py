@@ -77,7 +77,7 @@ def plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any
     """Return the items that are not graded: for each kind how many there are, and their texts.
 
     The number is that of the measure that counts the kind, where there is one: an answer may
-    state another than it lists.
+    state another than it lists. A kind that a reader was not asked for has no list.
     """
     if record["annotation"] is None:
         return []
@@ -87,6 +87,8 @@ def plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any
             texts = [i["text"] for i in record["annotation"]["items"] if i["kind"] == kind.name]
             counts = [m for m in rubric.counting(kind.name, {}) if m.counts and not m.counts.labels]
             n = record["measures"][counts[0].name] if counts else len(texts)
+            if n is None and not texts:
+                continue  # a reader was not asked for them
             found.append({"kind": kind.name, "n": n, "texts": texts})
     return found
 

@@ -17,6 +17,7 @@ from judge.running.forms import FORMAT, completion_of, outcome_of, study_of
 from judge.running.run import versions
 from judge.running.session import read_today
 from judge.stats.table import summarise
+from judge.types import Annotated
 
 
 def answered_of(part: Mapping[str, Any]) -> Answered | None:
@@ -71,7 +72,8 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
     """Parse and score every raw answer of `run` again and write the run anew.
 
     No judge is asked. Without `out` the run's own files are replaced, all or none; its
-    manifest then says what it was before. A study that failed has no answer and stays so.
+    manifest then says what it was before. A study that failed has no answer and stays so. A
+    reader's annotation is its own source: its numbers are made anew.
     Raises `JudgeError` where `out` holds another run.
     """
     rubric = run.rubric
@@ -86,6 +88,8 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
             study, before, answered = study_of(record), outcome_of(record), answered_of(record)
             completion, key = (answered.completion, answered.key) if answered else (None, None)
             outcome, measures = read(rubric, study, completion) if completion else (before, None)
+            if run.reading is not None and isinstance(before, Annotated):
+                measures = rubric.measured(before.annotation, study)
             n_changed += outcome != before
             earlier = tuple(filter(None, map(answered_of, record.get("earlier", ()))))
             attempt = record["attempt"]

@@ -22,12 +22,14 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from judge import rubrics
 from judge.report.formats import rate_rows
 from judge.rubrics.contract import Rubric
+from judge.rubrics.reading import as_read
 from judge.running import format1, forms
 from judge.running.columns import read_columns, read_frame
 from judge.running.engine import Judged
@@ -48,7 +50,7 @@ SUMMARY = "summary.json"
 SERVER_LOG = "server.log"
 _MADE_BY = (
     *("signature", "rubric", "model", "judge", "prompt", "section", "class_source", "omitted"),
-    *("notes", "reply_modes"),
+    *("notes", "reply_modes", "reading"),
 )
 # In the order in which they are moved in place: the manifest makes the folder a run.
 _FILES = (ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
@@ -77,13 +79,28 @@ class Run:
         """The line that names everything that changes the run's numbers."""
         return str(self.manifest["signature"])
 
-    @property
+    @cached_property
     def rubric(self) -> Rubric:
-        """The rubric that the studies were judged by; raises `JudgeError` for one unknown here."""
+        """The rubric that the studies were judged by, of a reader's run as the reader used it.
+
+        Raises `JudgeError` for one unknown here, and where it has not what the reader lacks.
+        """
         try:
-            return rubrics.load(self.manifest["rubric"])
+            found = rubrics.load(self.manifest["rubric"])
         except JudgeError as error:
             raise JudgeError(f"{self.path / MANIFEST}: {error}") from error
+        if self.reading is None:
+            return found
+        try:
+            return as_read(found, self.reading["lacks"], self.reading["own"])
+        except ValueError as error:
+            raise _damaged(self.path / MANIFEST, str(error)) from error
+
+    @property
+    def reading(self) -> forms.Reading | None:
+        """How a reader used the rubric, None for a run of a judge."""
+        found: forms.Reading | None = self.manifest.get("reading")
+        return found
 
     def table(self) -> pd.DataFrame:
         """Return the table of studies; raises `JudgeError` as `columns` does."""

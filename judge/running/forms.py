@@ -52,13 +52,22 @@ class _Input(TypedDict):
     sha256: str
 
 
+class Reading(TypedDict):
+    """How a reader used the rubric: see `judge.rubrics.reading.as_read`."""
+
+    layout: str
+    lacks: dict[str, str]
+    own: list[str]
+
+
 class Manifest(MadeBy):
-    """`manifest.json`."""
+    """`manifest.json`. `reading` is there for the run of a reader, who is no judge."""
 
     format: Literal[1, 2]
     fields: list[str]
     inputs: list[_Input]
     arguments: dict[str, Any] | None
+    reading: NotRequired[Reading]
 
 
 class Summary(MadeBy):
@@ -89,9 +98,9 @@ class _Statistic(TypedDict):
 
 
 class TotalRecord(TypedDict):
-    """How many items, or whatever else is whole."""
+    """How many items, or whatever else is whole; None where it is undefined for all studies."""
 
-    n: int
+    n: int | None
     per_study: float | None
 
 
@@ -287,8 +296,14 @@ def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
 
 
 def corrected_report(rubric: Rubric, study: Study, outcome: Outcome) -> str | None:
-    """Return the candidate with the annotation's edits made; None where there are none to make."""
+    """Return the candidate with the annotation's edits made; None where there are none to make.
+
+    None too where an error has no edit: what the report should say is not known then.
+    """
     if rubric.editor is None or not isinstance(outcome, Annotated):
+        return None
+    graded = {kind.name for kind in rubric.graded}
+    if any(item.edit is None for item in outcome.annotation.items if item.kind in graded):
         return None
     return rubric.editor(outcome.annotation, study)
 

@@ -39,6 +39,8 @@ class ErrorGroup:
         """Return the category as it is printed; the kind's name where there is none."""
         if self.category is None or rubric.codes is None:
             return rubric.kind(self.kind).label
+        if self.category not in {label.name for label in rubric.codes.labels}:
+            return self.category.replace("_", " ")  # a reader's own, in the other of two runs
         return rubric.codes.text(self.category)
 
 

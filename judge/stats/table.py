@@ -159,10 +159,15 @@ def _block(rows: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
 def _totals(table: pd.DataFrame, rubric: Rubric) -> dict[str, dict[str, Any]]:
     scored = table[table["outcome"] == "annotated"]
     known = {one.name: scored[one.name].dropna() for one in rubric.measures if one.is_whole}
-    return {
-        name: {"n": (n := int(of.sum())), "per_study": n / len(of) if len(of) else None}
-        for name, of in known.items()
-    }
+    return {name: _total(of, len(scored)) for name, of in known.items()}
+
+
+def _total(values: pd.Series[Any], n_scored: int) -> dict[str, Any]:
+    """How many in all, None where scored studies have none but undefined values."""
+    if n_scored and not len(values):
+        return {"n": None, "per_study": None}
+    n = int(values.sum())
+    return {"n": n, "per_study": n / len(values) if len(values) else None}
 
 
 def _reasons(table: pd.DataFrame) -> dict[str, int]:

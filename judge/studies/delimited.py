@@ -81,24 +81,43 @@ def _read_columns(
     name: str, text: str, delimiter: str, header: list[str]
 ) -> dict[str, list[object]]:
     columns: dict[str, list[object]] = {column: [] for column in header}
+    for _, row in read_rows(name, text, delimiter, len(header)):
+        for column, cell in zip(header, row, strict=True):
+            columns[column].append(cell)
+    return columns
+
+
+def read_rows(
+    name: str, text: str, delimiter: str, width: int
+) -> Iterator[tuple[int, list[object]]]:
+    """Yield the rows below the header, each of as many cells as that has, with their numbers.
+
+    Rows count from 1, as a spreadsheet numbers them; those without a text are left out. Raises
+    `JudgeError` with the line where a row is ragged or its quotes are broken.
+    """
     rows = csv.reader(_lines(text), delimiter=delimiter, strict=True)
     # The module refuses cells over 131,072 characters unless told otherwise, for all its users.
     limit = csv.field_size_limit(len(text) + 1)
     try:
-        filled = filter(any, rows)
+        filled = ((number, row) for number, row in enumerate(rows, start=1) if any(row))
         next(filled)
-        for row in filled:
-            if len(row) != len(header):
+        for number, row in filled:
+            if len(row) != width:
                 raise JudgeError(
                     f"{name}: the row that ends in line {rows.line_num} has {len(row)} cells, "
-                    f"the header {len(header)}; quote texts that hold the delimiter or a line break"
+                    f"the header {width}; quote texts that hold the delimiter or a line break"
                 )
-            for column, cell in zip(header, row, strict=True):
-                columns[column].append(None if cell in ("NaN", "nan") else cleaned(cell))
+            yield number, [None if cell in ("NaN", "nan") else cleaned(cell) for cell in row]
     except csv.Error as error:
         raise JudgeError(
             f"{name} is not a readable CSV or TSV file: {error} in line {rows.line_num}"
         ) from error
     finally:
         csv.field_size_limit(limit)
-    return columns
+
+
+def header_of(text: str) -> tuple[list[str], str]:
+    """Return the names in the first line and the delimiter that makes the most of them."""
+    headers = {delimiter: _header(text, delimiter) for delimiter in _DELIMITERS}
+    delimiter = max(_DELIMITERS, key=lambda one: len(headers[one]))
+    return headers[delimiter], delimiter

@@ -29,7 +29,7 @@ from judge.studies.names import (
     named,
 )
 from judge.studies.reader import read_file
-from judge.studies.sections import SECTIONS, Section
+from judge.studies.sections import SECTIONS, Section, known_section
 from judge.studies.source import STDIN
 from judge.studies.study_set import InputFile, StudySet
 from judge.studies.table import StudyTable
@@ -91,7 +91,7 @@ def read_pair(
     whose name is in `reserved` is kept as `field_<name>`. Raises `JudgeError` for everything
     that is wrong with the input.
     """
-    _known_section(section)  # before the files, which may be large
+    known_section(section)  # before the files, which may be large
     if preds == refs == STDIN:
         raise JudgeError("only one of PREDS and REFS can be standard input (-)")
     roles = {"both": preds} if refs is None else {"preds": preds, "refs": refs}
@@ -123,7 +123,7 @@ def pair_tables(
     Raises `JudgeError` for everything that is wrong with them, in the words of a caller in
     Python where there are no files.
     """
-    chosen = _known_section(section)
+    chosen = known_section(section)
     candidate, reference = _report_fields(preds, refs, fields, from_files=bool(inputs))
     reports = read_reports(refs, reference)
     chosen = chosen or ("findings" if any(report.findings for report in reports) else "report")
@@ -262,13 +262,6 @@ def paired(
         inputs=inputs,
         notes=tuple(notes),
     )
-
-
-def _known_section(section: str | None) -> Section | None:
-    known = next((known for known in SECTIONS if known == section), None)
-    if known is None and section is not None:
-        raise JudgeError(f"unknown section {section!r}; there are: {', '.join(SECTIONS)}")
-    return known
 
 
 def _report_fields(

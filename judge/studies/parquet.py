@@ -13,6 +13,11 @@ INDEX = "__index_level_0__"
 
 def read_parquet(name: str, data: bytes, id_field: str | None) -> StudyTable:
     """Read a Parquet file; raises `JudgeError` where it is broken or holds no study."""
+    return to_table(name, parquet_columns(name, data), id_field=id_field, fallback=INDEX)
+
+
+def parquet_columns(name: str, data: bytes) -> dict[str, list[object]]:
+    """Return the columns of a Parquet file by name; raises `JudgeError` where it is broken."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -26,10 +31,7 @@ def read_parquet(name: str, data: bytes, id_field: str | None) -> StudyTable:
     except (pa.ArrowException, OSError, ValueError) as error:
         # A text that isn't UTF-8 shows only here, as a ValueError.
         raise JudgeError(f"{name} is a broken Parquet file: {error}") from error
-    columns: dict[str, list[object]] = {
-        column: [cleaned(_text(value)) for value in found] for column, found in values.items()
-    }
-    return to_table(name, columns, id_field=id_field, fallback=INDEX)
+    return {column: [cleaned(_text(value)) for value in found] for column, found in values.items()}
 
 
 def _text(value: object) -> object:

@@ -6,10 +6,21 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from judge.types import JudgeError
+
 Section = Literal["findings", "impression", "report"]
 
 SECTIONS: tuple[Section, ...] = ("findings", "impression", "report")
 """What of a report can be judged."""
+
+
+def known_section(section: str | None) -> Section | None:
+    """Return a section as the user names it; raises `JudgeError` for one that is none."""
+    known = next((known for known in SECTIONS if known == section), None)
+    if known is None and section is not None:
+        raise JudgeError(f"unknown section {section!r}; there are: {', '.join(SECTIONS)}")
+    return known
+
 
 _FINDINGS = r"findings?"
 _IMPRESSION = r"impressions?|conclusions?|opinion"

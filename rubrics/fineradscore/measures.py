@@ -34,11 +34,15 @@ CLOSENESS = {
     f"closeness_{when}": f"word overlap (Dice) {label} correction"
     for when, label in (("candidate", "before"), ("corrected", "after"))
 }
+_OF_CLOSENESS = {
+    "closeness_candidate": ("reference",),
+    "closeness_corrected": ("reference", "edit"),
+}
 MEASURES = (
-    Measure("fineradscore", "highest severity", (1, 4), role="score"),
-    Measure("fineradscore_sum", "severity sum", role="score"),
+    Measure("fineradscore", "highest severity", (1, 4), role="score", needs=NAMES[-1:]),
+    Measure("fineradscore_sum", "severity sum", role="score", needs=NAMES[-1:]),
     *(
-        Measure(name, label, (0, 1), higher_is_better=True, role="check")
+        Measure(name, label, (0, 1), higher_is_better=True, role="check", needs=_OF_CLOSENESS[name])
         for name, label in CLOSENESS.items()
     ),
     Measure("n_significant", "errors of severity 3 or 4", is_whole=True),

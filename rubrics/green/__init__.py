@@ -21,7 +21,7 @@ from judge.rubrics.contract import (
     StructuredReply,
     Tally,
 )
-from judge.rubrics.counting import count_measures
+from judge.rubrics.counting import count_measures, counted
 from judge.rubrics.green.layout import (
     CATEGORIES,
     INSIGNIFICANT,
@@ -50,6 +50,13 @@ _SIGNIFICANCE = Facet(
 )
 _ERROR = Kind(ERROR, "error", "errors", (CATEGORY.name, SIGNIFICANCE), graded_by=SIGNIFICANCE)
 _BY_GRADE = count_measures(_ERROR, _SIGNIFICANCE, CATEGORY)
+_MATCHED = Measure(
+    "n_matched",
+    "matched findings",
+    higher_is_better=True,
+    is_whole=True,
+    counts=Counted(MATCHED),
+)
 
 
 def _reply_model() -> type[BaseModel]:
@@ -84,12 +91,22 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     )
     matched = stated[MATCHED]
     return {
-        "green": matched / (matched + significant) if matched else 0.0,
+        "green": _score(matched, significant),
         "n_significant": significant,
         "n_insignificant": insignificant,
         "n_matched": matched,
         **{name: stated[name] for name in KEYS},
     }
+
+
+def count(annotation: Annotation, _study: Study) -> Measures:
+    """Return the same of what a reader wrote, who lists the errors and states no counts."""
+    found = counted(annotation, (*_BY_GRADE, _MATCHED))
+    return {"green": _score(found[_MATCHED.name], found["n_significant"]), **found}
+
+
+def _score(matched: int, significant: int) -> float:
+    return matched / (matched + significant) if matched else 0.0
 
 
 RUBRIC = Rubric(
@@ -101,15 +118,9 @@ RUBRIC = Rubric(
     kinds=(_ERROR, Kind(MATCHED, "matched finding", "matched findings")),
     facets=(CATEGORY, _SIGNIFICANCE),
     measures=(
-        Measure("green", "GREEN", (0, 1), higher_is_better=True, role="score"),
+        Measure("green", "GREEN", (0, 1), higher_is_better=True, role="score", needs=(MATCHED,)),
         *_BY_GRADE[:2],
-        Measure(
-            "n_matched",
-            "matched findings",
-            higher_is_better=True,
-            is_whole=True,
-            counts=Counted(MATCHED),
-        ),
+        _MATCHED,
         *_BY_GRADE[2:],
     ),
     statistics=(
@@ -135,6 +146,7 @@ RUBRIC = Rubric(
     parse=parse,
     render=render,
     measure=measure,
+    count=count,
     baseline=baseline,
     reply_model=_reply_model,
     structured=StructuredReply("green-structured", _parse_reply, _render_reply),

@@ -154,7 +154,7 @@ function judged(record, rubric, link) {
   for (const { kind, n, texts } of record.lists.filter((list) => list.n)) {
     const { label, plural } = labels.kind(kind);
     part.append(el("details", {}, el("summary", {}, count(n, label, plural)),
-      el("ul", { class: "matched" }, texts.map((text) => el("li", {}, said(text))))));
+      el("ul", { class: "matched" }, texts.map((text) => el("li", {}, said(text || "(no text)"))))));
   }
   if (record.explanation) {
     part.append(el("details", {}, el("summary", {}, "The judge's explanation"),

@@ -2,7 +2,7 @@
 // An item is shown as `{ key, name, item }`: its key is its own on the page, its name its number.
 
 import { clipped, el, goTo, said } from "./dom.js";
-import { capital } from "./words.js";
+import { capital, wordsOf } from "./words.js";
 
 export function itemCard({ key, name, item }, labels, sides, ...more) {
   const grade = labels.grade(item);
@@ -15,8 +15,8 @@ export function itemCard({ key, name, item }, labels, sides, ...more) {
     el("strong", { class: `severity tone-${grade.tone}` }, grade.label),
     ...labels.tags(item).map((text) => el("span", { class: "category" }, text)),
     el("span", { class: "small" }, sides.length
-      ? `marked in the ${sides.join(" and the ")}` : "its words are in neither report")),
-  el("p", { id: `error-${key}-words`, class: "text", dir: "auto" }, ...clipped(item.text, said)),
+      ? `marked in the ${sides.join(" and the ")}` : item.text ? "its words are in neither report" : null)),
+  el("p", { id: `error-${key}-words`, class: "text", dir: "auto" }, ...clipped(wordsOf(item), said)),
   ...more);
 }
 

@@ -98,7 +98,7 @@ function tallyFigure({ title, rows, columns, counts }, labels) {
       el("span", { class: "track", "aria-hidden": "true" }, parts.map((part) => el("span", {
         class: `part tone-${part.tone}`, style: { width: `${(100 * n[part.name]) / most}%` },
       }))),
-      totals[at] ? byPart(n, parts) : "0",
+      totals[at] ? byPart(n, parts) : parts.every(({ name }) => n[name] === null) ? NOTHING : "0",
     ])),
   );
 }

@@ -76,7 +76,7 @@ function numbered({ view }, at) {
 function listed({ kind, n, texts }, labels) {
   const { label, plural } = labels.kind(kind);
   return part(count(n, label, plural),
-    el("ul", { class: "matched" }, texts.map((text) => el("li", {}, said(text)))));
+    el("ul", { class: "matched" }, texts.map((text) => el("li", {}, said(text || "(no text)")))));
 }
 
 function answer({ view }, app) {
@@ -87,7 +87,7 @@ function answer({ view }, app) {
   return el("details", { class: "answer" },
     el("summary", {}, "Raw answer and signature"),
     given ? el("pre", { class: "text", dir: "auto", tabindex: "0" }, ...clipped(given.text || "(empty)"))
-      : el("p", {}, "The judge gave no answer."),
+      : el("p", {}, view.outcome === "annotated" ? "A reader's annotation has none." : "The judge gave no answer."),
     given ? el("p", { class: "small" }, said(details.filter(Boolean).join(", "))) : null,
     el("p", { class: "mono" }, said(app.view.signature)));
 }

@@ -38,6 +38,11 @@ export function shown(value) {
   return value === null || value === undefined ? "(none)" : String(value);
 }
 
+// The words of an item; one that a reader counted and did not describe has none.
+export function wordsOf(item) {
+  return item.text || (item.edit ? "" : "(no text)");
+}
+
 export function capital(text) {
   return text.charAt(0).toUpperCase() + text.slice(1);
 }
@@ -63,7 +68,7 @@ export function itemLabels({ kinds, facets, codes }) {
     // An item's labels beside its grade, and where it stands.
     tags: (item) => [
       ...kindOf.get(item.kind).facets.filter((name) => name !== kindOf.get(item.kind).graded_by)
-        .flatMap((name) => (item.labels[name] ?? []).map((value) => facetOf.get(name).labelOf.get(value).text)),
+        .flatMap((name) => (item.labels[name] ?? []).map((value) => facetOf.get(name).labelOf.get(value)?.text ?? value.replaceAll("_", " "))),
       ...(item.side ? [`in the ${item.side}`] : []),
       ...(item.links.length ? [`with ${item.links.map((at) => at + 1).join(", ")}`] : []),
     ],

@@ -1,0 +1,110 @@
+"""`judge import LAYOUT FILE... --out DIR`: what readers wrote about reports, as runs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from judge.cli.files import NamedPath
+from judge.cli.groups import GroupedCommand, heading
+from judge.cli.output import by_option, emit, format_of, note, print_facts, print_tables
+
+if TYPE_CHECKING:
+    from judge.report.tables import Table
+    from judge.running.folder import Run
+
+
+@click.command("import", GroupedCommand, short_help="Make runs of what radiologists annotated.")
+@click.argument("layout", metavar="LAYOUT")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@heading("Files")
+@click.option(
+    "--out",
+    type=NamedPath(file_okay=False),
+    required=True,
+    metavar="DIR",
+    help="Write the runs here, a folder a reader. It may be new, or empty.",
+)
+@click.option(
+    "--model",
+    metavar="NAME",
+    help="The model whose reports were read. Default: the field model, else the name of the file "
+    "that has the candidates.",
+)
+@click.option(
+    "--section",
+    metavar="findings|impression|report",
+    help="The part of the reports that was read. Default: report; of refisco impression.",
+)
+@click.option(
+    "--reader",
+    metavar="NAME",
+    help="Who read, for radevalx, whose file does not say. Default: the name of the file.",
+)
+@heading("Output")
+@by_option
+@format_of("table", "json", text="What to print: the readers for people, or JSON.")
+def command(
+    layout: str,
+    files: tuple[str, ...],
+    out: Path,
+    model: str | None,
+    section: str | None,
+    reader: str | None,
+    by: list[str],
+    form: str,
+) -> None:
+    """Make a run of what each reader wrote in FILE, which rates, audit, compare and serve open.
+
+    LAYOUT is tidy, rexval, refisco, radpref or radevalx (docs/readers.md has their columns), or
+    auto, which takes the one that the files are found to have. Nothing is written where anything
+    in them is wrong. No judge is asked.
+    """
+    from judge.readers import layouts
+    from judge.readers.runs import write_runs
+    from judge.report.formats import as_json
+    from judge.studies.names import given_model
+    from judge.studies.sections import known_section
+
+    known = known_section(section)
+    model = None if model is None else given_model(model)
+    layout, readings, inputs = layouts.read(layout, files, reader)
+    arguments = {"layout": layout, "files": list(files), "model": model, "reader": reader, "by": by}
+    runs = write_runs(
+        layout, readings, inputs, out, model=model, section=known, by=by, arguments=arguments
+    )
+    if form == "json":
+        emit(as_json([{"run": str(run.path), **run.summary()} for run in runs]))
+        return
+    print_facts([("layout", layout), *_said(runs)])
+    print_tables([_table(runs)])
+    for run in runs:
+        note(f"run folder  {run.path}")
+
+
+def _said(runs: Sequence[Run]) -> list[tuple[str, str]]:
+    """Return the facts of the runs, notes that all of them have once."""
+    facts = [("rubric", runs[0].rubric.title)]
+    notes = {run: run.summary()["notes"] for run in runs}
+    shared = [text for text in notes[runs[0]] if all(text in told for told in notes.values())]
+    facts += [("note", text) for text in shared]
+    for run, told in notes.items():
+        who = run.manifest["judge"]["name"]
+        facts += [("note", f"{who}: {text}") for text in told if text not in shared]
+    return facts
+
+
+def _table(runs: Sequence[Run]) -> Table:
+    from judge.report.tables import Table, headline_figures
+
+    rows, head = [], []
+    for run in runs:
+        summary = run.summary()
+        figures = headline_figures(summary, run.rubric)
+        head = [label for label, _ in figures]
+        counts = (f"{summary[name]:,}" for name in ("n_studies", "n_scored"))
+        rows.append((run.manifest["judge"]["name"], *counts, *(text for _, text in figures)))
+    return Table("Readers", ("judge", "studies", "scored", *head), tuple(rows))

@@ -1,0 +1,293 @@
+"""Readings as runs: a folder a reader, all of them or none."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+from judge import rubrics
+from judge.distribution import version
+from judge.readers.readings import Reading, Readings
+from judge.report.words import counted
+from judge.rubrics.contract import Rubric
+from judge.rubrics.reading import as_read
+from judge.running.engine import Judged
+from judge.running.files import held
+from judge.running.folder import MANIFEST, Run, writing
+from judge.running.forms import FORMAT, adapter
+from judge.running.run import versions, with_classes
+from judge.running.session import studies_digest
+from judge.stats.table import DEFAULT_BY, check_fields, reserved_names, summarise
+from judge.studies.fields import renamed, tidy_column
+from judge.studies.join import first_ids
+from judge.studies.names import model_of
+from judge.studies.sections import Section
+from judge.studies.study_set import InputFile, StudySet
+from judge.types import Annotated, Annotation, JudgeError
+
+READER = "reader:"
+"""What the name of a judge who is a reader begins with."""
+NOTE = "a reader's annotations"
+_DIGITS = 8
+
+
+def write_runs(
+    layout: str,
+    readings: Readings,
+    inputs: Sequence[InputFile],
+    out: Path,
+    *,
+    model: str | None = None,
+    section: Section | None = None,
+    by: Sequence[str] = DEFAULT_BY,
+    arguments: Mapping[str, object] | None = None,
+) -> list[Run]:
+    """Write the run of each reader below `out`, all of them at once.
+
+    `out` may be new, empty, or hold the same runs, which then stay as they are. `model` is by
+    default the field `model` where that is one for all, else what the file of the candidates is
+    named after. Raises `JudgeError` for an `out` that holds anything else, and for an unknown
+    field in `by`.
+    """
+    rubric = as_read(rubrics.load(readings.rubric), readings.lacks, readings.own)
+    sets = {
+        reader: _study_set(found, readings, inputs, rubric, model, section)
+        for reader, found in readings.by_reader.items()
+    }
+    folders = _folders(sets)
+    runs: dict[str, _ReaderRun] = {
+        reader: _ReaderRun(reader, layout, readings, rubric, *_with_classes(studies))
+        for reader, studies in sets.items()
+    }
+    there = {reader: out / folder for reader, folder in folders.items()}
+    if _is_free(out, {there[reader]: run.signature for reader, run in runs.items()}):
+        with _at_once(out) as place:
+            for reader, run in runs.items():
+                run.write(place / folders[reader], by, arguments or {})
+    return [Run(path) for path in there.values()]
+
+
+@contextmanager
+def _at_once(out: Path) -> Iterator[Path]:
+    """Give a folder that takes the place of `out` at the end, or leaves nothing behind.
+
+    Raises `JudgeError` where another process writes there, and where nothing can be written.
+    """
+    whole = Path(os.path.realpath(out))
+    staged = whole.parent / f".{whole.name}.import"
+    made = [folder for folder in (staged, *staged.parents) if not folder.exists()]
+    try:
+        staged.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with held(staged) as place:
+            yield place
+            os.rename(place, whole)  # noqa: PTH104 - also onto an empty folder
+    except OSError as error:
+        raise JudgeError(f"cannot write to {out}: {error.strerror or error}") from error
+    finally:
+        for folder in (staged, *made):
+            with suppress(OSError):  # never made, or the runs are in it
+                folder.rmdir()
+
+
+def _with_classes(studies: StudySet) -> tuple[StudySet, str]:
+    """Return the studies with their classes; without a reference there is none to infer."""
+    return with_classes(studies) if any(studies.references) else (studies, "none")
+
+
+def _is_free(out: Path, signatures: Mapping[Path, str]) -> bool:
+    """Whether runs are to be written to `out`; False where it holds just these already."""
+    another = "name another folder with --out"
+    try:
+        if out.exists() and not out.is_dir():
+            raise JudgeError(f"{out} is a file; {another}")
+        entries = {entry.name for entry in out.iterdir()} if out.exists() else set()
+    except OSError as error:
+        raise JudgeError(f"cannot write to {out}: {error.strerror}; {another}") from error
+    if not entries:
+        return True
+    if entries != {path.name for path in signatures}:
+        raise JudgeError(f"{out} holds something else than these readers' runs; {another}")
+    for path, signature in signatures.items():
+        if not (path / MANIFEST).is_file() or Run(path).signature != signature:
+            raise JudgeError(f"{path} holds another run; {another}")
+    return False
+
+
+def _folders(readers: Mapping[str, object]) -> dict[str, str]:
+    """Return a name of a folder for each reader; raises where two would have the same."""
+    found: dict[str, str] = {}
+    for reader in readers:
+        name = "reader-" + re.sub(r"[^A-Za-z0-9._]+", "-", reader).strip("-.")[:60]
+        for other, taken in found.items():
+            if taken.casefold() == name.casefold():
+                raise JudgeError(
+                    f"the readers {other!r} and {reader!r} would share the folder {name}; are they "
+                    "one? Write the name in one way, or in two that differ in letters or digits"
+                )
+        found[reader] = name
+    return found
+
+
+def _study_set(
+    found: Sequence[Reading],
+    readings: Readings,
+    inputs: Sequence[InputFile],
+    rubric: Rubric,
+    model: str | None,
+    section: Section | None,
+) -> StudySet:
+    studies = [one.study for one in found]
+    names = dict.fromkeys(name for one in studies for name in one.fields)
+    columns = {name: tidy_column([one.fields.get(name) for one in studies]) for name in names}
+    columns = {name: column for name, column in columns.items() if set(column) != {None}}
+    kept = renamed(columns, reserved_names(rubric))
+    models = {str(value) for value in columns.get("model", ()) if value is not None}
+    if not models and readings.source:
+        models = {model_of(readings.source) or ""}
+    references = tuple(one.reference for one in studies)
+    return StudySet(
+        study_ids=tuple(one.study_id for one in studies),
+        references=references,
+        candidates=tuple(one.candidate for one in studies),
+        study_classes=tuple(one.study_class for one in studies),
+        class_inferred=(False,) * len(studies),
+        full_references=references,
+        section=section or readings.section,
+        fields=kept,
+        class_field="study_class" if any(one.study_class for one in studies) else None,
+        model=model or (models.pop() if len(models) == 1 else None) or None,
+        inputs=tuple(inputs),
+        notes=(*readings.notes, *_renames(columns, kept)),
+    )
+
+
+def _renames(columns: Mapping[str, object], kept: Mapping[str, object]) -> list[str]:
+    pairs = zip(columns, kept, strict=True)
+    return [f"the field {old} is kept as {new}" for old, new in pairs if old != new]
+
+
+@dataclass
+class _ReaderRun:
+    """A reader's run that is about to be written."""
+
+    reader: str
+    layout: str
+    readings: Readings
+    rubric: Rubric
+    studies: StudySet
+    class_source: str
+
+    @cached_property
+    def version(self) -> str:
+        """The reader's name, and a digest of all that was said and was not asked for."""
+        said = [
+            [one.study.study_id, type(one.outcome).__name__, _plain(one)]
+            for one in self.readings.by_reader[self.reader]
+        ]
+        whole = [said, sorted(self.readings.lacks), [*self.readings.own]]
+        digest = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
+        return f"{READER}{self.reader}+{digest[:_DIGITS]}"
+
+    @cached_property
+    def signature(self) -> str:
+        """As of a run of a judge; the layout stands where the prompt would."""
+        studies = self.studies
+        parts = (
+            f"{self.rubric.name}:{self.rubric.version}",
+            f"judge:{self.version}",
+            f"layout:{self.layout}",
+            f"section:{studies.section}",
+            f"class:{self.class_source}",
+            "omitted:0",
+            f"studies:{len(studies)}+{studies_digest(studies)}",
+            f"version:{version()}",
+        )
+        return "|".join(part.replace("|", "/") for part in parts)
+
+    def write(self, path: Path, by: Sequence[str], arguments: Mapping[str, object]) -> None:
+        """Write the run to `path`."""
+        now = datetime.now(UTC).isoformat(timespec="seconds")
+        studies, readings = self.studies, self.readings
+        made_by = {
+            "signature": self.signature,
+            "rubric": self.rubric.name,
+            "model": studies.model,
+            "judge": {"name": f"{READER}{self.reader}", "version": self.version, "note": NOTE},
+            "prompt": None,
+            "section": studies.section,
+            "class_source": self.class_source,
+            "omitted": {},
+            "notes": [*studies.notes, *self._notes()],
+            "reading": {
+                "layout": self.layout,
+                "lacks": dict(readings.lacks),
+                "own": list(readings.own),
+            },
+            "reply_modes": {},
+        }
+        with writing(path, self.rubric, list(studies.fields)) as writer:
+            check_fields(by, writer.columns)
+            for at, (study, one) in enumerate(
+                zip(studies, readings.by_reader[self.reader], strict=True)
+            ):
+                outcome, measures = one.outcome, None
+                if isinstance(outcome, Annotated):
+                    measures = self.rubric.measured(outcome.annotation, study)
+                writer.add(Judged(at, study, outcome, measures, None))
+            table = writer.table()
+            manifest = {
+                "format": FORMAT,
+                **made_by,
+                "arguments": dict(arguments),
+                "inputs": [asdict(file) for file in studies.inputs],
+                "fields": list(studies.fields),
+                "omitted_ids": {},
+                "started": now,
+                "finished": now,
+                "versions": versions(),
+            }
+            writer.finish(table, {**made_by, **summarise(table, self.rubric, by)}, manifest)
+
+    def _notes(self) -> list[str]:
+        """Say what is undefined and why, and of which studies a score is blank."""
+        notes = []
+        for why in dict.fromkeys(self.readings.lacks.values()):
+            of = [one for one in self.rubric.measures if one.undefined == why]
+            told = [
+                one.label for one in of if one.counts is None or len(one.counts.labels) < _CODED
+            ]
+            if n := len(of) - len(told):
+                told.append(counted(n, "count by category", "counts by category"))
+            if told:
+                verb = "is" if len(told) == 1 else "are"
+                notes.append(f"{_all(told)} {verb} undefined: {why}")
+        lost = [
+            one.study.study_id
+            for one in self.readings.by_reader[self.reader]
+            if not isinstance(one.outcome, Annotated)
+        ]
+        if lost:
+            notes.append(f"not scored, a score is blank: {len(lost)} ({first_ids(lost)})")
+        return notes
+
+
+_CODED = 2
+"""Labels of the items that a count by category counts: a level and the category."""
+
+
+def _all(words: Sequence[str]) -> str:
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))
+
+
+def _plain(one: Reading) -> object:
+    if isinstance(one.outcome, Annotated):
+        return adapter(Annotation).dump_python(one.outcome.annotation, mode="json")
+    return [one.outcome.reason, one.outcome.detail]

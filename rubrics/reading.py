@@ -1,0 +1,100 @@
+"""A rubric as a reader used it: what the reader was not asked for, and categories of their own.
+
+A person who annotates reports is asked for some of what a rubric has: the errors but not the
+findings that match, severities but no categories. What needs the rest is then undefined, never
+0. A category that the rubric has not stands beside its own and counts in its totals. The rubric
+of a judge stays as strict as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from judge.rubrics.contract import Counted, Kind, Label, Measure, Rubric
+from judge.rubrics.counting import counted
+from judge.types import Annotation, Measures, Study
+
+EDIT = "edit"
+REFERENCE = "reference"
+_NAME = re.compile(r"[a-z][a-z0-9_]{1,59}")
+
+
+def own_name(text: str) -> str | None:
+    """Return the name of a category that a rubric has not, `poor_wording` of `Poor wording`.
+
+    None for what is no name: a single letter or a number, which is a code off the list.
+    """
+    name = "_".join(re.findall(r"[^\W_]+", text.casefold()))
+    return name if _NAME.fullmatch(name) else None
+
+
+def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -> Rubric:
+    """Return `rubric` as a reader used it who was not asked for what it `lacks`.
+
+    `lacks` gives for a kind of items, a facet, one of its labels, `EDIT` or `REFERENCE` the reason
+    in a few words; whatever counts or needs one of them is undefined. `own` are names of the
+    reader's categories beside those in the rows of the rubric's table of items. Measures are those
+    of the items: a reader states no counts. Raises ValueError for what the rubric has not.
+    """
+    known = {*(kind.name for kind in rubric.kinds), *(facet.name for facet in rubric.facets)}
+    known |= {label.name for facet in rubric.facets for label in facet.labels}
+    if unknown := lacks.keys() - known - {EDIT, REFERENCE}:
+        raise ValueError(f"{rubric.name} has no {min(unknown)!r} to lack")
+    tally = rubric.tally
+    facets, added = rubric.facets, tuple[Measure, ...]()
+    if own:
+        if tally is None or any(_NAME.fullmatch(name) is None for name in own):
+            raise ValueError(f"{rubric.name} takes no categories such as {own[0]!r}")
+        labels = tuple(Label(name, name.replace("_", " ")) for name in own)
+        facets = tuple(
+            replace(facet, labels=(*facet.labels, *labels)) if facet.name == tally.rows else facet
+            for facet in facets
+        )
+        added = _counts(rubric, rubric.kind(tally.kind), tally.rows, tally.columns, own)
+    measures = tuple(_lacking(measure, lacks) for measure in (*rubric.measures, *added))
+    undefined = [
+        now.name
+        for now, then in zip(measures, (*rubric.measures, *added), strict=True)
+        if now is not then
+    ]
+    of_items = rubric.count or rubric.measure
+
+    def measure(annotation: Annotation, study: Study) -> Measures:
+        found = {**of_items(annotation, study), **counted(annotation, added)}
+        return found | dict.fromkeys(undefined)
+
+    return replace(
+        rubric,
+        facets=facets,
+        measures=measures,
+        measure=measure,
+        tally=tally if tally and not {tally.rows, tally.columns, tally.kind} & {*lacks} else None,
+        editor=None if EDIT in lacks else rubric.editor,
+    )
+
+
+def _counts(
+    rubric: Rubric, kind: Kind, rows: str, columns: str, own: Sequence[str]
+) -> tuple[Measure, ...]:
+    return tuple(
+        Measure(
+            f"{grade.name}_{name}",
+            f"{grade.label}: {name.replace('_', ' ')}",
+            is_whole=True,
+            counts=Counted(kind.name, {columns: grade.name, rows: name}),
+        )
+        for grade in rubric.facet(columns).labels
+        for name in own
+    )
+
+
+def _lacking(measure: Measure, lacks: Mapping[str, str]) -> Measure:
+    """Return a measure, undefined where the reader was not asked for what it is made of."""
+    made_of = [*measure.needs]
+    if measure.counts:
+        labels = measure.counts.labels
+        made_of += [measure.counts.kind, *labels, *labels.values()]
+    why = next((lacks[part] for part in made_of if part in lacks), None)
+    return measure if why is None else replace(measure, undefined=why)
