@@ -79,7 +79,7 @@ def test_runs_are_listed_for_programs(example_run: Path, invoke: Invoke) -> None
     listed = invoke("runs", example_run.parent, "--format", "csv").stdout
     rows = {row["run"]: row for row in csv.DictReader(io.StringIO(listed))}
     first, second = rows[str(example_run)], rows[str(other)]
-    assert (first["rubric"], first["scored"], first["model"]) == ("green", "15", "")
+    assert (first["rubric"], first["scored"], first["model"]) == ("green", "15", "preds")
     assert (second["rubric"], second["scored"], second["model"]) == ("fineradscore", "15", "m" * 80)
     (told,) = json.loads(invoke("runs", example_run, "--format", "json").stdout)
     assert {name: first[name] for name in told["figures"]} == told["figures"]

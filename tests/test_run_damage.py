@@ -92,6 +92,9 @@ def test_parts_of_a_manifest_are_looked_at(example_run: Path) -> None:
 def test_a_run_without_inputs_is_read(invoke: Invoke, example_run: Path) -> None:
     edit(example_run / "manifest.json", without("inputs"))
     done = invoke("compare", example_run, "--format", "json")
+    assert json.loads(done.stdout)["models"] == ["preds"]
+    edit(example_run / "manifest.json", without("model"))
+    done = invoke("compare", example_run, "--format", "json")
     assert json.loads(done.stdout)["models"] == ["example-run"]
 
 

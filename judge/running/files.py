@@ -10,6 +10,7 @@ import errno
 import fcntl
 import json
 import os
+import shlex
 import shutil
 import socket
 import stat
@@ -140,3 +141,14 @@ def _held_by(run: Path, holder: bytes) -> str:
         f"{run} is being written by {who}: wait until it has ended, end it, or name another "
         "folder with --out"
     )
+
+
+def no_run(path: Path, manifest: str) -> str:
+    """Say what a path without a manifest is; raises OSError where that cannot be seen."""
+    if path.is_dir() and any((below / manifest).is_file() for below in path.iterdir()):
+        shown = shlex.quote(str(path))
+        return (
+            f"{path} is a folder of runs; name one of them (judge runs {shown} lists them). All "
+            f"of them: judge compare {shown}/*, judge serve --runs {shown}"
+        )
+    return f"{path} is not a run: it holds no {manifest}"

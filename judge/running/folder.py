@@ -15,7 +15,6 @@ their owner alone.
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 from array import array
 from collections import Counter
@@ -33,7 +32,15 @@ from judge.rubrics.reading import as_read
 from judge.running import format1, forms
 from judge.running.columns import read_columns, read_frame
 from judge.running.engine import Judged
-from judge.running.files import LONGEST_LINE, WRITING, held, open_file, put_in_place, read_file
+from judge.running.files import (
+    LONGEST_LINE,
+    WRITING,
+    held,
+    no_run,
+    open_file,
+    put_in_place,
+    read_file,
+)
 from judge.running.forms import outcome_of, study_of, to_record
 from judge.stats.table import DEFAULT_BY, TableBuilder, summarise
 from judge.types import JudgeError, Outcome, Study
@@ -69,7 +76,7 @@ class Run:
             if not path.exists():
                 raise JudgeError(f"no such run: {path}")
             if not (path / MANIFEST).is_file():
-                raise JudgeError(_no_run(path))
+                raise JudgeError(no_run(path, MANIFEST))
         except OSError as error:
             raise JudgeError(f"cannot read the run {path}: {error.strerror}") from error
         self.manifest = _read_manifest(path / MANIFEST)
@@ -81,10 +88,7 @@ class Run:
 
     @cached_property
     def rubric(self) -> Rubric:
-        """The rubric that the studies were judged by, of a reader's run as the reader used it.
-
-        Raises `JudgeError` for one unknown here, and where it has not what the reader lacks.
-        """
+        """The rubric, in a reader's run as the reader used it; raises `JudgeError` as `load`."""
         try:
             found = rubrics.load(self.manifest["rubric"])
         except JudgeError as error:
@@ -347,17 +351,6 @@ class RunWriter:
 
 def _line(record: dict[str, Any]) -> bytes:
     return json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
-
-
-def _no_run(path: Path) -> str:
-    """Say what a path without a manifest is; raises OSError where that cannot be seen."""
-    if path.is_dir() and any((below / MANIFEST).is_file() for below in path.iterdir()):
-        shown = shlex.quote(str(path))
-        return (
-            f"{path} is a folder of runs; name one of them (judge runs {shown} lists them). All "
-            f"of them: judge compare {shown}/*, judge serve --runs {shown}"
-        )
-    return f"{path} is not a run: it holds no {MANIFEST}"
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:

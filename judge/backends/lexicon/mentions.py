@@ -14,8 +14,6 @@ from judge.backends.lexicon.tokens import Line, lines
 from judge.sentences import sentences, skips
 
 _LONGEST_QUOTE = 160
-_DANGLING = {"of", "since", "from", "in", "to", "than", "on"}
-"""Words that a quote does not end with: what they lead to is not quoted."""
 
 _SOON = 8
 """An "or" so many words on still belongs to the list."""
@@ -180,8 +178,6 @@ def _line(text: str, line: Line, lexicon: Lexicon) -> list[Mention]:
 
 
 def _quote(text: str, line: Line, first: int, last: int) -> str:
-    while last - first > 1 and line.words[last - 1] in _DANGLING:
-        last -= 1
     start, end = line.spans[first][0], line.spans[last - 1][1]
     quoted = " ".join(text[start:end].replace(";", ",").split())
     return quoted if len(quoted) <= _LONGEST_QUOTE else quoted[: _LONGEST_QUOTE - 3] + "..."
