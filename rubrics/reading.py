@@ -53,7 +53,10 @@ def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -
             for facet in facets
         )
         added = _counts(rubric, rubric.kind(tally.kind), tally.rows, tally.columns, own)
-    measures = tuple(_lacking(measure, lacks) for measure in (*rubric.measures, *added))
+    # A reader's own category may be called as something that is lacking, such as an edit.
+    rows = tally.rows if tally else ""
+    measures = tuple(_lacking(measure, lacks) for measure in rubric.measures)
+    measures += tuple(_lacking(measure, lacks, beside=rows) for measure in added)
     undefined = [
         now.name
         for now, then in zip(measures, (*rubric.measures, *added), strict=True)
@@ -90,11 +93,15 @@ def _counts(
     )
 
 
-def _lacking(measure: Measure, lacks: Mapping[str, str]) -> Measure:
-    """Return a measure, undefined where the reader was not asked for what it is made of."""
+def _lacking(measure: Measure, lacks: Mapping[str, str], beside: str = "") -> Measure:
+    """Return a measure, undefined where the reader was not asked for what it is made of.
+
+    The label of the facet `beside` is not looked at.
+    """
     made_of = [*measure.needs]
     if measure.counts:
         labels = measure.counts.labels
-        made_of += [measure.counts.kind, *labels, *labels.values()]
+        asked = [label for facet, label in labels.items() if facet != beside]
+        made_of += [measure.counts.kind, *labels, *asked]
     why = next((lacks[part] for part in made_of if part in lacks), None)
     return measure if why is None else replace(measure, undefined=why)

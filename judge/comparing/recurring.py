@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from judge import rubrics
 from judge.backends import lexicon
 from judge.comparing.comparison import aligned, comparison_signature
 from judge.comparing.names import RunChoice
@@ -89,6 +90,7 @@ def recurring_between(
     if len(names) > 1:
         what = " and ".join(f"{run.shown} of {name}" for name, run in names.items())
         raise JudgeError(f"{what}: errors are compared between runs of one rubric; name two")
+    _check_asked([Run(run.path) for run in opened.runs])
     rows = np.flatnonzero(opened.is_scored.all(axis=1))
     if not len(rows):
         raise JudgeError(
@@ -117,6 +119,27 @@ def recurring_between(
         differences(panel, (one, other), min_studies, how),
         (*opened.notes, *notes),
     )
+
+
+def _check_asked(runs: Sequence[Run]) -> None:
+    """Raise where one run has categories or levels that the other's reader was not asked for."""
+    tally = rubrics.load(runs[0].manifest["rubric"]).tally
+    parts = {tally.kind, tally.rows, tally.columns} if tally else set()
+    asked = [
+        (frozenset(), frozenset())
+        if run.reading is None
+        else (frozenset(run.reading["lacks"]), frozenset(run.reading["own"]))
+        for run in runs
+    ]
+    if tally:
+        facets = (runs[0].rubric.facet(name) for name in (tally.rows, tally.columns))
+        parts |= {label.name for facet in facets for label in facet.labels}
+    if len({(lacks & parts, own) for lacks, own in asked}) > 1:
+        raise JudgeError(
+            f"{' and '.join(str(run.path) for run in runs)} do not have the same categories and "
+            "levels, since a reader was not asked for them or has others: what one cannot have is "
+            "no error that it lacks. judge errors RUN shows each by itself"
+        )
 
 
 def _gathered(run: Run, rubric: Rubric, wanted: Collection[str] | None = None) -> ErrorGroups:

@@ -209,6 +209,11 @@ def _newest(members: _Set) -> tuple[list[_Member], list[str]]:
                 f"left out: {named.shown}, of an older file of predictions of the model "
                 f"{named.model!r} than {head.named.shown}"
             )
+        elif newer and newer.compared.judge != member.compared.judge:
+            notes.append(
+                f"left out: {named.shown}, of another judge than {newer.named.shown} on the model "
+                f"{named.model!r}; NAME=RUN gives each a row of its own"
+            )
         elif newer:
             notes.append(
                 f"left out: {named.shown}, an older run of {named.rubric} on the model "

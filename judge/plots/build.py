@@ -27,7 +27,6 @@ from judge.plots.data import (
 )
 from judge.report.words import capital, counted, group_value, in_natural_order
 from judge.stats.compare import Comparison, Correlations, correlations
-from judge.stats.estimate import Estimate
 from judge.stats.metric import MINUS, Metric
 from judge.stats.panel import Group, Panel, group_cells, groups_of
 from judge.stats.tally import ItemCounts, item_counts
@@ -152,15 +151,16 @@ def _bars(
     return ErrorsPanel(
         title,
         tuple(
-            None if one is None else tuple(_mean(one.cuts[row, level]) for level in levels)
+            None if one is None else _bar([one.cuts[row, level].value for level in levels])
             for one in shown
         ),
     )
 
 
-def _mean(estimate: Estimate) -> float:
-    assert estimate.value is not None, "a model that is counted has a scored study"
-    return estimate.value
+def _bar(means: Sequence[float | None]) -> tuple[float, ...] | None:
+    """Return the segments; None where one is not known, as the sum is not known then."""
+    known = tuple(mean for mean in means if mean is not None)
+    return known if len(known) == len(means) else None
 
 
 def _ranks(c: Comparison, field: str, most: int) -> Iterable[Drawing | str]:

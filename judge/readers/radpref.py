@@ -101,6 +101,8 @@ def read(documents: Sequence[Document]) -> Readings:
         reader = stem_of(one.name)
         if any(reader == known for known, _ in outcomes):
             raise JudgeError(f"two files are of the reader {reader!r}; rename one: {one.name}")
+        if not one.data["annotations"]:
+            raise JudgeError(f"{one.name} has no annotation; leave it out, or write what was read")
         for study, found in one.data["annotations"].items():
             _read_study(one, reader, study, found, studies, outcomes, fields)
     return Readings(
@@ -146,13 +148,16 @@ def _read_study(
     where = f"study {study!r}"
     if not isinstance(found, dict):
         document.wrong(where, "its annotation is no object")
+    if all(f"{study}/{name}" not in studies for name in _CANDIDATES):
+        document.wrong(where, "no such study in the file of reports")
+    for name in found:
+        if name not in _CANDIDATES and name.upper() in _CANDIDATES:
+            document.wrong(where, f"the candidate {name!r} must be written {name.upper()!r}")
     preferred = found.get("preference")
     for name in _CANDIDATES:
         if found.get(name) is None:
             continue
         study_id, place = f"{study}/{name}", f"{where}, {name}"
-        if study_id not in studies:
-            document.wrong(where, "no such study in the file of reports")
         one = found[name]
         if not isinstance(one, dict):
             document.wrong(place, "its annotation is no object")
@@ -185,7 +190,7 @@ def _items(document: Document, place: str, one: Mapping[str, Any]) -> tuple[list
             if grade is None:
                 items.append(None)
                 continue
-            if grade not in _GRADES:
+            if not isinstance(grade, str) or grade not in _GRADES:
                 document.wrong(
                     at,
                     f"clinical_significance is {grade!r}; it must be one of {', '.join(_GRADES)}",

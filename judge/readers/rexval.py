@@ -150,6 +150,12 @@ def _of_rows(sheet: Sheet, reports: _Reports) -> _Counts:
 def _of_table(sheet: Sheet, reports: _Reports) -> _Counts:
     column = {name: str(sheet.column(name)) for name in _TABLE}
     places = _places(sheet)
+    order = [sheet.head[place].partition(".")[0] for place in places]
+    if order != [*_READERS, *_READERS]:
+        raise JudgeError(
+            f"{sheet.name} has its columns of counts in the order {', '.join(order)}; it must be "
+            "0 to 5 of the significant errors, then 0 to 5 of the others"
+        )
     found: dict[_Key, dict[_Cell, tuple[Row, int | None]]] = defaultdict(dict)
     seen: dict[tuple[str, str], Row] = {}
     for row, cells in zip(sheet.rows(), sheet.cells, strict=True):

@@ -68,7 +68,8 @@ def write_runs(
         for reader, studies in sets.items()
     }
     there = {reader: out / folder for reader, folder in folders.items()}
-    if _is_free(out, {there[reader]: run.signature for reader, run in runs.items()}):
+    expected = {there[reader]: (run.signature, run.studies.model) for reader, run in runs.items()}
+    if _is_free(out, expected):
         with _at_once(out) as place:
             for reader, run in runs.items():
                 run.write(place / folders[reader], by, arguments or {})
@@ -102,8 +103,11 @@ def _with_classes(studies: StudySet) -> tuple[StudySet, str]:
     return with_classes(studies) if any(studies.references) else (studies, "none")
 
 
-def _is_free(out: Path, signatures: Mapping[Path, str]) -> bool:
-    """Whether runs are to be written to `out`; False where it holds just these already."""
+def _is_free(out: Path, expected: Mapping[Path, tuple[str, str | None]]) -> bool:
+    """Whether runs are to be written to `out`; False where it holds just these already.
+
+    `expected` are the signature and the model of each.
+    """
     another = "name another folder with --out"
     try:
         if out.exists() and not out.is_dir():
@@ -113,10 +117,11 @@ def _is_free(out: Path, signatures: Mapping[Path, str]) -> bool:
         raise JudgeError(f"cannot write to {out}: {error.strerror}; {another}") from error
     if not entries:
         return True
-    if entries != {path.name for path in signatures}:
+    if entries != {path.name for path in expected}:
         raise JudgeError(f"{out} holds something else than these readers' runs; {another}")
-    for path, signature in signatures.items():
-        if not (path / MANIFEST).is_file() or Run(path).signature != signature:
+    for path, (signature, model) in expected.items():
+        found = Run(path) if (path / MANIFEST).is_file() else None
+        if not found or (found.signature, found.manifest["model"]) != (signature, model):
             raise JudgeError(f"{path} holds another run; {another}")
     return False
 

@@ -228,7 +228,7 @@ def _errors(panel: Panel) -> list[dict[str, object]]:
                 "level": level,
                 "level_label": levels[level].label,
                 "n": found.n,
-                "errors": int(found.numerator or 0),
+                "errors": int(found.numerator or 0) if found.n else None,
                 "per_study": found.value,
                 "low": found.low,
                 "high": found.high,

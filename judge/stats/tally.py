@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +23,9 @@ class ItemCounts:
     """How many items a model has in each cut of the tally, a scored study.
 
     The mean over its scored studies with the interval of a mean that is 0 or more; `numerator`
-    counts the items. An item with two labels of the rows is in both, and once in all. `model` is
-    its number in the panel.
+    counts the items. A cut that is undefined, as one that a reader was not asked for, has no
+    value and an n of 0. An item with two labels of the rows is in both, and once in all. `model`
+    is its number in the panel.
     """
 
     model: int
@@ -56,11 +56,12 @@ def item_counts(panel: Panel, rubric: Rubric) -> list[ItemCounts]:
     """
     found = []
     for model, counts in enumerate(panel.tallies.get(rubric.name, ())):
-        scored = counts[:, ~np.isnan(counts).any(axis=0)]
-        n = scored.shape[1]
-        if n:
-            totals = scored.sum(axis=1, dtype=float).tolist()
-            squares = np.square(scored).sum(axis=1, dtype=float).tolist()
-            cells = map(partial(count_interval, n), totals, squares)
-            found.append(ItemCounts(model, n, dict(zip(cuts(rubric), cells, strict=True))))
+        is_known = ~np.isnan(counts)
+        n_scored = int(is_known.any(axis=0).sum())
+        if n_scored:
+            known = np.where(is_known, counts, 0)
+            totals = known.sum(axis=1, dtype=float).tolist()
+            squares = np.square(known).sum(axis=1, dtype=float).tolist()
+            cells = map(count_interval, is_known.sum(axis=1).tolist(), totals, squares)
+            found.append(ItemCounts(model, n_scored, dict(zip(cuts(rubric), cells, strict=True))))
     return found
