@@ -112,9 +112,8 @@ def test_a_name_with_a_letter_that_the_font_lacks_gets_its_place_in_the_list() -
 
 def test_a_matrix_is_as_wide_as_its_metrics_and_its_scale_has_no_gap() -> None:
     labels = ("GREEN", "BLEU-2", "RadGraph")
-    drawing = Drawing(
-        "correlation", "", "", Matrix("pearson", None, labels, ((1.0,) * 3,) * 3, (9, 9))
-    )
+    data = Matrix("pearson", None, 2, labels, ((1.0,) * 3,) * 3, (9, 9))
+    drawing = Drawing("correlation", "", "", data)
     with settings():
         widths = {
             width.name: draw(drawing, width).get_size_inches()[0]
