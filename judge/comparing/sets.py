@@ -74,12 +74,14 @@ def largest_set(
 def _opened(choices: Sequence[RunChoice]) -> tuple[list[_Member], list[str]]:
     """Return the runs, and what is to be said of all that is none."""
     members, unreadable = [], []
+    known: dict[frozenset[str], frozenset[str]] = {}  # equal sets are one, and quickly compared
     for choice in choices:
         try:
             named = named_run(choice)
-            ids = named.run.columns([])["study_id"].to_pylist()
+            ids = frozenset(named.run.columns([])["study_id"].to_pylist())
             finished = str(named.run.manifest.get("finished", ""))
-            members.append(_Member(choice, named, compared(named), frozenset(ids), finished))
+            ids = known.setdefault(ids, ids)
+            members.append(_Member(choice, named, compared(named), ids, finished))
         except JudgeError as error:
             unreadable.append(f"left out: {error}")
     return members, unreadable
@@ -120,7 +122,7 @@ class _Rule:
         return bool(some & others) if self.common else some == others
 
     def _studies(self, members: Iterable[_Member]) -> frozenset[str]:
-        return frozenset.intersection(*(one.study_ids for one in members))
+        return frozenset.intersection(*{one.study_ids for one in members})
 
     def candidates(self, cluster: Sequence[_Member]) -> list[_Set]:
         """Return the sets with, of each rubric, the judge and prompt of the most models."""
