@@ -27,7 +27,6 @@ from judge.service import ProblemError
 from judge.types import JudgeError
 
 _LONGEST_LINE = 2**28
-_CHUNK = 2**16
 
 
 class Worker:
@@ -156,15 +155,10 @@ class Channel:
         self._replies.flush()
 
     def _listen(self, at_end: Callable[[], None]) -> None:
-        # Not `sys.stdin`: a thread that waits in it keeps its lock, and the interpreter, which
-        # wants that when it ends, breaks off.
-        unread = bytearray()
-        while chunk := os.read(0, _CHUNK):
-            unread += chunk
-            if b"\n" in chunk:
-                *lines, unread = unread.split(b"\n")
-                for line in lines:
-                    self._requests.put(json.loads(line))
+        # Not `sys.stdin`: the interpreter closes that when it ends, and breaks off where a thread
+        # that waits in it has its lock.
+        for line in open(0, "rb", closefd=False):  # noqa: SIM115
+            self._requests.put(json.loads(line))
         at_end()
 
 
