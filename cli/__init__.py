@@ -127,7 +127,7 @@ def _unprintable(error: UnicodeEncodeError) -> str:
 
 
 def _drop_output() -> None:
-    """Drop what standard output still holds; else Python tries again when it ends, and says so."""
+    """Drop what the outputs still hold; else Python tries again when it ends, and says so."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     type=NamedPath(file_okay=False),
     required=True,
     metavar="DIR",
-    help="Write the runs here, a folder a reader. It may be new, or empty.",
+    help="Write the runs here, one folder per reader. It may be new, or empty.",
 )
 @click.option(
     "--model",

@@ -90,7 +90,8 @@ def recurring_between(
     if len(names) > 1:
         what = " and ".join(f"{run.shown} of {name}" for name, run in names.items())
         raise JudgeError(f"{what}: errors are compared between runs of one rubric; name two")
-    _check_asked([Run(run.path) for run in opened.runs])
+    folders = [Run(run.path) for run in opened.runs]
+    _check_asked(folders)
     rows = np.flatnonzero(opened.is_scored.all(axis=1))
     if not len(rows):
         raise JudgeError(
@@ -98,7 +99,6 @@ def recurring_between(
             f"{' and '.join(run.shown for run in opened.runs)}; judge audit RUN says why"
         )
     panel = opened.panel.take(rows)
-    folders = [Run(run.path) for run in opened.runs]
     rubric, wanted = folders[0].rubric, frozenset(panel.study_ids)
     one, other = (_gathered(folder, rubric, wanted) for folder in folders)
     version = lexicon.load().version

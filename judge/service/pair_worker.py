@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import traceback
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -72,6 +73,10 @@ class PairAnnotator:
                 self._asking[session] = session.answerer(Progress(total=0), stop), stop
         except JudgeError as error:
             raise ProblemError(_JUDGE, str(error)) from error
+        with memory_limit(asked["max_memory"]):  # what a judge loads is no task's
+            return await self._judged(session, asked)
+
+    async def _judged(self, session: JudgeSession, asked: Mapping[str, Any]) -> dict[str, Any]:
         given = from_given(
             [asked["reference"]],
             [asked["candidate"]],
@@ -114,13 +119,19 @@ async def serve(channel: Channel) -> None:
     under_way: set[asyncio.Task[None]] = set()
 
     async def answer(request: Mapping[str, Any]) -> None:
-        with channel.replying(request) as reply, memory_limit(request["max_memory"]):
+        with channel.replying(request) as reply:
             reply["record"] = await annotator.annotate(request)
+
+    def end(task: asyncio.Task[None]) -> None:
+        under_way.discard(task)
+        if error := task.exception():  # a fault of ours: who asked is told by the process's end
+            traceback.print_exception(error)
+            os._exit(1)
 
     while True:
         task = asyncio.create_task(answer(await asyncio.to_thread(channel.receive)))
         under_way.add(task)
-        task.add_done_callback(under_way.discard)
+        task.add_done_callback(end)
 
 
 if __name__ == "__main__":

@@ -157,9 +157,11 @@ class Channel:
     def _listen(self, at_end: Callable[[], None]) -> None:
         # Not `sys.stdin`: the interpreter closes that when it ends, and breaks off where a thread
         # that waits in it has its lock.
-        for line in open(0, "rb", closefd=False):  # noqa: SIM115
-            self._requests.put(json.loads(line))
-        at_end()
+        try:
+            for line in open(0, "rb", closefd=False):  # noqa: SIM115
+                self._requests.put(json.loads(line))
+        finally:  # also where memory is short: who asked must not wait for a worker that is deaf
+            at_end()
 
 
 @contextmanager
@@ -174,17 +176,37 @@ def memory_limit(most: int) -> Iterator[None]:
         return
     before, hard = resource.getrlimit(resource.RLIMIT_AS)
     known = [limit for limit in (most, before, hard) if limit != resource.RLIM_INFINITY]
-    resource.setrlimit(resource.RLIMIT_AS, (min(known), hard))
     try:
-        yield
-    except MemoryError as error:
+        resource.setrlimit(resource.RLIMIT_AS, (min(known), hard))
+        try:
+            yield
+        finally:  # what follows an error needs memory too
+            resource.setrlimit(resource.RLIMIT_AS, (before, hard))
+    except Exception as error:
+        if not lacked_memory(error):
+            raise
         raise ProblemError(
             413,
             f"it needs more than the {most / 2**30:g} GB of memory that this service gives to one "
             "task; send less, or ask its owner for more (--max-memory)",
         ) from error
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, (before, hard))
+
+
+_NO_MEMORY = ("cannot allocate memory", "out of memory", "can't start new thread", "failed to map")
+
+
+def lacked_memory(error: BaseException) -> bool:
+    """Whether an error, or one that it came from, says that there was not enough memory.
+
+    Besides `MemoryError` these are the words of the C library (a file opened, a library
+    loaded), of SQLite, and of Python where a thread could not be started.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return any(map(lacked_memory, error.exceptions))
+    if isinstance(error, MemoryError) or any(word in str(error).lower() for word in _NO_MEMORY):
+        return True
+    came_from = error.__cause__ or error.__context__
+    return came_from is not None and lacked_memory(came_from)
 
 
 say: Callable[[str], None] = partial(print, file=sys.stderr, flush=True)

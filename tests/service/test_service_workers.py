@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import json
 import os
+import resource
 import signal
+import sqlite3
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -18,7 +21,7 @@ from served import PAIR, PATIENCE, Served, is_problem, until
 from judge.service import ProblemError
 from judge.service.annotations import Pair, PairWorkers
 from judge.service.settings import MEGABYTE, ServiceSettings
-from judge.service.worker import Worker
+from judge.service.worker import Worker, memory_limit
 
 LONG = "effusion " * 40_000
 
@@ -96,12 +99,48 @@ def test_a_pair_that_needs_too_much_memory_is_refused_and_the_process_stays(
         settings = ServiceSettings((tmp_path,), max_memory=64 * MEGABYTE, pair_seconds=600)
         workers = PairWorkers(settings)
         with pytest.raises(ProblemError, match="--max-memory") as error:
-            await workers.annotate(request())
+            await workers.annotate(request(candidate=LONG))
         assert error.value.status == 413
         assert not workers._workers[0].has_ended
+        assert (await workers.annotate(request()))["outcome"] == "annotated"
         await workers.close()
 
     asyncio.run(ask())
+
+
+def test_a_fault_of_the_process_ends_it_so_that_nobody_waits_for_ever() -> None:
+    async def ask() -> None:
+        worker = Worker("pair")
+        with pytest.raises(ProblemError, match=r"broke off \(exit code 1\)"):
+            await worker.ask({"no": "pair"})
+        assert worker.has_ended
+        await worker.close()
+
+    asyncio.run(ask())
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        MemoryError(),
+        OSError(errno.ENOMEM, os.strerror(errno.ENOMEM)),
+        ImportError("x.so: failed to map segment from shared object"),
+        RuntimeError("can't start new thread"),
+        sqlite3.OperationalError("out of memory"),
+        ExceptionGroup("two", [ValueError(), MemoryError()]),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_want_of_memory_is_known_in_every_form(error: Exception) -> None:
+    later = ValueError("it came from that")
+    later.__cause__ = error
+    with pytest.raises(ProblemError) as found, memory_limit(2**40):
+        raise later
+    assert found.value.status == 413
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    with pytest.raises(ValueError, match="another"), memory_limit(2**40):
+        raise ValueError("another")
+    assert resource.getrlimit(resource.RLIMIT_AS) == before
 
 
 def test_an_ended_worker_takes_no_request() -> None:
@@ -140,3 +179,13 @@ def test_a_worker_ends_in_peace_while_its_service_may_still_ask() -> None:
         assert json.loads(process.stdout.readline()) == {"id": 1, "length": len(LONG)}
         status = process.wait(PATIENCE)  # its standard input is open still
         assert (status, process.stderr.read()) == (0, b"")
+
+
+def test_a_worker_that_can_read_no_more_ends() -> None:
+    # Its input stays open: nothing but its own end tells who asked.
+    command = [sys.executable, "-m", "judge.service.pair_worker"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as worker:
+        assert worker.stdin
+        worker.stdin.write(b"no request\n")
+        worker.stdin.flush()
+        assert worker.wait(60) == 0

@@ -21,6 +21,6 @@ export function drawErrors({ group }) {
         ? el("th", { scope: "row" }, said(text)) : el("td", { class: "numbers" }, text))))))),
   ]);
   document.getElementById("errors-tables")?.replaceChildren(...tables,
-    el("p", { class: "small" }, tables.length ? "Errors a study that was scored for the model. An error of several categories is in "
-      + "each of them, and once in the last column." : "No study was scored here."));
+    el("p", { class: "small" }, tables.length ? "Errors per study, of the studies that were scored for the model. An error of several "
+      + "categories is in each of them, and once in the last column." : "No study was scored here."));
 }
