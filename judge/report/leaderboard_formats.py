@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
 from judge import rubrics
 from judge.report.formats import markdown_table, markdown_text, own_columns, rows_as_csv
+from judge.report.latex import latex_cells, latex_table, one_line, packages
 from judge.report.leaderboard import (
     EVERYTHING,
     Shown,
@@ -21,10 +20,8 @@ from judge.report.leaderboard import (
     rows_of,
     summary,
 )
-from judge.report.tables import Table
-from judge.report.words import harmless
 from judge.stats.compare import Comparison, model_order
-from judge.stats.metric import MINUS, REXRANK_COLUMNS, Metric
+from judge.stats.metric import REXRANK_COLUMNS, Metric
 from judge.stats.panel import Group, Panel
 from judge.stats.tally import item_counts
 
@@ -41,26 +38,6 @@ _ERRORS_COLUMNS = (
     *("row", "n_studies", "rubric", "model", "category", "category_label", "level", "level_label"),
     *("n", "errors", "per_study", "low", "high", "signature"),
 )
-_LATEX = {
-    **{char: f"\\{char}" for char in "&%$#_{}"},
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    "±": r"$\pm$",
-    MINUS: "$-$",
-    # Straight: packages for German make a command of it.
-    '"': r"\char34{}",
-}
-_FEW = 10
-# Pairs that TeX's fonts join to another sign: dashes, quotes, Spanish marks.
-_JOINED = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=[`?!])(?=`)|(?<=,)(?=,)")
-_NEGATIVE = re.compile(r"(?<![\w-])-(?=[0-9])")
-_PLAIN = {*map(chr, range(0xA0, 0xC0)), *"ÆæØøßıŁłŒœ", *map(chr, (0xD7, 0xF7))} - {*"«»"}
-_PLAIN |= {chr(code) for code in (0x2013, 0x2014, 0x2018, 0x2019, 0x201C, 0x201D, 0x2026, 0x20AC)}
-"""Characters, besides letters with an accent, that pdfLaTeX prints with no package."""
 
 
 def as_data(comparison: Comparison, runs: Sequence[Mapping[str, Any]] = ()) -> dict[str, Any]:
@@ -271,7 +248,7 @@ def as_markdown(comparison: Comparison, shown: Shown = EVERYTHING) -> str:
     """Return the tables as Markdown, notes and signature last."""
     parts = [markdown_table(table) for table in all_tables(comparison, shown)]
     parts += [f"Note: {markdown_text(note)}." for note in comparison.notes]
-    return "\n\n".join([*parts, f"Signature: `{_one_line(comparison.signature)}`"])
+    return "\n\n".join([*parts, f"Signature: `{one_line(comparison.signature)}`"])
 
 
 def as_latex(comparison: Comparison, shown: Shown = EVERYTHING) -> str:
@@ -285,69 +262,20 @@ def as_latex(comparison: Comparison, shown: Shown = EVERYTHING) -> str:
         for group in (comparison.groups if has_boards else ())
         for metrics in columns(comparison, shown)
     ]
-    first = map(_latex_table, summary(comparison, shown) if has_boards else ())
-    tables = [*first, *boards, *map(_latex_table, further_tables(comparison, shown))]
-    printed = "".join(
-        line for text in tables for line in text.splitlines() if not line.startswith("%")
-    )
-    foreign = sorted({char for char in printed if not _is_in_pdflatex(char)})
-    parts = [r"% needs \usepackage{booktabs}"]
-    if foreign:
-        parts[0] += (
-            f"\n% pdfLaTeX alone does not print {' '.join(foreign[:_FEW])}"
-            f"{' and others' if len(foreign) > _FEW else ''}: use LuaLaTeX or XeLaTeX with a font "
-            "that has these letters"
-        )
-    parts += tables
-    parts += [f"% note {_one_line(note)}" for note in comparison.notes]
-    return "\n\n".join([*parts, f"% signature {_one_line(comparison.signature)}"])
+    first = map(latex_table, summary(comparison, shown) if has_boards else ())
+    tables = [*first, *boards, *map(latex_table, further_tables(comparison, shown))]
+    parts = [packages(tables), *tables]
+    parts += [f"% note {one_line(note)}" for note in comparison.notes]
+    return "\n\n".join([*parts, f"% signature {one_line(comparison.signature)}"])
 
 
 def _latex_board(comparison: Comparison, group: Group, metrics: Sequence[Metric]) -> str:
     table = board(comparison, group, metrics)
     rows = []
     for model, row in zip(rows_of(comparison, group, metrics), table.rows, strict=True):
-        cells = _latex_cells(table, row)
+        cells = latex_cells(table, row)
         for column, metric in enumerate(metrics, start=2):
             if group.cells[metric.name][model].rank == 1:
                 cells[column] = rf"\textbf{{{cells[column]}}}"
         rows.append(cells)
-    return _latex_table(table, rows)
-
-
-def _latex_table(table: Table, rows: Sequence[Sequence[str]] | None = None) -> str:
-    rows = [_latex_cells(table, row) for row in table.rows] if rows is None else rows
-    columns = "l" * table.n_left + "r" * (len(table.head) - table.n_left)
-    head = _latex_row([_latex(cell) for cell in table.head])
-    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule"]
-    lines += [*map(_latex_row, rows), r"\bottomrule", r"\end{tabular}"]
-    return "\n".join([f"% {_one_line(table.title)}", *lines])
-
-
-def _latex_row(cells: Sequence[str]) -> str:
-    line = " & ".join(cells) + r" \\"
-    # What ends the row before would take these as an argument or a star of its own.
-    return "{}" + line if line.startswith(("[", "*")) else line
-
-
-def _latex_cells(table: Table, row: Sequence[str]) -> list[str]:
-    """Return a row's cells; from column `n_left` on they are figures, whose minus is long."""
-    figures = (_NEGATIVE.sub(MINUS, cell) for cell in row[table.n_left :])
-    return [*map(_latex, row[: table.n_left]), *map(_latex, figures)]
-
-
-def _latex(text: str) -> str:
-    apart = _JOINED.split(_one_line(text))
-    return "{}".join("".join(_LATEX.get(char, char) for char in part) for part in apart)
-
-
-def _is_in_pdflatex(char: str) -> bool:
-    """Whether pdfLaTeX prints a character without a package, in the fonts of its default."""
-    letter, *accents = list(unicodedata.normalize("NFD", char))
-    # It has no ogonek in them, and of the letters with several accents none.
-    has_accent = letter.isascii() and len(accents) == 1 and accents != ["\u0328"]
-    return char.isascii() or char in _PLAIN or (has_accent and char <= "\u017f")
-
-
-def _one_line(text: str) -> str:
-    return " ".join(harmless(text).split())
+    return latex_table(table, rows)

@@ -53,11 +53,15 @@ def enlarge(run: Path, n_errors: int, n_words: int) -> str:
     rng = random.Random(0)
     path = run / "annotations.jsonl"
     records = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    record = next(one for one in records if one["annotation"]["errors"])
-    first = record["annotation"]["errors"][0]
+    record, first = next(
+        (one, item)
+        for one in records
+        for item in one["annotation"]["items"]
+        if item["kind"] == "error"
+    )
     record["reference"], record["candidate"] = words(rng, n_words), words(rng, n_words)
     n_lines = record["candidate"].count(".")
-    record["annotation"]["errors"] = [
+    record["annotation"]["items"] = [
         {
             **first,
             "text": words(rng, 12),

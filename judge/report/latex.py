@@ -1,0 +1,88 @@
+"""Tables as LaTeX for the package booktabs."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+from judge.report.tables import Table
+from judge.report.words import harmless
+from judge.stats.metric import MINUS
+
+_LATEX = {
+    **{char: f"\\{char}" for char in "&%$#_{}"},
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    "±": r"$\pm$",
+    MINUS: "$-$",
+    # Straight: packages for German make a command of it.
+    '"': r"\char34{}",
+}
+_FEW = 10
+# Pairs that TeX's fonts join to another sign: dashes, quotes, Spanish marks.
+_JOINED = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=[`?!])(?=`)|(?<=,)(?=,)")
+_NEGATIVE = re.compile(r"(?<![\w-])-(?=[0-9])")
+_PLAIN = {*map(chr, range(0xA0, 0xC0)), *"ÆæØøßıŁłŒœ", *map(chr, (0xD7, 0xF7))} - {*"«»"}
+_PLAIN |= {chr(code) for code in (0x2013, 0x2014, 0x2018, 0x2019, 0x201C, 0x201D, 0x2026, 0x20AC)}
+"""Characters, besides letters with an accent, that pdfLaTeX prints with no package."""
+
+
+def packages(tables: Sequence[str]) -> str:
+    """Return comments that say what the tables need: the package, and letters pdfLaTeX has not."""
+    printed = "".join(
+        line for text in tables for line in text.splitlines() if not line.startswith("%")
+    )
+    foreign = sorted({char for char in printed if not _is_in_pdflatex(char)})
+    text = r"% needs \usepackage{booktabs}"
+    if foreign:
+        text += (
+            f"\n% pdfLaTeX alone does not print {' '.join(foreign[:_FEW])}"
+            f"{' and others' if len(foreign) > _FEW else ''}: use LuaLaTeX or XeLaTeX with a font "
+            "that has these letters"
+        )
+    return text
+
+
+def latex_table(table: Table, rows: Sequence[Sequence[str]] | None = None) -> str:
+    """Return a table below its title as a comment; `rows` are its cells where they are LaTeX."""
+    rows = [latex_cells(table, row) for row in table.rows] if rows is None else rows
+    columns = "l" * table.n_left + "r" * (len(table.head) - table.n_left)
+    head = _latex_row([_latex(cell) for cell in table.head])
+    lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule"]
+    lines += [*map(_latex_row, rows), r"\bottomrule", r"\end{tabular}"]
+    return "\n".join([f"% {one_line(table.title)}", *lines])
+
+
+def _latex_row(cells: Sequence[str]) -> str:
+    line = " & ".join(cells) + r" \\"
+    # What ends the row before would take these as an argument or a star of its own.
+    return "{}" + line if line.startswith(("[", "*")) else line
+
+
+def latex_cells(table: Table, row: Sequence[str]) -> list[str]:
+    """Return a row's cells; from column `n_left` on they are figures, whose minus is long."""
+    figures = (_NEGATIVE.sub(MINUS, cell) for cell in row[table.n_left :])
+    return [*map(_latex, row[: table.n_left]), *map(_latex, figures)]
+
+
+def _latex(text: str) -> str:
+    apart = _JOINED.split(one_line(text))
+    return "{}".join("".join(_LATEX.get(char, char) for char in part) for part in apart)
+
+
+def _is_in_pdflatex(char: str) -> bool:
+    """Whether pdfLaTeX prints a character without a package, in the fonts of its default."""
+    letter, *accents = list(unicodedata.normalize("NFD", char))
+    # It has no ogonek in them, and of the letters with several accents none.
+    has_accent = letter.isascii() and len(accents) == 1 and accents != ["\u0328"]
+    return char.isascii() or char in _PLAIN or (has_accent and char <= "\u017f")
+
+
+def one_line(text: str) -> str:
+    """Return text on one line, harmless in a comment."""
+    return " ".join(harmless(text).split())
