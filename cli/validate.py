@@ -1,0 +1,94 @@
+"""`judge validate RUN...`: how far judges agree with readers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from judge.cli.files import NamedPath
+from judge.cli.groups import GroupedCommand, heading
+from judge.cli.output import emit, format_of, note, print_facts, print_tables, split_fields
+
+
+@click.command(
+    "validate", GroupedCommand, short_help="Say how far judges agree with readers."
+)
+@click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
+@heading("Readers")
+@click.option(
+    "--readers",
+    multiple=True,
+    required=True,
+    metavar="[NAME=]RUN",
+    help="The run of a reader of the same reports, as judge import makes it (repeatable), or a "
+    "folder of such runs.",
+)
+@click.option(
+    "--metrics",
+    "files",
+    multiple=True,
+    metavar="FILE",
+    help="Further metrics to hold against the readers: CSV, TSV, Parquet or JSON with study_id "
+    "and one column each (repeatable).",
+)
+@click.option(
+    "--higher-is-better",
+    "higher",
+    multiple=True,
+    callback=split_fields,
+    metavar="NAME",
+    help="A column of --metrics of which more is better, where its name does not tell.",
+)
+@click.option(
+    "--lower-is-better",
+    "lower",
+    multiple=True,
+    callback=split_fields,
+    metavar="NAME",
+    help="The same, where less is better.",
+)
+@heading("Statistics")
+@click.option(
+    "--epsilon",
+    type=click.FloatRange(0, 1),
+    default=0.2,
+    show_default=True,
+    help="How much better a reader may be than the judge in the alternative-annotator test: 0.2 "
+    "for experts, 0.15 for trained readers, 0.1 for laypeople.",
+)
+@click.option(
+    "--patient-field",
+    metavar="FIELD",
+    help="Resample by this field. Default: patient, patient_id, subject_id or subject where a "
+    "run has it; none takes studies as independent.",
+)
+@click.option(
+    "--resamples",
+    type=click.IntRange(min=100),
+    help="Bootstrap resamples, for intervals. Default: 1000.",
+)
+@click.option(
+    "--seed", type=click.IntRange(min=0), help="Of all that is random. Default: 20260101."
+)
+@heading("Output")
+@click.option(
+    "--figures",
+    type=NamedPath(file_okay=False),
+    metavar="DIR",
+    help="Draw the figures into this folder, as SVG, PDF and PNG (needs matplotlib).",
+)
+@format_of(
+    *("table", "md", "latex", "csv", "json"),
+    text="What to print on standard output; csv has a number a row.",
+)
+def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+    """Say how far the judges of RUN agree with readers, and readers among themselves.
+
+    The runs are of judges on the reports that the readers read. For every count that the
+    rubrics share, the score and further metrics: correlations with the mean of the readers,
+    with those of each reader beside them; how often judge and readers agree that a study has
+    no significant error; bias and limits of agreement of counts; which of the readers' errors
+    the judge found; whether the judge may stand in for a reader (alternative-annotator test).
+    No judge is asked. docs/trust.md explains each number.
+    """

@@ -1,0 +1,1 @@
+"""How far judges agree with readers: runs of both, joined study by study."""

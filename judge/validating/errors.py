@@ -1,0 +1,239 @@
+"""Which of the readers' errors a judge found, and which of the judge's a reader has.
+
+Two errors of a study are the same where they share a category and are about the same thing: a
+finding that the built-in lexicon knows in both texts; where one of the texts names none, at least
+half of the words that carry meaning in the shorter text. Each error has at most one partner, the
+best pairs first. Errors without a text cannot be matched and are in no number.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.backends import lexicon
+from judge.rubrics.contract import Rubric
+from judge.stats.estimate import Estimate, wilson
+from judge.stats.paired import Resampling
+from judge.stats.recurring import is_error
+from judge.stats.resample import bootstrap_weights, generator
+from judge.stats.table import OUTCOMES
+from judge.types import Annotated, Edit, Item
+from judge.validating.raters import Rater
+
+HOW = (
+    "Errors match that share a category and a finding the lexicon knows in both texts, or, where "
+    "one names none, at least half of the words of the shorter; each at most once."
+)
+_WORD = re.compile(r"[^\W_]+")
+_EMPTY = frozenset(
+    re.findall(
+        "[a-z]+",
+        "a an and are as at been be by for from has have in into is it its no not of on or that "
+        "the there this to was were which with without",
+    )
+)
+"""Words that say nothing of what an error is about."""
+_LEAST = 0.5
+"""The share of the shorter text's words that two texts have in common, at least."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """An error as far as it is matched: its categories, the findings it names, its words."""
+
+    categories: frozenset[str]
+    findings: frozenset[str]
+    words: frozenset[str]
+
+    def likeness(self, other: Mention) -> float:
+        """Return how alike two errors are, above 0 where they are the same."""
+        if not self.categories & other.categories:
+            return 0.0
+        fewest = min(len(self.words), len(other.words))
+        overlap = len(self.words & other.words) / fewest if fewest else 0.0
+        if self.findings and other.findings:
+            return 1.0 + overlap if self.findings & other.findings else 0.0
+        return overlap if overlap >= _LEAST else 0.0
+
+
+@lru_cache(maxsize=100_000)
+def mention(text: str, categories: frozenset[str]) -> Mention:
+    """Return what an error's text says."""
+    found = frozenset(lexicon.named(text, lexicon.load()))
+    words = frozenset(_WORD.findall(text.casefold())) - _EMPTY
+    return Mention(categories, found, words)
+
+
+def pairs(ones: Sequence[Mention], others: Sequence[Mention]) -> list[tuple[int, int]]:
+    """Return which errors of one side are which of the other's, the best pairs first."""
+    alike = [
+        (-likeness, one, other)
+        for one, first in enumerate(ones)
+        for other, second in enumerate(others)
+        if (likeness := first.likeness(second))
+    ]
+    found: list[tuple[int, int]] = []
+    for _, one, other in sorted(alike):
+        if all(one != first and other != second for first, second in found):
+            found.append((one, other))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class FoundErrors:
+    """How far the errors of a judge, or of a reader, are those of the readers (of the others).
+
+    `recall` is the share of the readers' errors that it has, `precision` that of its own errors
+    which a reader has, each over all studies and readers that both read: an error that three
+    readers wrote down counts three times, and its own are held against each reader in turn.
+    Intervals are by bootstrap of patients, else of studies. `category` is None for all errors.
+    """
+
+    rater: str
+    is_reader: bool
+    category: str | None
+    recall: Estimate
+    precision: Estimate
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON's types; `k` of `n` errors are matched."""
+        return {
+            "category": self.category,
+            "recall": self.recall.plain(),
+            "precision": self.precision.plain(),
+        }
+
+
+_Mentions = dict[str, list[Mention]]
+_Counts = NDArray[np.float64]
+
+
+def found_errors(
+    judges: Sequence[Rater],
+    readers: Sequence[Rater],
+    study_ids: Sequence[str],
+    units: NDArray[np.intp],
+    categories: Sequence[str],
+    resampling: Resampling,
+) -> tuple[list[FoundErrors], list[str]]:
+    """Match errors by their texts; return what was found by judge, then reader, and what to know.
+
+    `units` numbers the patient of each study, or the study, from 0. Raises `JudgeError` as
+    `Run.records` does.
+    """
+    row_of = {study_id: row for row, study_id in enumerate(study_ids)}
+    notes, said = [], {}
+    for rater in (*judges, *readers):
+        said[rater], n_mute = _mentions(rater, row_of, categories)
+        if n_mute:
+            notes.append(f"{n_mute:,} errors of {rater.name} have no text: they are not matched")
+    having = [one for one in readers if any(said[one].values())]
+    counts: dict[Rater, _Counts] = {}
+    for rater in (*judges, *having):
+        others = [said[one] for one in having if one is not rater]
+        if others and any(said[rater].values()):
+            counts[rater] = _counts(said[rater], others, row_of, units, categories)
+    if not counts:
+        return [], []
+    estimates = iter(_ratios(np.concatenate([*counts.values()], axis=1), resampling))
+    found = [
+        FoundErrors(rater.name, rater.is_reader, name, next(estimates), next(estimates))
+        for rater in counts
+        for name in (None, *categories)
+    ]
+    return [one for one in found if one.recall.n or one.precision.n], notes
+
+
+def _mentions(
+    rater: Rater, wanted: Mapping[str, int], categories: Sequence[str]
+) -> tuple[_Mentions, int]:
+    """Return the errors with a text of the wanted studies, and how many have none."""
+    rubric = rater.run.rubric
+    found: _Mentions = {}
+    n_mute = 0
+    for record in rater.run.records(of_any_version=True):
+        if record["study_id"] not in wanted or record["outcome"] != OUTCOMES[Annotated]:
+            continue
+        here = found.setdefault(record["study_id"], [])
+        for text, labels in _errors(record, rubric):
+            if text:
+                here.append(mention(text, frozenset(labels).intersection(categories)))
+            else:
+                n_mute += 1
+    return found, n_mute
+
+
+def _errors(record: Mapping[str, Any], rubric: Rubric) -> Iterable[tuple[str, Sequence[str]]]:
+    for given in record["annotation"]["items"]:
+        edit = Edit(**given["edit"]) if given["edit"] else None
+        item = Item(given["kind"], given["text"], given["labels"], edit=edit)
+        if is_error(item, rubric):
+            rows = rubric.tally.rows if rubric.tally else ""
+            yield item.text or (edit.corrected if edit else ""), item.labels.get(rows, ())
+
+
+def _counts(
+    mine: _Mentions,
+    theirs: Sequence[_Mentions],
+    row_of: Mapping[str, int],
+    units: NDArray[np.intp],
+    categories: Sequence[str],
+) -> _Counts:
+    """Count by unit, for all errors and each category: found and all of the others, then its own.
+
+    The array is units by 2 (1 + categories) by 2: for each name the others' errors that it has
+    of all of them, then its own that the others have of all of its own.
+    """
+    place_of = {name: 2 * at for at, name in enumerate(categories, start=1)}
+    counts = np.zeros((int(units.max()) + 1, 2 + 2 * len(categories), 2))
+
+    def add(unit: int, one: Mention, is_own: int, of: int) -> None:
+        for place in (0, *(place_of[category] for category in one.categories)):
+            counts[unit, place + is_own, of] += 1
+
+    for other in theirs:
+        for study_id, own in mine.items():
+            if study_id not in other:
+                continue
+            unit, others = units[row_of[study_id]], other[study_id]
+            for one in others:
+                add(unit, one, 0, 1)
+            for one in own:
+                add(unit, one, 1, 1)
+            for at, its in pairs(own, others):
+                add(unit, others[its], 0, 0)
+                add(unit, own[at], 1, 0)
+    return counts
+
+
+def _ratios(counts: _Counts, resampling: Resampling) -> list[Estimate]:
+    """Return found / all of each column, with a percentile bootstrap of the units.
+
+    Where all draws are alike, as of three out of three, it is Wilson's interval; none where a
+    draw may have nothing to divide by.
+    """
+    sums = counts.sum(axis=0)
+    flat = counts.reshape(len(counts), -1)
+    rng = generator(resampling.seed, "found errors", {})
+    draws = bootstrap_weights(rng, len(counts), resampling.resamples)
+    drawn = np.concatenate([weights @ flat for weights in draws]).reshape(-1, *sums.shape)
+    ratios = np.divide(
+        drawn[..., 0], drawn[..., 1], out=np.full(drawn.shape[:-1], np.nan), where=drawn[..., 1] > 0
+    )
+    return [_ratio(int(k), int(n), column) for (k, n), column in zip(sums, ratios.T, strict=True)]
+
+
+def _ratio(k: int, n: int, drawn: _Counts) -> Estimate:
+    if not n:
+        return Estimate(0, None, None, None, k=0)
+    if np.isnan(drawn).any():
+        return Estimate(n, k / n, None, None, k=k)
+    low, high = (float(end) for end in np.quantile(drawn, [0.025, 0.975]))
+    return wilson(k, n) if low == high else Estimate(n, k / n, low, high, k=k)

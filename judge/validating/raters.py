@@ -1,0 +1,298 @@
+"""Judges and readers side by side: whose runs they are, and what each said of which study."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.comparing.metric_files import MetricFile
+from judge.comparing.names import RunChoice
+from judge.readers.runs import READER
+from judge.rubrics.quantities import RATING, Quantity
+from judge.running.folder import Run
+from judge.running.forms import FORMAT
+from judge.stats.panel import Values
+from judge.studies.names import FIELD_NAMES
+from judge.types import JudgeError
+from judge.validating.quantities import scores_of, shared, values_of
+
+_CANDIDATE_OF = "/"
+"""What stands between a study's id and its candidate's where a study has several."""
+
+
+@dataclass(frozen=True)
+class Rater:
+    """A judge or a reader: the run of what they said, and what they are called here."""
+
+    name: str
+    shown: str
+    run: Run
+
+    @property
+    def is_reader(self) -> bool:
+        """Whether it is a radiologist's run."""
+        return self.run.reading is not None
+
+    @cached_property
+    def study_ids(self) -> tuple[str, ...]:
+        """The studies of the run, in the order of its table."""
+        return tuple(self.run.columns([])["study_id"].to_pylist())
+
+
+def raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, ...]:
+    """Open the runs of judges, or of readers, by the names given or their own.
+
+    Raises `JudgeError` for a run of the other kind, and where two would have one name.
+    """
+    found: dict[str, Rater] = {}
+    for chosen in choices:
+        run = Run(chosen.path)
+        if (run.reading is not None) != readers:
+            judge = run.manifest["judge"]["name"]
+            raise JudgeError(
+                f"{chosen.shown} is a run of the judge {judge}, no reader's; --readers takes the "
+                "runs that judge import or judge readings makes"
+                if readers
+                else f"{chosen.shown} is the run of a reader; name it after --readers"
+            )
+        name = chosen.model or run.manifest["judge"]["name"].removeprefix(READER)
+        if name in found:
+            raise JudgeError(
+                f"{found[name].shown} and {chosen.shown} are both of {name!r}; name them: "
+                f"NAME={chosen.shown}"
+            )
+        found[name] = Rater(name, chosen.shown, run)
+    return tuple(found.values())
+
+
+@dataclass(frozen=True)
+class Score:
+    """A number by which a judge, or a file, orders studies, one value a study; NaN: none."""
+
+    name: str
+    label: str
+    higher_is_better: bool
+    values: Values
+
+
+@dataclass(frozen=True)
+class RatedStudies:
+    """What judges and readers said of the studies that all judges have and a reader has read.
+
+    `values` has for each quantity an array of studies by raters, the judges first; NaN is not
+    scored, not read, or not asked for. `scores` are the scores of judges and the metrics of
+    files, which are held against what readers say. `patients` numbers the patient of each study;
+    None where every study stands for itself. `candidates_of` has the study that a candidate is
+    of, where a study has several.
+    """
+
+    judges: tuple[Rater, ...]
+    readers: tuple[Rater, ...]
+    study_ids: tuple[str, ...]
+    quantities: tuple[Quantity, ...]
+    values: Mapping[str, Values]
+    scores: tuple[Score, ...]
+    study_classes: tuple[str | None, ...]
+    patients: NDArray[np.int64] | None
+    patient_field: str | None
+    candidates_of: tuple[str | None, ...]
+    notes: tuple[str, ...]
+
+    @property
+    def raters(self) -> tuple[Rater, ...]:
+        """All of them, the judges first."""
+        return (*self.judges, *self.readers)
+
+    @property
+    def is_clustered(self) -> bool:
+        """Whether any patient has more than one study here."""
+        return self.patients is not None and len(np.unique(self.patients)) < len(self.study_ids)
+
+
+def rated(
+    judges: Sequence[Rater],
+    readers: Sequence[Rater],
+    metrics: Sequence[MetricFile] = (),
+    patient_field: str | None = None,
+) -> RatedStudies:
+    """Put judges and readers side by side on the studies that all judges have and a reader read.
+
+    Raises `JudgeError` where there is no such study, where the runs are of other texts, and where
+    nothing that they count is shared.
+    """
+    everyone = (*judges, *readers)
+    study_ids, notes = _studies(judges, readers)
+    notes += _check_texts(everyone, set(study_ids))
+    quantities = shared([rater.run for rater in everyone])
+    if not quantities:
+        kinds = ", ".join(dict.fromkeys(rater.run.rubric.title for rater in everyone))
+        raise JudgeError(f"{kinds} have no count in common, so there is nothing to compare")
+    names = [one.name for one in quantities]
+    grids = {name: np.full((len(study_ids), len(everyone)), np.nan) for name in (*names, RATING)}
+    scores = []
+    for column, rater in enumerate(everyone):
+        own_scores = () if rater.is_reader else scores_of(rater.run)
+        found = values_of(rater.run, [*names, *(one.name for one in own_scores)])
+        rows, places = _places(rater.study_ids, study_ids)
+        for name, grid in grids.items():
+            if name in found and (name != RATING or rater.is_reader):
+                grid[rows, column] = found[name][places]
+        for one in own_scores:
+            values = np.full(len(study_ids), np.nan)
+            values[rows] = found[one.name][places]
+            label = f"{rater.name}: {one.label}"
+            scores.append(Score(f"{rater.name}:{one.name}", label, one.higher_is_better, values))
+    if not np.isnan(grids[RATING]).all():
+        quantities += (Quantity(RATING, "rating", "rating", higher_is_better=True),)
+    scores += [
+        Score(metric.name, metric.label, metric.study_higher_is_better, grid[:, 0])
+        for file in metrics
+        for metric, grid in file.on(study_ids, ("",))
+    ]
+    classes = _field("study_class", everyone, study_ids)
+    patient, numbers = _patients(everyone, study_ids, patient_field)
+    return RatedStudies(
+        tuple(judges),
+        tuple(readers),
+        study_ids,
+        quantities,
+        grids,
+        tuple(scores),
+        tuple(None if one is None else str(one) for one in classes),
+        numbers,
+        patient,
+        _candidates_of(readers, study_ids),
+        tuple(notes),
+    )
+
+
+def _places(
+    there: Sequence[str], wanted: Sequence[str]
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return the rows of the wanted studies that are there, and where they are."""
+    place_of = {study_id: place for place, study_id in enumerate(there)}
+    found = [(row, place_of[one]) for row, one in enumerate(wanted) if one in place_of]
+    both = np.array(found, dtype=np.intp).reshape(-1, 2)
+    return both[:, 0], both[:, 1]
+
+
+def _studies(
+    judges: Sequence[Rater], readers: Sequence[Rater]
+) -> tuple[tuple[str, ...], list[str]]:
+    judged = set.intersection(*(set(rater.study_ids) for rater in judges))
+    read = set().union(*(rater.study_ids for rater in readers))
+    both = judged & read
+    if not both:
+        sizes = ", ".join(f"{one.shown} has {len(one.study_ids):,}" for one in (*judges, *readers))
+        raise JudgeError(
+            f"no study was both judged and read: {sizes}; judge the reports that were read "
+            f"(the first read is {min(read)!r})"
+            if read
+            else f"nothing was read: {sizes}"
+        )
+    notes = [
+        f"{n:,} studies of {rater.name} were not judged by the others: left out"
+        for rater in judges
+        if (n := len(set(rater.study_ids) - judged))
+    ]
+    if n := len(read - judged):
+        notes.append(f"{n:,} studies that were read were not judged: left out")
+    return tuple(sorted(both)), notes
+
+
+def texts(run: Run, wanted: set[str]) -> Iterator[tuple[str, bytes | None, bytes | None]]:
+    """Yield the id of each wanted study with digests of its reference and candidate.
+
+    White space aside; None for a text that is empty. Raises `JudgeError` as `Run.lines` does,
+    and for a line that is no study.
+    """
+    for n, line in enumerate(run.lines(), 1):
+        record = json.loads(line) if run.format == FORMAT else run.parsed(n, line)
+        if record["study_id"] in wanted:
+            yield record["study_id"], _digest(record["reference"]), _digest(record["candidate"])
+
+
+def _digest(text: str) -> bytes | None:
+    words = text.split()
+    return hashlib.sha256(" ".join(words).encode()).digest() if words else None
+
+
+def _check_texts(everyone: Sequence[Rater], wanted: set[str]) -> list[str]:
+    """Raise where two read other texts of a study; return whose texts are not known.
+
+    A text that a run has for none of its studies is not in the reader's files.
+    """
+    notes = []
+    known: tuple[dict[str, tuple[bytes | None, Rater]], ...] = ({}, {})
+    whats = ("references", "candidates")
+    for rater in everyone:
+        found = list(texts(rater.run, wanted))
+        for side, (what, of) in enumerate(zip(whats, known, strict=True), start=1):
+            if all(one[side] is None for one in found):
+                notes.append(f"the {what} are not in {rater.shown}: they could not be checked")
+                continue
+            differing = []
+            for one in found:
+                text, other = of.setdefault(one[0], (one[side], rater))
+                if text != one[side]:
+                    differing.append((one[0], other))
+            if differing:
+                study_id, other = min(differing, key=lambda pair: pair[0])
+                raise JudgeError(
+                    f"{rater.shown} and {other.shown} have other {what} for {len(differing):,} of "
+                    f"{len(found):,} studies, {study_id!r} among them; judge the reports that were "
+                    "read (the same --section, and ids that mean the same studies)"
+                )
+    return notes
+
+
+def _field(name: str, everyone: Sequence[Rater], study_ids: Sequence[str]) -> list[object]:
+    """Return a field's value for each study, of the first run that says one."""
+    found: list[object] = [None] * len(study_ids)
+    for rater in everyone:
+        if name != "study_class" and name not in rater.run.manifest["fields"]:
+            continue
+        column = rater.run.columns([name])[name].to_pylist()
+        for row, place in zip(*_places(rater.study_ids, study_ids), strict=True):
+            if found[row] is None:
+                found[row] = column[place]
+    return found
+
+
+def _patients(
+    everyone: Sequence[Rater], study_ids: Sequence[str], asked: str | None
+) -> tuple[str | None, NDArray[np.int64] | None]:
+    if asked == "none":
+        return None, None
+    names = FIELD_NAMES["patient"] if asked is None else (asked,)
+    for name in names:
+        if any(name in rater.run.manifest["fields"] for rater in everyone):
+            column = _field(name, everyone, study_ids)
+            own = [f"study {at}" if one is None else f"of {one}" for at, one in enumerate(column)]
+            number_of = {one: number for number, one in enumerate(dict.fromkeys(own))}
+            return name, np.array([number_of[one] for one in own], dtype=np.int64)
+    if asked is not None:
+        raise JudgeError(f"no run has the field {asked!r}; name the patient with --patient-field")
+    return None, None
+
+
+def _candidates_of(readers: Sequence[Rater], study_ids: Sequence[str]) -> tuple[str | None, ...]:
+    """Return the study of each candidate, None where a study has one candidate alone.
+
+    `judge import` writes several as STUDY/CANDIDATE, with the study as the field `patient`.
+    """
+    if not any("patient" in rater.run.manifest["fields"] for rater in readers):
+        return (None,) * len(study_ids)
+    patients = _field("patient", readers, study_ids)
+    return tuple(
+        str(patient)
+        if patient is not None and study_id.startswith(f"{patient}{_CANDIDATE_OF}")
+        else None
+        for study_id, patient in zip(study_ids, patients, strict=True)
+    )

@@ -1,0 +1,62 @@
+"""What different rubrics can all say of a study, under one name: counts of errors, a score."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from judge.rubrics.contract import Rubric
+
+RATING, SCORE = "rating", "score"
+_LEVELS = {"significant": "n_significant", "actionable": "n_actionable"}
+_ERRORS = ("n_significant", "n_insignificant")
+"""The counts that rubrics share, whatever their scales."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quantity:
+    """One number that is said of a study; `measures` are what it is the sum of in a rubric.
+
+    A `rating` is a field of a reader's run: no judge gives one. `is_level` is true of the errors
+    of a level, of which a study may have none: what rates are of.
+    """
+
+    name: str
+    label: str
+    kind: Literal["count", "score", "rating"]
+    measures: tuple[str, ...] = ()
+    higher_is_better: bool = False
+    is_level: bool = False
+
+
+def quantities_of(rubric: Rubric) -> dict[str, Quantity]:
+    """Return the quantities of a rubric by name, those that it has the measures for.
+
+    `errors`, `significant`, `actionable` and `errors_CATEGORY` count errors, whatever the scale
+    of their levels; `score` is the rubric's first.
+    """
+    known = {measure.name for measure in rubric.measures}
+    found = []
+    if known.issuperset(_ERRORS):
+        found.append(Quantity("errors", "errors", "count", _ERRORS))
+    found += [
+        Quantity(name, f"{name} errors", "count", (measure,), is_level=True)
+        for name, measure in _LEVELS.items()
+        if measure in known
+    ]
+    for score in rubric.with_role("score")[:1]:
+        better = score.higher_is_better
+        found.append(Quantity(SCORE, score.label, "score", (score.name,), better))
+    if rubric.tally:
+        of = rubric.tally
+        for row in rubric.facet(of.rows).labels:
+            parts = [
+                measure.name
+                for column in rubric.facet(of.columns).labels
+                for measure in rubric.counting(
+                    of.kind, {of.columns: column.name, of.rows: row.name}
+                )
+            ]
+            label = rubric.facet(of.rows).text(row.name)
+            found.append(Quantity(f"errors_{row.name}", label, "count", tuple(parts)))
+    return {one.name: one for one in found}
