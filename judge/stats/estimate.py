@@ -28,7 +28,8 @@ class Estimate:
 
     `n` studies have what it is made of, `n_undefined` have not. `value` is None where no study
     has it, or the denominator is 0; `low` and `high` where an interval is not defined. A rate
-    is `k` of `n`; a ratio is `numerator` / `denominator`, sums over the `n` studies.
+    is `k` of `n`; a ratio is `numerator` / `denominator`, sums over the `n` studies. Where
+    figures are expected to be missing, `reason` says why the value is, or else the interval.
     """
 
     n: int
@@ -39,6 +40,7 @@ class Estimate:
     k: int | None = None
     numerator: float | None = None
     denominator: float | None = None
+    reason: str | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON's types; what this kind of statistic has not is left out."""
@@ -229,12 +231,19 @@ def wilson(k: int, n: int) -> Estimate:
         raise ValueError(f"{k} of {n} is no rate")
     if n == 0:
         return Estimate(0, None, None, None, k=0)
+    low, high = score_interval(k, n)
+    return Estimate(n, k / n, low, high, k=k)
+
+
+def score_interval(k: float, n: float) -> tuple[float, float]:
+    """Return the 95% score interval of `k` of `n` [Wilson 1927], also of shares of a study.
+
+    Studies that are not independent are worth fewer, which need not be a whole number.
+    """
     rate = k / n
     # scipy's `binomtest` gives the same, but takes half a second to import, in every run.
     shrink = Z_95**2 / n
     centre = (rate + shrink / 2) / (1 + shrink)
     half = Z_95 / (1 + shrink) * math.sqrt(rate * (1 - rate) / n + shrink / (4 * n))
     # At the ends the interval touches 0 or 1 exactly; rounding must not step beyond.
-    low = 0.0 if k == 0 else max(0.0, centre - half)
-    high = 1.0 if k == n else min(1.0, centre + half)
-    return Estimate(n, rate, low, high, k=k)
+    return 0.0 if k == 0 else max(0.0, centre - half), 1.0 if k == n else min(1.0, centre + half)

@@ -1,0 +1,340 @@
+"""How well judges agree with readers, beside how well readers agree among themselves.
+
+`values` is studies by raters, NaN where a rater has no value: first the judges, then the
+readers. The mean of the readers of a study is that of those who have a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from judge.stats.correlation import (
+    LEAST_STUDIES,
+    METHODS,
+    Codes,
+    Correlated,
+    Resamples,
+    correlate,
+    estimate_of,
+    interval,
+)
+from judge.stats.estimate import Z_95, Estimate, wilson
+from judge.stats.panel import ROUNDING, Values
+
+JUDGE, READER, OTHERS = "the judge", "the reader", "the mean of the other readers"
+READERS = "the mean of the readers"
+
+
+@dataclass(frozen=True, slots=True)
+class Coefficients:
+    """Kendall's tau-b, Spearman's and Pearson's correlation of the same `n` studies.
+
+    Each has its 95% percentile bootstrap interval, from patients drawn anew where they are
+    known. Without a value, or an interval, it has a reason.
+    """
+
+    kendall: Estimate
+    spearman: Estimate
+    pearson: Estimate
+
+    def plain(self) -> dict[str, Any]:
+        """Return them as JSON's types, after `n`."""
+        return {"n": self.kendall.n, **{name: getattr(self, name).plain() for name in METHODS}}
+
+
+@dataclass(frozen=True, slots=True)
+class Between:
+    """What is said of two raters, `a` before `b`: numbers among the judges, or the readers."""
+
+    a: int
+    b: int
+    coefficients: Coefficients
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        return {"a": self.a, "b": self.b, **self.coefficients.plain()}
+
+
+@dataclass(frozen=True, slots=True)
+class Ceiling:
+    """How well readers agree among themselves.
+
+    `readers` has each against the mean of the others, `pairs` each against each. `mean` is the
+    mean over the readers who have a correlation, of the studies that two readers have, and
+    `ranges`, by method, the least and the greatest of theirs; None where none has one. A judge
+    is held against the mean of one reader more than a reader is, which is a little easier.
+    """
+
+    readers: tuple[Coefficients, ...]
+    pairs: tuple[Between, ...]
+    mean: Coefficients
+    ranges: Mapping[str, tuple[float, float] | None]
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        return {
+            "readers": [one.plain() for one in self.readers],
+            "pairs": [one.plain() for one in self.pairs],
+            "mean": self.mean.plain(),
+            "range": {name: list(ends) if ends else None for name, ends in self.ranges.items()},
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Agreement:
+    """How judges agree with the mean of the readers on one quantity.
+
+    `differences` has, for each pair of judges, the first one's correlation less the second's
+    on the studies that both have, in the same resamples.
+    """
+
+    judges: tuple[Coefficients, ...]
+    differences: tuple[Between, ...]
+    ceiling: Ceiling
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        return {
+            "judges": [one.plain() for one in self.judges],
+            "differences": [one.plain() for one in self.differences],
+            "ceiling": self.ceiling.plain(),
+        }
+
+
+def agreement(values: Values, n_judges: int, resamples: Resamples) -> Agreement:
+    """Return how the first `n_judges` columns agree with the readers, which are the others."""
+    readers = values[:, n_judges:]
+    mean = mean_of(readers)
+    names = (JUDGE, READERS)
+    found = [correlate(column, mean, resamples, names) for column in values[:, :n_judges].T]
+    differences = []
+    for a, b in combinations(range(n_judges), 2):
+        lacks = np.isnan(values[:, a]) | np.isnan(values[:, b])
+        two = []
+        for judge in (a, b):
+            is_same = np.array_equal(lacks, np.isnan(values[:, judge]))
+            common = np.where(lacks, np.nan, values[:, judge])
+            two.append(found[judge] if is_same else correlate(common, mean, resamples, names))
+        differences.append(Between(a, b, _difference(two[0], two[1], resamples)))
+    judges = tuple(_coefficients(one, resamples) for one in found)
+    return Agreement(judges, tuple(differences), _ceiling(readers, resamples))
+
+
+def mean_of(values: Values) -> Values:
+    """Return the mean of each row over the columns that have a value, NaN where none has."""
+    n = (~np.isnan(values)).sum(axis=1)
+    total = np.nan_to_num(values).sum(axis=1)
+    return np.divide(total, n, out=np.full(len(values), np.nan), where=n > 0)
+
+
+def without(values: Values, column: int) -> Values:
+    """Return `values` less one column."""
+    return np.delete(values, column, axis=1)
+
+
+def _coefficients(found: Correlated, resamples: Resamples) -> Coefficients:
+    return Coefficients(*(estimate_of(found, method, resamples) for method in METHODS))
+
+
+def _difference(a: Correlated, b: Correlated, resamples: Resamples) -> Coefficients:
+    def one(column: int, method: str) -> Estimate:
+        n_undefined = len(resamples.units) - a.n
+        for found in (a, b):
+            estimate = estimate_of(found, method, resamples)
+            if estimate.value is None:
+                return estimate
+        drawn = a.figures[:, column] - b.figures[:, column]
+        low, high, reason = interval(drawn[1:], a.n_units, resamples.unit_words)
+        return Estimate(a.n, float(drawn[0]), low, high, n_undefined, reason=reason)
+
+    return Coefficients(*(one(column, method) for column, method in enumerate(METHODS)))
+
+
+def _ceiling(readers: Values, resamples: Resamples) -> Ceiling:
+    found = [
+        correlate(column, mean_of(without(readers, at)), resamples, (READER, OTHERS))
+        for at, column in enumerate(readers.T)
+    ]
+    names = "the first reader", "the second reader"
+    pairs = [
+        Between(a, b, _coefficients(correlate(one, other, resamples, names), resamples))
+        for (a, one), (b, other) in combinations(enumerate(readers.T), 2)
+    ]
+    known = (~np.isnan(readers)).sum(axis=1) > 1
+    means, ranges = [], {}
+    for column, method in enumerate(METHODS):
+        defined = [one for one in found if not np.isnan(one.figures[0, column])]
+        means.append(_mean(defined, column, known, resamples))
+        values = [float(one.figures[0, column]) for one in defined]
+        ranges[method] = (min(values), max(values)) if values else None
+    readers_own = tuple(_coefficients(one, resamples) for one in found)
+    return Ceiling(readers_own, tuple(pairs), Coefficients(*means), ranges)
+
+
+def _mean(
+    found: Sequence[Correlated], column: int, known: np.ndarray[Any, Any], resamples: Resamples
+) -> Estimate:
+    """Return the mean correlation of readers who have one; `known` are studies that two have."""
+    n, n_undefined = int(known.sum()), int((~known).sum())
+    if not found:
+        reason = "no reader has a correlation with the others"
+        return Estimate(n, None, None, None, n_undefined, reason=reason)
+    drawn = np.mean([one.figures[:, column] for one in found], axis=0)
+    n_units = len(np.unique(resamples.units[known]))
+    low, high, reason = interval(drawn[1:], n_units, resamples.unit_words)
+    return Estimate(n, float(drawn[0]), low, high, n_undefined, reason=reason)
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """A judge's counts less the mean of the readers [Bland and Altman 1999].
+
+    `bias` is the mean difference, `lower` and `upper` the limits of agreement, bias ± 1.96 `sd`,
+    which is the standard deviation (n - 1). Intervals are of Student's t.
+    """
+
+    bias: Estimate
+    lower: Estimate
+    upper: Estimate
+    sd: float | None
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON's types, after `n`."""
+        ends = {name: getattr(self, name).plain() for name in ("bias", "lower", "upper")}
+        return {"n": self.bias.n, **ends, "sd": self.sd}
+
+
+def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> Limits:
+    """Return the bias and the limits of agreement of one judge, with 95% intervals.
+
+    Over the studies that the judge and a reader have; none of fewer than three. The standard
+    error of a limit is sd sqrt(1/n + 1.96² / (2 (n - 1))) [Bland and Altman 1999]; where a
+    patient has several studies it and that of the bias are the clustered ones of the limit's
+    linear approximation, with a degree of freedom a patient less one.
+    """
+    # Takes a quarter of a second to import, for those who validate only.
+    from scipy.special import stdtrit
+
+    differences = judge - mean_of(readers)
+    known = ~np.isnan(differences)
+    d, units = differences[known], units[known]
+    n, n_undefined = len(d), int((~known).sum())
+    if n < LEAST_STUDIES:
+        reason = f"limits of agreement need {LEAST_STUDIES} studies, {n} have both values"
+        none = Estimate(n, None, None, None, n_undefined, reason=reason)
+        return Limits(none, none, none, None)
+    bias, sd = float(d.mean()), float(d.std(ddof=1))
+    if sd <= ROUNDING * float(np.abs(judge[known]).max() + 1):
+        reason = "all differences are the same, which gives no interval"
+        alike = Estimate(n, bias, None, None, n_undefined, reason=reason)
+        return Limits(alike, alike, alike, 0.0)
+    error, n_units = clustered_error(d, units)
+    errors = [error] + [sd * np.sqrt(1 / n + Z_95**2 / (2 * (n - 1)))] * 2
+    if n_units < n:
+        spread = ((d - bias) ** 2 - sd**2) / (2 * sd)
+        errors[1:] = [clustered_error(d + sign * Z_95 * spread, units)[0] for sign in (-1, 1)]
+    half = float(stdtrit(n_units - 1, 0.975)) if n_units > 1 else None
+    reason = None if half else "an interval needs 2 patients, there is 1"
+    figures = [
+        Estimate(
+            n,
+            value,
+            value - half * float(error) if half else None,
+            value + half * float(error) if half else None,
+            n_undefined,
+            reason=reason,
+        )
+        for value, error in zip((bias, bias - Z_95 * sd, bias + Z_95 * sd), errors, strict=True)
+    ]
+    return Limits(*figures, sd)
+
+
+def clustered_error(values: Values, units: Codes) -> tuple[float, int]:
+    """Return the standard error of a mean whose units were drawn, and how many units there are.
+
+    The sums of a unit's deviations from the mean are independent; with a study a unit that is
+    the sample standard deviation over the root of n. NaN for one unit.
+    """
+    _, units = np.unique(units, return_inverse=True)
+    sums = np.bincount(units, values - values.mean())
+    m = len(sums)
+    if m < 2:
+        return float("nan"), m
+    return float(np.sqrt(m / (m - 1) * (sums**2).sum()) / len(values)), m
+
+
+@dataclass(frozen=True, slots=True)
+class Preference:
+    """How often a judge orders two candidates of a study as the readers do.
+
+    `accuracy` is over the n pairs of candidates that the readers order; the n_undefined that
+    are tied by them are left out. `n_ties` of the n are tied by the judge, and count one half.
+    """
+
+    accuracy: Estimate
+    n_ties: int
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        return {**self.accuracy.plain(), "n_ties": self.n_ties}
+
+
+def preference(judge: Values, readers: Values, studies: Codes, resamples: Resamples) -> Preference:
+    """Return the preference accuracy of a judge, with a bootstrap interval by patient.
+
+    A row is a candidate, and `studies` the number of the study that it is for. The readers'
+    order of two candidates is that of their means over the readers who have a value for both.
+    The patients of `resamples` are the studies themselves where nothing else is known. Where
+    the judge orders all pairs right, or none, the interval is Wilson's over the patients.
+    """
+    first, second = _candidate_pairs(studies)
+    by_judge = _differing(judge[:, None], first, second)
+    by_readers = _differing(readers, first, second)
+    both = ~(np.isnan(by_judge) | np.isnan(by_readers))
+    ordered = both & (by_readers != 0)
+    n, n_undefined = int(ordered.sum()), int((both & ~ordered).sum())
+    if not n:
+        reason = "the readers order no two candidates of a study"
+        return Preference(Estimate(0, None, None, None, n_undefined, reason=reason), 0)
+    by_judge, first = np.sign(by_judge[ordered]), first[ordered]
+    credit = (1 + by_judge * np.sign(by_readers[ordered])) / 2
+    counted = np.stack(
+        [np.bincount(first, of, len(studies)) for of in (credit, np.ones(n))], axis=1
+    )
+    sums = resamples.sums(counted)
+    drawn = np.divide(sums[:, 0], sums[:, 1], out=np.full(len(sums), np.nan), where=sums[:, 1] > 0)
+    value = float(drawn[0])
+    n_units = len(np.unique(resamples.units[first]))
+    low, high, reason = interval(drawn[1:], n_units, resamples.unit_words)
+    if value in (0, 1):
+        rate = wilson(n_units if value else 0, n_units)
+        low, high, reason = rate.low, rate.high, None
+    accuracy = Estimate(n, value, low, high, n_undefined, reason=reason)
+    return Preference(accuracy, int((by_judge == 0).sum()))
+
+
+def _candidate_pairs(studies: Codes) -> tuple[Codes, Codes]:
+    """Return the rows of every two candidates of one study."""
+    order = np.argsort(studies, kind="stable")
+    ordered = studies[order]
+    firsts, seconds = [order[:0]], [order[:0]]
+    for apart in range(1, len(order)):
+        same = np.flatnonzero(ordered[apart:] == ordered[:-apart])
+        if not len(same):
+            break
+        firsts.append(order[same])
+        seconds.append(order[same + apart])
+    return np.concatenate(firsts), np.concatenate(seconds)
+
+
+def _differing(values: Values, first: Codes, second: Codes) -> Values:
+    """Return the mean over the columns of one row less another, 0 where that is rounding."""
+    found = mean_of(values[first] - values[second])
+    least = ROUNDING * float(np.nan_to_num(np.abs(values)).max(initial=0.0))
+    found[np.abs(found) <= least] = 0.0
+    return found

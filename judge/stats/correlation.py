@@ -1,0 +1,298 @@
+"""Kendall's tau-b, Spearman's and Pearson's correlation, in every resample at once.
+
+A resample is a weight for each patient. Studies with the same two values are one cell, whose
+weight is the sum of its studies'; the three correlations are functions of the weights of the
+cells. Nothing is approximated: a resample's figures are those of its studies.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.stats.estimate import Estimate
+from judge.stats.panel import Values
+from judge.stats.resample import bootstrap_weights, percentiles, units_of
+
+METHODS = ("kendall", "spearman", "pearson")
+
+LEAST_STUDIES = 3
+"""Any two studies that differ have a correlation of 1 or -1, which says nothing."""
+
+LEAST_UNITS = 10
+"""Of fewer patients, or studies, there are too few different resamples for the ends of 95%."""
+
+MOST_UNDEFINED = 0.01
+"""The share of resamples without a figure from which on there is no interval.
+
+They are left out of it, which moves its ends by no more than that share of the resamples.
+"""
+
+_DIGITS = 12
+"""Values are equal where they are to so many digits of the largest: 0.1 + 0.2 equals 0.3."""
+
+_AT_ONCE, _IN_CACHE = 10_000_000, 300_000
+"""How many weights there are at a time, by cells and resamples."""
+
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Resamples:
+    """Weights of patients, the same for every quantity that is made of these studies.
+
+    `units` has the number of each study's patient, from 0 without gaps; without patients
+    each study is one. `weights` is units by resamples, 1 everywhere in the first column, which
+    is the studies as they are. `has_patients` says what the units are called.
+    """
+
+    units: Codes
+    weights: NDArray[np.float32]
+    has_patients: bool
+
+    @property
+    def unit_words(self) -> str:
+        """What the units are."""
+        return "patients" if self.has_patients else "studies"
+
+    def sums(self, values: Values) -> Values:
+        """Return the sum over each resample of `values`, studies by any number of columns.
+
+        The result is resamples by columns. NaN counts as 0.
+        """
+        of_units = np.zeros((len(self.weights), values.shape[1]))
+        np.add.at(of_units, self.units, np.nan_to_num(values))
+        parts = _parts(self.weights.shape[1], max(1, _IN_CACHE // max(1, len(of_units))))
+        return np.concatenate([self.weights[:, p].T.astype(float) @ of_units for p in parts])
+
+
+def draw(
+    clusters: NDArray[np.int64] | None,
+    n_studies: int,
+    rng: np.random.Generator,
+    resamples: int = 1000,
+) -> Resamples:
+    """Draw patients, or studies where `clusters` is None, with replacement.
+
+    They are drawn from all studies that are given. A figure of some of them, as of one
+    reader's, is of as many as were drawn: give no studies that none of the readers has.
+    """
+    units = units_of(clusters, n_studies)
+    n_units = int(units.max()) + 1 if n_studies else 0
+    weights = np.ones((n_units, resamples + 1), dtype=np.float32)
+    at = 1
+    for drawn in bootstrap_weights(rng, n_units, resamples) if n_units else ():
+        weights[:, at : at + len(drawn)] = drawn.T
+        at += len(drawn)
+    return Resamples(units, weights, has_patients=clusters is not None)
+
+
+def without_noise(values: Values) -> Values:
+    """Return `values` to twelve digits of the largest, so that equal sums are equal."""
+    known = np.abs(values[np.isfinite(values)])
+    largest = float(known.max()) if len(known) else 0.0
+    if largest == 0:
+        return values
+    rounded: Values = np.round(values / largest, _DIGITS)
+    # -0.0 and 0.0 are one value.
+    return np.where(rounded == 0, 0.0, rounded) * largest
+
+
+@dataclass(frozen=True)
+class Correlated:
+    """The correlations of two columns: of the studies as they are, and of each resample.
+
+    `n` studies, of `n_units` patients, have both values. `figures` is resamples by `METHODS`,
+    the studies as they are first; NaN where a resample has no correlation. `constant` names
+    the column that has one value only.
+    """
+
+    n: int
+    n_units: int
+    figures: Values
+    constant: str | None
+
+
+def correlate(
+    x: Values, y: Values, resamples: Resamples, names: tuple[str, str] = ("one", "the other")
+) -> Correlated:
+    """Return the correlations of `x` and `y` over the studies where both have a value."""
+    both = ~(np.isnan(x) | np.isnan(y))
+    units = resamples.units[both]
+    n, n_units = int(both.sum()), len(np.unique(units))
+    x, y = without_noise(x[both]), without_noise(y[both])
+    single = [name for name, of in zip(names, (x, y), strict=True) if n and of.min() == of.max()]
+    n_figures = resamples.weights.shape[1]
+    if n < LEAST_STUDIES or single:
+        undefined = np.full((n_figures, len(METHODS)), np.nan)
+        return Correlated(n, n_units, undefined, single[0] if single else None)
+    cells = _Cells.of(x, y)
+    figures = np.concatenate(list(cells.figures(units, resamples.weights)))
+    return Correlated(n, n_units, figures, None)
+
+
+def interval(
+    drawn: Values, n_units: int, unit_words: str
+) -> tuple[float | None, float | None, str | None]:
+    """Return the 2.5% and 97.5% points of what the resamples gave, and else why there are none.
+
+    `drawn` is one figure a resample, NaN where it has none; these are left out while they are
+    at most `MOST_UNDEFINED` of all.
+    """
+    if n_units < LEAST_UNITS:
+        return None, None, f"an interval needs {LEAST_UNITS} {unit_words}, there are {n_units}"
+    if not len(drawn) or np.isnan(drawn).mean() > MOST_UNDEFINED:
+        return None, None, "too many resamples have no value, since few studies differ"
+    low, high = (float(end) for end in percentiles(drawn[:, None], (0.025, 0.975))[:, 0])
+    if low == high:
+        return None, None, "all resamples have the same value, which is no interval"
+    return low, high, None
+
+
+def estimate_of(found: Correlated, method: str, resamples: Resamples) -> Estimate:
+    """Return one of the three correlations with its 95% percentile bootstrap interval.
+
+    Where it has no value, or no interval, `reason` says why.
+    """
+    n_undefined = len(resamples.units) - found.n
+    figures = found.figures[:, METHODS.index(method)]
+    reason = None
+    if found.n < LEAST_STUDIES:
+        reason = f"a correlation needs {LEAST_STUDIES} studies, {found.n} have both values"
+    elif found.constant is not None:
+        reason = f"{found.constant} never varies"
+    if reason is not None:
+        return Estimate(found.n, None, None, None, n_undefined, reason=reason)
+    low, high, reason = interval(figures[1:], found.n_units, resamples.unit_words)
+    return Estimate(found.n, float(figures[0]), low, high, n_undefined, reason=reason)
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """The different pairs of values, by the second and then the first.
+
+    `x_levels` and `y_levels` are the different values, in order; `x` and `y` the number of
+    each cell's; `of_study` the number of each study's cell. The first column is the one with
+    fewer values.
+    """
+
+    x_levels: Values
+    y_levels: Values
+    x: Codes
+    y: Codes
+    of_study: Codes
+
+    @classmethod
+    def of(cls, x: Values, y: Values) -> _Cells:
+        x_levels, x_codes = np.unique(x, return_inverse=True)
+        y_levels, y_codes = np.unique(y, return_inverse=True)
+        if len(x_levels) > len(y_levels):
+            x_levels, x_codes, y_levels, y_codes = y_levels, y_codes, x_levels, x_codes
+        named, of_study = np.unique(y_codes * len(x_levels) + x_codes, return_inverse=True)
+        y_cells, x_cells = np.divmod(named, len(x_levels))
+        # About their mean: sums of squares lose digits where values are far from 0.
+        return cls(x_levels - x.mean(), y_levels - y.mean(), x_cells, y_cells, of_study)
+
+    def figures(self, units: Codes, weights: NDArray[np.float32]) -> Iterator[Values]:
+        """Yield the correlations of some resamples at a time, resamples by `METHODS`."""
+        adding = _adding(self.of_study, units, len(self.x), len(weights))
+        n_cells, n_resamples = len(self.x), weights.shape[1]
+        for block in _parts(n_resamples, max(1, _AT_ONCE // n_cells)):
+            # Whole numbers below 2 ** 24 are exact as float32.
+            of_cells = adding @ weights[:, block]
+            concordance = self._concordance(of_cells)
+            # The other sums are quickest where they stay in the processor's cache.
+            for part in _parts(of_cells.shape[1], max(1, _IN_CACHE // n_cells)):
+                yield self._figures(of_cells[:, part].astype(float), concordance[part])
+
+    def _figures(self, weights: Values, concordance: Values) -> Values:
+        """`weights` is cells by resamples."""
+        starts = np.searchsorted(self.y, np.arange(len(self.y_levels)))
+        by_x = np.argsort(self.x, kind="stable")
+        x_starts = np.searchsorted(self.x[by_x], np.arange(len(self.x_levels)))
+        of_x = np.add.reduceat(weights[by_x], x_starts, axis=0)
+        of_y = np.add.reduceat(weights, starts, axis=0)
+        n = of_y.sum(axis=0)
+        untied_x, untied_y = ((n**2 - _dot(of, of)) / 2 for of in (of_x, of_y))
+        is_defined = (untied_x > 0) & (untied_y > 0)
+
+        x_ranks, y_ranks = _centred_ranks(of_x, n), _centred_ranks(of_y, n)
+        ranked = _dot(weights, x_ranks[self.x], y_ranks[self.y])
+        rank_spread = _dot(of_x, x_ranks, x_ranks) * _dot(of_y, y_ranks, y_ranks)
+
+        x_sum, y_sum = self.x_levels @ of_x, self.y_levels @ of_y
+        products = (self.x_levels[self.x] * self.y_levels[self.y]) @ weights
+        with np.errstate(divide="ignore", invalid="ignore"):
+            x_spread = self.x_levels**2 @ of_x - x_sum**2 / n
+            y_spread = self.y_levels**2 @ of_y - y_sum**2 / n
+            kendall = concordance / np.sqrt(untied_x * untied_y)
+            spearman = ranked / np.sqrt(rank_spread)
+            pearson = (products - x_sum * y_sum / n) / np.sqrt(x_spread * y_spread)
+        found = np.stack([kendall, spearman, pearson], axis=1)
+        found[~is_defined] = np.nan
+        return np.clip(found, -1.0, 1.0)
+
+    def _concordance(self, weights: Values) -> Values:
+        """Return the concordant less the discordant pairs of studies, one number a resample.
+
+        The cells are taken in the order of y. What has a lower y lies in a binary indexed tree
+        over x [Fenwick 1994], so that the weight below a cell's x is a sum of log2 of its rows.
+        """
+        n_levels = len(self.x_levels)
+        tree = np.zeros((n_levels + 1, weights.shape[1]))
+        at_level, seen = np.zeros_like(tree), np.zeros(weights.shape[1])
+        total = np.zeros(weights.shape[1])
+        ends = np.append(np.flatnonzero(np.diff(self.y)) + 1, len(self.y)).tolist()
+        x, start = self.x.tolist(), 0
+        for end in ends:
+            rows = weights[start:end].astype(float)
+            for level, row in zip(x[start:end], rows, strict=True):
+                # Twice the weight below, and once that beside, less all: below less above.
+                balance = at_level[level] - seen
+                while level > 0:
+                    balance += tree[level]
+                    level &= level - 1
+                balance *= row
+                total += balance
+            for level, row in zip(x[start:end], rows, strict=True):
+                at_level[level] += row
+                seen += row
+                row *= 2
+                level += 1
+                while level <= n_levels:
+                    tree[level] += row
+                    level += level & -level
+            start = end
+        return total
+
+
+def _adding(rows: Codes, columns: Codes, n_rows: int, n_columns: int) -> Any:  # noqa: ANN401
+    """Return the sparse matrix that adds weights of units to weights of cells."""
+    # Takes a tenth of a second to import, for those who validate only.
+    from scipy.sparse import csr_array
+
+    ones = np.ones(len(rows), dtype=np.float32)
+    return csr_array((ones, (rows, columns)), shape=(n_rows, n_columns))
+
+
+def _parts(total: int, at_most: int) -> Iterator[slice]:
+    """Yield slices of about equal size."""
+    n = -(-total // at_most)
+    ends = [total * part // n for part in range(n + 1)]
+    yield from map(slice, ends, ends[1:])
+
+
+def _dot(*columns: Values) -> Values:
+    """Return the sum over the rows of the product, without keeping the product."""
+    rows = ",".join(["ij"] * len(columns))
+    return np.asarray(np.einsum(f"{rows}->j", *columns))
+
+
+def _centred_ranks(of_level: Values, n: Values) -> Values:
+    """Return the rank of each level less the mean rank; equal values share their mean rank."""
+    ranks: Values = np.cumsum(of_level, axis=0) - of_level / 2 - n / 2
+    return ranks

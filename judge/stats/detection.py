@@ -1,0 +1,159 @@
+"""How well a judge finds the studies with an error, of the readers' majority.
+
+`values` is studies by raters: 1 where a rater says that the study has no error of a level, 0
+where it has one, NaN where the rater has no word. **Positive is a study that has an error.**
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.stats.agreement import clustered_error, mean_of, without
+from judge.stats.correlation import Codes, Resamples, interval
+from judge.stats.estimate import Estimate, score_interval, wilson
+from judge.stats.panel import Values
+
+ONE = "an interval needs 2 patients, there is 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Detection:
+    """A judge, or a reader, beside readers, on the `n` studies that both have.
+
+    The readers' majority says whether a study has an error; where it is even, in `n_ties` of
+    the studies, the study counts as one that has: half of the readers would not sign it.
+    `sensitivity`: of the studies that have one, the share where the judge says so;
+    `specificity`: of those that have none. `kappa` is Cohen's, of the judge and the majority.
+    The rates are of studies *without* an error: `judge_rate`, `majority_rate`, and
+    `reader_rate`, the mean over studies of the share of the study's readers who say so; `bias`
+    is the judge's rate less the readers'. Figures that have no value or no interval have a
+    reason.
+    """
+
+    n: int
+    n_ties: int
+    sensitivity: Estimate
+    specificity: Estimate
+    kappa: Estimate
+    judge_rate: Estimate
+    reader_rate: Estimate
+    majority_rate: Estimate
+    bias: Estimate
+
+    def plain(self) -> dict[str, Any]:
+        """Return it as JSON's types."""
+        figures = (
+            *("sensitivity", "specificity", "kappa", "judge_rate", "reader_rate"),
+            *("majority_rate", "bias"),
+        )
+        counts = {"n": self.n, "n_ties": self.n_ties}
+        return counts | {name: getattr(self, name).plain() for name in figures}
+
+
+@dataclass(frozen=True, slots=True)
+class Detections:
+    """Each judge against the readers, and the ceiling: each reader against the others."""
+
+    judges: tuple[Detection, ...]
+    ceiling: tuple[Detection, ...]
+
+    def plain(self) -> dict[str, Any]:
+        """Return them as JSON's types."""
+        return {
+            "judges": [one.plain() for one in self.judges],
+            "ceiling": [one.plain() for one in self.ceiling],
+        }
+
+
+def detections(values: Values, n_judges: int, resamples: Resamples) -> Detections:
+    """Return how the first `n_judges` columns find errors, and the readers, the other columns."""
+    readers = values[:, n_judges:]
+    return Detections(
+        tuple(detection(column, readers, resamples) for column in values[:, :n_judges].T),
+        tuple(
+            detection(column, without(readers, at), resamples)
+            for at, column in enumerate(readers.T)
+        ),
+    )
+
+
+def detection(judge: Values, readers: Values, resamples: Resamples) -> Detection:
+    """Return how one judge finds the studies with an error in the eyes of `readers`.
+
+    Sensitivity, specificity and the rates of the judge and of the majority have Wilson's
+    interval; where patients have several studies, with the number of studies that they are
+    worth. Kappa, the readers' rate and the bias have a percentile bootstrap interval by
+    patient. Raises ValueError for a value that is not 0, 1 or NaN.
+    """
+    values = np.column_stack([judge, readers])
+    if not np.isin(values[~np.isnan(values)], (0, 1)).all():
+        raise ValueError("whether a study has an error is 0 or 1")
+    share = mean_of(readers)
+    known = ~(np.isnan(judge) | np.isnan(share))
+    units = resamples.units[known]
+    is_clean, shares = judge[known] == 1, share[known]
+    majority = shares > 0.5
+    n, n_undefined = int(known.sum()), int((~known).sum())
+    both = np.zeros((len(judge), 5))
+    both[known] = np.column_stack(
+        [np.ones(n), is_clean, majority, is_clean & majority, shares]
+    ).reshape(n, 5)
+    drawn = resamples.sums(both).T
+    with np.errstate(divide="ignore", invalid="ignore"):
+        kappas, rates = _kappas(*drawn[:4]), drawn[4] / drawn[0]
+        biases = (drawn[1] - drawn[4]) / drawn[0]
+
+    def resampled(figures: Values, missing: str) -> Estimate:
+        if not n or np.isnan(figures[0]):
+            reason = missing if n else "no study has both values"
+            return Estimate(n, None, None, None, n_undefined, reason=reason)
+        n_units = len(np.unique(units))
+        low, high, reason = interval(figures[1:], n_units, resamples.unit_words)
+        return Estimate(n, float(figures[0]), low, high, n_undefined, reason=reason)
+
+    same = "the judge and the readers say the same one thing of every study"
+    return Detection(
+        n,
+        int((shares == 0.5).sum()),
+        _rate(~is_clean[~majority], units[~majority], "no study has an error, by the readers"),
+        _rate(is_clean[majority], units[majority], "every study has an error, by the readers"),
+        resampled(kappas, same),
+        _rate(is_clean, units, "no study has both values"),
+        resampled(rates, same),
+        _rate(majority, units, "no study has both values"),
+        resampled(biases, same),
+    )
+
+
+def _kappas(n: Values, judge: Values, majority: Values, both: Values) -> Values:
+    """Return Cohen's kappa of each resample; NaN where chance alone would agree as well."""
+    agreed = n - judge - majority + 2 * both
+    by_chance = judge * majority + (n - judge) * (n - majority)  # of n * n
+    return (agreed * n - by_chance) / (n * n - by_chance)
+
+
+def _rate(is_yes: NDArray[np.bool_], units: Codes, missing: str) -> Estimate:
+    """Return the share of studies with Wilson's interval, of those that they are worth.
+
+    Studies of one patient are alike: n of them are worth n over the design effect, the clustered
+    variance of the share over the binomial one, where that is above 1 [Kish 1965]. Where all
+    say the same nothing is known of it, and a patient counts as one study.
+    """
+    rate = wilson(int(is_yes.sum()), len(is_yes))
+    if rate.value is None:
+        return Estimate(0, None, None, None, k=0, reason=missing)
+    n_units = len(np.unique(units))
+    if n_units == rate.n:
+        return rate
+    worth = float(n_units)
+    if 0 < rate.value < 1:
+        if n_units < 2:
+            return Estimate(rate.n, rate.value, None, None, k=rate.k, reason=ONE)
+        error, _ = clustered_error(is_yes.astype(float), units)
+        worth = rate.n / max(1.0, error**2 * rate.n / (rate.value * (1 - rate.value)))
+    low, high = score_interval(rate.value * worth, worth)
+    return Estimate(rate.n, rate.value, low, high, k=rate.k)
