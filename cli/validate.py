@@ -11,9 +11,7 @@ from judge.cli.groups import GroupedCommand, heading
 from judge.cli.output import emit, format_of, note, print_facts, print_tables, split_fields
 
 
-@click.command(
-    "validate", GroupedCommand, short_help="Say how far judges agree with readers."
-)
+@click.command("validate", GroupedCommand, short_help="Say how far judges agree with readers.")
 @click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
 @heading("Readers")
 @click.option(
@@ -51,7 +49,7 @@ from judge.cli.output import emit, format_of, note, print_facts, print_tables, s
 @heading("Statistics")
 @click.option(
     "--epsilon",
-    type=click.FloatRange(0, 1),
+    type=click.FloatRange(0, 1, max_open=True),
     default=0.2,
     show_default=True,
     help="How much better a reader may be than the judge in the alternative-annotator test: 0.2 "
@@ -92,3 +90,43 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     the judge found; whether the judge may stand in for a reader (alternative-annotator test).
     No judge is asked. docs/trust.md explains each number.
     """
+    from judge.comparing.metric_files import check_directions, read_metrics
+    from judge.comparing.names import choice
+    from judge.report import validation as printed
+    from judge.report.formats import as_json
+    from judge.stats.paired import Resampling
+    from judge.validating.raters import rated, raters, readers_below
+    from judge.validating.validation import validate
+
+    if options["figures"]:
+        from judge.plots import check_figures
+
+        check_figures(options["figures"])
+    files = [
+        read_metrics(path, higher=options["higher"], lower=options["lower"])
+        for path in options["files"]
+    ]
+    check_directions(files, options["higher"], options["lower"])
+    given = {name: options[name] for name in ("seed", "resamples")}
+    how = Resampling(**{name: value for name, value in given.items() if value is not None})
+    judges = raters([choice(run) for run in runs], readers=False)
+    readers = raters(
+        [each for run in options["readers"] for each in readers_below(choice(run))], readers=True
+    )
+    studies = rated(judges, readers, files, options["patient_field"])
+    found = validate(studies, how, options["epsilon"])
+    form = options["form"]
+    if form == "table":
+        print_facts(printed.facts(found))
+        print_tables(printed.tables(found))
+        emit(f"signature  {found['signature']}")
+        return
+    written = {
+        "json": as_json,
+        "md": printed.as_markdown,
+        "latex": printed.as_latex,
+        "csv": printed.as_csv,
+    }
+    emit(written[form](found))
+    for text in found["notes"]:
+        note(text)

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,7 +16,7 @@ from judge.comparing.metric_files import MetricFile
 from judge.comparing.names import RunChoice
 from judge.readers.runs import READER
 from judge.rubrics.quantities import RATING, Quantity
-from judge.running.folder import Run
+from judge.running.folder import MANIFEST, Run
 from judge.running.forms import FORMAT
 from judge.stats.panel import Values
 from judge.studies.names import FIELD_NAMES
@@ -43,6 +44,19 @@ class Rater:
     def study_ids(self) -> tuple[str, ...]:
         """The studies of the run, in the order of its table."""
         return tuple(self.run.columns([])["study_id"].to_pylist())
+
+
+def readers_below(chosen: RunChoice) -> list[RunChoice]:
+    """Return the runs in a folder that is none itself, as `judge import` leaves it; else the run.
+
+    Raises `JudgeError` where there is none in it.
+    """
+    if not chosen.path.is_dir() or (chosen.path / MANIFEST).exists() or chosen.model:
+        return [chosen]
+    below = sorted(path.parent for path in chosen.path.glob(f"*/{MANIFEST}"))
+    if not below:
+        raise JudgeError(f"{chosen.shown} holds no run; judge import makes readers' runs")
+    return [RunChoice(path, str(Path(chosen.shown) / path.name)) for path in below]
 
 
 def raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, ...]:
@@ -73,9 +87,12 @@ def raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, ...]:
 
 @dataclass(frozen=True)
 class Score:
-    """A number by which a judge, or a file, orders studies, one value a study; NaN: none."""
+    """A number by which a judge, or a file, orders studies, one value a study; NaN: none.
 
-    name: str
+    `judge` is whose it is, of a file's the metric itself.
+    """
+
+    judge: str
     label: str
     higher_is_better: bool
     values: Values
@@ -89,7 +106,7 @@ class RatedStudies:
     scored, not read, or not asked for. `scores` are the scores of judges and the metrics of
     files, which are held against what readers say. `patients` numbers the patient of each study;
     None where every study stands for itself. `candidates_of` has the study that a candidate is
-    of, where a study has several.
+    of, where a study has several. `files` are digests of the files of metrics.
     """
 
     judges: tuple[Rater, ...]
@@ -102,6 +119,7 @@ class RatedStudies:
     patients: NDArray[np.int64] | None
     patient_field: str | None
     candidates_of: tuple[str | None, ...]
+    files: tuple[str, ...]
     notes: tuple[str, ...]
 
     @property
@@ -146,12 +164,11 @@ def rated(
         for one in own_scores:
             values = np.full(len(study_ids), np.nan)
             values[rows] = found[one.name][places]
-            label = f"{rater.name}: {one.label}"
-            scores.append(Score(f"{rater.name}:{one.name}", label, one.higher_is_better, values))
+            scores.append(Score(rater.name, one.label, one.higher_is_better, values))
     if not np.isnan(grids[RATING]).all():
         quantities += (Quantity(RATING, "rating", "rating", higher_is_better=True),)
     scores += [
-        Score(metric.name, metric.label, metric.study_higher_is_better, grid[:, 0])
+        Score(metric.name, metric.study_label, metric.study_higher_is_better, grid[:, 0])
         for file in metrics
         for metric, grid in file.on(study_ids, ("",))
     ]
@@ -168,6 +185,7 @@ def rated(
         numbers,
         patient,
         _candidates_of(readers, study_ids),
+        tuple(file.sha256 for file in metrics),
         tuple(notes),
     )
 

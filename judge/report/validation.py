@@ -1,0 +1,262 @@
+"""Judges beside readers as they are printed: tables, and what machines take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from judge.report.formats import markdown_table, markdown_text, rows_as_csv
+from judge.report.latex import latex_table, one_line, packages
+from judge.report.tables import Table
+from judge.report.words import NOTHING, number, percent
+
+_METHODS = {"kendall": "Kendall tau-b", "spearman": "Spearman", "pearson": "Pearson"}
+_READERS = "readers"
+_COLUMNS = (
+    *("table", "quantity", "rater", "is_reader", "other", "measure", "study_class", "statistic"),
+    *("n", "value", "low", "high", "reason", "signature"),
+)
+
+
+def facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return what is said above the tables, a name and a value each."""
+    return [
+        ("judges", ", ".join(f"{one['name']} ({one['judge']})" for one in found["judges"])),
+        ("readers", ", ".join(one["name"] for one in found["readers"])),
+        ("studies", f"{found['n_studies']:,} judged and read"),
+        ("resampled by", found["patient_field"] or "study"),
+        *(("note", note) for note in found["notes"]),
+    ]
+
+
+def tables(found: Mapping[str, Any]) -> list[Table]:
+    """Return the tables that have rows."""
+    levels = [key for key in found if key.startswith("no_") and key.endswith("_error")]
+    every = [
+        _agreement(found),
+        _differences(found),
+        *(_level(found, key) for key in levels),
+        _limits(found),
+        _errors(found),
+        _preference(found),
+        _alternative(found),
+    ]
+    return [table for table in every if table.rows]
+
+
+def _agreement(found: Mapping[str, Any]) -> Table:
+    """Return correlations with the mean of the readers, the readers' own beside each."""
+    rows = []
+    for ceiling in found["ceiling_mean"]:
+        of = [one for one in found["agreement"] if one["quantity"] == ceiling["quantity"]]
+        if ceiling["kendall"]["value"] is None and all(
+            one["kendall"]["value"] is None for one in of
+        ):
+            continue
+        rows += [
+            (ceiling["label"], _measured(one), str(one["n"]), *(_figure(one[m]) for m in _METHODS))
+            for one in of
+        ]
+        rows.append(
+            (
+                *(ceiling["label"], f"({_READERS}, each against the others)", str(ceiling["n"])),
+                *(_ranged(ceiling, method) for method in _METHODS),
+            )
+        )
+    head = ("quantity", "judge", "studies", *_METHODS.values())
+    return Table("Agreement with the mean of the readers", head, tuple(rows), n_left=2)
+
+
+def _measured(one: Mapping[str, Any]) -> str:
+    if one["own"] or one["measure"].lstrip("\N{MINUS SIGN}") == one["judge"]:
+        return str(one["judge"] if one["own"] else one["measure"])
+    return f"{one['judge']}: {one['measure']}"
+
+
+def _ranged(ceiling: Mapping[str, Any], method: str) -> str:
+    ends = ceiling["range"][method]
+    value = _figure(ceiling[method])
+    return value if ends is None else f"{value} ({number(ends[0])} to {number(ends[1])})"
+
+
+def _differences(found: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (
+            *(one["label"], " less ".join(one["judges"]), str(one["n"])),
+            *(_figure(one[method]) for method in _METHODS),
+        )
+        for one in found["differences"]
+        if one["own"] and one["kendall"]["value"] is not None
+    )
+    head = ("quantity", "judges", "studies", *_METHODS.values())
+    return Table("Differences between judges, paired", head, rows, n_left=2)
+
+
+def _level(found: Mapping[str, Any], key: str) -> Table:
+    names = ("sensitivity", "specificity", "kappa", "judge_rate", "reader_rate")
+    rows = tuple(
+        (
+            f"{one['reader']} (reader)" if "reader" in one else one["judge"],
+            one["study_class"] or "all",
+            str(one["n"]),
+            *(_figure(one[name], is_share=name != "kappa") for name in names),
+        )
+        for one in found[key]
+    )
+    level = key.removeprefix("no_").removesuffix("_error")
+    head = (
+        *("rater", "study class", "studies", "sensitivity", "specificity", "kappa"),
+        *("no such error: rater", "no such error: readers"),
+    )
+    return Table(f"Studies with a {level} error, by the readers' majority", head, rows, n_left=2)
+
+
+def _limits(found: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (
+            *(one["label"], one["judge"], str(one["n"])),
+            *(_figure(one[name]) for name in ("bias", "lower", "upper")),
+        )
+        for one in found["limits"]
+    )
+    head = ("quantity", "judge", "studies", "bias", "lower limit", "upper limit")
+    title = "Counts per study: judge less the mean of the readers, and limits of agreement"
+    return Table(title, head, rows, n_left=2)
+
+
+def _errors(found: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (
+            f"{one['rater']} (reader)" if one["is_reader"] else one["rater"],
+            one["label"],
+            *(_share(one[name]) for name in ("recall", "precision")),
+        )
+        for one in found["errors"]
+        if not (one["is_reader"] and one["category"])
+    )
+    head = ("rater", "errors", "of the readers' errors, found", "of its own, a reader's too")
+    return Table("Errors matched by category and words", head, rows, n_left=2)
+
+
+def _preference(found: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (
+            *(one["label"], f"{one['judge']}: {one['measure']}", str(one["n"])),
+            *(_figure(one, is_share=True), str(one["n_ties"]), str(one["n_undefined"])),
+        )
+        for one in found["preference"]
+    )
+    head = ("readers order by", "judge", "pairs", "ordered alike", "tied by judge", "by readers")
+    return Table("Two candidates of one study, in the readers' order", head, rows, n_left=2)
+
+
+def _alternative(found: Mapping[str, Any]) -> Table:
+    rows = tuple(
+        (
+            *(one["label"], one["judge"]),
+            f"{sum(test['won'] for test in one['readers'])}/{len(one['readers'])}",
+            *(number(one[name]) for name in ("omega", "rho")),
+            one["reason"] if one["passes"] is None else "yes" if one["passes"] else "no",
+        )
+        for one in found["alt_test"]
+    )
+    epsilon = next((one["epsilon"] for one in found["alt_test"]), 0.0)
+    head = ("quantity", "judge", "readers won", "omega", "rho", "may stand in for a reader")
+    title = f"Alternative-annotator test, epsilon {epsilon:g}"
+    return Table(title, head, rows, n_left=2)
+
+
+def _figure(one: Mapping[str, Any], *, is_share: bool = False) -> str:
+    """Return a figure with its interval, `0.712 [0.690, 0.734]` or `71.2% [69.0, 73.4]`."""
+    value = one["value"]
+    if value is None:
+        return NOTHING
+    if is_share:
+        text, ends = percent(value), [f"{100 * one[end]:.1f}" for end in _ends(one)]
+    else:
+        text, ends = number(value), [number(one[end]) for end in _ends(one)]
+    return f"{text} [{', '.join(ends)}]" if ends else text
+
+
+def _ends(one: Mapping[str, Any]) -> tuple[str, ...]:
+    return ("low", "high") if one["low"] is not None else ()
+
+
+def _share(one: Mapping[str, Any]) -> str:
+    return f"{one['k']}/{one['n']} {_figure(one, is_share=True)}"
+
+
+def as_markdown(found: Mapping[str, Any]) -> str:
+    """Return the tables as Markdown, notes and signature last."""
+    parts = [markdown_table(table) for table in tables(found)]
+    parts += [f"Note: {markdown_text(note)}." for note in found["notes"]]
+    return "\n\n".join([*parts, f"Signature: `{one_line(found['signature'])}`"])
+
+
+def as_latex(found: Mapping[str, Any]) -> str:
+    """Return the tables as LaTeX for the package booktabs; the rest are comments."""
+    made = [latex_table(table) for table in tables(found)]
+    notes = [f"% note {one_line(note)}" for note in found["notes"]]
+    return "\n\n".join(
+        [packages(made), *made, *notes, f"% signature {one_line(found['signature'])}"]
+    )
+
+
+def as_csv(found: Mapping[str, Any]) -> str:
+    """Return one row a figure, unrounded; what has no value has a reason."""
+    return rows_as_csv(list(rows(found)), _COLUMNS)
+
+
+def rows(found: Mapping[str, Any]) -> Iterator[dict[str, object]]:
+    """Yield one row a figure: whose it is, of what, `n`, `value`, `low` to `high`, `reason`.
+
+    `table` is the key of the JSON that the figure stands under.
+    """
+    for key, entries in found.items():
+        if not isinstance(entries, list):
+            continue
+        for entry in entries:
+            if not isinstance(entry, Mapping) or "signature" in entry:
+                continue
+            for statistic, one in _figures(key, entry):
+                yield {
+                    **dict.fromkeys(_COLUMNS),
+                    **_whose(key, entry),
+                    "statistic": statistic,
+                    **{name: one.get(name) for name in ("n", "value", "low", "high", "reason")},
+                    "signature": found["signature"],
+                }
+
+
+def _figures(key: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    if key == "preference":
+        yield "accuracy", entry
+    elif key == "alt_test":
+        reason = entry.get("reason")
+        for name in ("omega", "rho"):
+            yield name, {"value": entry[name], "reason": reason}
+    else:
+        for name, one in entry.items():
+            if isinstance(one, Mapping) and "value" in one:
+                yield name, one
+
+
+def _whose(key: str, entry: Mapping[str, Any]) -> dict[str, object]:
+    two: Sequence[str | None] = entry.get("judges") or (entry.get("readers") or [])
+    names = list(two) if two and isinstance(two[0], str) else []
+    rater, other = names or (
+        entry.get("rater") or entry.get("reader") or entry.get("judge"),
+        None,
+    )
+    is_reader = entry.get("is_reader", "reader" in entry or key.startswith("ceiling"))
+    quantity = entry.get("quantity") or entry.get("label") or key
+    measure = entry.get("measure") or " less ".join(entry.get("measures", ()))
+    return {
+        "table": key,
+        "quantity": quantity,
+        "rater": rater,
+        "is_reader": is_reader,
+        "other": other,
+        "measure": measure,
+        "study_class": entry.get("study_class"),
+    }
