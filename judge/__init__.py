@@ -26,16 +26,19 @@ if TYPE_CHECKING:
     from judge.running.folder import Run
     from judge.stats.paired import Resampling
     from judge.types import Annotated, Annotation, Failed, JudgeError, Outcome, Study, Unparsed
+    from judge.validating.api import Validation, validate
 
     __version__: str
 
 __all__ = ["Annotated", "Annotation", "Failed", "JudgeError", "Leaderboard", "Outcome"]
 __all__ += ["RequestPolicy", "Resampling", "Rubric", "Run", "RunStoppedError", "Study", "Unparsed"]
-__all__ += ["__version__", "annotate", "compare", "recurring_errors", "run"]
+__all__ += ["Validation", "__version__", "annotate", "compare", "recurring_errors", "run"]
+__all__ += ["validate"]
 
 _FROM = {
     **dict.fromkeys(("Leaderboard", "compare", "recurring_errors"), "judge.comparing.api"),
     **dict.fromkeys(("annotate", "run"), "judge.running.api"),
+    **dict.fromkeys(("Validation", "validate"), "judge.validating.api"),
     "RequestPolicy": "judge.running.asking",
     "Resampling": "judge.stats.paired",
     "Rubric": "judge.rubrics",

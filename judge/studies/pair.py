@@ -29,6 +29,7 @@ from judge.studies.names import (
     named,
 )
 from judge.studies.reader import read_file
+from judge.studies.run_folder import is_run, read_run
 from judge.studies.sections import SECTIONS, Section, known_section
 from judge.studies.source import STDIN
 from judge.studies.study_set import InputFile, StudySet
@@ -82,8 +83,9 @@ def read_pair(
     """Read candidates and references from files and join them by study id.
 
     `preds` and `refs` are paths, or `-` for standard input; without `refs`, `preds` holds
-    both sides. `fields` names those that have unusual names; an object is keyed by its ids
-    where its entries have no field for them. `section` is `findings`, `impression` or
+    both sides, or is the folder of a run, whose reports are judged again. `fields` names those
+    that have unusual names; an object is keyed by its ids where its entries have no field for
+    them. `section` is `findings`, `impression` or
     `report`; by default findings where any reference has them, else the whole report.
     `allow_missing` leaves out, and counts, studies that are on one side only or lack the
     section. `model` is the model that the candidates are of; by default the field `model`
@@ -92,6 +94,8 @@ def read_pair(
     that is wrong with the input.
     """
     known_section(section)  # before the files, which may be large
+    if refs is None and is_run(preds):
+        return read_run(preds, fields=fields, section=section, model=model, reserved=reserved)
     if preds == refs == STDIN:
         raise JudgeError("only one of PREDS and REFS can be standard input (-)")
     roles = {"both": preds} if refs is None else {"preds": preds, "refs": refs}

@@ -1,0 +1,86 @@
+"""The reports of a run that is on disk: of one that a reader read, or another judge judged."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection
+from pathlib import Path
+from typing import Any
+
+from judge.studies.fields import renamed, tidy_column
+from judge.studies.names import KNOWN_NAMES, NamedFields, model_of
+from judge.studies.sections import SECTIONS
+from judge.studies.study_set import InputFile, StudySet
+from judge.types import JudgeError
+
+_MANIFEST, _ANNOTATIONS = "manifest.json", "annotations.jsonl"
+_TEXTS = ("study_id", "reference", "candidate")
+
+
+def is_run(source: str) -> bool:
+    """Whether a source is the folder of a run."""
+    folder = Path(source)
+    return (folder / _MANIFEST).is_file() and (folder / _ANNOTATIONS).is_file()
+
+
+def read_run(
+    source: str,
+    *,
+    fields: NamedFields = KNOWN_NAMES,
+    section: str | None = None,
+    model: str | None = None,
+    reserved: Collection[str] = (),
+) -> StudySet:
+    """Return the studies of a run: its reports as they were judged, classes, fields and model.
+
+    Nothing of what was said of them is read. Raises `JudgeError` for a damaged run, one without
+    references, another `section` than the run's, and for `fields` that are named, since a run's
+    have names of their own.
+    """
+    path = Path(source) / _ANNOTATIONS
+    if fields != KNOWN_NAMES:
+        raise JudgeError(f"{source} is a run, whose fields have names: leave the --...-field away")
+    try:
+        manifest = json.loads((Path(source) / _MANIFEST).read_text("utf-8"))
+        data = path.read_bytes()
+        records = [json.loads(line) for line in data.splitlines()]
+        whole = {name: [str(record[name]) for record in records] for name in _TEXTS}
+        known, made_by = manifest["section"], manifest.get("class_source")
+        columns = {
+            name: tidy_column([record["fields"].get(name) for record in records])
+            for name in manifest["fields"]
+        }
+        classes = [record["study_class"] for record in records]
+        inferred = [bool(record["class_inferred"]) for record in records]
+    except OSError as error:
+        raise JudgeError(f"cannot read the run {source}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise JudgeError(f"{source} is a damaged run ({error!r}); judge its files again") from error
+    if known not in SECTIONS or section not in (None, known):
+        raise JudgeError(f"{source} is a run of the section {known}; it has no other to judge")
+    if not any(map(str.strip, whole["reference"])):
+        raise JudgeError(
+            f"the run {source} has no reference reports, since its reader's files have none; "
+            "give PREDS and REFS"
+        )
+    is_named = made_by and all(classes) and made_by != "none"
+    return StudySet(
+        study_ids=tuple(whole["study_id"]),
+        references=tuple(whole["reference"]),
+        candidates=tuple(whole["candidate"]),
+        study_classes=tuple(classes),
+        class_inferred=tuple(inferred),
+        full_references=tuple(whole["reference"]),
+        section=known,
+        fields=renamed(columns, reserved),
+        class_field=str(made_by) if is_named else "study_class" if any(classes) else None,
+        model=model or manifest.get("model") or _model(manifest),
+        read_from={"id": "study_id", "reference": "reference", "candidate": "candidate"},
+        inputs=(InputFile(source, "both", hashlib.sha256(data).hexdigest(), len(records)),),
+    )
+
+
+def _model(manifest: dict[str, Any]) -> str | None:
+    paths = [one["path"] for one in manifest["inputs"] if one["role"] in ("preds", "both")]
+    return model_of(paths[0]) if paths else None

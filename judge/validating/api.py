@@ -1,0 +1,75 @@
+"""Validating judges from Python: runs in, DataFrames out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from judge.comparing.metric_files import check_directions, read_metrics
+from judge.comparing.names import RunChoice
+from judge.report.validation import rows
+from judge.running.folder import Run
+from judge.stats.alternative_annotator import EXPERTS
+from judge.stats.paired import Resampling
+from judge.validating import validation
+from judge.validating.raters import rated, raters, readers_below
+
+_USUAL = Resampling()
+Runs = Sequence[Run | str | Path] | Mapping[str, Run | str | Path]
+
+
+@dataclass(frozen=True)
+class Validation:
+    """How far judges agree with readers.
+
+    `figures` has one row a figure, as `judge validate --format csv` prints it: `table` and
+    `quantity` say what it is, `rater` whose; `n` studies or errors, `value` with its 95% interval
+    `low` to `high`, and a `reason` where it has none. `data` is what `--format json` prints.
+    """
+
+    figures: pd.DataFrame
+    data: dict[str, Any]
+    notes: tuple[str, ...]
+    signature: str
+
+
+def validate(
+    runs: Runs,
+    readers: Runs,
+    *,
+    metrics: Sequence[str | Path] = (),
+    higher_is_better: Sequence[str] = (),
+    lower_is_better: Sequence[str] = (),
+    epsilon: float = EXPERTS,
+    patient_field: str | None = None,
+    resampling: Resampling = _USUAL,
+) -> Validation:
+    """Hold judges against readers of the same reports, as `judge validate` does.
+
+    `runs` are the judges' and `readers` the readers', opened or by their folders, or by the names
+    they are to have. `epsilon` is that of the alternative-annotator test. `metrics`,
+    `higher_is_better`, `lower_is_better` and `patient_field` are as in `compare`. Raises
+    `JudgeError` as the command does.
+    """
+    files = [
+        read_metrics(str(path), higher=higher_is_better, lower=lower_is_better) for path in metrics
+    ]
+    check_directions(files, higher_is_better, lower_is_better)
+    below = [each for chosen in _choices(readers) for each in readers_below(chosen)]
+    studies = rated(
+        raters(_choices(runs), readers=False), raters(below, readers=True), files, patient_field
+    )
+    found = validation.validate(studies, resampling, epsilon)
+    return Validation(
+        pd.DataFrame(rows(found)), found, tuple(found["notes"]), str(found["signature"])
+    )
+
+
+def _choices(runs: Runs) -> list[RunChoice]:
+    named = runs.items() if isinstance(runs, Mapping) else ((None, run) for run in runs)
+    paths = [(name, run.path if isinstance(run, Run) else Path(run)) for name, run in named]
+    return [RunChoice(path, str(path), name) for name, path in paths]
