@@ -6,7 +6,7 @@ readers. The mean of the readers of a study is that of those who have a value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
@@ -20,14 +20,15 @@ from judge.stats.correlation import (
     Correlated,
     Resamples,
     correlate,
-    estimate_of,
     interval,
+    lacking,
 )
 from judge.stats.estimate import Z_95, Estimate, wilson
 from judge.stats.panel import ROUNDING, Values
 
 JUDGE, READER, OTHERS = "the judge", "the reader", "the mean of the other readers"
 READERS = "the mean of the readers"
+ONE_PATIENT = "an interval needs 2 patients, there is 1"
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +121,8 @@ def agreement(values: Values, n_judges: int, resamples: Resamples) -> Agreement:
             is_same = np.array_equal(lacks, np.isnan(values[:, judge]))
             common = np.where(lacks, np.nan, values[:, judge])
             two.append(found[judge] if is_same else correlate(common, mean, resamples, names))
-        differences.append(Between(a, b, _difference(two[0], two[1], resamples)))
+        less = _difference(two[0], two[1])
+        differences.append(Between(a, b, _coefficients(less, resamples)))
     judges = tuple(_coefficients(one, resamples) for one in found)
     return Agreement(judges, tuple(differences), _ceiling(readers, resamples))
 
@@ -129,7 +131,8 @@ def mean_of(values: Values) -> Values:
     """Return the mean of each row over the columns that have a value, NaN where none has."""
     n = (~np.isnan(values)).sum(axis=1)
     total = np.nan_to_num(values).sum(axis=1)
-    return np.divide(total, n, out=np.full(len(values), np.nan), where=n > 0)
+    mean: Values = np.divide(total, n, out=np.full(len(values), np.nan), where=n > 0)
+    return mean
 
 
 def without(values: Values, column: int) -> Values:
@@ -138,21 +141,12 @@ def without(values: Values, column: int) -> Values:
 
 
 def _coefficients(found: Correlated, resamples: Resamples) -> Coefficients:
-    return Coefficients(*(estimate_of(found, method, resamples) for method in METHODS))
+    return Coefficients(*(found.estimate(method, resamples) for method in METHODS))
 
 
-def _difference(a: Correlated, b: Correlated, resamples: Resamples) -> Coefficients:
-    def one(column: int, method: str) -> Estimate:
-        n_undefined = len(resamples.units) - a.n
-        for found in (a, b):
-            estimate = estimate_of(found, method, resamples)
-            if estimate.value is None:
-                return estimate
-        drawn = a.figures[:, column] - b.figures[:, column]
-        low, high, reason = interval(drawn[1:], a.n_units, resamples.unit_words)
-        return Estimate(a.n, float(drawn[0]), low, high, n_undefined, reason=reason)
-
-    return Coefficients(*(one(column, method) for column, method in enumerate(METHODS)))
+def _difference(a: Correlated, b: Correlated) -> Correlated:
+    """Return the correlations `a` less `b`, which are of the same studies."""
+    return Correlated(a.known, a.figures - b.figures, a.reason or b.reason)
 
 
 def _ceiling(readers: Values, resamples: Resamples) -> Ceiling:
@@ -166,28 +160,20 @@ def _ceiling(readers: Values, resamples: Resamples) -> Ceiling:
         for (a, one), (b, other) in combinations(enumerate(readers.T), 2)
     ]
     known = (~np.isnan(readers)).sum(axis=1) > 1
-    means, ranges = [], {}
-    for column, method in enumerate(METHODS):
-        defined = [one for one in found if not np.isnan(one.figures[0, column])]
-        means.append(_mean(defined, column, known, resamples))
-        values = [float(one.figures[0, column]) for one in defined]
-        ranges[method] = (min(values), max(values)) if values else None
-    readers_own = tuple(_coefficients(one, resamples) for one in found)
-    return Ceiling(readers_own, tuple(pairs), Coefficients(*means), ranges)
-
-
-def _mean(
-    found: Sequence[Correlated], column: int, known: np.ndarray[Any, Any], resamples: Resamples
-) -> Estimate:
-    """Return the mean correlation of readers who have one; `known` are studies that two have."""
-    n, n_undefined = int(known.sum()), int((~known).sum())
-    if not found:
-        reason = "no reader has a correlation with the others"
-        return Estimate(n, None, None, None, n_undefined, reason=reason)
-    drawn = np.mean([one.figures[:, column] for one in found], axis=0)
-    n_units = len(np.unique(resamples.units[known]))
-    low, high, reason = interval(drawn[1:], n_units, resamples.unit_words)
-    return Estimate(n, float(drawn[0]), low, high, n_undefined, reason=reason)
+    defined = [one.figures for one in found if one.reason is None]
+    reason = None if defined else "no reader has a correlation with the others"
+    mean = np.mean(defined or np.zeros((1, 1, len(METHODS))), axis=0)
+    ranges = {
+        method: (min(values), max(values)) if values else None
+        for column, method in enumerate(METHODS)
+        for values in [[float(figures[0, column]) for figures in defined]]
+    }
+    return Ceiling(
+        tuple(_coefficients(one, resamples) for one in found),
+        tuple(pairs),
+        _coefficients(Correlated(known, mean, reason), resamples),
+        ranges,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,35 +209,29 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> Limits:
     differences = judge - mean_of(readers)
     known = ~np.isnan(differences)
     d, units = differences[known], units[known]
-    n, n_undefined = len(d), int((~known).sum())
+    n = len(d)
     if n < LEAST_STUDIES:
         reason = f"limits of agreement need {LEAST_STUDIES} studies, {n} have both values"
-        none = Estimate(n, None, None, None, n_undefined, reason=reason)
+        none = lacking(known, reason)
         return Limits(none, none, none, None)
     bias, sd = float(d.mean()), float(d.std(ddof=1))
-    if sd <= ROUNDING * float(np.abs(judge[known]).max() + 1):
-        reason = "all differences are the same, which gives no interval"
-        alike = Estimate(n, bias, None, None, n_undefined, reason=reason)
-        return Limits(alike, alike, alike, 0.0)
     error, n_units = clustered_error(d, units)
-    errors = [error] + [sd * np.sqrt(1 / n + Z_95**2 / (2 * (n - 1)))] * 2
-    if n_units < n:
-        spread = ((d - bias) ** 2 - sd**2) / (2 * sd)
-        errors[1:] = [clustered_error(d + sign * Z_95 * spread, units)[0] for sign in (-1, 1)]
-    half = float(stdtrit(n_units - 1, 0.975)) if n_units > 1 else None
-    reason = None if half else "an interval needs 2 patients, there is 1"
-    figures = [
-        Estimate(
-            n,
-            value,
-            value - half * float(error) if half else None,
-            value + half * float(error) if half else None,
-            n_undefined,
-            reason=reason,
-        )
-        for value, error in zip((bias, bias - Z_95 * sd, bias + Z_95 * sd), errors, strict=True)
-    ]
-    return Limits(*figures, sd)
+    if sd <= ROUNDING * float(np.abs(judge[known]).max() + 1):
+        sd, why = 0.0, "all differences are the same, which gives no interval"
+    elif n_units < 2:
+        why = ONE_PATIENT
+    else:
+        errors = [sd * np.sqrt(1 / n + Z_95**2 / (2 * (n - 1)))] * 2
+        if n_units < n:
+            spread = ((d - bias) ** 2 - sd**2) / (2 * sd)
+            errors = [clustered_error(d + sign * Z_95 * spread, units)[0] for sign in (-1, 1)]
+        halves = [float(stdtrit(n_units - 1, 0.975) * one) for one in (error, *errors)]
+        why = None
+    figures = []
+    for at, value in enumerate((bias, bias - Z_95 * sd, bias + Z_95 * sd)):
+        low, high = (None, None) if why else (value - halves[at], value + halves[at])
+        figures.append(Estimate(n, value, low, high, int((~known).sum()), reason=why))
+    return Limits(figures[0], figures[1], figures[2], sd)
 
 
 def clustered_error(values: Values, units: Codes) -> tuple[float, int]:
@@ -303,18 +283,17 @@ def preference(judge: Values, readers: Values, studies: Codes, resamples: Resamp
         return Preference(Estimate(0, None, None, None, n_undefined, reason=reason), 0)
     by_judge, first = np.sign(by_judge[ordered]), first[ordered]
     credit = (1 + by_judge * np.sign(by_readers[ordered])) / 2
-    counted = np.stack(
-        [np.bincount(first, of, len(studies)) for of in (credit, np.ones(n))], axis=1
-    )
+    counted = np.zeros((len(studies), 2))
+    np.add.at(counted, first, np.stack([credit, np.ones(n)], axis=1))
     sums = resamples.sums(counted)
     drawn = np.divide(sums[:, 0], sums[:, 1], out=np.full(len(sums), np.nan), where=sums[:, 1] > 0)
     value = float(drawn[0])
     n_units = len(np.unique(resamples.units[first]))
-    low, high, reason = interval(drawn[1:], n_units, resamples.unit_words)
+    low, high, why = interval(drawn[1:], n_units, resamples.unit_words)
     if value in (0, 1):
         rate = wilson(n_units if value else 0, n_units)
-        low, high, reason = rate.low, rate.high, None
-    accuracy = Estimate(n, value, low, high, n_undefined, reason=reason)
+        low, high, why = rate.low, rate.high, None
+    accuracy = Estimate(n, value, low, high, n_undefined, reason=why)
     return Preference(accuracy, int((by_judge == 0).sum()))
 
 

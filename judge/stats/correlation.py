@@ -39,6 +39,7 @@ _AT_ONCE, _IN_CACHE = 10_000_000, 300_000
 """How many weights there are at a time, by cells and resamples."""
 
 Codes = NDArray[np.intp]
+Bools = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,16 @@ class Resamples:
     def unit_words(self) -> str:
         """What the units are."""
         return "patients" if self.has_patients else "studies"
+
+    def estimate(self, figures: Values, known: Bools) -> Estimate:
+        """Return the first of `figures`, one a resample, with its percentile interval.
+
+        They are of the studies that are `known`. Where it has no interval, `reason` says why.
+        """
+        n_units = len(np.unique(self.units[known]))
+        low, high, reason = interval(figures[1:], n_units, self.unit_words)
+        n, n_undefined = int(known.sum()), int((~known).sum())
+        return Estimate(n, float(figures[0]), low, high, n_undefined, reason=reason)
 
     def sums(self, values: Values) -> Values:
         """Return the sum over each resample of `values`, studies by any number of columns.
@@ -102,43 +113,15 @@ def without_noise(values: Values) -> Values:
     return np.where(rounded == 0, 0.0, rounded) * largest
 
 
-@dataclass(frozen=True)
-class Correlated:
-    """The correlations of two columns: of the studies as they are, and of each resample.
-
-    `n` studies, of `n_units` patients, have both values. `figures` is resamples by `METHODS`,
-    the studies as they are first; NaN where a resample has no correlation. `constant` names
-    the column that has one value only.
-    """
-
-    n: int
-    n_units: int
-    figures: Values
-    constant: str | None
-
-
-def correlate(
-    x: Values, y: Values, resamples: Resamples, names: tuple[str, str] = ("one", "the other")
-) -> Correlated:
-    """Return the correlations of `x` and `y` over the studies where both have a value."""
-    both = ~(np.isnan(x) | np.isnan(y))
-    units = resamples.units[both]
-    n, n_units = int(both.sum()), len(np.unique(units))
-    x, y = without_noise(x[both]), without_noise(y[both])
-    single = [name for name, of in zip(names, (x, y), strict=True) if n and of.min() == of.max()]
-    n_figures = resamples.weights.shape[1]
-    if n < LEAST_STUDIES or single:
-        undefined = np.full((n_figures, len(METHODS)), np.nan)
-        return Correlated(n, n_units, undefined, single[0] if single else None)
-    cells = _Cells.of(x, y)
-    figures = np.concatenate(list(cells.figures(units, resamples.weights)))
-    return Correlated(n, n_units, figures, None)
+def lacking(known: Bools, reason: str) -> Estimate:
+    """Return what stands where the studies that are `known` give no value."""
+    return Estimate(int(known.sum()), None, None, None, int((~known).sum()), reason=reason)
 
 
 def interval(
     drawn: Values, n_units: int, unit_words: str
 ) -> tuple[float | None, float | None, str | None]:
-    """Return the 2.5% and 97.5% points of what the resamples gave, and else why there are none.
+    """Return the 2.5% and 97.5% points of what the resamples gave, or else why there are none.
 
     `drawn` is one figure a resample, NaN where it has none; these are left out while they are
     at most `MOST_UNDEFINED` of all.
@@ -153,22 +136,47 @@ def interval(
     return low, high, None
 
 
-def estimate_of(found: Correlated, method: str, resamples: Resamples) -> Estimate:
-    """Return one of the three correlations with its 95% percentile bootstrap interval.
+@dataclass(frozen=True)
+class Correlated:
+    """The correlations of two columns: of the studies as they are, and of each resample.
 
-    Where it has no value, or no interval, `reason` says why.
+    The studies that are `known` have both values. `figures` is resamples by `METHODS`, the
+    studies as they are first; NaN where a resample has no correlation. Where the studies as
+    they are have none, `reason` says why.
     """
-    n_undefined = len(resamples.units) - found.n
-    figures = found.figures[:, METHODS.index(method)]
+
+    known: Bools
+    figures: Values
+    reason: str | None
+
+    def estimate(self, method: str, resamples: Resamples) -> Estimate:
+        """Return one of the correlations, with its interval or a reason why it has none."""
+        if self.reason is not None:
+            return lacking(self.known, self.reason)
+        return resamples.estimate(self.figures[:, METHODS.index(method)], self.known)
+
+
+def correlate(
+    x: Values, y: Values, resamples: Resamples, names: tuple[str, str] = ("one", "the other")
+) -> Correlated:
+    """Return the correlations of `x` and `y` over the studies where both have a value.
+
+    There is none of fewer than three studies, nor where one of the two, which `names` are of,
+    has one value only.
+    """
+    known = ~(np.isnan(x) | np.isnan(y))
+    n = int(known.sum())
+    x, y = without_noise(x[known]), without_noise(y[known])
     reason = None
-    if found.n < LEAST_STUDIES:
-        reason = f"a correlation needs {LEAST_STUDIES} studies, {found.n} have both values"
-    elif found.constant is not None:
-        reason = f"{found.constant} never varies"
+    if n < LEAST_STUDIES:
+        reason = f"a correlation needs {LEAST_STUDIES} studies, {n} have both values"
+    elif single := [name for name, of in zip(names, (x, y), strict=True) if of.min() == of.max()]:
+        reason = f"{single[0]} never varies" if len(single) == 1 else "neither of the two varies"
     if reason is not None:
-        return Estimate(found.n, None, None, None, n_undefined, reason=reason)
-    low, high, reason = interval(figures[1:], found.n_units, resamples.unit_words)
-    return Estimate(found.n, float(figures[0]), low, high, n_undefined, reason=reason)
+        undefined = np.full((resamples.weights.shape[1], len(METHODS)), np.nan)
+        return Correlated(known, undefined, reason)
+    found = _Cells.of(x, y).figures(resamples.units[known], resamples.weights)
+    return Correlated(known, np.concatenate(list(found)), None)
 
 
 @dataclass(frozen=True)
@@ -234,7 +242,7 @@ class _Cells:
             pearson = (products - x_sum * y_sum / n) / np.sqrt(x_spread * y_spread)
         found = np.stack([kendall, spearman, pearson], axis=1)
         found[~is_defined] = np.nan
-        return np.clip(found, -1.0, 1.0)
+        return np.asarray(np.clip(found, -1.0, 1.0))
 
     def _concordance(self, weights: Values) -> Values:
         """Return the concordant less the discordant pairs of studies, one number a resample.

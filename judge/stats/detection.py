@@ -6,18 +6,17 @@ where it has one, NaN where the rater has no word. **Positive is a study that ha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from judge.stats.agreement import clustered_error, mean_of, without
-from judge.stats.correlation import Codes, Resamples, interval
+from judge.stats.agreement import ONE_PATIENT, clustered_error, mean_of, without
+from judge.stats.correlation import Bools, Codes, Resamples, lacking
 from judge.stats.estimate import Estimate, score_interval, wilson
 from judge.stats.panel import Values
 
-ONE = "an interval needs 2 patients, there is 1"
+NO_STUDY = "no study has the word of both"
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,23 +108,26 @@ def detection(judge: Values, readers: Values, resamples: Resamples) -> Detection
 
     def resampled(figures: Values, missing: str) -> Estimate:
         if not n or np.isnan(figures[0]):
-            reason = missing if n else "no study has both values"
-            return Estimate(n, None, None, None, n_undefined, reason=reason)
-        n_units = len(np.unique(units))
-        low, high, reason = interval(figures[1:], n_units, resamples.unit_words)
-        return Estimate(n, float(figures[0]), low, high, n_undefined, reason=reason)
+            return lacking(known, missing if n else NO_STUDY)
+        return resamples.estimate(figures, known)
 
-    same = "the judge and the readers say the same one thing of every study"
+    def rate(is_yes: Bools, of: Bools | slice, missing: str) -> Estimate:
+        return replace(_rate(is_yes[of], units[of], missing), n_undefined=n_undefined)
+
+    everything = slice(None)
+    majority_rate = rate(majority, everything, NO_STUDY)
+    # Where all readers say the same of all studies no resample differs.
+    alike = n and shares.min() == shares.max() and shares[0] in (0, 1)
     return Detection(
         n,
         int((shares == 0.5).sum()),
-        _rate(~is_clean[~majority], units[~majority], "no study has an error, by the readers"),
-        _rate(is_clean[majority], units[majority], "every study has an error, by the readers"),
-        resampled(kappas, same),
-        _rate(is_clean, units, "no study has both values"),
-        resampled(rates, same),
-        _rate(majority, units, "no study has both values"),
-        resampled(biases, same),
+        rate(~is_clean, ~majority, "no study has an error, by the readers"),
+        rate(is_clean, majority, "every study has an error, by the readers"),
+        resampled(kappas, "the judge and the readers say the same one thing of every study"),
+        rate(is_clean, everything, NO_STUDY),
+        majority_rate if alike else resampled(rates, NO_STUDY),
+        majority_rate,
+        resampled(biases, NO_STUDY),
     )
 
 
@@ -136,7 +138,7 @@ def _kappas(n: Values, judge: Values, majority: Values, both: Values) -> Values:
     return (agreed * n - by_chance) / (n * n - by_chance)
 
 
-def _rate(is_yes: NDArray[np.bool_], units: Codes, missing: str) -> Estimate:
+def _rate(is_yes: Bools, units: Codes, missing: str) -> Estimate:
     """Return the share of studies with Wilson's interval, of those that they are worth.
 
     Studies of one patient are alike: n of them are worth n over the design effect, the clustered
@@ -152,7 +154,7 @@ def _rate(is_yes: NDArray[np.bool_], units: Codes, missing: str) -> Estimate:
     worth = float(n_units)
     if 0 < rate.value < 1:
         if n_units < 2:
-            return Estimate(rate.n, rate.value, None, None, k=rate.k, reason=ONE)
+            return Estimate(rate.n, rate.value, None, None, k=rate.k, reason=ONE_PATIENT)
         error, _ = clustered_error(is_yes.astype(float), units)
         worth = rate.n / max(1.0, error**2 * rate.n / (rate.value * (1 - rate.value)))
     low, high = score_interval(rate.value * worth, worth)
