@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Literal
 
@@ -29,8 +30,10 @@ class Quantity:
     is_level: bool = False
 
 
-def quantities_of(rubric: Rubric) -> dict[str, Quantity]:
+def quantities_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, Quantity]:
     """Return the quantities of a rubric by name, those that it has the measures for.
+
+    A level that a reader `lacks` (`rubrics.reading`) is in no category's count: no error has it.
 
     `errors`, `significant`, `actionable` and `errors_CATEGORY` count errors, whatever the scale
     of their levels; `score` is the rubric's first.
@@ -47,16 +50,11 @@ def quantities_of(rubric: Rubric) -> dict[str, Quantity]:
     for score in rubric.with_role("score")[:1]:
         better = score.higher_is_better
         found.append(Quantity(SCORE, score.label, "score", (score.name,), better))
-    if rubric.tally:
-        of = rubric.tally
+    if of := rubric.tally:
+        columns = [one for one in rubric.facet(of.columns).labels if one.name not in lacks]
         for row in rubric.facet(of.rows).labels:
-            parts = [
-                measure.name
-                for column in rubric.facet(of.columns).labels
-                for measure in rubric.counting(
-                    of.kind, {of.columns: column.name, of.rows: row.name}
-                )
-            ]
+            cuts = ({of.columns: column.name, of.rows: row.name} for column in columns)
+            parts = [one.name for cut in cuts for one in rubric.counting(of.kind, cut)]
             label = rubric.facet(of.rows).text(row.name)
             found.append(Quantity(f"errors_{row.name}", label, "count", tuple(parts)))
     return {one.name: one for one in found}

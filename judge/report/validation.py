@@ -102,6 +102,7 @@ def _level(found: Mapping[str, Any], key: str) -> Table:
             *(_figure(one[name], is_share=name != "kappa") for name in names),
         )
         for one in found[key]
+        if one["n"]
     )
     level = key.removeprefix("no_").removesuffix("_error")
     head = (
@@ -118,6 +119,7 @@ def _limits(found: Mapping[str, Any]) -> Table:
             *(_figure(one[name]) for name in ("bias", "lower", "upper")),
         )
         for one in found["limits"]
+        if one["bias"]["value"] is not None
     )
     head = ("quantity", "judge", "studies", "bias", "lower limit", "upper limit")
     title = "Counts per study: judge less the mean of the readers, and limits of agreement"
@@ -145,6 +147,7 @@ def _preference(found: Mapping[str, Any]) -> Table:
             *(_figure(one, is_share=True), str(one["n_ties"]), str(one["n_undefined"])),
         )
         for one in found["preference"]
+        if one["n"]
     )
     head = ("readers order by", "judge", "pairs", "ordered alike", "tied by judge", "by readers")
     return Table("Two candidates of one study, in the readers' order", head, rows, n_left=2)
@@ -156,9 +159,10 @@ def _alternative(found: Mapping[str, Any]) -> Table:
             *(one["label"], one["judge"]),
             f"{sum(test['won'] for test in one['readers'])}/{len(one['readers'])}",
             *(number(one[name]) for name in ("omega", "rho")),
-            one["reason"] if one["passes"] is None else "yes" if one["passes"] else "no",
+            "yes" if one["passes"] else "no",
         )
         for one in found["alt_test"]
+        if one["passes"] is not None
     )
     epsilon = next((one["epsilon"] for one in found["alt_test"]), 0.0)
     head = ("quantity", "judge", "readers won", "omega", "rho", "may stand in for a reader")

@@ -2,8 +2,9 @@
 
 Two errors of a study are the same where they share a category and are about the same thing: a
 finding that the built-in lexicon knows in both texts; where one of the texts names none, at least
-half of the words that carry meaning in the shorter text. Each error has at most one partner, the
-best pairs first. Errors without a text cannot be matched and are in no number.
+half of the words that carry meaning in the shorter text. Where one has no category that the others
+could give, the words alone decide. Each error has at most one partner, the best pairs first. Errors
+without a text cannot be matched and are in no number.
 """
 
 from __future__ import annotations
@@ -27,10 +28,6 @@ from judge.stats.table import OUTCOMES
 from judge.types import Annotated, Edit, Item
 from judge.validating.raters import Rater
 
-HOW = (
-    "Errors match that share a category and a finding the lexicon knows in both texts, or, where "
-    "one names none, at least half of the words of the shorter; each at most once."
-)
 _WORD = re.compile(r"[^\W_]+")
 _EMPTY = frozenset(
     re.findall(
@@ -54,7 +51,7 @@ class Mention:
 
     def likeness(self, other: Mention) -> float:
         """Return how alike two errors are, above 0 where they are the same."""
-        if not self.categories & other.categories:
+        if self.categories and other.categories and not self.categories & other.categories:
             return 0.0
         fewest = min(len(self.words), len(other.words))
         overlap = len(self.words & other.words) / fewest if fewest else 0.0

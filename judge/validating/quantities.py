@@ -42,7 +42,7 @@ def values_of(run: Run, names: Collection[str]) -> dict[str, Values]:
     NaN where a study was not scored, and where the reader was not asked for what is counted.
     The rating is there where a field has one. Raises `JudgeError` as `Run.columns` does.
     """
-    known = quantities_of(_of_judges(run))
+    known = quantities_of(_of_judges(run), run.reading["lacks"] if run.reading else ())
     made_of = {name: known[name].measures if name in known else (name,) for name in names}
     wanted = list(dict.fromkeys(measure for of in made_of.values() for measure in of))
     table = run.columns(wanted, [RATING])

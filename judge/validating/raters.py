@@ -224,8 +224,8 @@ def _studies(
     return tuple(sorted(both)), notes
 
 
-def texts(run: Run, wanted: set[str]) -> Iterator[tuple[str, bytes | None, bytes | None]]:
-    """Yield the id of each wanted study with digests of its reference and candidate.
+def texts(run: Run, wanted: set[str]) -> Iterator[tuple[str, tuple[bytes | None, bytes | None]]]:
+    """Yield the id of each wanted study, and digests of its reference and candidate.
 
     White space aside; None for a text that is empty. Raises `JudgeError` as `Run.lines` does,
     and for a line that is no study.
@@ -233,7 +233,10 @@ def texts(run: Run, wanted: set[str]) -> Iterator[tuple[str, bytes | None, bytes
     for n, line in enumerate(run.lines(), 1):
         record = json.loads(line) if run.format == FORMAT else run.parsed(n, line)
         if record["study_id"] in wanted:
-            yield record["study_id"], _digest(record["reference"]), _digest(record["candidate"])
+            yield (
+                record["study_id"],
+                (_digest(record["reference"]), _digest(record["candidate"])),
+            )
 
 
 def _digest(text: str) -> bytes | None:
@@ -251,15 +254,15 @@ def _check_texts(everyone: Sequence[Rater], wanted: set[str]) -> list[str]:
     whats = ("references", "candidates")
     for rater in everyone:
         found = list(texts(rater.run, wanted))
-        for side, (what, of) in enumerate(zip(whats, known, strict=True), start=1):
-            if all(one[side] is None for one in found):
+        for side, (what, of) in enumerate(zip(whats, known, strict=True)):
+            if all(of_study[side] is None for _, of_study in found):
                 notes.append(f"the {what} are not in {rater.shown}: they could not be checked")
                 continue
             differing = []
-            for one in found:
-                text, other = of.setdefault(one[0], (one[side], rater))
-                if text != one[side]:
-                    differing.append((one[0], other))
+            for study_id, of_study in found:
+                text, other = of.setdefault(study_id, (of_study[side], rater))
+                if text != of_study[side]:
+                    differing.append((study_id, other))
             if differing:
                 study_id, other = min(differing, key=lambda pair: pair[0])
                 raise JudgeError(

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from judge import distribution
-from judge.rubrics.quantities import RATING, SCORE, Quantity
+from judge.rubrics.contract import Rubric
+from judge.rubrics.quantities import RATING, SCORE, Quantity, quantities_of
 from judge.stats.agreement import Coefficients, agreement, limits_of_agreement, preference
 from judge.stats.alternative_annotator import EXPERTS, Scoring, alternative_annotator
 from judge.stats.correlation import Resamples, draw
@@ -63,6 +64,9 @@ def validate(
     errors, notes = found_errors(
         found.judges, found.readers, found.study_ids, resamples.units, categories, how
     )
+    alternatives = list(_alternatives(found, quantities, resamples, epsilon))
+    reasons = [one["reason"] for one in alternatives if one["passes"] is None]
+    notes += [f"alternative-annotator test: {why}" for why in dict.fromkeys(reasons)]
     labels = {one.name.removeprefix(_CATEGORY): one.label for one in quantities}
     return {
         "signature": _signature(found, how, epsilon),
@@ -94,7 +98,7 @@ def validate(
             for one in errors
         ],
         "preference": list(_preferences(found, quantities, resamples)),
-        "alt_test": list(_alternatives(found, quantities, resamples, epsilon)),
+        "alt_test": alternatives,
     }
 
 
@@ -121,17 +125,21 @@ def _is_read(found: RatedStudies, one: Quantity) -> bool:
 def _lacking(found: RatedStudies) -> list[str]:
     """Say which quantities no reader has, and why."""
     lacking = [one for one in found.quantities if not _is_read(found, one)]
-    reasons = {
-        measure.name: measure.undefined
-        for reader in found.readers
-        for measure in reader.run.rubric.measures
-        if measure.undefined
-    }
-    why = {one.label: next(filter(None, map(reasons.get, one.measures)), None) for one in lacking}
+    by_reason: dict[str | None, list[str]] = {}
+    for one in lacking:
+        reasons = (_why_undefined(reader.run.rubric, one.name) for reader in found.readers)
+        why = next(filter(None, reasons), None)
+        by_reason.setdefault(why, []).append(one.label)
     return [
-        f"{label} cannot be held against the readers' own" + (f": {reason}" if reason else "")
-        for label, reason in why.items()
+        f"{', '.join(labels)} cannot be held against the readers' own" + (f": {why}" if why else "")
+        for why, labels in by_reason.items()
     ]
+
+
+def _why_undefined(rubric: Rubric, quantity: str) -> str | None:
+    """Return why a reader, whose rubric says it, has no such quantity."""
+    measures = quantities_of(rubric)[quantity].measures
+    return next((one.undefined for one in rubric.measures if one.name in measures), None)
 
 
 def _few(found: RatedStudies) -> list[str]:
