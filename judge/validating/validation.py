@@ -10,8 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from judge import distribution
-from judge.rubrics.contract import Rubric
+from judge import distribution, rubrics
 from judge.rubrics.quantities import RATING, SCORE, Quantity, quantities_of
 from judge.stats.agreement import Coefficients, agreement, limits_of_agreement, preference
 from judge.stats.alternative_annotator import EXPERTS, Scoring, alternative_annotator
@@ -127,7 +126,7 @@ def _lacking(found: RatedStudies) -> list[str]:
     lacking = [one for one in found.quantities if not _is_read(found, one)]
     by_reason: dict[str | None, list[str]] = {}
     for one in lacking:
-        reasons = (_why_undefined(reader.run.rubric, one.name) for reader in found.readers)
+        reasons = (_why_undefined(reader, one.name) for reader in found.readers)
         why = next(filter(None, reasons), None)
         by_reason.setdefault(why, []).append(one.label)
     return [
@@ -136,10 +135,11 @@ def _lacking(found: RatedStudies) -> list[str]:
     ]
 
 
-def _why_undefined(rubric: Rubric, quantity: str) -> str | None:
-    """Return why a reader, whose rubric says it, has no such quantity."""
-    measures = quantities_of(rubric)[quantity].measures
-    return next((one.undefined for one in rubric.measures if one.name in measures), None)
+def _why_undefined(reader: Rater, quantity: str) -> str | None:
+    """Return why a reader has no such quantity: what the reader was not asked for."""
+    measures = quantities_of(rubrics.load(reader.run.rubric.name))[quantity].measures
+    known = reader.run.rubric.measures
+    return next((one.undefined for one in known if one.name in measures and one.undefined), None)
 
 
 def _few(found: RatedStudies) -> list[str]:
