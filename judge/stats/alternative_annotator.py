@@ -96,8 +96,8 @@ def alternative_annotator(
     high as the other or higher, else 0, d = W of h - W of the judge, and the hypothesis that
     the mean d is epsilon or more is tested from one side: by Student's t, of the `units`
     (patients, or studies) where one has several studies; under 30 units by the Wilcoxon
-    signed-rank test of their mean d - epsilon, with exact probabilities. Raises ValueError
-    unless 0 <= epsilon < 1.
+    signed-rank test of their mean d - epsilon, with exact probabilities. Where d is the same in
+    all studies t is infinite, and p 0 or 1. Raises ValueError unless 0 <= epsilon < 1.
     """
     if not 0 <= epsilon < 1:
         raise ValueError(f"epsilon is a share of studies, from 0 to below 1, not {epsilon}")

@@ -90,7 +90,8 @@ def draw(
     """Draw patients, or studies where `clusters` is None, with replacement.
 
     They are drawn from all studies that are given. A figure of some of them, as of one
-    reader's, is of as many as were drawn: give no studies that none of the readers has.
+    reader's, is of as many as were drawn: give no studies that none of the readers has. A
+    thousand resamples of 10,000 patients take 40 MB.
     """
     units = units_of(clusters, n_studies)
     n_units = int(units.max()) + 1 if n_studies else 0
