@@ -53,11 +53,13 @@ class Mention:
         """Return how alike two errors are, above 0 where they are the same."""
         if self.categories and other.categories and not self.categories & other.categories:
             return 0.0
-        fewest = min(len(self.words), len(other.words))
-        overlap = len(self.words & other.words) / fewest if fewest else 0.0
+        shared, every = len(self.words & other.words), len(self.words | other.words)
+        alike = shared / every if every else 0.0
         if self.findings and other.findings:
-            return 1.0 + overlap if self.findings & other.findings else 0.0
-        return overlap if overlap >= _LEAST else 0.0
+            return 1.0 + alike if self.findings & other.findings else 0.0
+        return (
+            alike if shared and shared >= _LEAST * min(len(self.words), len(other.words)) else 0.0
+        )
 
 
 @lru_cache(maxsize=100_000)

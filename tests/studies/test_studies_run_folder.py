@@ -1,0 +1,64 @@
+"""The reports of a run on disk, judged again."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+from support import EXAMPLES, Invoke
+
+from judge.running.folder import Run
+
+FILES = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
+
+
+@pytest.fixture
+def run(invoke: Invoke, tmp_path: Path) -> Path:
+    done = invoke("green", *FILES, "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.stderr
+    return tmp_path / "run"
+
+
+def test_another_judge_has_the_same_studies(invoke: Invoke, run: Path, tmp_path: Path) -> None:
+    done = invoke("fineradscore", run, "--out", tmp_path / "again")
+    assert done.exit_code == 0, done.stderr
+    from_files = invoke("fineradscore", *FILES, "--out", tmp_path / "files")
+    assert from_files.exit_code == 0, from_files.stderr
+    one, other = Run(tmp_path / "again"), Run(tmp_path / "files")
+    assert one.signature == other.signature  # texts, section and classes are the same
+    assert one.manifest["model"] == other.manifest["model"] == "preds"
+    assert one.manifest["fields"] == other.manifest["fields"]
+    assert [r["measures"] for r in one.records()] == [r["measures"] for r in other.records()]
+    assert [r["study_class"] for r in one.records()] == [r["study_class"] for r in other.records()]
+    (file,) = one.manifest["inputs"]
+    assert (file["path"], file["role"]) == (str(run), "both")
+    assert len(file["sha256"]) == 64
+
+
+def test_what_a_run_cannot_give_is_refused(invoke: Invoke, run: Path, tmp_path: Path) -> None:
+    section = Run(run).manifest["section"]
+    other = "impression" if section != "impression" else "findings"
+    for words, why in (
+        (("--section", other), f"is a run of the section {section}"),
+        (("--id-field", "accession"), "leave the --...-field away"),
+    ):
+        done = invoke("green", run, *words)
+        assert done.exit_code == 2
+        assert why in done.stderr
+    done = invoke("green", run, "--section", section, "--out", tmp_path / "same")
+    assert done.exit_code == 0, done.stderr
+
+
+@pytest.mark.parametrize("damage", ["manifest.json", "annotations.jsonl"])
+def test_a_damaged_run_is_refused(invoke: Invoke, run: Path, tmp_path: Path, damage: str) -> None:
+    broken = tmp_path / "broken"
+    shutil.copytree(run, broken)
+    (broken / damage).write_text('{"no": 1}\n')
+    done = invoke("green", broken)
+    assert done.exit_code == 2
+    assert "is a damaged run" in done.stderr
+    (broken / damage).write_text(json.dumps([1])[:-1])
+    assert "is a damaged run" in invoke("green", broken).stderr
+    assert not Path("judge-runs").exists()
