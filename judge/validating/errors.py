@@ -110,8 +110,20 @@ class FoundErrors:
         }
 
 
-_Mentions = dict[str, list[Mention]]
 _Counts = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class _Said:
+    """The errors with a text of one rater, by the row of each study that was scored.
+
+    `counts` is studies by names: all errors, then those of each category. `n_mute` have no text.
+    """
+
+    by_row: Mapping[int, Sequence[Mention]]
+    has: NDArray[np.bool_]
+    counts: _Counts
+    n_mute: int
 
 
 def found_errors(
@@ -128,17 +140,18 @@ def found_errors(
     `Run.records` does.
     """
     row_of = {study_id: row for row, study_id in enumerate(study_ids)}
-    notes, said = [], {}
-    for rater in (*judges, *readers):
-        said[rater], n_mute = _mentions(rater, row_of, categories)
-        if n_mute:
-            notes.append(f"{n_mute:,} errors of {rater.name} have no text: they are not matched")
-    having = [one for one in readers if any(said[one].values())]
+    said = {rater: _said(rater, row_of, categories) for rater in (*judges, *readers)}
+    notes = [
+        f"{of.n_mute:,} errors of {rater.name} have no text: they are not matched"
+        for rater, of in said.items()
+        if of.n_mute
+    ]
+    having = [one for one in readers if said[one].counts.any()]
     counts: dict[Rater, _Counts] = {}
     for rater in (*judges, *having):
         others = [said[one] for one in having if one is not rater]
-        if others and any(said[rater].values()):
-            counts[rater] = _counts(said[rater], others, row_of, units, categories)
+        if others and said[rater].counts.any():
+            counts[rater] = _matched(said[rater], others, units, categories)
     if not counts:
         return [], []
     estimates = iter(_ratios(np.concatenate([*counts.values()], axis=1), resampling))
@@ -150,23 +163,24 @@ def found_errors(
     return [one for one in found if one.recall.n or one.precision.n], notes
 
 
-def _mentions(
-    rater: Rater, wanted: Mapping[str, int], categories: Sequence[str]
-) -> tuple[_Mentions, int]:
-    """Return the errors with a text of the wanted studies, and how many have none."""
+def _said(rater: Rater, row_of: Mapping[str, int], categories: Sequence[str]) -> _Said:
     rubric = rater.run.rubric
-    found: _Mentions = {}
+    by_row: dict[int, list[Mention]] = {}
+    has = np.zeros(len(row_of), dtype=bool)
     n_mute = 0
     for record in rater.run.records(of_any_version=True):
-        if record["study_id"] not in wanted or record["outcome"] != OUTCOMES[Annotated]:
+        row = row_of.get(record["study_id"])
+        if row is None or record["outcome"] != OUTCOMES[Annotated]:
             continue
-        here = found.setdefault(record["study_id"], [])
+        has[row] = True
         for text, labels in _errors(record, rubric):
             if text:
-                here.append(mention(text, frozenset(labels).intersection(categories)))
+                one = mention(text, frozenset(labels).intersection(categories))
+                by_row.setdefault(row, []).append(one)
             else:
                 n_mute += 1
-    return found, n_mute
+    places = [(row, one) for row, of_study in by_row.items() for one in of_study]
+    return _Said(by_row, has, _counted(places, len(row_of), categories), n_mute)
 
 
 def _errors(record: Mapping[str, Any], rubric: Rubric) -> Iterable[tuple[str, Sequence[str]]]:
@@ -178,38 +192,48 @@ def _errors(record: Mapping[str, Any], rubric: Rubric) -> Iterable[tuple[str, Se
             yield item.text or (edit.corrected if edit else ""), item.labels.get(rows, ())
 
 
-def _counts(
-    mine: _Mentions,
-    theirs: Sequence[_Mentions],
-    row_of: Mapping[str, int],
-    units: NDArray[np.intp],
-    categories: Sequence[str],
+def _counted(
+    errors: Iterable[tuple[int, Mention]], n_studies: int, categories: Sequence[str]
 ) -> _Counts:
-    """Count by unit, for all errors and each category: found and all of the others, then its own.
+    """Return how many errors there are, studies by names: all, then each category."""
+    n_names = 1 + len(categories)
+    place_of = {name: at for at, name in enumerate(categories, start=1)}
+    places = [
+        row * n_names + place
+        for row, one in errors
+        for place in (0, *map(place_of.__getitem__, one.categories))
+    ]
+    found = np.bincount(np.array(places, dtype=np.intp), minlength=n_studies * n_names)
+    return found.reshape(n_studies, n_names).astype(float)
+
+
+def _matched(
+    mine: _Said, theirs: Sequence[_Said], units: NDArray[np.intp], categories: Sequence[str]
+) -> _Counts:
+    """Return counts by unit: found and all of the others' errors, then of its own.
 
     The array is units by 2 (1 + categories) by 2: for each name the others' errors that it has
     of all of them, then its own that the others have of all of its own.
     """
-    place_of = {name: 2 * at for at, name in enumerate(categories, start=1)}
-    counts = np.zeros((int(units.max()) + 1, 2 + 2 * len(categories), 2))
-
-    def add(unit: int, one: Mention, is_own: int, of: int) -> None:
-        for place in (0, *(place_of[category] for category in one.categories)):
-            counts[unit, place + is_own, of] += 1
-
+    found: list[tuple[int, Mention]] = []
+    confirmed: list[tuple[int, Mention]] = []
+    every, own = np.zeros_like(mine.counts), np.zeros_like(mine.counts)
     for other in theirs:
-        for study_id, own in mine.items():
-            if study_id not in other:
-                continue
-            unit, others = units[row_of[study_id]], other[study_id]
-            for one in others:
-                add(unit, one, 0, 1)
-            for one in own:
-                add(unit, one, 1, 1)
-            for at, its in pairs(own, others):
-                add(unit, others[its], 0, 0)
-                add(unit, own[at], 1, 0)
-    return counts
+        both = (mine.has & other.has)[:, None]
+        every += np.where(both, other.counts, 0)
+        own += np.where(both, mine.counts, 0)
+        for row, errors in mine.by_row.items():
+            others = other.by_row.get(row, ())
+            for at, its in pairs(errors, others) if others else ():
+                found.append((row, others[its]))
+                confirmed.append((row, errors[at]))
+    n = len(units)
+    shares = [(_counted(found, n, categories), every), (_counted(confirmed, n, categories), own)]
+    by_study = np.stack([np.stack(share, axis=-1) for share in shares], axis=2)
+    by_study = by_study.reshape(n, -1, 2)
+    by_unit = np.zeros((int(units.max()) + 1, *by_study.shape[1:]))
+    np.add.at(by_unit, units, by_study)
+    return by_unit
 
 
 def _ratios(counts: _Counts, resampling: Resampling) -> list[Estimate]:
