@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from judge.stats import correlation
-from judge.stats.correlation import METHODS, Resamples, correlate, draw, interval
+from judge.stats.correlation import METHODS, Resamples, correlate, draw, interval, without_noise
 
 NAN = float("nan")
 THEIRS = {
@@ -115,6 +115,13 @@ def test_rounding_makes_no_order() -> None:
         correlate(x, y, resamples).figures[0, :2], correlate(exact, y, resamples).figures[0, :2]
     )
     assert correlate(np.array([0.1 + 0.2, 0.3, 0.3]), y[:3], drawn(3)).reason == "one never varies"
+
+
+def test_values_stay_what_they_are_but_for_rounding() -> None:
+    values = np.array([0.1 + 0.2, -7.5, NAN, -0.0, 1e-20])
+    assert without_noise(values) == pytest.approx([0.3, -7.5, NAN, 0, 0], abs=1e-11, nan_ok=True)
+    assert without_noise(np.zeros(2)).tolist() == [0, 0]
+    assert without_noise(np.empty(0)).tolist() == []
 
 
 def test_values_far_from_0_keep_their_digits() -> None:
