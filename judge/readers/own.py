@@ -12,7 +12,7 @@ from judge.readers.readings import Reading, Readings
 from judge.readers.sample import Sample, kept_sample, read_in_turn
 from judge.report.words import counted
 from judge.rubrics.reading import EDIT, REFERENCE
-from judge.running.files import read_file
+from judge.running.files import open_file
 from judge.running.folder import Run
 from judge.running.forms import SampleRead, study_of
 from judge.studies.join import first_ids
@@ -78,14 +78,17 @@ def finished(
 
 def inputs(run: Run) -> list[InputFile]:
     """Return the files that a run's studies came from, and that of its readings."""
-    data = read_file(run.path / kept.FILE)
+    path = run.path / kept.FILE
+    try:
+        with open_file(path) as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+    except OSError as error:
+        raise JudgeError(f"cannot read {path}: {error.strerror}") from error
     files = [
         InputFile(one["path"], one["role"], one["sha256"], one.get("n_records", 0))
         for one in run.manifest["inputs"]
     ]
-    path = run.path / kept.FILE
-    digest = hashlib.sha256(data).hexdigest()
-    return [*files, InputFile(str(path), "readings", digest, data.count(b"\n"))]
+    return [*files, InputFile(str(path), "readings", digest, len(kept.read(run.path)))]
 
 
 def _in_order(
