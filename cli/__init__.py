@@ -20,7 +20,8 @@ from judge.types import JudgeError
 
 _COMMANDS = (
     *("audit", "cache", "check", "compare", "completion", "errors", "import", "metrics"),
-    *("prompts", "rates", "rescore", "reviews", "runs", "serve", "validate"),
+    *("prompts", "rates", "readings", "rescore", "reviews", "runs", "sample", "serve"),
+    "validate",
 )
 
 _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143

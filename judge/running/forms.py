@@ -19,7 +19,7 @@ from judge.stats.table import OUTCOMES
 from judge.types import Annotated, Annotation, Completion, Failed, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:  # its import takes a while, and not every command reads a run
-    from pydantic import ConfigDict, TypeAdapter
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 FORMAT = 2
 """The form of a run's files that this program writes."""
@@ -52,12 +52,36 @@ class _Input(TypedDict):
     sha256: str
 
 
+class StratumRead(TypedDict):
+    """The studies with the values `key` of some fields, and how many of them the reader read."""
+
+    key: dict[str, Any]
+    n_studies: int
+    n_drawn: int
+
+
+class SampleRead(TypedDict):
+    """How the studies were drawn that a reader read: from each stratum the first of its order.
+
+    The strata make up all studies of the run that they were drawn from. One of which none was
+    read yet has `n_drawn` 0.
+    """
+
+    seed: int
+    by: list[str]
+    strata: list[StratumRead]
+
+
 class Reading(TypedDict):
-    """How a reader used the rubric: see `judge.rubrics.reading.as_read`."""
+    """How a reader used the rubric: see `judge.rubrics.reading.as_read`.
+
+    `sample` is there where the reader's studies were drawn at random, and no other.
+    """
 
     layout: str
     lacks: dict[str, str]
     own: list[str]
+    sample: NotRequired[SampleRead]
 
 
 class Manifest(MadeBy):
@@ -219,10 +243,15 @@ def fault(value: object, form: type) -> str | None:
     try:
         adapter(form).validate_python(value)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        return f"{where!r}: {first['msg']}" if where else str(first["msg"])
+        return first_of(error)
     return None
+
+
+def first_of(error: ValidationError) -> str:
+    """Return the first thing that is wrong with a value, in a few words."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where!r}: {first['msg']}" if where else str(first["msg"])
 
 
 def record_fault(record: object) -> str | None:
