@@ -117,7 +117,8 @@ def print_summary(summary: Mapping[str, Any], rubric: Rubric, form: str) -> None
     else:
         print_facts(headline(summary, rubric))
         print_tables(tables(summary, rubric))
-        emit(f"signature  {summary['signature']}")
+        for name, line in formats.signatures(summary):
+            emit(f"{name:9}  {line}")
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:

@@ -40,10 +40,11 @@ ALLOWED = {
     "running": {*PURE, "distribution", "plugins", "studies", "cache", "official", "backends"},
     "readers": {*PURE, "distribution", "studies", "running"},
     "comparing": {*PURE, "distribution", "metrics", "studies", "backends", "running"},
+    "validating": {*PURE, "distribution", "studies", "running"},
     "cli": {
         *("distribution", "plugins"),
         *(*PURE, "metrics", "plots", "studies", "cache", "official", "backends", "running"),
-        *("comparing", "readers", "service"),
+        *("comparing", "readers", "service", "validating"),
     },
     "service": {
         *(*PURE, "distribution", "plots", "studies", "cache", "official", "backends", "running"),
@@ -108,7 +109,10 @@ def test_the_middle_is_pure(path: Path) -> None:
 
 
 # What works from a rubric's declarations, and knows no rubric.
-GENERAL = ("stats", "running", "report", "service", "plots", "comparing", "cli", "metrics")
+GENERAL = (
+    *("stats", "running", "report", "service", "plots", "comparing", "cli", "metrics"),
+    "validating",
+)
 WORDS = (
     "n_significant",
     "no_significant_error",

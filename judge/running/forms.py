@@ -52,12 +52,32 @@ class _Input(TypedDict):
     sha256: str
 
 
+class Stratum(TypedDict):
+    """Studies of a run that are alike in the fields of `key`, and how many of them were drawn."""
+
+    key: dict[str, Any]
+    n_studies: int
+    n_drawn: int
+
+
+class Sample(TypedDict):
+    """How the studies that a reader was shown were drawn at random, in strata by fields."""
+
+    seed: int
+    by: list[str]
+    strata: list[Stratum]
+
+
 class Reading(TypedDict):
-    """How a reader used the rubric: see `judge.rubrics.reading.as_read`."""
+    """How a reader used the rubric: see `judge.rubrics.reading.as_read`.
+
+    `sample` is there where what was read was drawn at random.
+    """
 
     layout: str
     lacks: dict[str, str]
     own: list[str]
+    sample: NotRequired[Sample]
 
 
 class Manifest(MadeBy):

@@ -62,7 +62,7 @@ def corrected(
     *,
     is_even: bool = False,
 ) -> Corrected:
-    """Return a mean or a rate of the studies that the judge scored, with the judge's bias taken out.
+    """Return a mean or a rate of the studies that the judge scored, without the judge's bias.
 
     `judge` has a value for each study, `readers` for those that were read (the mean of several
     readers), NaN elsewhere; of a rate they are the shares that count. Within each of the
@@ -110,7 +110,9 @@ def corrected(
     # The variance of a rate is known from the rate; where its units are not studies it is not.
     z = Z_95 if statistic.kind == "rate" and n_units == n else _student(n_units - 1)
     share = 1 - 1 / n if statistic.kind == "rate" else 1.0
-    ends = [_ends(value, v * share, labels[0], own_scale, n_units, z) for value, v in (labels, both)]
+    ends = [
+        _ends(value, v * share, labels[0], own_scale, n_units, z) for value, v in (labels, both)
+    ]
     of_labels, of_both = (Estimate(n, *one) for one in ends)
     if statistic.is_reciprocal:
         if 0 in (of_labels.value, of_both.value):
@@ -146,15 +148,15 @@ class _Parts:
         self.dev_y = y[self.read] - self.mean_y[s]
         self.dev_f = f[self.read] - self.mean_read[s]
         self.weight = self._weight()
-        units = np.arange(len(f)) if patients is None else patients
-        self.n_units = len(np.unique(units[self.read]))
-        self._units = [self._counted(units, part) for part in (self.read, ~self.read)]
+        self._units = [self.n_read, self.n_unread]
+        if patients is not None:
+            self._units = [self._counted(patients, part) for part in (self.read, ~self.read)]
 
     def labels(self) -> tuple[float, float]:
         """Return the mean of the readers and its variance."""
         value = float(self.share @ self.mean_y)
-        by_readers, _, _ = self._variances()
-        return value, by_readers + self._between(self.mean_y, value)
+        variance = self._variances()[0] + self._unseen(self.dev_y, self.y[self.read])
+        return value, variance + self._between(self.mean_y, value)
 
     def both(self) -> tuple[float, float]:
         """Return the corrected figure and its variance."""
@@ -163,8 +165,12 @@ class _Parts:
         value = float(self.share @ means)
         by_readers, covariance, by_judge = self._variances()
         if covariance < 0:
-            covariance *= self.n_units / (self.n_units + _UNSEEN)
+            n = 1 / float((self.share**2 / self._units[0]).sum())  # what the readings count for
+            covariance *= n / (n + _UNSEEN)
+        weight = self.weight[self.strata[self.read]]
+        rest = self.y[self.read] - weight * self.f[self.read]
         variance = by_readers + 2 * covariance + by_judge
+        variance += self._unseen(self.dev_y - weight * self.dev_f, rest)
         return value, variance + self._between(means, value)
 
     def _mean(self, which: NDArray[np.bool_], values: Values) -> Values:
@@ -195,8 +201,9 @@ class _Parts:
 
     def _counted(self, units: Codes, which: NDArray[np.bool_]) -> Codes:
         """Return how many units of each stratum are among the studies `which`."""
-        pairs = np.unique(np.stack([self.strata[which], units[which]]), axis=1)
-        return np.bincount(pairs[0].astype(np.intp), minlength=len(self.n_all)).astype(np.intp)
+        size = int(units.max()) + 1
+        pairs = np.unique(self.strata[which] * size + units[which])
+        return np.bincount(pairs // size, minlength=len(self.n_all)).astype(np.intp)
 
     def _variances(self) -> tuple[float, float, float]:
         """Return the variances of what the readers and the judge add, their covariance between."""
@@ -206,29 +213,31 @@ class _Parts:
         each = (self.share / self.n_read * _inflated(n_read))[read]
         of_readers[self.read] = each * self.dev_y
         of_judge[self.read] = -each * self.weight[read] * self.dev_f
-        each = (self.share * self.weight / np.maximum(self.n_unread, 1) * _inflated(n_unread))[unread]
+        each = (self.share * self.weight / np.maximum(self.n_unread, 1) * _inflated(n_unread))[
+            unread
+        ]
         of_judge[~self.read] = each * (self.f[~self.read] - self.mean_unread[unread])
         if self.patients is not None:
             of_readers = np.bincount(self.patients, of_readers)
             of_judge = np.bincount(self.patients, of_judge)
-        sums = np.array([of_readers @ of_readers, of_readers @ of_judge, of_judge @ of_judge])
-        lonely = np.flatnonzero(n_read == 1)
-        if len(lonely):
-            sums += self._of_lonely(lonely, n_read)
-        return float(sums[0]), float(sums[1]), float(sums[2])
+        return (
+            float(of_readers @ of_readers),
+            float(of_readers @ of_judge),
+            float(of_judge @ of_judge),
+        )
 
-    def _of_lonely(self, lonely: Codes, n_units: Codes) -> Values:
-        """Return what strata with one reading, or one patient, add: the spread of the others."""
-        others = n_units[self.strata[self.read]] > 1
-        y, f = self.dev_y[others], self.dev_f[others]
-        left = int(others.sum()) - int((n_units > 1).sum())
-        if left < 1:
-            y, f = self.y[self.read], self.f[self.read]
-            y, f, left = y - y.mean(), f - f.mean(), len(y) - 1
-        spread = np.array([y @ y, -y @ f, f @ f]) / left
-        squares, weight = self.share[lonely] ** 2, self.weight[lonely]
-        found: Values = spread * [squares.sum(), squares @ weight, squares @ weight**2]
-        return found
+    def _unseen(self, deviations: Values, values: Values) -> float:
+        """Return what small strata may hide: a variance as if z² more of each were like all.
+
+        Four readings that are alike do not prove a stratum to be so.
+        """
+        n, units = self.n_read, self._units[0]
+        if len(n) == 1:
+            return 0.0
+        squares = np.bincount(self.strata[self.read], deviations**2, minlength=len(n))
+        seen = squares / np.maximum(n - 1, 1)
+        drawn = ((units - 1) * seen + _UNSEEN * np.var(values, ddof=1)) / (units - 1 + _UNSEEN)
+        return float((self.share**2 / units) @ np.maximum(drawn - seen, 0.0))
 
     def _between(self, means: Values, value: float) -> float:
         return float(self.share @ (means - value) ** 2) / len(self.f)

@@ -1,0 +1,1 @@
+"""Judges against readers: what a judge's numbers are worth."""
