@@ -71,6 +71,13 @@ by_option = click.option(
     help="Group the rates by this field (repeat it, or separate with commas, for several).",
 )
 
+readings_at_random_option = click.option(
+    "--readings-at-random",
+    "at_random",
+    is_flag=True,
+    help="Take the studies of --readings for drawn at random, where their runs do not say so.",
+)
+
 cache_option = click.option(
     "--cache",
     type=click.Path(path_type=Path),

@@ -6,7 +6,12 @@ from pathlib import Path
 
 import click
 
-from judge.cli.output import by_option, format_option, print_summary
+from judge.cli.output import (
+    by_option,
+    format_option,
+    print_summary,
+    readings_at_random_option,
+)
 from judge.types import JudgeError
 
 
@@ -22,12 +27,7 @@ from judge.types import JudgeError
     help="Take the judge's bias out by what a reader wrote about studies drawn at random "
     "(repeatable, a run for each reader).",
 )
-@click.option(
-    "--readings-at-random",
-    "at_random",
-    is_flag=True,
-    help="Take the studies of --readings for drawn at random, where their runs do not say so.",
-)
+@readings_at_random_option
 @click.option(
     "--patient-field",
     metavar="FIELD",

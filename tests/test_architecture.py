@@ -40,7 +40,7 @@ ALLOWED = {
     "running": {*PURE, "distribution", "plugins", "studies", "cache", "official", "backends"},
     "readers": {*PURE, "distribution", "studies", "running"},
     "comparing": {*PURE, "distribution", "metrics", "studies", "backends", "running"},
-    "validating": {*PURE, "distribution", "studies", "running"},
+    "validating": {*PURE, "distribution", "studies", "running", "comparing"},
     "cli": {
         *("distribution", "plugins"),
         *(*PURE, "metrics", "plots", "studies", "cache", "official", "backends", "running"),

@@ -210,16 +210,16 @@ class _Parts:
         read, unread = self.strata[self.read], self.strata[~self.read]
         n_read, n_unread = self._units
         of_readers, of_judge = np.zeros((2, len(self.f)))
-        each = (self.share / self.n_read * _inflated(n_read))[read]
-        of_readers[self.read] = each * self.dev_y
-        of_judge[self.read] = -each * self.weight[read] * self.dev_f
-        each = (self.share * self.weight / np.maximum(self.n_unread, 1) * _inflated(n_unread))[
-            unread
-        ]
-        of_judge[~self.read] = each * (self.f[~self.read] - self.mean_unread[unread])
+        of_one = self.share / self.n_read * _inflated(n_read)
+        of_readers[self.read] = of_one[read] * self.dev_y
+        of_judge[self.read] = -(of_one * self.weight)[read] * self.dev_f
+        of_one = self.share * self.weight / np.maximum(self.n_unread, 1) * _inflated(n_unread)
+        dev_unread = self.f[~self.read] - self.mean_unread[unread]
+        of_judge[~self.read] = of_one[unread] * dev_unread
         if self.patients is not None:
-            of_readers = np.bincount(self.patients, of_readers)
-            of_judge = np.bincount(self.patients, of_judge)
+            of_readers, of_judge = (
+                np.bincount(self.patients, one).astype(float) for one in (of_readers, of_judge)
+            )
         return (
             float(of_readers @ of_readers),
             float(of_readers @ of_judge),

@@ -83,7 +83,7 @@ def read_readings(
             f"{run.path} is a reader's run, and what is corrected is a judge's: name the judge's "
             "run, and give this one with --readings"
         )
-    opened = [_opened(path) for path in paths]
+    opened = [opened_reader(path) for path in paths]
     _check_readers(opened)
     ids = [str(one) for one in table["study_id"]]
     row_of = {study_id: row for row, study_id in enumerate(ids)}
@@ -122,7 +122,8 @@ def read_readings(
     )
 
 
-def _opened(path: Path) -> Run:
+def opened_reader(path: Path) -> Run:
+    """Open a reader's run; raises `JudgeError` for one of a judge, and as `Run` does."""
     run = Run(path)
     if run.reading is None:
         raise JudgeError(
