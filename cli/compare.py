@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,7 +12,15 @@ import click
 
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading
-from judge.cli.output import emit, format_of, note, print_facts, print_tables, split_fields
+from judge.cli.output import (
+    emit,
+    format_of,
+    note,
+    print_facts,
+    print_tables,
+    readings_at_random_option,
+    split_fields,
+)
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -76,6 +85,16 @@ _CHOSEN_IN = ("table", "md", "latex")
     metavar="NAME",
     help="The same, where less is better.",
 )
+@heading("Readers")
+@click.option(
+    "--readings",
+    "readings",
+    multiple=True,
+    metavar="[NAME=]READER_RUN",
+    help="Print beside the figures of the model that this reader's run is about those with the "
+    "judge's bias taken out (repeatable; with --format table and json; docs/trust.md).",
+)
+@readings_at_random_option
 @heading("Tests")
 @click.option(
     "--patient-field",
@@ -158,12 +177,17 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     from judge.report.leaderboard import TABLES, Shown, check_tables
     from judge.stats.metric import find
     from judge.stats.paired import Resampling
+    from judge.validating.corrected import corrected_models, readings_by_model
 
     if (options["tables"] or options["columns"]) and options["form"] not in _CHOSEN_IN:
         raise JudgeError(
             f"--tables and --columns choose what --format {', '.join(_CHOSEN_IN)} print; "
             f"--format {options['form']} has everything that belongs in it"
         )
+    if options["at_random"] and not options["readings"]:
+        raise JudgeError("--readings-at-random goes with --readings")
+    if options["readings"] and options["form"] not in ("table", "json"):
+        raise JudgeError("--readings goes with --format table or json")
     check_tables(options["tables"])
     if options["html"]:
         check_html(options["html"], MARK)  # before the work, not after it
@@ -176,6 +200,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         for path in options["files"]
     ]
     check_directions(files, options["higher"], options["lower"])
+    readings = readings_by_model([choice(run) for run in options["readings"]])
     given = {name: options[name] for name in ("seed", "resamples", "flips")}
     how = Resampling(**{name: value for name, value in given.items() if value is not None})
     chosen, left_out = largest_set(
@@ -196,6 +221,13 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         notes=left_out,
     )
     metrics = comparison.panel.metrics
+    corrected = corrected_models(
+        opened.runs,
+        comparison.panel.study_ids,
+        readings,
+        at_random=options["at_random"],
+        patient_field=comparison.panel.patient_field or "none",
+    )
     columns = tuple(dict.fromkeys(find(metrics, name) for name in options["columns"])) or None
     shown = Shown(options["tables"] or TABLES, columns)
     # Runs may turn out to be damaged: before the figures are drawn, not after it.
@@ -205,7 +237,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         _draw(comparison, options["figures"], options["top_sites"])
     if options["html"]:
         _write_page(comparison, opened, read, options["html"], options["top_sites"])
-    _print(comparison, opened, options["form"], shown)
+    _print(comparison, opened, options["form"], shown, corrected if readings else None)
 
 
 def _step(text: str) -> None:
@@ -252,7 +284,13 @@ def _write_page(
     note(f"page  {path}")
 
 
-def _print(comparison: Comparison, opened: AlignedRuns, form: str, shown: Shown) -> None:
+def _print(
+    comparison: Comparison,
+    opened: AlignedRuns,
+    form: str,
+    shown: Shown,
+    corrected: Mapping[str, Any] | None,
+) -> None:
     from judge.report import leaderboard_formats as formats
     from judge.report.formats import as_json
     from judge.report.leaderboard import all_tables
@@ -260,10 +298,15 @@ def _print(comparison: Comparison, opened: AlignedRuns, form: str, shown: Shown)
     if form == "table":
         print_facts(_facts(comparison, opened))
         print_tables(all_tables(comparison, shown))
+        if corrected:
+            _print_corrected(corrected)
         emit(f"signature  {comparison.signature}")
+        for one in corrected["readings"] if corrected else ():
+            emit(f"corrected  {one['model']}: {one['signature']}")
         return
     if form == "json":
-        emit(as_json(formats.as_data(comparison, [run.described() for run in opened.runs])))
+        data = formats.as_data(comparison, [run.described() for run in opened.runs])
+        emit(as_json({**data, "corrected": corrected} if corrected else data))
     elif form in _CHOSEN_IN:
         written = formats.as_markdown if form == "md" else formats.as_latex
         emit(written(comparison, shown))
@@ -277,6 +320,21 @@ def _print(comparison: Comparison, opened: AlignedRuns, form: str, shown: Shown)
         emit(rows[form](comparison))
     for text in comparison.notes:
         note(text)
+
+
+def _print_corrected(corrected: Mapping[str, Any]) -> None:
+    """Print the corrected figures below the facts that they rest on."""
+    from judge import rubrics
+    from judge.report.tables import corrected_model_tables, readings_facts
+
+    loaded = {name: rubrics.load(name) for name in (one["rubric"] for one in corrected["readings"])}
+    facts = [
+        (name, f"{one['model']}: {text}")
+        for one in corrected["readings"]
+        for name, text in readings_facts(one, loaded[one["rubric"]])
+    ]
+    print_facts(dict.fromkeys(facts))
+    print_tables(corrected_model_tables(corrected["figures"], loaded))
 
 
 def _facts(comparison: Comparison, opened: AlignedRuns) -> list[tuple[str, str]]:

@@ -71,6 +71,13 @@ by_option = click.option(
     help="Group the rates by this field (repeat it, or separate with commas, for several).",
 )
 
+readings_at_random_option = click.option(
+    "--readings-at-random",
+    "at_random",
+    is_flag=True,
+    help="Take the studies of --readings for drawn at random, where their runs do not say so.",
+)
+
 cache_option = click.option(
     "--cache",
     type=click.Path(path_type=Path),
@@ -117,7 +124,8 @@ def print_summary(summary: Mapping[str, Any], rubric: Rubric, form: str) -> None
     else:
         print_facts(headline(summary, rubric))
         print_tables(tables(summary, rubric))
-        emit(f"signature  {summary['signature']}")
+        for name, line in formats.signatures(summary):
+            emit(f"{name:9}  {line}")
 
 
 def print_facts(facts: Iterable[tuple[str, str]]) -> None:

@@ -6,16 +6,60 @@ from pathlib import Path
 
 import click
 
-from judge.cli.output import by_option, format_option, print_summary
+from judge.cli.output import (
+    by_option,
+    format_option,
+    print_summary,
+    readings_at_random_option,
+)
+from judge.types import JudgeError
 
 
 @click.command("rates", short_help="Compute a run's rates again, by any field.")
 @click.argument("run", type=click.Path(path_type=Path))
 @by_option
+@click.option(
+    "--readings",
+    "readers",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="READER_RUN",
+    help="Take the judge's bias out by what a reader wrote about studies drawn at random "
+    "(repeatable, a run for each reader).",
+)
+@readings_at_random_option
+@click.option(
+    "--patient-field",
+    metavar="FIELD",
+    help="With --readings: studies of one patient go together. Default: patient, patient_id, "
+    "subject_id or subject where the run has it; none takes studies as independent.",
+)
 @format_option
-def command(run: Path, by: list[str], form: str) -> None:
-    """Compute the rates of RUN again, grouped by any field, without asking a judge."""
+def command(
+    run: Path,
+    by: list[str],
+    readers: tuple[Path, ...],
+    *,
+    at_random: bool,
+    patient_field: str | None,
+    form: str,
+) -> None:
+    """Compute the rates of RUN again, grouped by any field, without asking a judge.
+
+    With --readings each figure stands beside the one with the judge's bias taken out, and beside
+    what the readings say alone; docs/trust.md says when that holds.
+    """
     from judge.running.folder import Run
 
     opened = Run(run)
-    print_summary(opened.regrouped(by), opened.rubric, form)
+    if not readers:
+        if at_random or patient_field is not None:
+            raise JudgeError("--readings-at-random and --patient-field go with --readings")
+        print_summary(opened.regrouped(by), opened.rubric, form)
+        return
+    from judge.validating.corrected import corrected_summary
+
+    summary = corrected_summary(
+        opened, by, readers, at_random=at_random, patient_field=patient_field
+    )
+    print_summary(summary, opened.rubric, form)

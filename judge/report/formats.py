@@ -26,7 +26,17 @@ def as_markdown(summary: Mapping[str, Any], rubric: Rubric) -> str:
     ]
     parts += tables(summary, rubric)
     text = "\n\n".join(markdown_table(table) for table in parts)
-    return f"{text}\n\nSignature: `{summary['signature']}`"
+    lines = [f"{name.capitalize()}: `{line}`" for name, line in signatures(summary)]
+    return "\n\n".join([text, *lines])
+
+
+def signatures(summary: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Return the lines that name what made the numbers: the run's, and those of its readings."""
+    found = [("signature", summary["signature"])]
+    if "readings" in summary:
+        found.append(("corrected", summary["readings"]["signature"]))
+        found += [("reader", one["signature"]) for one in summary["readings"]["runs"]]
+    return found
 
 
 def rate_rows(summary: Mapping[str, Any], rubric: Rubric) -> list[dict[str, object]]:
@@ -38,7 +48,10 @@ def rate_rows(summary: Mapping[str, Any], rubric: Rubric) -> list[dict[str, obje
     by = list(summary["by"])
     rows = [_flat("group", row, by, rubric) for row in summary["rates"]]
     rows.append(_flat("all", summary, by, rubric))
-    return [{**row, "signature": summary["signature"]} for row in rows]
+    made_by = {"signature": summary["signature"]}
+    if "readings" in summary:
+        made_by["corrected_signature"] = summary["readings"]["signature"]
+    return [{**row, **made_by} for row in rows]
 
 
 def as_csv(summary: Mapping[str, Any], rubric: Rubric) -> str:
@@ -90,6 +103,19 @@ def own_columns(fields: Sequence[str], columns: Collection[str]) -> dict[str, st
     return found
 
 
+_CORRECTED = {
+    "n": "read",
+    "n_studies": "of",
+    "value": "corrected",
+    **{end: f"corrected_{end}" for end in ("low", "high")},
+    **{name: name for name in ("labels", "labels_low", "labels_high")},
+    "weight": "weight",
+    "worth": "worth",
+    "why_not": "not_corrected",
+}
+"""The columns of what readings correct, after the statistic's name."""
+
+
 def _flat(kind: str, row: Mapping[str, Any], by: list[str], rubric: Rubric) -> dict[str, object]:
     figures: dict[str, object] = {
         name: row[name] for name in ("n_studies", "n_scored", "n_unparsed", "n_failed")
@@ -103,7 +129,10 @@ def _flat(kind: str, row: Mapping[str, Any], by: list[str], rubric: Rubric) -> d
         if not may_be_undefined & {*statistic.measures, *statistic.per}:
             del keys["n_undefined"]
         figures |= {f"{statistic.name}_{name}": found[key] for key, name in keys.items()}
-    columns = own_columns(by, ("row", *figures, "signature"))
+    for statistic in rubric.statistics:
+        if found := row["statistics"][statistic.name].get("corrected"):
+            figures |= {f"{statistic.name}_{_CORRECTED[key]}": found[key] for key in _CORRECTED}
+    columns = own_columns(by, ("row", *figures, "signature", "corrected_signature"))
     fields = {
         column: "" if kind == "all" else group_value(row[name]) for name, column in columns.items()
     }

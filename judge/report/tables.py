@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from judge.report import words
 from judge.report.words import NOTHING, counted, estimate, group_value, left_out, number, rate
 from judge.rubrics.contract import Measure, Rubric, Statistic, Tally
 from judge.stats.review import ALL
@@ -52,7 +53,34 @@ def headline(
         asked = ", ".join(f"{mode} {n}" for mode, n in modes.items())
         facts.append(("replies asked for by", asked))
     facts += [("note", note) for note in summary["notes"]]
-    return facts
+    return facts + (readings_facts(summary["readings"], rubric) if "readings" in summary else [])
+
+
+_DRAWN = {
+    "drawn": "at random, as their runs say",
+    "told": "at random, as was said with --readings-at-random",
+    "all": "all studies were read",
+}
+
+
+def readings_facts(readings: Mapping[str, Any], rubric: Rubric) -> list[tuple[str, str]]:
+    """Return whose readings a run was corrected by, and what is to be known of them."""
+    runs = readings["runs"]
+    facts = [("readings", f"{one['reader']}: {one['n']:,} ({one['run']})") for one in runs]
+    drawn = _DRAWN[readings["drawn"]]
+    if readings["drawn_by"]:
+        drawn += f", in strata by {', '.join(readings['drawn_by'])}"
+    facts.append(("drawn", drawn))
+    if len(runs) > 1:
+        facts.append(("several readers", f"{readings['several_readers']}, study by study"))
+    if readings["patient_field"]:
+        facts.append(("studies of one", readings["patient_field"]))
+    labels = {one.name: one.label for one in rubric.statistics}
+    facts += [
+        ("note", f"{labels[name]} is not corrected: {why}")
+        for name, why in readings["not_corrected"].items()
+    ]
+    return facts + [("note", text) for text in readings["notes"]]
 
 
 def headline_figures(summary: Mapping[str, Any], rubric: Rubric) -> list[tuple[str, str]]:
@@ -110,11 +138,7 @@ def rates_tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
 
     One table; two where a rubric has several scores, which would not fit beside the rates.
     """
-    by = summary["by"]
-    rows = [([group_value(row[name]) for name in by], row) for row in summary["rates"]]
-    rows.append((["all", *[""] * (len(by) - 1)], summary))
-    inferred = " (inferred)" if summary["n_class_inferred"] else ""
-    groups = [name + (inferred if name == "study_class" else "") for name in by]
+    groups, rows = _by_group(summary)
 
     def table(title: str, shown: Sequence[Statistic], *, counts: bool) -> Table:
         body = tuple(
@@ -126,7 +150,7 @@ def rates_tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
             for group, row in rows
         )
         head = (*groups, *(("studies", "scored") if counts else ()), *(s.label for s in shown))
-        return Table(title, head, body, n_left=len(by))
+        return Table(title, head, body, n_left=len(groups))
 
     shown = rubric.shown("groups")
     rates = [one for one in shown if one.kind == "rate"]
@@ -138,6 +162,72 @@ def rates_tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
     return [table("Scores", scores, counts=True), table("Rates", rates, counts=False)]
 
 
+def _by_group(
+    summary: Mapping[str, Any],
+) -> tuple[list[str], list[tuple[list[str], Mapping[str, Any]]]]:
+    """Return the heads of the columns that name a group, and each group with what is said of it."""
+    by = summary["by"]
+    rows = [([group_value(row[name]) for name in by], row) for row in summary["rates"]]
+    rows.append((["all", *[""] * (len(by) - 1)], summary))
+    inferred = " (inferred)" if summary["n_class_inferred"] else ""
+    return [name + (inferred if name == "study_class" else "") for name in by], rows
+
+
+CORRECTED = ("judge", "corrected", "readings alone", "read", "judge is worth")
+
+
+def corrected_tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
+    """Return a table for each statistic that readings correct, a row a group and one for all."""
+    groups, rows = _by_group(summary)
+    return [
+        Table(
+            f"{one.label}, with the judge's bias taken out",
+            (*groups, *CORRECTED),
+            tuple(
+                (*group, *corrected_cells(row["statistics"][one.name], one)) for group, row in rows
+            ),
+            n_left=len(groups),
+        )
+        for one in rubric.statistics
+        if "corrected" in summary["statistics"][one.name]
+    ]
+
+
+def corrected_model_tables(
+    figures: Sequence[Mapping[str, Any]], rubrics: Mapping[str, Rubric]
+) -> list[Table]:
+    """Return the same of compared models: a table for each statistic of each rubric, a row a model.
+
+    `figures` are those of `judge.validating.corrected.corrected_models`.
+    """
+    found = []
+    for name, rubric in rubrics.items():
+        for one in rubric.statistics:
+            rows = tuple(
+                (figure["model"], *corrected_cells(figure, one))
+                for figure in figures
+                if (figure["rubric"], figure["statistic"]) == (name, one.name)
+            )
+            if rows:
+                title = f"{rubric.title}: {one.label}, with the judge's bias taken out"
+                found.append(Table(title, ("model", *CORRECTED), rows))
+    return found
+
+
+def corrected_cells(found: Mapping[str, Any], statistic: Statistic) -> tuple[str, ...]:
+    """Return the cells of `CORRECTED` of a statistic, or what is said where too few are read."""
+    fixed, is_rate = found["corrected"], statistic.kind == "rate"
+    judge = estimate(found, is_rate=is_rate)
+    read = f"{fixed['n']:,} of {fixed['n_studies']:,}"
+    if fixed["why_not"]:
+        return judge, fixed["why_not"], NOTHING, read, NOTHING
+    written = words.share if is_rate else estimate
+    labels = {end: fixed[f"labels_{end}"] for end in ("low", "high")}
+    alone = written({"value": fixed["labels"], **labels})
+    worth = f"{counted(round(fixed['worth']), 'reading', 'readings')}"
+    return judge, written(fixed), alone, read, worth
+
+
 def _cell(block: Mapping[str, Any], statistic: Statistic) -> str:
     return estimate(block["statistics"][statistic.name], is_rate=statistic.kind == "rate")
 
@@ -145,6 +235,7 @@ def _cell(block: Mapping[str, Any], statistic: Statistic) -> str:
 def tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
     """Return all tables of a run; those with nothing in them are left out."""
     found = rates_tables(summary, rubric)
+    found += corrected_tables(summary, rubric)
     if rubric.tally:
         found.append(tally_table(summary, rubric, rubric.tally))
     for title, key in (("Not scored", "reasons"), ("Warnings about answers", "warnings")):

@@ -45,6 +45,13 @@ def percent(value: float | None) -> str:
     return NOTHING if value is None else f"{100 * value:.1f}%"
 
 
+def share(value: Mapping[str, Any]) -> str:
+    """Return a share of no whole number of studies with its interval, `71.0% [65.5, 76.0]`."""
+    if value["low"] is None:
+        return percent(value["value"])
+    return f"{percent(value['value'])} [{100 * value['low']:.1f}, {100 * value['high']:.1f}]"
+
+
 def rate(value: Mapping[str, Any]) -> str:
     """Return a rate with numerator, denominator and interval, `201/283 71.0% [65.5, 76.0]`."""
     counts = f"{value['k']}/{value['n']}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from judge.stats.agreement import ONE_PATIENT, clustered_error, mean_of, without
 from judge.stats.correlation import Bools, Codes, Resamples, lacking
-from judge.stats.estimate import Estimate, score_interval, wilson
+from judge.stats.estimate import Estimate, wilson, wilson_ends
 from judge.stats.panel import Values
 
 NO_STUDY = "no study has the word of both"
@@ -157,5 +157,5 @@ def _rate(is_yes: Bools, units: Codes, missing: str) -> Estimate:
             return Estimate(rate.n, rate.value, None, None, k=rate.k, reason=ONE_PATIENT)
         error, _ = clustered_error(is_yes.astype(float), units)
         worth = rate.n / max(1.0, error**2 * rate.n / (rate.value * (1 - rate.value)))
-    low, high = score_interval(rate.value * worth, worth)
+    low, high = wilson_ends(rate.value, worth)
     return Estimate(rate.n, rate.value, low, high, k=rate.k)

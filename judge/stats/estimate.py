@@ -231,19 +231,20 @@ def wilson(k: int, n: int) -> Estimate:
         raise ValueError(f"{k} of {n} is no rate")
     if n == 0:
         return Estimate(0, None, None, None, k=0)
-    low, high = score_interval(k, n)
-    return Estimate(n, k / n, low, high, k=k)
-
-
-def score_interval(k: float, n: float) -> tuple[float, float]:
-    """Return the 95% score interval of `k` of `n` [Wilson 1927], also of shares of a study.
-
-    Studies that are not independent are worth fewer, which need not be a whole number.
-    """
-    rate = k / n
     # scipy's `binomtest` gives the same, but takes half a second to import, in every run.
-    shrink = Z_95**2 / n
+    return Estimate(n, k / n, *wilson_ends(k / n, n), k=k)
+
+
+def wilson_ends(rate: float, n: float, z: float = Z_95) -> tuple[float, float]:
+    """Return the ends of Wilson's interval of a rate in `n` studies, which may be no whole number.
+
+    Where a rate rests on more or less than its studies, by the design of a sample, `n` is what
+    they are worth [Kott and Carr 1997].
+    """
+    shrink = z**2 / n
     centre = (rate + shrink / 2) / (1 + shrink)
-    half = Z_95 / (1 + shrink) * math.sqrt(rate * (1 - rate) / n + shrink / (4 * n))
+    half = z / (1 + shrink) * math.sqrt(rate * (1 - rate) / n + shrink / (4 * n))
     # At the ends the interval touches 0 or 1 exactly; rounding must not step beyond.
-    return 0.0 if k == 0 else max(0.0, centre - half), 1.0 if k == n else min(1.0, centre + half)
+    low = 0.0 if rate == 0 else max(0.0, centre - half)
+    high = 1.0 if rate == 1 else min(1.0, centre + half)
+    return low, high

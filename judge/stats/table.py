@@ -120,11 +120,19 @@ def rates(table: pd.DataFrame, rubric: Rubric, by: Sequence[str]) -> list[dict[s
     A study that lacks a field's value is in the group whose value is None. Raises
     `JudgeError` for a field that the table has not.
     """
+    return [{**key, **_block(table.take(rows), rubric)} for key, rows in grouped(table, by)]
+
+
+def grouped(table: pd.DataFrame, by: Sequence[str]) -> list[tuple[dict[str, object], list[int]]]:
+    """Return the groups of `by` in the order of `rates`: fields, and the numbers of the rows.
+
+    Raises `JudgeError` for a field that the table has not.
+    """
     check_fields(by, table.columns)
     names = list(dict.fromkeys(by))
-    groups = table.groupby(names, dropna=False, sort=True)
+    groups = table.reset_index(drop=True).groupby(names, dropna=False, sort=True)
     return [
-        {**dict(zip(names, map(_plain, key), strict=True)), **_block(rows, rubric)}
+        (dict(zip(names, map(_plain, key), strict=True)), [int(row) for row in rows.index])
         for key, rows in groups
     ]
 

@@ -1,0 +1,170 @@
+"""The figures of a run with the judge's bias taken out, for all studies and by group."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from judge import distribution
+from judge.comparing.checks import ComparedRun
+from judge.comparing.names import RunChoice, named_run
+from judge.running.folder import Run
+from judge.stats.estimate import estimate
+from judge.stats.prediction_powered import Corrected, corrected
+from judge.stats.table import OUTCOMES, grouped, summarise
+from judge.types import Annotated, JudgeError
+from judge.validating.readings import Readings, correctable, opened_reader, read_readings
+
+SEVERAL = "averaged"
+"""What becomes of the readings of several readers of a study."""
+
+
+def corrected_summary(
+    run: Run,
+    by: Sequence[str],
+    paths: Sequence[Path],
+    *,
+    at_random: bool = False,
+    patient_field: str | None = None,
+) -> dict[str, Any]:
+    """Return the summary of a run grouped by fields, corrected by readers' runs.
+
+    It is that of `Run.regrouped`. Each statistic that can be corrected has `corrected` beside
+    its value, for all studies and in each group; `readings` says whose readings these are and how
+    they were taken. Raises `JudgeError` as `read_readings` does, and for a field that the run
+    has not.
+    """
+    table = run.table()
+    groups = grouped(table, by)
+    readings = read_readings(run, table, paths, at_random=at_random, patient_field=patient_field)
+    if not readings.values:
+        why = "; ".join(dict.fromkeys(readings.why_not.values()))
+        raise JudgeError(f"nothing of {run.path} can be corrected by these readings: {why}")
+    summary = {**run.summary(), **summarise(table, run.rubric, by)}
+    blocks = [summary, *summary["rates"]]
+    parts = [list(range(len(table))), *(rows for _, rows in groups)]
+    for block, rows in zip(blocks, parts, strict=True):
+        for name, found in of_rows(run, readings, rows).items():
+            block["statistics"][name]["corrected"] = found.plain()
+    return {**summary, "readings": described(readings)}
+
+
+def readings_by_model(choices: Sequence[RunChoice]) -> dict[str, list[Path]]:
+    """Return the readers' runs by the model that they are about, as a comparison names it.
+
+    Raises `JudgeError` for a run that is not a reader's.
+    """
+    found: dict[str, list[Path]] = {}
+    for chosen in choices:
+        opened_reader(chosen.path)
+        found.setdefault(named_run(chosen).model, []).append(chosen.path)
+    return found
+
+
+def corrected_models(
+    runs: Sequence[ComparedRun],
+    study_ids: Collection[str],
+    readings: Mapping[str, Sequence[Path]],
+    *,
+    at_random: bool = False,
+    patient_field: str | None = None,
+) -> dict[str, Any]:
+    """Return the corrected figures of compared runs, on the studies that are compared.
+
+    `figures` has for each run with readings each statistic that can be corrected: the judge's
+    with `corrected` beside it; `readings` what is to be known of them. Raises `JudgeError` for
+    readings of a model that is not compared, and as `read_readings` does.
+    """
+    models = dict.fromkeys(run.model for run in runs)
+    if unknown := [model for model in readings if model not in models]:
+        raise JudgeError(
+            f"{readings[unknown[0]][0]} is about the model {unknown[0]!r}, and compared are "
+            f"{', '.join(map(repr, models))}; say which is meant: --readings NAME=RUN"
+        )
+    ids = frozenset(study_ids)
+    figures, told = [], []
+    for run in (run for run in runs if run.model in readings):
+        opened = Run(run.path)
+        table = opened.table()
+        theirs = read_readings(
+            opened,
+            table,
+            readings[run.model],
+            at_random=at_random,
+            patient_field=patient_field,
+        )
+        about = {"model": run.model, "rubric": run.rubric}
+        told.append({**about, **described(theirs)})
+        rows = [row for row, study_id in enumerate(table["study_id"]) if study_id in ids]
+        here = table.iloc[rows]
+        scored = here[here["outcome"] == OUTCOMES[Annotated]]
+        fixed = of_rows(opened, theirs, rows)
+        figures += [
+            {
+                **about,
+                "statistic": one.name,
+                **estimate(scored, one).plain(),
+                "corrected": fixed[one.name].plain(),
+            }
+            for one in correctable(opened.rubric)
+            if one.name in fixed
+        ]
+    return {"figures": figures, "readings": told}
+
+
+def of_rows(run: Run, readings: Readings, rows: Sequence[int]) -> dict[str, Corrected]:
+    """Return the corrected statistics of some rows of a run's table, by their names."""
+    here = np.array(rows, np.intp)
+    patients = None if readings.patients is None else readings.patients[here]
+    return {
+        one.name: corrected(
+            readings.judged[one.name][here],
+            readings.values[one.name][here],
+            one,
+            readings.strata[here],
+            patients,
+            is_even=readings.is_even,
+        )
+        for one in correctable(run.rubric)
+        if one.name in readings.values
+    }
+
+
+def described(readings: Readings) -> dict[str, Any]:
+    """Return whose readings they are and how they were taken, as JSON's types."""
+    return {
+        "signature": signature(readings),
+        "runs": [
+            {("run" if name == "shown" else name): value for name, value in asdict(one).items()}
+            for one in readings.runs
+        ],
+        "n_read": int(readings.is_read.sum()),
+        "drawn": readings.drawn,
+        "drawn_by": list(readings.by),
+        "several_readers": SEVERAL,
+        "patient_field": readings.patient_field,
+        "not_corrected": dict(readings.why_not),
+        "notes": list(readings.notes),
+    }
+
+
+def signature(readings: Readings) -> str:
+    """Return one line that names everything that changes a corrected figure but the run."""
+    lines = sorted(one.signature for one in readings.runs)
+    digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()[:8]
+    parts = (
+        "corrected:1",
+        f"readers:{','.join(sorted(one.reader for one in readings.runs))}",
+        f"readings:{int(readings.is_read.sum())}+{digest}",
+        f"random:{readings.drawn}",
+        f"strata:{','.join(readings.by) or 'none'}",
+        f"several:{SEVERAL}",
+        f"patient:{readings.patient_field or 'none'}",
+        f"version:{distribution.version()}",
+    )
+    return "|".join(part.replace("|", "/") for part in parts)

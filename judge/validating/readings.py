@@ -1,0 +1,341 @@
+"""What readers wrote about the studies of a judge's run, joined to it by study."""
+
+from __future__ import annotations
+
+import hashlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from judge.report.words import counted
+from judge.rubrics.contract import Rubric, Statistic
+from judge.running.folder import Run
+from judge.stats.estimate import summed
+from judge.stats.table import OUTCOMES
+from judge.studies.names import FIELD_NAMES
+from judge.types import Annotated, JudgeError
+from judge.validating.sampling import Drawn, drawn, is_even, strata, texts_of
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+PATIENT_FIELDS = FIELD_NAMES["patient"]
+Values = NDArray[np.float64]
+Codes = NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class ReaderRun:
+    """A reader's run: `n` of the studies it has were read and are in the judge's run."""
+
+    reader: str
+    shown: str
+    signature: str
+    n: int
+    n_elsewhere: int
+
+
+@dataclass(frozen=True)
+class Readings:
+    """What readers wrote, by the rows of the table of a judge's run.
+
+    `values` has for each statistic that can be corrected the mean of the readers of each study,
+    NaN where nobody read it; `judged` the judge's. `why_not` says why the others cannot.
+    `strata` and `by` are those that the sample was drawn in; `is_even` where all were drawn with
+    the same probability.
+    """
+
+    runs: tuple[ReaderRun, ...]
+    drawn: Drawn
+    judged: Mapping[str, Values]
+    values: Mapping[str, Values]
+    why_not: Mapping[str, str]
+    is_read: NDArray[np.bool_]
+    strata: Codes
+    by: tuple[str, ...]
+    is_even: bool
+    patient_field: str | None
+    patients: Codes | None
+    notes: tuple[str, ...]
+
+
+def read_readings(
+    run: Run,
+    table: pd.DataFrame,
+    paths: Sequence[Path],
+    *,
+    at_random: bool = False,
+    patient_field: str | None = None,
+) -> Readings:
+    """Open readers' runs and join them to a judge's run, whose table of studies is `table`.
+
+    `at_random` says that the studies were drawn at random where the readers' runs do not.
+    `patient_field` is as in a comparison. Raises `JudgeError` for a run of the wrong kind, two
+    of one reader, other texts, no study in common, and readings that were not drawn at random.
+    """
+    if run.reading is not None:
+        raise JudgeError(
+            f"{run.path} is a reader's run, and what is corrected is a judge's: name the judge's "
+            "run, and give this one with --readings"
+        )
+    opened = [opened_reader(path) for path in paths]
+    _check_readers(opened)
+    ids = [str(one) for one in table["study_id"]]
+    row_of = {study_id: row for row, study_id in enumerate(ids)}
+    tables = [one.table() for one in opened]
+    _check_common(run, opened, tables, row_of)
+    notes = _check_texts(run, opened, row_of)
+    read = [_read_rows(one, row_of, len(ids)) for one in tables]
+    is_read = np.any(read, axis=0)
+    judged, values, why_not = _values(run, table, opened, tables, row_of)
+    how = "all" if is_read.all() else drawn(opened, told=at_random)
+    by, codes = strata(run, table, opened, read) if how == "drawn" else ((), _one(len(ids)))
+    patient = _patient(run, patient_field)
+    found = [
+        ReaderRun(
+            _name(one), str(path), one.signature, int(rows.sum()), len(own) - _n_shared(own, row_of)
+        )
+        for one, path, own, rows in zip(opened, paths, tables, read, strict=True)
+    ]
+    return Readings(
+        tuple(found),
+        how,
+        judged,
+        values,
+        why_not,
+        is_read,
+        codes,
+        by,
+        is_even(codes, is_read),
+        patient,
+        None if patient is None else _patients(table[patient].tolist()),
+        (
+            *notes,
+            *_other_rubrics(run.rubric, opened),
+            *_left_out(found, opened, tables, table, is_read),
+        ),
+    )
+
+
+def opened_reader(path: Path) -> Run:
+    """Open a reader's run; raises `JudgeError` for one of a judge, and as `Run` does."""
+    run = Run(path)
+    if run.reading is None:
+        raise JudgeError(
+            f"{path} is a run of the judge {run.manifest['judge']['name']}, not of a reader; "
+            "--readings takes the runs that judge import makes of what readers wrote"
+        )
+    return run
+
+
+def _name(run: Run) -> str:
+    return str(run.manifest["judge"]["name"]).partition(":")[2]
+
+
+def _check_readers(opened: Sequence[Run]) -> None:
+    twice = [name for name, n in Counter(map(_name, opened)).items() if n > 1]
+    if twice:
+        paths = " and ".join(str(run.path) for run in opened if _name(run) == twice[0])
+        raise JudgeError(f"{paths} are both of the reader {twice[0]!r}; give one of them")
+
+
+def _n_shared(table: pd.DataFrame, row_of: Mapping[str, int]) -> int:
+    return sum(str(one) in row_of for one in table["study_id"])
+
+
+def _check_common(
+    run: Run, opened: Sequence[Run], tables: Sequence[pd.DataFrame], row_of: Mapping[str, int]
+) -> None:
+    for one, table in zip(opened, tables, strict=True):
+        if not _n_shared(table, row_of):
+            first = f", {table['study_id'].iloc[0]!r} among them" if len(table) else ""
+            raise JudgeError(
+                f"{run.path} has none of the {counted(len(table), 'study', 'studies')} of "
+                f"{one.path}{first}; they are joined by study id: give readings of this run's "
+                "studies"
+            )
+
+
+def _check_texts(run: Run, opened: Sequence[Run], row_of: Mapping[str, int]) -> list[str]:
+    """Raise where a reader read another text than was judged; say where that is not known.
+
+    White space aside. A reader's run without candidates, or a study of it without a reference,
+    says nothing of them.
+    """
+    notes = []
+    theirs = [_texts(one, row_of) for one in opened]
+    wanted = {study_id for texts in theirs for study_id in texts}
+    ours = _texts(run, wanted)
+    for one, texts in zip(opened, theirs, strict=True):
+        has_candidates = any(candidate != _BLANK for candidate, _ in texts.values())
+        if not has_candidates:
+            notes.append(
+                f"{one.path} holds no candidates: that they are those of {run.path} is not checked"
+            )
+        differing = [
+            study_id
+            for study_id, (candidate, reference) in texts.items()
+            if (has_candidates and candidate != ours[study_id][0])
+            or reference not in (_BLANK, ours[study_id][1])
+        ]
+        if differing:
+            sections = [each.manifest["section"] for each in (run, one)]
+            why = f" ({sections[0]} there, {sections[1]} here)" if len(set(sections)) > 1 else ""
+            raise JudgeError(
+                f"{one.path} is about other texts than {run.path}{why}: the candidate or the "
+                f"reference differs for {len(differing):,} of "
+                f"{counted(len(texts), 'study', 'studies')} in common, {differing[0]!r} first; "
+                "give readings of the reports that were judged"
+            )
+    return notes
+
+
+def _digest(text: str) -> bytes:
+    return hashlib.sha256(" ".join(text.split()).encode("utf-8", "replace")).digest()
+
+
+_BLANK = _digest("")
+
+
+def _texts(run: Run, wanted: Mapping[str, int] | set[str]) -> dict[str, tuple[bytes, bytes]]:
+    """Return digests of each wanted study's candidate and reference."""
+    return {
+        record["study_id"]: (_digest(record["candidate"]), _digest(record["reference"]))
+        for record in run.records(of_any_version=True)
+        if record["study_id"] in wanted
+    }
+
+
+def _read_rows(table: pd.DataFrame, row_of: Mapping[str, int], n: int) -> NDArray[np.bool_]:
+    """Return which rows of the judge's run a reader has read: a blank score is no reading."""
+    found = np.zeros(n, bool)
+    scored = table.loc[table["outcome"] == OUTCOMES[Annotated], "study_id"]
+    found[[row_of[str(one)] for one in scored if str(one) in row_of]] = True
+    return found
+
+
+def correctable(rubric: Rubric) -> list[Statistic]:
+    """Return the statistics that can be corrected: the means and rates that are shown of sets."""
+    return [
+        one
+        for one in rubric.statistics
+        if one.kind != "ratio" and one.shown & {"groups", "compare"}
+    ]
+
+
+def _values(
+    run: Run,
+    table: pd.DataFrame,
+    opened: Sequence[Run],
+    tables: Sequence[pd.DataFrame],
+    row_of: Mapping[str, int],
+) -> tuple[dict[str, Values], dict[str, Values], dict[str, str]]:
+    """Return the judge's values of each statistic, the readers', and why some have none."""
+    judged, values, why_not = {}, {}, {}
+    pairs = list(zip(opened, tables, strict=True))
+    for statistic in correctable(run.rubric):
+        total, n = np.zeros((2, len(table)))
+        reasons = [_lacking(statistic, one.rubric, own) for one, own in pairs]
+        if all(reasons):
+            why_not[statistic.name] = "; ".join(dict.fromkeys(filter(None, reasons)))
+            continue
+        for (_, own), why in zip(pairs, reasons, strict=True):
+            if why:
+                continue
+            rows = [row_of.get(str(study_id), -1) for study_id in own["study_id"]]
+            for row, value in zip(rows, _of_studies(own, statistic), strict=True):
+                if row >= 0 and not np.isnan(value):
+                    total[row] += value
+                    n[row] += 1
+        judged[statistic.name] = _of_studies(table, statistic)
+        values[statistic.name] = np.where(n > 0, total / np.maximum(n, 1), np.nan)
+    return judged, values, why_not
+
+
+def _of_studies(table: pd.DataFrame, statistic: Statistic) -> Values:
+    """Return what a mean or a rate is the mean of, NaN for a study that has it not."""
+    columns = [table[name].to_numpy(dtype=float, na_value=np.nan) for name in statistic.measures]
+    if statistic.kind != "rate":
+        return summed(columns)
+    sizes = summed(columns, sizes=True)
+    found: Values = np.where(np.isnan(sizes), np.nan, sizes == 0)
+    return found
+
+
+def _same(one: Statistic, other: Statistic) -> bool:
+    return (one.name, one.kind, one.measures, one.is_reciprocal) == (
+        *(other.name, other.kind, other.measures, other.is_reciprocal),
+    )
+
+
+def _lacking(statistic: Statistic, rubric: Rubric, table: pd.DataFrame) -> str | None:
+    """Return why a reader's run has no such statistic, None where it has."""
+    if not any(_same(statistic, one) for one in rubric.statistics):
+        return f"{rubric.title} has no such figure"
+    empty = [name for name in statistic.measures if table[name].isna().all()]
+    reasons = {one.name: one.undefined for one in rubric.measures}
+    return (reasons[empty[0]] or "no study has it") if empty else None
+
+
+def _other_rubrics(rubric: Rubric, opened: Sequence[Run]) -> list[str]:
+    """Say what the rates of readers are who used another rubric than the judge."""
+    notes = []
+    for one in opened:
+        if one.rubric.name == rubric.name:
+            continue
+        shared = [
+            theirs
+            for theirs in one.rubric.statistics
+            if theirs.definition and any(_same(theirs, ours) for ours in correctable(rubric))
+        ]
+        means = "".join(f"; {theirs.label} is {theirs.definition}" for theirs in shared)
+        notes.append(f"{_name(one)} used {one.rubric.title}{means}")
+    return notes
+
+
+def _left_out(
+    found: Sequence[ReaderRun],
+    opened: Sequence[Run],
+    tables: Sequence[pd.DataFrame],
+    table: pd.DataFrame,
+    is_read: NDArray[np.bool_],
+) -> list[str]:
+    """Say which readings are of no use: of other studies, blank, of none that was scored."""
+    notes = [
+        f"{one.reader} read {counted(one.n_elsewhere, 'study', 'studies')} that this run has not"
+        for one in found
+        if one.n_elsewhere
+    ]
+    scored = OUTCOMES[Annotated]
+    for one, own in zip(opened, tables, strict=True):
+        if blank := int((own["outcome"] != scored).sum()):
+            notes.append(f"blank scores of {_name(one)}, taken for unread: {blank:,}")
+    if lost := int((is_read & (table["outcome"] != scored).to_numpy()).sum()):
+        notes.append(f"studies that were read and that the judge did not score: {lost:,}")
+    return notes
+
+
+def _one(n: int) -> Codes:
+    return np.zeros(n, np.intp)
+
+
+def _patient(run: Run, asked: str | None) -> str | None:
+    """Return the field of the patient, None where there is none or it is set aside."""
+    if asked == "none":
+        return None
+    fields = run.manifest["fields"]
+    if asked is not None and asked not in fields:
+        raise JudgeError(f"the run has no field {asked!r}; name the patient with --patient-field")
+    return asked or next((name for name in PATIENT_FIELDS if name in fields), None)
+
+
+def _patients(column: Sequence[object]) -> Codes:
+    """Return a number for each patient; a study without one is a patient of its own."""
+    names = [(row, "") if text is None else (-1, text) for row, text in enumerate(texts_of(column))]
+    number = {name: at for at, name in enumerate(dict.fromkeys(names))}
+    return np.array([number[name] for name in names], np.intp)
