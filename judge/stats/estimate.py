@@ -239,7 +239,7 @@ def wilson_ends(rate: float, n: float, z: float = Z_95) -> tuple[float, float]:
     """Return the ends of Wilson's interval of a rate in `n` studies, which may be no whole number.
 
     Where a rate rests on more or less than its studies, by the design of a sample, `n` is what
-    they are worth [Kott and Carr 1997].
+    they are worth [Franco et al. 2019].
     """
     shrink = z**2 / n
     centre = (rate + shrink / 2) / (1 + shrink)
