@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from judge import rubrics
 from judge.comparing.names import NamedRun, input_file
 from judge.running.folder import ANNOTATIONS
+from judge.running.texts import digests
 from judge.types import JudgeError
 
 _MOST = 5
@@ -167,14 +167,10 @@ def reference_file(named: NamedRun) -> object:
     return (file["sha256"], *how) if file else named.shown
 
 
-def references(named: NamedRun, study_ids: Sequence[str]) -> dict[str, bytes]:
+def references(named: NamedRun, study_ids: Sequence[str]) -> dict[str, bytes | None]:
     """Return a digest of each study's reference."""
     wanted = set(study_ids)
-    found = {
-        record["study_id"]: hashlib.sha256(" ".join(record["reference"].split()).encode()).digest()
-        for record in named.run.records(of_any_version=True)
-        if record["study_id"] in wanted
-    }
+    found = {study_id: reference for study_id, (reference, _) in digests(named.run, wanted).items()}
     if missing := wanted - found.keys():
         raise JudgeError(
             f"the {ANNOTATIONS} of {named.shown} lacks {len(missing):,} studies, "

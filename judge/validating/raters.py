@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -17,7 +15,7 @@ from judge.comparing.names import RunChoice
 from judge.readers.runs import READER
 from judge.rubrics.quantities import RATING, Quantity
 from judge.running.folder import MANIFEST, Run
-from judge.running.forms import FORMAT
+from judge.running.texts import digests
 from judge.stats.panel import Values
 from judge.studies.names import FIELD_NAMES
 from judge.types import JudgeError
@@ -224,26 +222,6 @@ def _studies(
     return tuple(sorted(both)), notes
 
 
-def texts(run: Run, wanted: set[str]) -> Iterator[tuple[str, tuple[bytes | None, bytes | None]]]:
-    """Yield the id of each wanted study, and digests of its reference and candidate.
-
-    White space aside; None for a text that is empty. Raises `JudgeError` as `Run.lines` does,
-    and for a line that is no study.
-    """
-    for n, line in enumerate(run.lines(), 1):
-        record = json.loads(line) if run.format == FORMAT else run.parsed(n, line)
-        if record["study_id"] in wanted:
-            yield (
-                record["study_id"],
-                (_digest(record["reference"]), _digest(record["candidate"])),
-            )
-
-
-def _digest(text: str) -> bytes | None:
-    words = text.split()
-    return hashlib.sha256(" ".join(words).encode()).digest() if words else None
-
-
 def _check_texts(everyone: Sequence[Rater], wanted: set[str]) -> list[str]:
     """Raise where two read other texts of a study; return whose texts are not known.
 
@@ -253,13 +231,15 @@ def _check_texts(everyone: Sequence[Rater], wanted: set[str]) -> list[str]:
     known: tuple[dict[str, tuple[bytes | None, Rater]], ...] = ({}, {})
     whats = ("references", "candidates")
     for rater in everyone:
-        found = list(texts(rater.run, wanted))
+        found = digests(rater.run, wanted)
         for side, (what, of) in enumerate(zip(whats, known, strict=True)):
-            if all(of_study[side] is None for _, of_study in found):
+            if all(of_study[side] is None for of_study in found.values()):
                 notes.append(f"the {what} are not in {rater.shown}: they could not be checked")
                 continue
             differing = []
-            for study_id, of_study in found:
+            for study_id, of_study in found.items():
+                if side == 0 and of_study[side] is None:
+                    continue  # of a reader who has references of some studies alone
                 text, other = of.setdefault(study_id, (of_study[side], rater))
                 if text != of_study[side]:
                     differing.append((study_id, other))

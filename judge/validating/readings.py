@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from judge.report.words import counted
 from judge.rubrics.contract import Rubric, Statistic
 from judge.running.folder import Run
+from judge.running.texts import digests
 from judge.stats.estimate import summed
 from judge.stats.table import OUTCOMES
 from judge.studies.names import FIELD_NAMES
@@ -168,20 +168,20 @@ def _check_texts(run: Run, opened: Sequence[Run], row_of: Mapping[str, int]) -> 
     says nothing of them.
     """
     notes = []
-    theirs = [_texts(one, row_of) for one in opened]
+    theirs = [digests(one, row_of) for one in opened]
     wanted = {study_id for texts in theirs for study_id in texts}
-    ours = _texts(run, wanted)
+    ours = digests(run, wanted)
     for one, texts in zip(opened, theirs, strict=True):
-        has_candidates = any(candidate != _BLANK for candidate, _ in texts.values())
+        has_candidates = any(candidate for _, candidate in texts.values())
         if not has_candidates:
             notes.append(
                 f"{one.path} holds no candidates: that they are those of {run.path} is not checked"
             )
         differing = [
             study_id
-            for study_id, (candidate, reference) in texts.items()
-            if (has_candidates and candidate != ours[study_id][0])
-            or reference not in (_BLANK, ours[study_id][1])
+            for study_id, (reference, candidate) in texts.items()
+            if (has_candidates and candidate != ours[study_id][1])
+            or reference not in (None, ours[study_id][0])
         ]
         if differing:
             sections = [each.manifest["section"] for each in (run, one)]
@@ -193,22 +193,6 @@ def _check_texts(run: Run, opened: Sequence[Run], row_of: Mapping[str, int]) -> 
                 "give readings of the reports that were judged"
             )
     return notes
-
-
-def _digest(text: str) -> bytes:
-    return hashlib.sha256(" ".join(text.split()).encode("utf-8", "replace")).digest()
-
-
-_BLANK = _digest("")
-
-
-def _texts(run: Run, wanted: Mapping[str, int] | set[str]) -> dict[str, tuple[bytes, bytes]]:
-    """Return digests of each wanted study's candidate and reference."""
-    return {
-        record["study_id"]: (_digest(record["candidate"]), _digest(record["reference"]))
-        for record in run.records(of_any_version=True)
-        if record["study_id"] in wanted
-    }
 
 
 def _read_rows(table: pd.DataFrame, row_of: Mapping[str, int], n: int) -> NDArray[np.bool_]:
