@@ -47,7 +47,7 @@ ALLOWED = {
     },
     "service": {
         *(*PURE, "distribution", "plots", "studies", "cache", "official", "backends", "running"),
-        "comparing",
+        *("comparing", "readers"),
     },
 }
 # Network, clock, environment, processes, chance, logging set-up.

@@ -12,13 +12,16 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from judge.comparing.names import known_model
+from judge.readers import kept
+from judge.readers.kept import KeptReading
+from judge.readers.sample import Sample, read_sample
 from judge.report.tables import headline_figures
 from judge.rubrics import Rubric
 from judge.running.files import LONGEST_LINE, open_file
@@ -182,6 +185,14 @@ class OpenRun:
     def reviewed(self) -> dict[str, Any]:
         """Return the statistics of the run's reviews."""
         return reviews.measured(self.reviews(), self.errors_in, self.rubric)
+
+    def readings(self) -> Mapping[tuple[str, str], KeptReading]:
+        """Return the last reading of each study by each reader, by reader and study."""
+        return self._told(lambda run: kept.current(run.path))
+
+    def sample(self) -> Sample | None:
+        """Return the studies that were drawn for reading, None where none were."""
+        return self._told(lambda run: read_sample(run.path))
 
     @cached_property
     def _fingerprints(self) -> dict[str, frozenset[str]]:

@@ -6,7 +6,8 @@ import { Columns } from "./columns.js";
 import { drawList, filterForm, studiesSection } from "./list.js";
 import { openStore } from "./store.js";
 import { overviewSection, readersSection } from "./overview.js";
-import { Reader, Review } from "./review.js";
+import { Reader } from "./reader.js";
+import { Review } from "./review.js";
 import { runsPage } from "./runs.js";
 import { focusError } from "./items.js";
 import { studySection } from "./study.js";
@@ -229,7 +230,7 @@ begin(async () => {
   if (mode !== "file" && !run) await runsPage();
   else {
     const store = await openStore(mode === "file" ? fileTransport() : serviceTransport(run));
-    await new App(store, store.canReview ? new Reader(reader) : null).start();
+    await new App(store, store.canReview ? new Reader(reader, "Who is reviewing?", "verdict") : null).start();
     // The search is made ready while nobody waits for it.
     setTimeout(store.prepareSearch);
   }

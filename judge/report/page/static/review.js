@@ -1,7 +1,6 @@
 // A reader's verdicts on a study: right, wrong, wrong severity, missed errors, a comment.
 
 import { alarm, announce, el, said } from "./dom.js";
-import { remember, remembered } from "./keys.js";
 import { capital } from "./words.js";
 
 const VERDICTS = [
@@ -9,42 +8,6 @@ const VERDICTS = [
   { verdict: "wrong", text: "Wrong", key: "d" },
   { verdict: "wrong_severity", text: "Wrong severity", key: "s" },
 ];
-const NAME = "judge.reader";
-
-// Who is reading: asked once, then kept by the browser.
-export class Reader {
-  constructor(given) {
-    this.name = given || (remembered(NAME) ?? "");
-    this.waiting = null;
-  }
-
-  async known() {
-    if (this.name) return this.name;
-    this.waiting ??= this.ask().finally(() => { this.waiting = null; });
-    return this.waiting;
-  }
-
-  ask() {
-    return new Promise((resolve) => {
-      const field = el("input", { id: "reader-name", required: true, autocomplete: "name", maxlength: "100", value: this.name });
-      const dialog = el("dialog", { "aria-labelledby": "reader-title" },
-        el("form", { method: "dialog", on: { submit: () => { this.keep(field.value.trim()); } } },
-          el("h2", { id: "reader-title" }, "Who is reviewing?"),
-          el("p", {}, "Your name is kept with each verdict, and in this browser."),
-          el("label", { for: "reader-name" }, "Name"), field,
-          el("p", {}, el("button", { class: "main" }, "Go on"))));
-      dialog.addEventListener("close", () => { dialog.remove(); resolve(this.name); });
-      document.body.append(dialog);
-      dialog.showModal();
-    });
-  }
-
-  keep(name) {
-    this.name = name;
-    remember(NAME, name);
-    document.dispatchEvent(new CustomEvent("reader", { detail: name }));
-  }
-}
 
 export class Review {
   constructor(study, app) {
