@@ -19,7 +19,7 @@ from judge.stats.table import OUTCOMES
 from judge.types import Annotated, Annotation, Completion, Failed, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:  # its import takes a while, and not every command reads a run
-    from pydantic import ConfigDict, TypeAdapter
+    from pydantic import ConfigDict, TypeAdapter, ValidationError
 
 FORMAT = 2
 """The form of a run's files that this program writes."""
@@ -219,10 +219,15 @@ def fault(value: object, form: type) -> str | None:
     try:
         adapter(form).validate_python(value)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_context=False, include_input=False)[0]
-        where = ".".join(map(str, first["loc"]))
-        return f"{where!r}: {first['msg']}" if where else str(first["msg"])
+        return first_of(error)
     return None
+
+
+def first_of(error: ValidationError) -> str:
+    """Return the first thing that is wrong with a value, in a few words."""
+    first = error.errors(include_url=False, include_context=False, include_input=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where!r}: {first['msg']}" if where else str(first["msg"])
 
 
 def record_fault(record: object) -> str | None:

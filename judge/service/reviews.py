@@ -1,20 +1,14 @@
 """What readers say of a run: a file beside it that is only ever appended to.
 
-`reviews.jsonl` holds one event a line. A line is written at once, under a lock, and is on
-disk before the reader is told so. A line that a crash has cut short is passed over, and the
-next event begins on a line of its own. The last event of a reader about the same thing is
-the one that counts.
+`reviews.jsonl` holds one event a line (`judge.running.journal`); a line that a crash has cut
+short is passed over. The last event of a reader about the same thing is the one that counts.
 """
 
 from __future__ import annotations
 
 import csv
-import errno
-import fcntl
 import io
 import json
-import os
-import stat
 import uuid
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
@@ -25,7 +19,7 @@ from typing import Any, Literal, get_args
 
 from judge.report.view import graded_items
 from judge.rubrics.contract import Rubric
-from judge.running.files import read_file
+from judge.running.journal import Stamp, append_line, lines, stamp
 from judge.stats.review import VERDICTS, Verdict, fingerprints, statistics
 from judge.types import JudgeError
 
@@ -76,23 +70,8 @@ def append(run: Path, event: Event) -> None:
 
     Raises `JudgeError` where the disk takes no more.
     """
-    line = json.dumps(asdict(event)).encode() + b"\n"
     try:
-        flags = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
-        file = os.open(run / FILE, flags | os.O_NONBLOCK, 0o600)
-        try:
-            if not stat.S_ISREG(os.fstat(file).st_mode):
-                raise OSError(errno.EINVAL, "it is no plain file")
-            fcntl.flock(file, fcntl.LOCK_EX)
-            size = os.fstat(file).st_size
-            torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"
-            line = b"\n" + line if torn else line
-            if os.write(file, line) != len(line):
-                os.ftruncate(file, size)
-                raise JudgeError(f"the review was not kept: no room left for {run / FILE}")
-            os.fsync(file)
-        finally:
-            os.close(file)
+        append_line(run / FILE, json.dumps(asdict(event)).encode())
     except OSError as error:
         raise JudgeError(f"the review was not kept: {error.strerror} ({FILE})") from error
 
@@ -103,26 +82,20 @@ def read(run: Path) -> list[Event]:
     Lines that are no event, as a crash leaves them, are passed over.
     """
     try:
-        data = read_file(run / FILE)
-    except FileNotFoundError:
-        return []
+        return [event for line in lines(run / FILE) if (event := _event(line)) is not None]
     except OSError as error:
         raise JudgeError(f"cannot read {run / FILE}: {error.strerror}") from error
-    return [event for line in data.split(b"\n") if (event := _event(line)) is not None]
 
 
 def current(run: Path) -> tuple[Event, ...]:
     """Return the events of a run that count as they are now, read again when the file changed."""
-    try:
-        status = (run / FILE).stat()
-    except FileNotFoundError:
-        return ()
     # What is appended meanwhile changes the stamp, and is read the next time.
-    return _latest(run, (status.st_ino, status.st_size, status.st_mtime_ns))
+    found = stamp(run / FILE)
+    return _latest(run, found) if found else ()
 
 
 @lru_cache(maxsize=8)
-def _latest(run: Path, _stamp: tuple[int, int, int]) -> tuple[Event, ...]:
+def _latest(run: Path, _stamp: Stamp) -> tuple[Event, ...]:
     return tuple(latest(read(run)))
 
 
