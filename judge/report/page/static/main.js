@@ -37,7 +37,10 @@ class App {
     this.drawReaders();
     document.title = this.view.title;
     window.addEventListener("hashchange", () => this.route().catch(alarm));
-    document.addEventListener("reader", (event) => this.drawReader(event.detail));
+    document.addEventListener("reader", (event) => {
+      this.drawReader(event.detail);
+      this.review?.redraw();
+    });
     this.keys = new Keys(this.actions());
     return this.route();
   }
@@ -49,6 +52,7 @@ class App {
     return el("header", { class: "top" },
       el("h1", {}, said(title)),
       this.store.canReview ? el("a", { href: "/" }, "All runs") : null,
+      this.store.canReview ? el("a", { href: this.store.reading }, "Read blind") : null,
       this.who,
       el("button", { type: "button", class: "quiet", "aria-keyshortcuts": "?", on: { click: () => this.keys.help() } }, "Keys"),
       judge.note ? el("p", { class: "note", role: "note" }, said(judge.note)) : null);

@@ -88,6 +88,10 @@ export class Desk {
     if (!this.lines) this.draft = { kind: this.kinds[0].name, labels: {}, edit: null, ...this.draft, ...range };
     this.drawCards();
     this.drawBar();
+    // The bar has grown: it must not lie over the words, nor over the next to be chosen.
+    const words = getSelection().rangeCount ? getSelection().getRangeAt(0).getBoundingClientRect().bottom : 0;
+    const covered = words + 60 - this.bar.getBoundingClientRect().top;
+    if (covered > 0) window.scrollBy(0, covered);
     announce(`${range.text}, in the ${range.side}`);
   }
 
@@ -96,8 +100,15 @@ export class Desk {
     const { at, lines } = this.lines;
     if (kind !== "insert" && at === lines.length) return false;
     if (kind === "delete") this.propose({ kind, line: at, corrected: "" });
-    else this.lines.write(kind, kind === "change" ? this.lines.editOf(at)?.corrected || lines[at].text : this.range?.text ?? "");
+    else this.lines.write(kind, kind === "change" ? this.lines.editOf(at)?.corrected || lines[at].text : this.sentence());
     return true;
+  }
+
+  // The words chosen in the reference, with the stop after them.
+  sentence() {
+    if (!this.range) return "";
+    const next = [...this.study.reference.text][this.range.end];
+    return this.range.text + (".!?".includes(next ?? " ") ? next : "");
   }
 
   propose(edit) {
@@ -137,7 +148,7 @@ export class Desk {
     }
     this.draft = item;
     if (!isWhole(this.kinds, item)) {
-      this.draw();
+      this.drawBar(); // the reports stay as they are, with what is selected in them
       return;
     }
     const rest = items.filter((one) => !this.takesPlaceOf(one));
@@ -175,6 +186,9 @@ export class Desk {
     for (const card of this.list.querySelectorAll(".card")) {
       if (card.id === `card-${at}`) card.setAttribute("aria-current", "true");
       else card.removeAttribute("aria-current");
+    }
+    for (const mark of this.element.querySelectorAll("mark")) {
+      mark.classList.toggle("lit", mark.dataset.marks.split(" ").includes(String(at)));
     }
     this.drawBar();
     if (focus) goTo(this.list.querySelector(`#card-${at}`), "nearest");
