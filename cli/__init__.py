@@ -20,7 +20,7 @@ from judge.types import JudgeError
 
 _COMMANDS = (
     *("audit", "cache", "check", "compare", "completion", "errors", "import", "metrics"),
-    *("prompts", "rates", "rescore", "reviews", "runs", "serve"),
+    *("prompts", "rates", "readings", "rescore", "reviews", "runs", "sample", "serve"),
 )
 
 _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143

@@ -65,7 +65,6 @@ def command(
     """
     from judge.readers import layouts
     from judge.readers.runs import write_runs
-    from judge.report.formats import as_json
     from judge.studies.names import given_model
     from judge.studies.sections import known_section
 
@@ -74,12 +73,19 @@ def command(
     layout, readings, inputs = layouts.read(layout, files, reader)
     arguments = {"layout": layout, "files": list(files), "model": model, "reader": reader, "by": by}
     runs = write_runs(
-        layout, readings, inputs, out, model=model, section=known, by=by, arguments=arguments
+        layout, [readings], inputs, out, model=model, section=known, by=by, arguments=arguments
     )
+    print_runs(runs, [("layout", layout)], form)
+
+
+def print_runs(runs: Sequence[Run], facts: Sequence[tuple[str, str]], form: str) -> None:
+    """Print readers' runs: what they have in common, `facts` first, and a row each; or JSON."""
+    from judge.report.formats import as_json
+
     if form == "json":
         emit(as_json([{"run": str(run.path), **run.summary()} for run in runs]))
         return
-    print_facts([("layout", layout), *_said(runs)])
+    print_facts([*facts, *_said(runs)])
     print_tables([_table(runs)])
     for run in runs:
         note(f"run folder  {run.path}")

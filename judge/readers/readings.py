@@ -9,6 +9,7 @@ from typing import Final, Literal
 from judge.readers.sheet import Row
 from judge.rubrics.categories import CATEGORY, ERROR
 from judge.rubrics.reading import REFERENCE
+from judge.running.forms import SampleRead
 from judge.studies.sections import Section
 from judge.types import Annotated, Edit, Item, JudgeError, Study, Unparsed
 
@@ -40,15 +41,19 @@ class Readings:
     A reader has no reading of a study that was not read. `lacks` and `own` are as in
     `judge.rubrics.reading.as_read`. `source` is the file that has the candidates, by whose name
     their model is called where nothing else says it; None where no file has them.
+    `class_source` is where the classes come from that the studies have already, None where those
+    that they lack are to be inferred. `sample` is that in which the studies were drawn.
     """
 
-    rubric: RubricName
+    rubric: str
     by_reader: Mapping[str, Sequence[Reading]]
     lacks: Mapping[str, str] = field(default_factory=dict)
     own: Sequence[str] = ()
     section: Section = "report"
     source: str | None = None
     notes: tuple[str, ...] = ()
+    class_source: str | None = None
+    sample: SampleRead | None = None
 
 
 def an_error(

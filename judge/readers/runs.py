@@ -41,7 +41,7 @@ _DIGITS = 8
 
 def write_runs(
     layout: str,
-    readings: Readings,
+    found: Sequence[Readings],
     inputs: Sequence[InputFile],
     out: Path,
     *,
@@ -52,21 +52,19 @@ def write_runs(
 ) -> list[Run]:
     """Write the run of each reader below `out`, all of them at once.
 
-    `out` may be new, empty, or hold the same runs, which then stay as they are. `model` is by
-    default the field `model` where that is one for all, else what the file of the candidates is
-    named after. Raises `JudgeError` for an `out` that holds anything else, and for an unknown
-    field in `by`.
+    Each reader is in one of the `found`, with those who used the rubric in the same way. `out` may
+    be new, empty, or hold the same runs, which then stay as they are. `model` is by default the
+    field `model` where that is one for all, else what the file of the candidates is named after.
+    Raises `JudgeError` for an `out` that holds anything else, and for an unknown field in `by`.
     """
-    rubric = as_read(rubrics.load(readings.rubric), readings.lacks, readings.own)
-    sets = {
-        reader: _study_set(found, readings, inputs, rubric, model, section)
-        for reader, found in readings.by_reader.items()
-    }
-    folders = _folders(sets)
-    runs: dict[str, _ReaderRun] = {
-        reader: _ReaderRun(reader, layout, readings, rubric, *_with_classes(studies))
-        for reader, studies in sets.items()
-    }
+    runs: dict[str, _ReaderRun] = {}
+    for readings in found:
+        rubric = as_read(rubrics.load(readings.rubric), readings.lacks, readings.own)
+        for reader, said in readings.by_reader.items():
+            studies = _study_set(said, readings, inputs, rubric, model, section)
+            with_class = _with_classes(studies, readings.class_source)
+            runs[reader] = _ReaderRun(reader, layout, readings, rubric, *with_class)
+    folders = _folders(runs)
     there = {reader: out / folder for reader, folder in folders.items()}
     expected = {there[reader]: (run.signature, run.studies.model) for reader, run in runs.items()}
     if _is_free(out, expected):
@@ -98,8 +96,10 @@ def _at_once(out: Path) -> Iterator[Path]:
                 folder.rmdir()
 
 
-def _with_classes(studies: StudySet) -> tuple[StudySet, str]:
+def _with_classes(studies: StudySet, source: str | None) -> tuple[StudySet, str]:
     """Return the studies with their classes; without a reference there is none to infer."""
+    if source is not None:
+        return studies, source
     return with_classes(studies) if any(studies.references) else (studies, "none")
 
 
@@ -163,7 +163,7 @@ def _study_set(
         references=references,
         candidates=tuple(one.candidate for one in studies),
         study_classes=tuple(one.study_class for one in studies),
-        class_inferred=(False,) * len(studies),
+        class_inferred=tuple(one.class_inferred for one in studies),
         full_references=references,
         section=section or readings.section,
         fields=kept,
@@ -198,6 +198,7 @@ class _ReaderRun:
             for one in self.readings.by_reader[self.reader]
         ]
         whole = [said, sorted(self.readings.lacks), [*self.readings.own]]
+        whole += [self.readings.sample] if self.readings.sample else []
         digest = hashlib.sha256(json.dumps(whole, sort_keys=True).encode()).hexdigest()
         return f"{READER}{self.reader}+{digest[:_DIGITS]}"
 
@@ -235,6 +236,7 @@ class _ReaderRun:
                 "layout": self.layout,
                 "lacks": dict(readings.lacks),
                 "own": list(readings.own),
+                **({"sample": readings.sample} if readings.sample else {}),
             },
             "reply_modes": {},
         }

@@ -12,16 +12,21 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from judge.report.words import in_natural_order
 from judge.running.files import held, put_in_place, read_file
+from judge.running.folder import Run
 from judge.running.forms import adapter, first_of
+from judge.stats.table import DEFAULT_BY, check_fields
 from judge.types import JudgeError
 
 SAMPLE = "sample.json"
+DEFAULT_SEED = 1
 LEAST = 2
 """Studies of a stratum that are drawn before it takes its turn by size: fewer have no variance."""
 
@@ -50,6 +55,84 @@ class Sample:
     order: tuple[str, ...]
 
 
+def sampled(
+    run: Run, n: int | None = None, by: Sequence[str] | None = None, seed: int | None = None
+) -> Sample:
+    """Return the sample of `n` studies that is kept with a run; what it lacks is drawn and kept.
+
+    Drawn from all studies, those that the judge could not score among them: readers can read
+    them, and without them the rest would be the easier ones. Without `n` it is the kept one as it
+    is; one that is larger stays. `by` and `seed` are by default as kept, else `DEFAULT_BY` and
+    `DEFAULT_SEED`. Raises `JudgeError` where another sample is kept, and as `draw` does.
+    """
+    found = kept_sample(run)
+    by = tuple(dict.fromkeys(by or (found.by if found else DEFAULT_BY)))
+    if found and (seed not in (None, found.seed) or by != found.by):
+        raise JudgeError(
+            f"{run.path} has a sample already, drawn with --seed {found.seed} "
+            f"--by {','.join(found.by)}: draw more of it with -n alone. For another one remove "
+            f"{run.path / SAMPLE}; readings stay, and count as drawn where the other one has them "
+            "in turn"
+        )
+    if n is None:
+        if not found:
+            raise JudgeError(f"no sample is kept with {run.path}; draw one with -n")
+        return found
+    if found and n <= len(found.order):
+        return found
+    if seed is None:
+        seed = found.seed if found else DEFAULT_SEED
+    drawn = draw(_columns(run, by), n, by, seed)
+    if drawn != found:
+        write_sample(run.path, drawn)
+    return drawn
+
+
+def kept_sample(run: Run) -> Sample | None:
+    """Return the sample that is kept with a run, None where none was drawn.
+
+    Raises `JudgeError` for a damaged one, and for one that is not of the run's studies.
+    """
+    found = read_sample(run.path)
+    if found is None:
+        return None
+    try:
+        again = draw(_columns(run, found.by), len(found.order), found.by, found.seed)
+    except JudgeError:
+        again = None
+    if again != found:
+        raise JudgeError(
+            f"{run.path / SAMPLE} is no sample of this run's studies: they, or their "
+            f"{' or '.join(found.by)}, have changed since it was drawn. Remove it and draw another"
+        )
+    return found
+
+
+def read_in_turn(
+    run: Run, sample: Sample, read: Collection[str]
+) -> tuple[tuple[Stratum, ...], list[str]]:
+    """Return how much of a sample was read, and the studies that were passed over.
+
+    `n_drawn` of the strata counts what was read. What was read of a stratum is a random part of
+    it where it is the first that were drawn; a study is passed over where a later one of its
+    stratum was read and it was not.
+    """
+    columns = _columns(run, sample.by)
+    keys = dict(zip(columns["study_id"], _keys(columns, sample.by), strict=True))
+    queues: dict[tuple[Any, ...], list[str]] = {}
+    for study_id in sample.order:
+        queues.setdefault(keys[study_id], []).append(study_id)
+    strata, passed = [], []
+    for stratum in sample.strata:
+        queue = queues.get(tuple(stratum.key.values()), [])
+        there = [study_id in read for study_id in queue]
+        n = sum(there)
+        strata.append(replace(stratum, n_drawn=n))
+        last = len(there) - there[::-1].index(True) if n else 0
+        passed += [one for one, is_read in zip(queue[:last], there, strict=False) if not is_read]
+    return tuple(strata), passed
+
+
 def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: int) -> Sample:
     """Draw `n` studies, all where there are no more; `columns` has `study_id` and the fields `by`.
 
@@ -62,33 +145,35 @@ def draw(columns: Mapping[str, Sequence[Any]], n: int, by: Sequence[str], seed: 
 
     Raises `JudgeError` where n is below what all strata need.
     """
-    ids = columns["study_id"]
-    keys = list(zip(*(map(_plain, columns[name]) for name in by), strict=True)) or [()] * len(ids)
     members: dict[tuple[Any, ...], list[str]] = {}
-    for study_id, key in zip(ids, keys, strict=True):
+    for study_id, key in zip(columns["study_id"], _keys(columns, by), strict=True):
         members.setdefault(key, []).append(study_id)
     least = sum(min(LEAST, len(of)) for of in members.values())
     if n < least:
+        groups = f"the {len(members)} groups" if len(members) > 1 else "the one group"
         raise JudgeError(
-            f"{n} is too few: {LEAST} studies of each of the {len(members)} groups by "
-            f"{', '.join(by)} make {least}; draw as many with -n, or name fewer fields with --by"
-            if by
-            else f"{n} is too few: draw at least {least} with -n"
+            f"{n} is too few: a sample has {LEAST} studies of each of {groups} by "
+            f"{', '.join(by)}, or the one there is. Draw at least {least} with -n, or name other "
+            "fields with --by"
         )
     places = []
     for key, of in members.items():
-        for at, (chance, study_id) in enumerate(sorted((_chance(seed, one), one) for one in of)):
+        for at, (lot, study_id) in enumerate(sorted((_lot(seed, one), one) for one in of)):
             turn = 0.0 if at < LEAST else (2 * at + 1) / len(of)
-            places.append((min(at, LEAST), turn, chance, study_id, key))
+            places.append((min(at, LEAST), turn, lot, study_id, key))
     drawn = sorted(places, key=lambda place: place[:4])[:n]
-    n_drawn = dict.fromkeys(members, 0)
-    for *_, key in drawn:
-        n_drawn[key] += 1
-    strata = tuple(
+    n_drawn = Counter(key for *_, key in drawn)
+    strata = [
         Stratum(dict(zip(by, key, strict=True)), len(of), n_drawn[key])
-        for key, of in sorted(members.items(), key=lambda item: _sorted(item[0]))
+        for key, of in members.items()
+    ]
+    order = in_natural_order([stratum.key for stratum in strata])
+    return Sample(
+        seed,
+        tuple(by),
+        tuple(strata[at] for at in order),
+        tuple(study_id for *_, study_id, _ in drawn),
     )
-    return Sample(seed, tuple(by), strata, tuple(study_id for *_, study_id, _key in drawn))
 
 
 def read_sample(run: Path) -> Sample | None:
@@ -115,26 +200,33 @@ def read_sample(run: Path) -> Sample | None:
 
 def write_sample(run: Path, sample: Sample) -> None:
     """Keep a sample with a run, whole or not at all; raises `JudgeError` where that fails."""
-    text = json.dumps(asdict(sample), indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json.dumps(asdict(sample), indent=2, allow_nan=False) + "\n"
     try:
         with held(run) as staging:
-            (staging / SAMPLE).write_bytes(text.encode("utf-8", "replace"))
+            (staging / SAMPLE).write_text(text, "utf-8")
             put_in_place(staging / SAMPLE, run / SAMPLE)
     except OSError as error:
         raise JudgeError(f"cannot write to {run}: {error.strerror or error}") from error
 
 
-def _chance(seed: int, study_id: str) -> str:
-    """Return a study's lot, as good as drawn at random from all texts of its length."""
-    lot = json.dumps([seed, study_id]).encode()
-    return hashlib.sha256(lot).hexdigest()
+def _columns(run: Run, by: Sequence[str]) -> dict[str, list[Any]]:
+    table = run.columns()
+    check_fields(by, table.column_names)
+    return {name: table[name].to_pylist() for name in ("study_id", *by)}
 
 
-def _plain(value: object) -> Any:  # noqa: ANN401 - a cell
-    """Return a value as JSON has it; None for no number."""
-    return None if isinstance(value, float) and math.isnan(value) else value
+def _keys(columns: Mapping[str, Sequence[Any]], by: Sequence[str]) -> list[tuple[Any, ...]]:
+    """Return the stratum of each study: its values of the fields."""
+    return list(zip(*([_plain(value) for value in columns[name]] for name in by), strict=True))
 
 
-def _sorted(key: tuple[Any, ...]) -> list[tuple[bool, str, Any]]:
-    """Return what strata are sorted by: None last, numbers by size, whatever their fields hold."""
-    return [(value is None, type(value).__name__, 0 if value is None else value) for value in key]
+def _lot(seed: int, study_id: str) -> str:
+    """Return the lot that a study draws: digits as good as random, its own for each seed."""
+    return hashlib.sha256(json.dumps([seed, study_id]).encode()).hexdigest()
+
+
+def _plain(value: object) -> str | int | float | None:
+    """Return a cell as JSON has it; None for no number."""
+    if isinstance(value, float) and not math.isfinite(value):
+        return None if math.isnan(value) else str(value)
+    return value if isinstance(value, str | int | float | None) else str(value)

@@ -52,12 +52,36 @@ class _Input(TypedDict):
     sha256: str
 
 
+class StratumRead(TypedDict):
+    """The studies with the values `key` of some fields, and how many of them the reader read."""
+
+    key: dict[str, Any]
+    n_studies: int
+    n_drawn: int
+
+
+class SampleRead(TypedDict):
+    """How the studies were drawn that a reader read: from each stratum the first of its order.
+
+    The strata make up all studies of the run that they were drawn from. One of which none was
+    read yet has `n_drawn` 0.
+    """
+
+    seed: int
+    by: list[str]
+    strata: list[StratumRead]
+
+
 class Reading(TypedDict):
-    """How a reader used the rubric: see `judge.rubrics.reading.as_read`."""
+    """How a reader used the rubric: see `judge.rubrics.reading.as_read`.
+
+    `sample` is there where the reader's studies were drawn at random, and no other.
+    """
 
     layout: str
     lacks: dict[str, str]
     own: list[str]
+    sample: NotRequired[SampleRead]
 
 
 class Manifest(MadeBy):
