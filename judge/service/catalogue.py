@@ -21,11 +21,12 @@ from typing import IO, TYPE_CHECKING, Any, TypeVar
 from judge.comparing.names import known_model
 from judge.readers import kept
 from judge.readers.kept import KeptReading
-from judge.readers.sample import Sample, read_sample
+from judge.readers.sample import SAMPLE, Sample, kept_sample
 from judge.report.tables import headline_figures
 from judge.rubrics import Rubric
 from judge.running.files import LONGEST_LINE, open_file
 from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, Run
+from judge.running.journal import stamp
 from judge.service import ProblemError, jobs, reviews
 from judge.service.jobs import Job
 from judge.service.reviews import Event
@@ -192,7 +193,8 @@ class OpenRun:
 
     def sample(self) -> Sample | None:
         """Return the studies that were drawn for reading, None where none were."""
-        return self._told(lambda run: read_sample(run.path))
+        drawn = stamp(self.path / SAMPLE)
+        return self._told(lambda run: _sample(run, self.stamp, drawn)) if drawn else None
 
     @cached_property
     def _fingerprints(self) -> dict[str, frozenset[str]]:
@@ -228,6 +230,11 @@ class OpenRun:
             file.seek(int(self.offsets[row]))
             line = file.readline(LONGEST_LINE)
         return self._told(lambda run: run.parsed(row + 1, line))
+
+
+@lru_cache(_MOST_OPEN)
+def _sample(run: Run, _run_stamp: Stamp, _stamp: tuple[int, int, int]) -> Sample | None:
+    return kept_sample(run)
 
 
 def _searched(run: Run) -> list[str]:

@@ -110,7 +110,8 @@ class StudyReading(BaseModel):
     summary="Show a reader's queue",
     responses=returns(
         "`rubric`: the kinds of items and their labels; `queue`: each study's `study_id` and "
-        "`state` (new, begun, done), null where no sample was drawn; `n_done`."
+        "`state` (new, begun, done), null where no sample was drawn; `marked`: the kinds of "
+        "items that the reader has marked so far."
     ),
 )
 def show_queue(run: RunId, reader: ReaderName, service: Here) -> Response:
@@ -130,7 +131,7 @@ def show_queue(run: RunId, reader: ReaderName, service: Here) -> Response:
             "rubric": _rubric(opened),
             "section": opened.summary.get("section"),
             "queue": queue,
-            "n_done": sum(one["state"] == "done" for one in queue or ()),
+            "marked": sorted({item.kind for one in mine.values() for item in one.items}),
         }
     )
 
@@ -152,7 +153,10 @@ def show_to_reader(
     """One study of the sample, with what this reader has marked in it and nobody else."""
     _, opened = service.catalogue.open(run)
     record = _drawn(opened, study_id)
+    texts = kept.digest_of(record)
     found = _readings_of(opened, reader).get(study_id)
+    if found and found.texts not in ("", texts):  # of other reports: its words are not in these
+        found = None
     n_images = len(images.paths(record["fields"])) if service.settings.images else 0
     return as_json(
         {
@@ -160,7 +164,7 @@ def show_to_reader(
             "context": _context(record["fields"]),
             "reference": _report(record["reference"]),
             "candidate": _report(record["candidate"]),
-            "texts": kept.digest_of(record),
+            "texts": texts,
             "n_images": n_images,
             "reading": found and asdict(found),
         }

@@ -30,8 +30,9 @@ class App {
   }
 
   async start() {
-    const { queue, rubric } = await this.asked("reading", {});
+    const { queue, rubric, marked } = await this.asked("reading", {});
     this.queue = queue;
+    this.marked = new Set(marked);
     this.rubric = rubric;
     this.kinds = scheme(rubric);
     this.hasEdits = rubric.has_edits;
@@ -88,6 +89,7 @@ class App {
     const { study_id: id } = this.queue[at];
     const study = await newest(this, "opening", this.ahead?.id === id ? this.ahead.study : this.asked("reading/study", { id }));
     if (!study) return;
+    document.getElementById("alarm").replaceChildren();
     this.at = at;
     const { items = [], comment = "", done = false, texts } = this.mine.get(id) ?? this.saver.unsaved(id) ?? study.reading ?? {};
     this.desk = new Desk(this, study, { study_id: id, done, items, comment, texts: texts || study.texts });
@@ -120,6 +122,7 @@ class App {
 
   told(reading) {
     this.mine.set(reading.study_id, reading);
+    for (const { kind } of reading.items) this.marked.add(kind);
     this.queue.find(({ study_id: id }) => id === reading.study_id).state = reading.done ? "done" : "begun";
   }
 

@@ -212,10 +212,17 @@ export class Desk {
   // Says that the study is read; false, with the reason, where it cannot be yet.
   finish({ nothing }) {
     this.keepComment();
-    const wrong = this.reading.items.filter((item) => kindOf(this.kinds, item).graded_by);
+    const { items } = this.reading;
+    const wrong = items.filter((item) => kindOf(this.kinds, item).graded_by);
+    // Who marks what matches in some studies and forgets it in one has said that nothing matches.
+    const forgotten = this.kinds.find(({ name, graded_by: grade }) =>
+      !grade && this.app.marked.has(name) && !items.some((item) => item.kind === name));
     if (this.draft) alarm(new Error("A mark is not whole yet: give it its labels, or press Esc to leave it."));
     else if (nothing && wrong.length) {
       alarm(new Error(`Something is marked as wrong (${count(wrong.length, this.kinds[0].label, this.kinds[0].plural)}). Delete it, or press g: done.`));
+    } else if (forgotten && !this.reading.done && !this.warned) {
+      this.warned = true;
+      alarm(new Error(`No ${forgotten.label} is marked here, as in other studies. Mark each with ${forgotten.key}; where there is none, say so again.`));
     } else {
       if (!this.reading.done) this.change({ done: true }, nothing ? "Nothing wrong" : "Done");
       return true;
