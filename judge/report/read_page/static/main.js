@@ -52,7 +52,9 @@ class App {
     for (const one of queue) if (this.saver.unsaved(one.study_id)) this.told(this.saver.unsaved(one.study_id));
     this.keys = new Keys(actions(this));
     document.addEventListener("keydown", (event) => this.undoKey(event));
-    document.addEventListener("pointerup", (event) => { if (event.pointerType !== "touch") this.selected(true); });
+    // What is selected counts once the mouse, which was pressed in a report, is let go.
+    document.addEventListener("pointerdown", ({ target, pointerType }) => { this.selecting = pointerType !== "touch" && Boolean(target.closest?.(".words")); });
+    document.addEventListener("pointerup", () => { if (this.selecting) this.selected(true); });
     document.addEventListener("selectionchange", () => this.handlesMoved());
     document.addEventListener("visibilitychange", () => this.refresh().catch(alarm));
     if (this.saver.pending.size) this.saver.flush();

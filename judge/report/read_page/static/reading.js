@@ -64,15 +64,20 @@ export class Desk {
 
   // The reading with changes: kept at once, and taken back by undo.
   change(changes, what) {
+    this.keep(changes, what);
+    this.draw();
+  }
+
+  keep(changes, what) {
     const before = this.reading;
     this.reading = { ...before, ...changes };
     this.app.keep(before, this.reading);
-    this.draw();
     announce(what);
   }
 
+  // Nothing is drawn anew: the comment may be left by pressing a button of what is drawn.
   keepComment() {
-    if (this.comment.value !== this.reading.comment) this.change({ comment: this.comment.value }, "Comment kept");
+    if (this.comment.value !== this.reading.comment) this.keep({ comment: this.comment.value }, "Comment kept");
   }
 
   restore(reading) {
