@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     "--all",
     "also_undrawn",
     is_flag=True,
-    help="Readings of studies too that judge sample did not draw; the run is then no random "
-    "sample, and judge rates takes no rate from it unasked.",
+    help="Readings of studies too that judge sample did not draw. The run is then no random "
+    "sample, and says so.",
 )
 @by_option
 @format_of("table", "json", text="What to print: the readers for people, or JSON.")

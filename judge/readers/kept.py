@@ -108,8 +108,8 @@ def read(run: Path) -> list[KeptReading]:
     found = []
     try:
         for number, line in enumerate(lines(run / FILE), 1):
-            if _is_json(line):
-                found.append(_reading(run / FILE, number, line))
+            if one := _reading(run / FILE, number, line):
+                found.append(one)
     except OSError as error:
         raise JudgeError(f"cannot read {run / FILE}: {error.strerror}") from error
     return found
@@ -158,20 +158,15 @@ def digest_of(record: Mapping[str, Any]) -> str:
     return hashlib.sha256(texts.encode()).hexdigest()[:_DIGITS]
 
 
-def _is_json(line: bytes) -> bool:
-    try:
-        json.loads(line)
-    except (ValueError, RecursionError):
-        return False
-    return True
-
-
-def _reading(path: Path, number: int, line: bytes) -> KeptReading:
+def _reading(path: Path, number: int, line: bytes) -> KeptReading | None:
+    """Return the reading in a line, None in one that was cut short; raises as `read` does."""
     from pydantic import ValidationError
 
     try:
         found: KeptReading = adapter(KeptReading).validate_json(line, strict=True)
     except ValidationError as error:
+        if error.errors()[0]["type"] == "json_invalid":
+            return None
         raise JudgeError(
             f"{path} is damaged: in line {number:,}, {first_of(error)}; mend the line, or "
             "take it out, which takes the reading back to the line before of its reader and study"

@@ -12,7 +12,7 @@ from judge.readers.readings import Reading, Readings
 from judge.readers.sample import Sample, kept_sample, read_in_turn
 from judge.report.words import counted
 from judge.rubrics.reading import EDIT, REFERENCE
-from judge.running.files import read_file
+from judge.running.files import open_file
 from judge.running.folder import Run
 from judge.running.forms import SampleRead, study_of
 from judge.studies.join import first_ids
@@ -21,7 +21,6 @@ from judge.types import Annotated, Annotation, JudgeError
 
 LAYOUT = "readings"
 """What stands where an imported run has the layout of its files."""
-_UNMARKED = "the reader marked no {}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,8 +39,10 @@ def finished(
 
     Where a sample is kept with the run, readings of other studies are left out unless they are
     wanted; where any is in, the readings are of no sample. Nor are they where a study was passed
-    over. What a reader marked in no study though it was asked for is lacking: a kind of items
-    that is not graded, such as matched findings, and the edits where an error has none.
+    over. Lacking, though it was asked for, is a kind of items that is not graded, such as matched
+    findings, where the reader marked none, or left a study without any mark: a report in which
+    nothing is wrong must not count as one in which nothing matches. So are edits where an error
+    has none.
 
     Raises `JudgeError` where there are none, for a reader who made none, and for the first reading
     that cannot be one of the run's study.
@@ -77,14 +78,17 @@ def finished(
 
 def inputs(run: Run) -> list[InputFile]:
     """Return the files that a run's studies came from, and that of its readings."""
-    data = read_file(run.path / kept.FILE)
+    path = run.path / kept.FILE
+    try:
+        with open_file(path) as file:
+            digest = hashlib.sha256(file.read()).hexdigest()
+    except OSError as error:
+        raise JudgeError(f"cannot read {path}: {error.strerror}") from error
     files = [
         InputFile(one["path"], one["role"], one["sha256"], one.get("n_records", 0))
         for one in run.manifest["inputs"]
     ]
-    path = run.path / kept.FILE
-    digest = hashlib.sha256(data).hexdigest()
-    return [*files, InputFile(str(path), "readings", digest, data.count(b"\n"))]
+    return [*files, InputFile(str(path), "readings", digest, len(kept.read(run.path)))]
 
 
 def _in_order(
@@ -156,16 +160,14 @@ def _lacks(run: Run, found: Sequence[Reading]) -> dict[str, str]:
     """Return what the reader left out, and why, as `judge.rubrics.reading.as_read` takes it."""
     rubric, used = run.rubric, run.reading
     lacks = {REFERENCE: used["lacks"][REFERENCE]} if used and REFERENCE in used["lacks"] else {}
-    items = [
-        item
-        for one in found
-        if isinstance(one.outcome, Annotated)
-        for item in one.outcome.annotation.items
-    ]
+    by_study = [one.outcome.annotation.items for one in found if isinstance(one.outcome, Annotated)]
+    items = [item for of_study in by_study for item in of_study]
     marked = {item.kind for item in items}
+    n_bare = sum(not of_study for of_study in by_study)
     for kind in rubric.kinds:
-        if kind.graded_by is None and kind.name not in marked:
-            lacks[kind.name] = _UNMARKED.format(kind.plural)
+        if kind.graded_by is None and (n_bare or kind.name not in marked):
+            where = f" in {n_bare} of {len(found)} studies" if kind.name in marked else ""
+            lacks[kind.name] = f"the reader marked no {kind.plural}{where}"
     graded = {kind.name for kind in rubric.graded}
     if rubric.editor and any(item.edit is None for item in items if item.kind in graded):
         lacks[EDIT] = "not every error has its line corrected"
