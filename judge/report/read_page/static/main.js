@@ -94,10 +94,9 @@ class App {
     document.getElementById("alarm").replaceChildren();
     this.at = at;
     const { items = [], comment = "", done = false, texts } = this.mine.get(id) ?? this.saver.unsaved(id) ?? study.reading ?? {};
-    this.desk = new Desk(this, study, { study_id: id, done, items, comment, texts: texts || study.texts });
-    this.main.replaceChildren(
-      el("h2", { tabindex: "-1" }, `${at + 1} of ${this.queue.length.toLocaleString("en")} `, el("span", { class: "small" }, "study ", said(id))),
-      this.desk.element);
+    const title = el("h2", { tabindex: "-1" }, `${at + 1} of ${this.queue.length.toLocaleString("en")} `, el("span", { class: "small" }, "study ", said(id)));
+    this.desk = new Desk(this, study, { study_id: id, done, items, comment, texts: texts || study.texts }, title);
+    this.main.replaceChildren(this.desk.element);
     document.title = `Reading ${at + 1} of ${this.queue.length}`;
     this.drawSteps();
     window.scrollTo(0, 0);

@@ -11,7 +11,7 @@ import { capital, count } from "./words.js";
 
 export class Desk {
   // `reading` is what the reader has marked so far; `app` saves it and knows the rubric.
-  constructor(app, study, reading) {
+  constructor(app, study, reading, title) {
     Object.assign(this, { app, study, reading, draft: null, range: null, chosen: -1 });
     this.kinds = app.kinds;
     const act = { picked: (range) => this.pick(range), touched: ([key]) => this.choose(Number(key), true) };
@@ -27,16 +27,17 @@ export class Desk {
     this.comment = el("textarea", {
       id: "comment", rows: "1", maxlength: "20000", value: reading.comment, on: { change: () => this.keepComment() },
     });
-    this.element = this.drawn();
+    this.element = this.drawn(title);
     this.draw();
   }
 
-  drawn() {
+  drawn(title) {
     const report = (side, body) => el("section", { class: `report ${side}`, "aria-labelledby": `${side}-title` },
       el("h3", { id: `${side}-title` }, capital(side)), body);
     const { context } = this.study;
     return el("div", { class: "desk" },
-      context.length ? el("dl", { class: "facts context" }, context.map(({ name, value }) => fact(name.replaceAll("_", " "), said(value)))) : null,
+      el("header", { class: "desk-head" }, title, context.length ? el("dl", { class: "facts context", tabindex: "0", "aria-label": "Clinical context" },
+        context.map(({ name, value }) => fact(name.replaceAll("_", " "), said(value)))) : null),
       el("div", { class: `sides${this.image ? " imaged" : ""}` }, this.image?.element,
         report("reference", this.reports[0].box), report("candidate", (this.lines ?? this.reports[1]).box)),
       el("div", { class: "below" }, this.list,

@@ -3,6 +3,7 @@
 import { el } from "./dom.js";
 
 const WORD = /[\p{L}\p{N}_]+(?:[-'’.,/][\p{L}\p{N}_]+)*%?/gu;
+const HEADING = /^[A-Z][A-Z &/]{2,40}:\s*/;
 
 // A service counts Unicode code points, a browser units of UTF-16: from the one to the other.
 export const pointsAt = (text, unit) => [...text.slice(0, unit)].length;
@@ -14,8 +15,11 @@ export class ReportText {
   constructor(side, { text, lines }, { picked, touched }) {
     Object.assign(this, { side, text, picked, touched, anchor: -1, head: -1 });
     this.words = [...text.matchAll(WORD)].map(({ index, 0: word }) => [index, index + word.length]);
-    const lineOf = (at) => lines.findLastIndex(({ start }) => unitsAt(text, start) <= at);
-    this.lineOfWord = this.words.map(([start]) => lineOf(start));
+    // A heading that a line begins with is none of its words.
+    const starts = lines.map(({ start }) => unitsAt(text, start));
+    const heads = starts.map((start) => start + (HEADING.exec(text.slice(start))?.[0].length ?? 0));
+    const lineOf = (at) => starts.findLastIndex((start) => start <= at);
+    this.lineOfWord = this.words.map(([start]) => (start < heads[lineOf(start)] ? -1 : lineOf(start)));
     this.box = el("div", {
       class: "text words", dir: "auto", tabindex: "0", role: "textbox", "aria-readonly": "true",
       "aria-multiline": "true", "aria-labelledby": `${side}-title`, "aria-describedby": "words-hint",
