@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import accumulate
 from pathlib import Path
@@ -126,6 +128,25 @@ def test_two_processes_lose_and_mix_nothing(tmp_path: Path) -> None:
     readings = kept.read(tmp_path)
     for name in ("fern", "moss"):
         assert [r.study_id for r in readings if r.reader == name] == [f"s{n}" for n in range(100)]
+
+
+def test_who_saves_waits_for_the_line_that_is_being_written(tmp_path: Path) -> None:
+    """Else half of it would be taken for one that a crash has cut short."""
+    kept.append(tmp_path, reading(reader="ash"))
+    with (tmp_path / kept.FILE).open("r+b") as file:
+        (line,) = file.readlines()
+        fcntl.flock(file, fcntl.LOCK_EX)
+        file.write(line[:40])
+        file.flush()
+        with ThreadPoolExecutor() as pool:
+            saved = pool.submit(kept.append, tmp_path, reading(reader="elm"))
+            time.sleep(0.2)
+            assert not saved.done()
+            file.write(line[40:])
+            file.flush()
+            fcntl.flock(file, fcntl.LOCK_UN)
+            saved.result(timeout=30)
+    assert [one.reader for one in kept.read(tmp_path)] == ["ash", "ash", "elm"]
 
 
 @pytest.mark.parametrize(

@@ -134,6 +134,16 @@ def test_a_run_of_drawn_studies_says_how_they_were_drawn(
     assert exported(invoke, example_run, tmp_path / "readers").keys() == runs.keys()
 
 
+def test_the_same_readings_of_another_sample_are_another_run(
+    invoke: Invoke, example_run: Path, read: Read, tmp_path: Path
+) -> None:
+    read("ash", "ex-006", MATCHED)
+    exported(invoke, example_run, tmp_path / "readers")
+    assert queue(invoke, example_run, 4)[0] == "ex-006"
+    done = invoke("readings", example_run, "--out", tmp_path / "readers")
+    assert (done.exit_code, "holds another run" in done.stderr) == (2, True)
+
+
 def test_studies_that_were_not_drawn_are_left_out_unless_wanted(
     invoke: Invoke, example_run: Path, read: Read, tmp_path: Path
 ) -> None:
