@@ -68,6 +68,13 @@ _HOST, _PORT = "127.0.0.1", 8321
     "folder of runs: passed by no more than the answers under way. With several judges that cost, "
     "say which: --budget gpt-4o=50.",
 )
+@click.option(
+    "--images",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="The folder that the studies' image paths (fields image, image_path, images) lead into. "
+    "Readers see the PNG, JPEG and WebP files there beside the reports, and no file outside of it.",
+)
 @cache_option
 @heading("Limits")
 @click.option(
@@ -94,6 +101,7 @@ def command(
     judges: tuple[str, ...],
     budgets: tuple[str, ...],
     runs: tuple[Path, ...],
+    images: Path | None,
     max_upload: int,
     max_memory: int,
     cache: Path | None,
@@ -130,6 +138,7 @@ def command(
         max_upload=max_upload * MEGABYTE,
         max_memory=max_memory * GIGABYTE,
         workers=max(1, min(4, (os.cpu_count() or 1) - 1)),
+        images=images,
     )
     _serve(settings, host, port)
 

@@ -12,17 +12,21 @@ import hashlib
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
 from judge.comparing.names import known_model
+from judge.readers import kept
+from judge.readers.kept import KeptReading
+from judge.readers.sample import SAMPLE, Sample, kept_sample
 from judge.report.tables import headline_figures
 from judge.rubrics import Rubric
 from judge.running.files import LONGEST_LINE, open_file
 from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, Run
+from judge.running.journal import stamp
 from judge.service import ProblemError, jobs, reviews
 from judge.service.jobs import Job
 from judge.service.reviews import Event
@@ -183,6 +187,15 @@ class OpenRun:
         """Return the statistics of the run's reviews."""
         return reviews.measured(self.reviews(), self.errors_in, self.rubric)
 
+    def readings(self) -> Mapping[tuple[str, str], KeptReading]:
+        """Return the last reading of each study by each reader, by reader and study."""
+        return self._told(lambda run: kept.current(run.path))
+
+    def sample(self) -> Sample | None:
+        """Return the studies that were drawn for reading, None where none were."""
+        drawn = stamp(self.path / SAMPLE)
+        return self._told(lambda run: _sample(run, self.stamp, drawn)) if drawn else None
+
     @cached_property
     def _fingerprints(self) -> dict[str, frozenset[str]]:
         return {}
@@ -217,6 +230,11 @@ class OpenRun:
             file.seek(int(self.offsets[row]))
             line = file.readline(LONGEST_LINE)
         return self._told(lambda run: run.parsed(row + 1, line))
+
+
+@lru_cache(_MOST_OPEN)
+def _sample(run: Run, _run_stamp: Stamp, _stamp: tuple[int, int, int]) -> Sample | None:
+    return kept_sample(run)
 
 
 def _searched(run: Run) -> list[str]:

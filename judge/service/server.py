@@ -10,18 +10,27 @@ from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from html import escape
-from typing import Any
+from typing import Annotated, Any
 
 import python_multipart  # noqa: F401 - missing, it would be missed only with the first upload
 import uvicorn
-from fastapi import APIRouter, FastAPI, Request
+from fastapi import APIRouter, FastAPI, Query, Request
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
 from judge.distribution import version
-from judge.report import compare_page, page
+from judge.report import compare_page, page, read_page
 from judge.report.frontend import Frontend, content_type
-from judge.service import ProblemError, annotations, api_page, comparisons, jobs, runs, studies
+from judge.service import (
+    ProblemError,
+    annotations,
+    api_page,
+    comparisons,
+    jobs,
+    readings,
+    runs,
+    studies,
+)
 from judge.service.catalogue import Catalogue
 from judge.service.checks import Checks
 from judge.service.guard import Folding, Guard, protocol
@@ -45,7 +54,7 @@ _SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configu
 _BACKLOG = 128
 _END_SECONDS = 3
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
-_RUNS, _COMPARISON = page.FRONTEND, compare_page.FRONTEND
+_RUNS, _COMPARISON, _READING = page.FRONTEND, compare_page.FRONTEND, read_page.FRONTEND
 
 routes = APIRouter(include_in_schema=False)
 
@@ -101,6 +110,7 @@ def application(service: Service) -> ASGIApp:
     for part in (annotations, runs, studies, comparisons):
         app.include_router(part.routes)
     app.include_router(studies.review_routes)
+    app.include_router(readings.routes)
     app.include_router(routes)
     return Guard(app, service.settings)
 
@@ -133,6 +143,11 @@ def _comparison_page() -> Response:
     return _shell(_COMPARISON)
 
 
+@routes.get("/read")
+def _reading_page(run: Annotated[str, Query(max_length=200)], service: Here) -> Response:
+    return _shell(_READING, service.catalogue.find(run).id)
+
+
 @routes.get("/docs")
 def _api_page(request: Request, service: Here) -> Response:
     known = {}
@@ -155,7 +170,7 @@ def _to_runs() -> Response:
 
 @routes.get("/assets/{digest}/{name}")
 def _asset(digest: str, name: str) -> Response:
-    for frontend in (_RUNS, _COMPARISON):
+    for frontend in (_RUNS, _COMPARISON, _READING):
         if digest == frontend.digest and name in frontend.files:
             content = frontend.files[name]
             return Response(content, headers=_FOR_EVER, media_type=content_type(name))

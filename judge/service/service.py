@@ -61,6 +61,13 @@ RunId = Annotated[
 ]
 
 
+def reader_name(value: str) -> str:
+    """Return a reader's name without the spaces around it; raises ValueError for no name."""
+    if not value.strip() or not value.isprintable():
+        raise ValueError("a reader has a name, in one line")
+    return value.strip()
+
+
 class ProblemDetails(BaseModel):
     """Why a request was not met."""
 

@@ -31,7 +31,8 @@ class ServiceSettings:
     `pair_seconds`, one comparison `compare_seconds` and one check of files `check_seconds`. A
     process that reads a client's files, compares, or answers for the built-in judge may take
     `max_memory` bytes of addresses. The head of a request must come in `head_seconds`; there are
-    at most `max_connections`, 0 for as many as the limit of open files bears.
+    at most `max_connections`, 0 for as many as the limit of open files bears. `images` is the
+    folder that readers are shown studies' images from, None where they are shown none.
     """
 
     runs: tuple[Path, ...]
@@ -49,6 +50,7 @@ class ServiceSettings:
     max_memory: int = 8 * GIGABYTE
     head_seconds: float = 15.0
     max_connections: int = 0
+    images: Path | None = None
 
     @property
     def max_unpacked(self) -> int:

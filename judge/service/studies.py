@@ -9,13 +9,13 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Request
 from fastapi import Query as InQuery
 from fastapi.responses import Response
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from judge.report.view import study_view
 from judge.service import ProblemError, reviews
 from judge.service.catalogue import OpenRun
 from judge.service.reviews import MISSED, Event
-from judge.service.service import JSON, Here, RunId, as_json, returns
+from judge.service.service import JSON, Here, RunId, as_json, reader_name, returns
 from judge.stats.review import VERDICTS
 
 routes = APIRouter(prefix="/v1/runs", tags=["studies"])
@@ -28,7 +28,9 @@ class Review(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     study_id: str = Field(max_length=10_000, description="Of the run.", examples=["STUDY"])
-    reader: str = Field(min_length=1, max_length=100, description="Who says it.", examples=["Anna"])
+    reader: Annotated[str, AfterValidator(reader_name)] = Field(
+        min_length=1, max_length=100, description="Who says it.", examples=["Anna"]
+    )
     verdict: reviews.Word = Field(
         description="right, wrong, wrong_severity: of the error that is named. missed: an "
         "error that the judge has not seen. comment: of the study as a whole, or beside "
@@ -50,13 +52,6 @@ class Review(BaseModel):
         default=None, max_length=100, description="How grave the missed error is."
     )
     text: str = Field(default="", max_length=20_000, description="The missed error in words.")
-
-    @field_validator("reader")
-    @classmethod
-    def _has_a_name(cls, value: str) -> str:
-        if not value.strip() or not value.isprintable():
-            raise ValueError("a reader has a name, in one line")
-        return value.strip()
 
 
 @routes.get(

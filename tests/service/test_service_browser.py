@@ -157,7 +157,7 @@ def test_a_run_is_started_on_the_first_page(tmp_path: Path, page: Page) -> None:
         row = page.inner_text("tr:has(td:has-text('finished'))")
         for cell in ("alder", "fineradscore", "lexicon", "15", "no significant error"):
             assert cell in row
-        (link,) = page.query_selector_all("tr:has(td:has-text('finished')) a")
+        (link,) = page.query_selector_all("tr:has(td:has-text('finished')) a:not(.small)")
         link.click()
         page.wait_for_selector("h1:has-text('alder: FineRadScore by lexicon')")
         seen.assert_quiet()

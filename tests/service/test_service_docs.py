@@ -12,8 +12,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from browserhelp import NARROW, WIDE, axe, chromium, watch
+from click.testing import CliRunner
 from served import Served
 from support import EXAMPLES
+
+from judge.cli import main
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -21,7 +24,8 @@ if TYPE_CHECKING:
 LINE = re.compile(r'<pre class="line" tabindex="0">(.*?)</pre>', re.S)
 TOKEN = "open & <sesame>"
 # A finished run can neither be stopped nor go on.
-REFUSED = {"/stop": 409, "/resume": 409}
+# and no image is shown without --images.
+REFUSED = {"/stop": 409, "/resume": 409, "/image": 404}
 
 
 @pytest.fixture(scope="module")
@@ -58,6 +62,7 @@ def test_every_route_is_there_and_its_line_works(
     for side in ("preds", "refs"):
         shutil.copy(EXAMPLES / f"{side}.json", tmp_path)
     run = shutil.copytree(finished, tmp_path / "mine")
+    assert CliRunner().invoke(main, ["sample", str(run), "-n", "15"]).exit_code == 0
     arguments = (run, *(("--token", token) if token else ()))
     with Served(tmp_path, *arguments) as service:
         headers = {"Authorization": f"Bearer {token}"} if token else {}

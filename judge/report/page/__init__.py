@@ -13,6 +13,7 @@ FRONTEND = Frontend(
     styles=("base.css", "run.css"),
     scripts=(
         *("dom.js", "words.js", "data.js", "transports.js", "store.js", "overview.js", "keys.js"),
-        *("columns.js", "list.js", "items.js", "study.js", "review.js", "runs.js", "main.js"),
+        *("columns.js", "list.js", "items.js", "study.js", "reader.js", "review.js", "runs.js"),
+        "main.js",
     ),
 )

@@ -24,7 +24,8 @@ async function answered(path, request) {
   }
   if (response.ok) return response;
   const problem = response.headers.get("Content-Type")?.includes("json") ? await response.json() : null;
-  throw new Error(problem?.detail ?? problem?.title ?? `The service answered ${response.status}.`);
+  const said = problem?.detail ?? problem?.title ?? `The service answered ${response.status}.`;
+  throw Object.assign(new Error(said), { status: response.status });
 }
 
 // Each piece of a file's data is compressed in an element of its own.

@@ -40,8 +40,8 @@ export class Keys {
       event.preventDefault();
       return;
     }
-    const action = this.actions.find(({ keys }) => keys.split(" ").includes(event.key));
-    if (action && action.act() !== false) event.preventDefault();
+    const isDone = this.actions.some(({ keys, act }) => keys.split(" ").includes(event.key) && act() !== false);
+    if (isDone) event.preventDefault();
   }
 
   help() {

@@ -6,7 +6,8 @@ import { Columns } from "./columns.js";
 import { drawList, filterForm, studiesSection } from "./list.js";
 import { openStore } from "./store.js";
 import { overviewSection, readersSection } from "./overview.js";
-import { Reader, Review } from "./review.js";
+import { Reader } from "./reader.js";
+import { Review } from "./review.js";
 import { runsPage } from "./runs.js";
 import { focusError } from "./items.js";
 import { studySection } from "./study.js";
@@ -36,7 +37,10 @@ class App {
     this.drawReaders();
     document.title = this.view.title;
     window.addEventListener("hashchange", () => this.route().catch(alarm));
-    document.addEventListener("reader", (event) => this.drawReader(event.detail));
+    document.addEventListener("reader", (event) => {
+      this.drawReader(event.detail);
+      this.review?.redraw();
+    });
     this.keys = new Keys(this.actions());
     return this.route();
   }
@@ -48,6 +52,7 @@ class App {
     return el("header", { class: "top" },
       el("h1", {}, said(title)),
       this.store.canReview ? el("a", { href: "/" }, "All runs") : null,
+      this.store.canReview ? el("a", { href: this.store.reading }, "Read blind") : null,
       this.who,
       el("button", { type: "button", class: "quiet", "aria-keyshortcuts": "?", on: { click: () => this.keys.help() } }, "Keys"),
       judge.note ? el("p", { class: "note", role: "note" }, said(judge.note)) : null);
@@ -229,7 +234,7 @@ begin(async () => {
   if (mode !== "file" && !run) await runsPage();
   else {
     const store = await openStore(mode === "file" ? fileTransport() : serviceTransport(run));
-    await new App(store, store.canReview ? new Reader(reader) : null).start();
+    await new App(store, store.canReview ? new Reader(reader, "Who is reviewing?", "verdict") : null).start();
     // The search is made ready while nobody waits for it.
     setTimeout(store.prepareSearch);
   }

@@ -1,50 +1,13 @@
 // A reader's verdicts on a study: right, wrong, wrong severity, missed errors, a comment.
 
 import { alarm, announce, el, said } from "./dom.js";
-import { remember, remembered } from "./keys.js";
-import { capital } from "./words.js";
+import { capital, count } from "./words.js";
 
 const VERDICTS = [
   { verdict: "right", text: "Right", key: "a" },
   { verdict: "wrong", text: "Wrong", key: "d" },
   { verdict: "wrong_severity", text: "Wrong severity", key: "s" },
 ];
-const NAME = "judge.reader";
-
-// Who is reading: asked once, then kept by the browser.
-export class Reader {
-  constructor(given) {
-    this.name = given || (remembered(NAME) ?? "");
-    this.waiting = null;
-  }
-
-  async known() {
-    if (this.name) return this.name;
-    this.waiting ??= this.ask().finally(() => { this.waiting = null; });
-    return this.waiting;
-  }
-
-  ask() {
-    return new Promise((resolve) => {
-      const field = el("input", { id: "reader-name", required: true, autocomplete: "name", maxlength: "100", value: this.name });
-      const dialog = el("dialog", { "aria-labelledby": "reader-title" },
-        el("form", { method: "dialog", on: { submit: () => { this.keep(field.value.trim()); } } },
-          el("h2", { id: "reader-title" }, "Who is reviewing?"),
-          el("p", {}, "Your name is kept with each verdict, and in this browser."),
-          el("label", { for: "reader-name" }, "Name"), field,
-          el("p", {}, el("button", { class: "main" }, "Go on"))));
-      dialog.addEventListener("close", () => { dialog.remove(); resolve(this.name); });
-      document.body.append(dialog);
-      dialog.showModal();
-    });
-  }
-
-  keep(name) {
-    this.name = name;
-    remember(NAME, name);
-    document.dispatchEvent(new CustomEvent("reader", { detail: name }));
-  }
-}
 
 export class Review {
   constructor(study, app) {
@@ -52,7 +15,6 @@ export class Review {
     this.app = app;
     this.events = new Map((study.reviews ?? []).map((event) => [keyOf(event), event]));
     this.cards = [];
-    this.parts = {};
   }
 
   item(at) {
@@ -65,15 +27,44 @@ export class Review {
   drawError(at) {
     const fingerprint = this.study.fingerprints[at];
     const all = [...this.events.values()].filter((event) => event.error === fingerprint && event.verdict !== "none");
-    const mine = all.find((event) => event.reader === this.app.reader.name);
+    const mine = all.find((event) => event.reader === this.me);
     const press = (verdict) => () => this.judge(at, mine?.verdict === verdict ? "none" : verdict);
     this.cards[at].replaceChildren(
       ...VERDICTS.map(({ verdict, text, key }) => el("button", {
         type: "button", class: "verdict", "data-verdict": verdict, "aria-pressed": String(mine?.verdict === verdict),
         "aria-keyshortcuts": key, on: { click: press(verdict) },
       }, text)),
-      ...all.filter((event) => event !== mine).map((event) => el("span", { class: "small other" },
+      ...this.ofOthers(all, Boolean(mine), (event) => el("span", { class: "small other" },
         said(event.reader), `: ${event.verdict.replace("_", " ")}`)));
+  }
+
+  get me() {
+    return this.app.reader.name;
+  }
+
+  // What others said, drawn by `shown`; how many they are, until the reader has spoken: whoever
+  // has read another's verdict agrees with it more often.
+  ofOthers(events, hasSpoken, shown) {
+    const others = events.filter((event) => event.reader !== this.me);
+    if (hasSpoken || !others.length) return others.map(shown);
+    const n = new Set(others.map((event) => event.reader)).size;
+    return [el("span", { class: "small hidden-verdicts" },
+      `${count(n, "other has", "others have")} said something; shown after yours`)];
+  }
+
+  // Whether the reader has spoken of the study: of each of its errors, or of it as a whole.
+  get isReviewed() {
+    const mine = [...this.events.values()].filter((event) => event.reader === this.me && event.verdict !== "none");
+    const { fingerprints } = this.study;
+    return mine.some((event) => event.verdict === "missed" || (event.error === null && event.comment))
+      || (fingerprints.length > 0 && fingerprints.every((one) => mine.some((event) => event.error === one)));
+  }
+
+  // Draws what others said and what is one's own anew, for another reader.
+  redraw() {
+    this.cards.forEach((_, at) => this.drawError(at));
+    this.drawSaid();
+    this.comment.value ||= this.ownComment?.comment ?? "";
   }
 
   async judge(at, verdict) {
@@ -82,6 +73,7 @@ export class Review {
     // The buttons are drawn anew; whoever pressed one by keyboard stays on it.
     const pressed = this.cards[at].contains(document.activeElement) ? document.activeElement.dataset.verdict : null;
     this.drawError(at);
+    this.drawSaid();
     if (pressed) this.cards[at].querySelector(`[data-verdict="${pressed}"]`)?.focus();
     const word = verdict === "none" ? "verdict withdrawn" : verdict.replace("_", " ");
     announce(`${capital(this.study.labels.noun.label)} ${at + 1}: ${word}`);
@@ -103,16 +95,45 @@ export class Review {
 
   // What a reader has to say of the study as a whole.
   ofStudy() {
-    this.parts.missed = el("div", {});
-    this.parts.comment = el("div", {});
-    this.drawMissed();
-    this.drawComment();
-    return el("section", { class: "part review" }, el("h3", {}, "Your review"), this.parts.missed, this.parts.comment);
+    this.said = el("ul", { class: "missed" });
+    const section = el("section", { class: "part review" }, el("h3", {}, "Your review"), this.said,
+      this.missedForm(), ...this.commentForm());
+    this.drawSaid();
+    return section;
   }
 
-  drawMissed() {
+  // The missed errors that were added, and what others wrote.
+  drawSaid() {
+    const all = [...this.events.values()];
+    const missed = (event) => event.verdict === "missed";
+    const written = (event) => event.verdict === "comment" && event.error === null && event.comment;
+    const shown = (event) => el("li", {}, missed(event) ? this.missed(event) : [said(event.reader), ": ", said(event.comment)]);
+    this.said.replaceChildren(
+      ...all.filter((event) => missed(event) && event.reader === this.me).map(shown),
+      ...this.ofOthers(all.filter((event) => missed(event) || written(event)), this.isReviewed, shown)
+        .map((one) => (one.matches("li") ? one : el("li", {}, one))));
+  }
+
+  missed(event) {
     const { labels } = this.study;
-    const missed = [...this.events.values()].filter((event) => event.verdict === "missed");
+    const withdraw = async () => {
+      if (await this.send({ error: event.id, verdict: "none" })) {
+        this.events.delete(keyOf(event));
+        this.drawSaid();
+        this.form.querySelector("summary").focus();
+      }
+    };
+    return [
+      el("strong", {}, "Missed: "), (event.categories ?? []).map((name) => `${labels.codes?.labelOf.get(name)?.text ?? name} `),
+      event.level ? `[${labels.grades?.labelOf.get(event.level)?.label ?? event.level}] ` : "", said(event.text ?? ""),
+      el("span", { class: "small" }, " ", said(event.reader)),
+      event.reader === this.me
+        ? el("button", { type: "button", class: "quiet", on: { click: withdraw } }, "Withdraw") : "",
+    ];
+  }
+
+  missedForm() {
+    const { labels } = this.study;
     const text = el("textarea", { id: "missed-text", rows: "2", maxlength: "5000" });
     const choice = (id, facet) => facet && el("select", { id },
       facet.labels.map(({ name, text: shown }) => el("option", { value: name }, shown)));
@@ -125,44 +146,34 @@ export class Review {
       }
       const event = { error: null, verdict: "missed", text: text.value, categories: code ? [code.value] : [], level: grade?.value ?? null };
       if (await this.send(event)) {
-        this.drawMissed();
+        text.value = "";
+        this.form.open = false;
+        this.drawSaid();
         announce("Missed error added");
-        this.parts.missed.querySelector("summary").focus();
+        this.form.querySelector("summary").focus();
       }
     };
-    const withdraw = async (event) => {
-      if (await this.send({ error: event.id, verdict: "none" })) {
-        this.events.delete(keyOf(event));
-        this.drawMissed();
-        this.parts.missed.querySelector("summary").focus();
-      }
-    };
-    this.parts.missed.replaceChildren(
-      el("ul", { class: "missed" }, missed.map((event) => el("li", {},
-        el("strong", {}, "Missed: "), (event.categories ?? []).map((name) => `${labels.codes?.labelOf.get(name)?.text ?? name} `),
-        event.level ? `[${labels.grades?.labelOf.get(event.level)?.label ?? event.level}] ` : "", said(event.text ?? ""),
-        el("span", { class: "small" }, " ", said(event.reader)),
-        event.reader === this.app.reader.name
-          ? el("button", { type: "button", class: "quiet", on: { click: () => withdraw(event) } }, "Withdraw") : null))),
-      el("details", { id: "missed" }, el("summary", { "aria-keyshortcuts": "m" }, "Add an error that the judge missed"),
-        el("label", { for: "missed-text" }, "What was missed"), text,
-        ...(code ? [el("label", { for: "missed-category" }, capital(labels.codes.label)), code] : []),
-        ...(grade ? [el("label", { for: "missed-level" }, capital(labels.grades.label)), grade] : []),
-        el("p", {}, el("button", { type: "button", class: "main", on: { click: add } }, "Add"))));
+    this.form = el("details", { id: "missed" }, el("summary", { "aria-keyshortcuts": "m" }, "Add an error that the judge missed"),
+      el("label", { for: "missed-text" }, "What was missed"), text,
+      ...(code ? [el("label", { for: "missed-category" }, capital(labels.codes.label)), code] : []),
+      ...(grade ? [el("label", { for: "missed-level" }, capital(labels.grades.label)), grade] : []),
+      el("p", {}, el("button", { type: "button", class: "main", on: { click: add } }, "Add")));
+    return this.form;
   }
 
-  drawComment() {
-    const all = [...this.events.values()].filter((event) => event.verdict === "comment" && event.error === null);
-    const mine = all.find((event) => event.reader === this.app.reader.name);
-    const text = el("textarea", { id: "comment", rows: "2", maxlength: "5000", "aria-keyshortcuts": "c", value: mine?.comment ?? "" });
+  get ownComment() {
+    return [...this.events.values()].find((event) => event.verdict === "comment" && event.error === null && event.reader === this.me);
+  }
+
+  commentForm() {
+    this.comment = el("textarea", { id: "comment", rows: "2", maxlength: "5000", "aria-keyshortcuts": "c", value: this.ownComment?.comment ?? "" });
     const save = async () => {
-      if (await this.send({ error: null, verdict: "comment", comment: text.value })) announce("Comment kept");
+      if (!await this.send({ error: null, verdict: "comment", comment: this.comment.value })) return;
+      this.drawSaid();
+      announce("Comment kept");
     };
-    this.parts.comment.replaceChildren(
-      ...all.filter((event) => event !== mine && event.comment).map((event) =>
-        el("p", {}, said(event.reader), ": ", said(event.comment))),
-      el("label", { for: "comment" }, "Comment on this study"), text,
-      el("p", {}, el("button", { type: "button", class: "main", on: { click: save } }, "Keep the comment")));
+    return [el("label", { for: "comment" }, "Comment on this study"), this.comment,
+      el("p", {}, el("button", { type: "button", class: "main", on: { click: save } }, "Keep the comment"))];
   }
 }
 

@@ -99,7 +99,9 @@ function runLine(run, list) {
   const readable = run.state === "finished";
   return el("tr", {},
     el("th", { scope: "row" }, readable
-      ? el("a", { href: `/runs/${encodeURIComponent(run.id)}` }, said(run.name || run.id)) : said(run.name || run.id)),
+      ? [el("a", { href: `/runs/${encodeURIComponent(run.id)}` }, said(run.name || run.id)), " ",
+        el("a", { class: "small", href: `/read?${new URLSearchParams({ run: run.id })}`, "aria-label": `Read ${run.name || run.id} blind` }, "Read")]
+      : said(run.name || run.id)),
     state,
     ...[run.model, run.rubric, run.judge].map((value) => el("td", {}, said(value ?? ""))),
     ...[run.n_studies, run.n_scored].map((value) => el("td", { class: "numbers" }, value?.toLocaleString("en") ?? "")),

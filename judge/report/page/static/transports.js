@@ -66,6 +66,7 @@ export function serviceTransport(run) {
       name: form.toUpperCase(), address: `${base}/results?format=${form}`,
     })),
     reviewsFile: `${base}/reviews.csv`,
+    reading: `/read?${new URLSearchParams({ run })}`,
     overview: async () => (await ask(base)).view,
     index: () => ask(`${base}/studies`),
     prepareSearch: () => null,
