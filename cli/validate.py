@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading
 from judge.cli.output import emit, format_of, note, print_facts, print_tables, split_fields
+
+if TYPE_CHECKING:
+    from judge.validating.raters import RatedStudies
 
 
 @click.command("validate", GroupedCommand, short_help="Say how far judges agree with readers.")
@@ -115,6 +120,9 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     )
     studies = rated(judges, readers, files, options["patient_field"])
     found = validate(studies, how, options["epsilon"])
+    # Whoever reads the output may stop early, as head does: files come first.
+    if options["figures"]:
+        _draw(found, studies, options["figures"])
     form = options["form"]
     if form == "table":
         print_facts(printed.facts(found))
@@ -130,3 +138,12 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     emit(written[form](found))
     for text in found["notes"]:
         note(text)
+
+
+def _draw(found: Mapping[str, Any], studies: RatedStudies, folder: Path) -> None:
+    from judge.plots import draw_validation
+
+    drawn = draw_validation(found, studies.values, folder)
+    for text in drawn.notes:
+        note(text)
+    note(f"figures  {len(drawn.files)} files in {folder}")
