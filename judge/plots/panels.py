@@ -164,7 +164,7 @@ def draw_forest(data: Forest, width: Width) -> Figure:
     lows = [one.low for panel in data.panels for one in panel.rows if one and one.low is not None]
     values = [one.value for panel in data.panels for one in panel.rows if one]
     ceilings = [panel.ceiling[1] for panel in data.panels if panel.ceiling]
-    low = min(0.0, *(one for one in (*lows, *values, *ceilings) if one is not None), 0.0)
+    low = min([0.0, *(one for one in (*lows, *values, *ceilings) if one is not None)])
     for axes, panel in grid.filled(data.panels):
         margin = _MARGIN * (1 - low)
         axes.set_xlim(low - margin, 1 + margin)
@@ -176,12 +176,17 @@ def draw_forest(data: Forest, width: Width) -> Figure:
             axes.axvspan(least, most, color=style.BOX, linewidth=0, zorder=1)
             axes.axvline(mean, color=style.SERIES[1], linewidth=0.9, linestyle=(0, (4, 2)))
         known = [(row, one) for row, one in enumerate(panel.rows) if one]
-        bars = [(row, one) for row, one in known if one.low is not None]
-        ends = ([one.low for _, one in bars], [one.high for _, one in bars])
+        bars = [
+            (y, one.low, one.high)
+            for y, one in known
+            if one.low is not None and one.high is not None
+        ]
+        ends = [low for _, low, _ in bars], [high for _, _, high in bars]
         colour = style.SERIES[0]
-        axes.hlines([row for row, _ in bars], *ends, color=colour, linewidth=0.9, zorder=3)
-        marks = [one.value for _, one in known], [row for row, _ in known], style.MARKERS[0]
-        axes.plot(*marks, color=colour, markersize=2.8, zorder=4)
+        axes.hlines([y for y, _, _ in bars], *ends, color=colour, linewidth=0.9, zorder=3)
+        marks = [(one.value, y) for y, one in known if one.value is not None]
+        places = [x for x, _ in marks], [y for _, y in marks], style.MARKERS[0]
+        axes.plot(*places, color=colour, markersize=2.8, zorder=4)
         for row, one in enumerate(panel.rows):
             if one is None:
                 nothing(axes, (low + 1) / 2, row, width.small)

@@ -126,7 +126,7 @@ def _draw(axes: Axes, panel: PointsPanel, data: Points, ends: _Ends) -> None:
 
 
 def _ticks_up(axes: Axes, ends: tuple[float, float], size: float, *, is_named: bool) -> None:
-    locator = MaxNLocator(nbins=5, steps=[1, 2, 3, 5, 10], integer=True)
+    locator = MaxNLocator(nbins=4, steps=[1, 2, 3, 5, 10], integer=True)
     places = [tick for tick in locator.tick_values(*ends) if ends[0] <= tick <= ends[1]]
     texts = [f"{round(tick):d}".replace("-", MINUS) if is_named else "" for tick in places]
     axes.set_yticks(places, texts, fontsize=size)
