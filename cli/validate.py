@@ -79,7 +79,15 @@ if TYPE_CHECKING:
     "--figures",
     type=NamedPath(file_okay=False),
     metavar="DIR",
-    help="Draw the figures into this folder, as SVG, PDF and PNG (needs matplotlib).",
+    help="Draw the figures into this folder, as SVG, PDF and PNG (needs matplotlib): agreement "
+    "beside the readers' own, counts against the readers', limits of agreement.",
+)
+@click.option(
+    "--html",
+    type=NamedPath(dir_okay=False),
+    metavar="FILE",
+    help="Write a page: the tables, every count as a point, and the studies behind it with what "
+    "judge and readers said.",
 )
 @format_of(
     *("table", "md", "latex", "csv", "json"),
@@ -95,14 +103,18 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     the judge found; whether the judge may stand in for a reader (alternative-annotator test).
     No judge is asked. docs/trust.md explains each number.
     """
+    from judge.cli.page import check_html
     from judge.comparing.metric_files import check_directions, read_metrics
     from judge.comparing.names import choice
     from judge.report import validation as printed
     from judge.report.formats import as_json
+    from judge.report.validate_page.file import MARK
     from judge.stats.paired import Resampling
     from judge.validating.raters import rated, raters, readers_below
     from judge.validating.validation import validate
 
+    if options["html"]:
+        check_html(options["html"], MARK)  # before the work, not after it
     if options["figures"]:
         from judge.plots import check_figures
 
@@ -123,6 +135,8 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     # Whoever reads the output may stop early, as head does: files come first.
     if options["figures"]:
         _draw(found, studies, options["figures"])
+    if options["html"]:
+        _write_page(found, studies, options["html"])
     form = options["form"]
     if form == "table":
         print_facts(printed.facts(found))
@@ -147,3 +161,22 @@ def _draw(found: Mapping[str, Any], studies: RatedStudies, folder: Path) -> None
     for text in drawn.notes:
         note(text)
     note(f"figures  {len(drawn.files)} files in {folder}")
+
+
+def _write_page(found: Mapping[str, Any], studies: RatedStudies, path: Path) -> None:
+    from judge.cli.page import write_html
+    from judge.report.validate_page.data import Beside, PageRater, wanted
+    from judge.report.validate_page.file import MARK, page
+    from judge.validating.raters import records
+
+    of = Beside(
+        found,
+        tuple(PageRater(one.name, one.is_reader, one.run.rubric) for one in studies.raters),
+        studies.study_ids,
+        studies.study_classes,
+        studies.values,
+    )
+    rows = wanted(of)
+    read = records(studies, {studies.study_ids[row] for row in rows})
+    write_html(page(of, rows, read), path, MARK)
+    note(f"page  {path}")

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -222,6 +223,14 @@ def _studies(
     if n := len(read - judged):
         notes.append(f"{n:,} studies that were read were not judged: left out")
     return tuple(sorted(both)), notes
+
+
+def records(found: RatedStudies, study_ids: Collection[str]) -> list[dict[str, dict[str, Any]]]:
+    """Return what each rater said of some studies, by study id; raises as `Run.records`."""
+    return [
+        {one["study_id"]: one for one in rater.run.records() if one["study_id"] in study_ids}
+        for rater in found.raters
+    ]
 
 
 def texts(run: Run, wanted: set[str]) -> Iterator[tuple[str, bytes | None, bytes | None]]:
