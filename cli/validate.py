@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -103,7 +103,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     the judge found; whether the judge may stand in for a reader (alternative-annotator test).
     No judge is asked. docs/trust.md explains each number.
     """
-    from judge.cli.page import check_html
+    from judge.cli.page import check_html, write_html
     from judge.comparing.metric_files import check_directions, read_metrics
     from judge.comparing.names import choice
     from judge.report import validation as printed
@@ -132,11 +132,14 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     )
     studies = rated(judges, readers, files, options["patient_field"])
     found = validate(studies, how, options["epsilon"])
+    # Runs may turn out to be damaged: before anything is written, not after it.
+    pieces = _page(found, studies) if options["html"] else ()
     # Whoever reads the output may stop early, as head does: files come first.
     if options["figures"]:
         _draw(found, studies, options["figures"])
     if options["html"]:
-        _write_page(found, studies, options["html"])
+        write_html(pieces, options["html"], MARK)
+        note(f"page  {options['html']}")
     form = options["form"]
     if form == "table":
         print_facts(printed.facts(found))
@@ -163,10 +166,9 @@ def _draw(found: Mapping[str, Any], studies: RatedStudies, folder: Path) -> None
     note(f"figures  {len(drawn.files)} files in {folder}")
 
 
-def _write_page(found: Mapping[str, Any], studies: RatedStudies, path: Path) -> None:
-    from judge.cli.page import write_html
+def _page(found: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
     from judge.report.validate_page.data import Beside, PageRater, wanted
-    from judge.report.validate_page.file import MARK, page
+    from judge.report.validate_page.file import page
     from judge.validating.raters import records
 
     of = Beside(
@@ -177,6 +179,4 @@ def _write_page(found: Mapping[str, Any], studies: RatedStudies, path: Path) -> 
         studies.values,
     )
     rows = wanted(of)
-    read = records(studies, {studies.study_ids[row] for row in rows})
-    write_html(page(of, rows, read), path, MARK)
-    note(f"page  {path}")
+    return page(of, rows, records(studies, {studies.study_ids[row] for row in rows}))

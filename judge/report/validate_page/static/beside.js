@@ -40,7 +40,7 @@ export async function drawBeside(app) {
     records.length ? el("div", { class: "sides" },
       text("reference", "Reference", report(textOf(written.reference), "reference", marking)),
       text("candidate", "Candidate", words([written, ...records], marking)))
-      : el("p", {}, "Its reports are not in this page, which holds some studies of every point. Its counts:"),
+      : el("p", {}, "Its reports are not in this page, which holds some studies of every point; judge audit RUN STUDY shows them. Its counts:"),
     el("div", { class: "sides raters" }, raters.map((at) => rater(at, row, records, value, letter(at), app)))));
   linkMarks(document.getElementById("study"));
   if (focused === "marks") document.getElementById("marks").focus();

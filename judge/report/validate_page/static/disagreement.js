@@ -37,7 +37,7 @@ function cellsOf(pairs) {
     found.get(pair.cell).rows.push(pair.row);
   }
   return [...found.values()].map((cell) => ({
-    ...cell, words: `judge ${countText(cell.judge)}, mean of the readers ${countText(cell.mean)}`,
+    ...cell, x: cell.mean, y: cell.judge, words: `judge ${countText(cell.judge)}, mean of the readers ${countText(cell.mean)}`,
   }));
 }
 
@@ -86,7 +86,8 @@ async function drawList(pairs, app) {
   const { state, store } = app;
   const value = await store.counts(state.quantity);
   const shown = pairs.filter(({ cell }) => state.cell === null || cell === state.cell);
-  shown.sort((a, b) => ORDERS[state.order](a, b) || a.row - b.row);
+  // Of studies that differ as much, those that can be read here come first.
+  shown.sort((a, b) => ORDERS[state.order](a, b) || store.hasReports(b.row) - store.hasReports(a.row) || a.row - b.row);
   app.listed = shown.map(({ row }) => row);
   const focused = document.activeElement?.dataset?.step;
   const list = document.getElementById("list");
