@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading
 from judge.cli.output import emit, format_of, note, print_facts, print_tables, split_fields
+
+if TYPE_CHECKING:
+    from judge.validating.raters import RatedStudies
 
 
 @click.command("validate", GroupedCommand, short_help="Say how far judges agree with readers.")
@@ -74,7 +79,15 @@ from judge.cli.output import emit, format_of, note, print_facts, print_tables, s
     "--figures",
     type=NamedPath(file_okay=False),
     metavar="DIR",
-    help="Draw the figures into this folder, as SVG, PDF and PNG (needs matplotlib).",
+    help="Draw the figures into this folder, as SVG, PDF and PNG (needs matplotlib): agreement "
+    "beside the readers' own, counts against the readers', limits of agreement.",
+)
+@click.option(
+    "--html",
+    type=NamedPath(dir_okay=False),
+    metavar="FILE",
+    help="Write a page: the tables, every count as a point, and the studies behind it with what "
+    "judge and readers said.",
 )
 @format_of(
     *("table", "md", "latex", "csv", "json"),
@@ -90,14 +103,18 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     the judge found; whether the judge may stand in for a reader (alternative-annotator test).
     No judge is asked. docs/trust.md explains each number.
     """
+    from judge.cli.page import check_html, write_html
     from judge.comparing.metric_files import check_directions, read_metrics
     from judge.comparing.names import choice
     from judge.report import validation as printed
     from judge.report.formats import as_json
+    from judge.report.validate_page.file import MARK
     from judge.stats.paired import Resampling
     from judge.validating.raters import rated, raters, readers_below
     from judge.validating.validation import validate
 
+    if options["html"]:
+        check_html(options["html"], MARK)  # before the work, not after it
     if options["figures"]:
         from judge.plots import check_figures
 
@@ -115,6 +132,14 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     )
     studies = rated(judges, readers, files, options["patient_field"])
     found = validate(studies, how, options["epsilon"])
+    # Runs may turn out to be damaged: before anything is written, not after it.
+    pieces = _page(found, studies) if options["html"] else ()
+    # Whoever reads the output may stop early, as head does: files come first.
+    if options["figures"]:
+        _draw(found, studies, options["figures"])
+    if options["html"]:
+        write_html(pieces, options["html"], MARK)
+        note(f"page  {options['html']}")
     form = options["form"]
     if form == "table":
         print_facts(printed.facts(found))
@@ -130,3 +155,28 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     emit(written[form](found))
     for text in found["notes"]:
         note(text)
+
+
+def _draw(found: Mapping[str, Any], studies: RatedStudies, folder: Path) -> None:
+    from judge.plots import draw_validation
+
+    drawn = draw_validation(found, studies.values, folder)
+    for text in drawn.notes:
+        note(text)
+    note(f"figures  {len(drawn.files)} files in {folder}")
+
+
+def _page(found: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:
+    from judge.report.validate_page.data import Beside, PageRater, wanted
+    from judge.report.validate_page.file import page
+    from judge.validating.raters import records
+
+    of = Beside(
+        found,
+        tuple(PageRater(one.name, one.is_reader, one.run.rubric) for one in studies.raters),
+        studies.study_ids,
+        studies.study_classes,
+        studies.values,
+    )
+    rows = wanted(of)
+    return page(of, rows, records(studies, {studies.study_ids[row] for row in rows}))

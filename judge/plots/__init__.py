@@ -1,24 +1,27 @@
-"""Figures of a comparison, drawn with matplotlib (the extra `plots`).
+"""Figures of a comparison or a validation, drawn with matplotlib (the extra `plots`).
 
-`build` turns a comparison into plain data (`drawings`); one module a kind of figure draws
-it at the width of a journal's column or page; `output` writes it.
+`build` turns a comparison into plain data, `raters` a validation; one module a kind of figure
+draws it at the width of a journal's column or page; `output` writes it.
 """
 
 from __future__ import annotations
 
 import logging
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from judge.distribution import install
 from judge.report.compare_page.data import PageFigure
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
+    from judge.plots.data import Plan
     from judge.stats.compare import Comparison
+    from judge.stats.panel import Values
 
 TOP_SITES = 30
 CAPTIONS = "captions.md"
@@ -64,17 +67,35 @@ def draw_figures(c: Comparison, folder: Path, *, top_sites: int = TOP_SITES) -> 
     """
     _need_matplotlib()
     from judge.plots.build import plan
+
+    return _written(plan(c, top_sites=top_sites), folder)
+
+
+def draw_validation(
+    found: Mapping[str, Any], values: Mapping[str, Values], folder: Path
+) -> WrittenFigures:
+    """Write the figures of judges beside readers to `folder`, as `draw_figures` does.
+
+    `found` is what `validate` says, `values` what each rater said of each study: by quantity an
+    array of studies by raters, the judges first, NaN for nothing.
+    """
+    _need_matplotlib()
+    from judge.plots.raters import plan
+
+    return _written(plan(found, values), folder)
+
+
+def _written(planned: Plan, folder: Path) -> WrittenFigures:
     from judge.plots.output import FORMS, boxed_names, captions_text, rendered, write_all
     from judge.plots.style import WIDTHS
 
-    planned = plan(c, top_sites=top_sites)
     files: dict[str, bytes] = {}
     for drawing in planned.drawings:
         for width in WIDTHS:
             stem = f"{drawing.name}.{width.name}"
-            written = rendered(drawing, width, c.signature)
+            written = rendered(drawing, width, planned.signature)
             files |= {f"{stem}.{form}": data for form, data in zip(FORMS, written, strict=True)}
-    files[CAPTIONS] = captions_text(c, planned).encode(errors="replace")
+    files[CAPTIONS] = captions_text(planned).encode(errors="replace")
     n_boxed = len(boxed_names(planned.drawings))
     notes = [_BOXED.format(n=n_boxed, s="" if n_boxed == 1 else "s")] if n_boxed else []
     return WrittenFigures(write_all(folder, files), (*planned.left_out, *notes))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from judge.plots.data import (
     Level,
     Matrix,
     Method,
+    Plan,
     Ranks,
     Rates,
     RatesPanel,
@@ -50,14 +51,6 @@ _MOST_DATASETS = 8
 """Each has a matrix, of Pearson's as in ReXrank's papers; of more only the largest have one."""
 
 
-@dataclass(frozen=True, slots=True)
-class Plan:
-    """The figures of a comparison, and one line for each that cannot be drawn, with the reason."""
-
-    drawings: tuple[Drawing, ...]
-    left_out: tuple[str, ...]
-
-
 def plan(c: Comparison, *, top_sites: int = TOP_SITES) -> Plan:
     """Return what is drawn of `c`; models come in the order of its leaderboard.
 
@@ -66,7 +59,9 @@ def plan(c: Comparison, *, top_sites: int = TOP_SITES) -> Plan:
     parts = [*_rates(c), *_errors(c), *_ranks(c, SITE_FIELD, top_sites)]
     parts += [*_correlations(c), *_by_dataset(c, top_sites), *_boxes(c)]
     drawings = [part for part in parts if not isinstance(part, str)]
-    return Plan(_with_own_names(drawings), tuple(part for part in parts if isinstance(part, str)))
+    left_out = tuple(part for part in parts if isinstance(part, str))
+    names = {"models": _models(c)}
+    return Plan("comparison", _with_own_names(drawings), left_out, c.signature, c.notes, names)
 
 
 def _rates(c: Comparison) -> Iterable[Drawing | str]:

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
 from judge.rubrics.contract import Tone
+from judge.stats.estimate import Estimate
 from judge.stats.panel import Cell
 
 Method = Literal["pearson", "spearman", "kendall"]
@@ -146,7 +151,59 @@ class Errors:
     n: tuple[int, int]
 
 
-Data = Rates | Errors | Ranks | Matrix | Boxes
+@dataclass(frozen=True, slots=True)
+class ForestPanel:
+    """How judges agree with the readers on one quantity: an estimate a row, None where undefined.
+
+    `ceiling` is how readers agree among themselves: the mean, the least and the greatest of
+    theirs; None where none has one. `n` as in `RatesPanel`.
+    """
+
+    title: str
+    n: tuple[int, int]
+    rows: tuple[Estimate | None, ...]
+    ceiling: tuple[float, float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Forest:
+    """A coefficient of agreement of judges, and of scores, with the readers; a panel a quantity."""
+
+    coefficient: str
+    rows: tuple[str, ...]
+    panels: tuple[ForestPanel, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PointsPanel:
+    """A judge's studies, a point each, moved so that equal ones can be seen.
+
+    `levels` are drawn across with their intervals, the first one solid; `said` stands above.
+    """
+
+    title: str
+    said: str
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+    levels: tuple[Estimate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Counts of judges beside those of readers, a panel a judge, all on one scale.
+
+    `is_square` where both axes are counts of the same thing: the panels are square, and a line
+    says where they are equal; elsewhere it says where nothing differs.
+    """
+
+    quantity: str
+    across: str
+    down: str
+    panels: tuple[PointsPanel, ...]
+    is_square: bool
+
+
+Data = Rates | Errors | Ranks | Matrix | Boxes | Forest | Points
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,3 +227,23 @@ def name_lists(data: Data) -> dict[str, tuple[str, ...]]:
             return {"metrics": data.labels}
         case Errors():
             return {"models": data.models, "panels": tuple(one.title for one in data.panels)}
+        case Forest():
+            return {"rows": data.rows, "panels": tuple(one.title for one in data.panels)}
+        case Points():
+            return {"judges": tuple(one.title for one in data.panels)}
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The figures to draw, and one line for each that cannot be drawn, with the reason.
+
+    `of` is what they are of, `signature` and `notes` are its own, and `names` are lists of the
+    names that stand in the figures, in their order, by what they are of.
+    """
+
+    of: str
+    drawings: tuple[Drawing, ...]
+    left_out: tuple[str, ...]
+    signature: str
+    notes: tuple[str, ...]
+    names: Mapping[str, tuple[str, ...]]

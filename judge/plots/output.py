@@ -18,25 +18,35 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from judge.plots import CAPTIONS
-from judge.plots.build import Plan
-from judge.plots.data import Boxes, Drawing, Errors, Matrix, Ranks, Rates, name_lists
+from judge.plots.data import (
+    Boxes,
+    Drawing,
+    Errors,
+    Forest,
+    Matrix,
+    Plan,
+    Points,
+    Ranks,
+    Rates,
+    name_lists,
+)
 from judge.plots.heat_maps import draw_correlations, draw_ranks
 from judge.plots.labels import UNKNOWN, flat, numbers_of_boxed
-from judge.plots.panels import draw_boxes, draw_rates
+from judge.plots.panels import draw_boxes, draw_forest, draw_rates
+from judge.plots.points import draw_points
 from judge.plots.stacks import draw_errors
 from judge.plots.style import RC, WIDTHS, Width
 from judge.report.words import capital
-from judge.stats.compare import Comparison
 from judge.types import JudgeError
 
 FORMS = ("svg", "pdf", "png")
 LIST = ".judge-figures.sha256"
 _STAGING = ".judge-"
 _LISTED = re.compile(r"^([0-9a-f]{64})  (.+)$", re.MULTILINE)
-# Any figure that a comparison may have, whatever its metrics.
+# Any figure that a comparison, or a validation, may have, whatever its metrics.
 _FIGURE = re.compile(
-    rf"(rates|errors|ranks|correlation|boxes)_[A-Za-z0-9_-]+\.({'|'.join(w.name for w in WIDTHS)})"
-    rf"\.({'|'.join(FORMS)})"
+    r"(rates|errors|ranks|correlation|boxes|agreement|counts|limits)_[A-Za-z0-9_-]+"
+    rf"\.({'|'.join(w.name for w in WIDTHS)})\.({'|'.join(FORMS)})"
 )
 
 _Written = frozenset[tuple[str, str]]
@@ -56,6 +66,10 @@ def draw(drawing: Drawing, width: Width) -> Figure:
             return draw_boxes(data, width)
         case Errors() as data:
             return draw_errors(data, width)
+        case Forest() as data:
+            return draw_forest(data, width)
+        case Points() as data:
+            return draw_points(data, width)
 
 
 def rendered(
@@ -94,7 +108,7 @@ def settings() -> Iterator[None]:
         yield
 
 
-def captions_text(c: Comparison, planned: Plan) -> str:
+def captions_text(planned: Plan) -> str:
     """Return Markdown that says what each figure shows, with the names in full."""
     lines = ["# Figures", ""]
     lines += [f"- `{drawing.name}`: {flat(drawing.caption)}" for drawing in planned.drawings]
@@ -102,13 +116,14 @@ def captions_text(c: Comparison, planned: Plan) -> str:
     if any(map(_has_box, planned.drawings)):
         lines.append(
             f"- {UNKNOWN}: a letter that the figures' font lacks; the number before such a name "
-            "is its position in the list of models, or in its own list, below."
+            f"is its position in the list of {' or '.join(planned.names)}, or in its own list, "
+            "below."
         )
-    if c.notes:
-        lines += ["", "Notes on the comparison:", ""]
-        lines += [f"- {flat(note)}" for note in c.notes]
-    models = [c.panel.models[model] for model in c.order]
-    lines += ["", "Models, in the order of the figures:", "", *_numbered(models)]
+    if planned.notes:
+        lines += ["", f"Notes on the {planned.of}:", ""]
+        lines += [f"- {flat(note)}" for note in planned.notes]
+    for what, names in planned.names.items():
+        lines += ["", f"{capital(what)}, in the order of the figures:", "", *_numbered(names)]
     for drawing in planned.drawings:
         if isinstance(drawing.data, Ranks):
             what = capital(f"{drawing.data.group}s")
@@ -123,7 +138,7 @@ def captions_text(c: Comparison, planned: Plan) -> str:
     for (what, names), drawing in others.items():
         lines += ["", f"{what.capitalize()}, in the order of `{drawing.name}`:", ""]
         lines += _numbered(names)
-    lines += ["", f"Signature: `{c.signature}`", ""]
+    lines += ["", f"Signature: `{planned.signature}`", ""]
     return "\n".join(lines)
 
 

@@ -1,6 +1,6 @@
-"""Panels side by side that share their rows: rates a study class, boxes a data set.
+"""Panels side by side that share their rows: rates a study class, boxes a data set, agreement.
 
-The challenge's Figure 1 and the first ReXrank paper's Figure 3.
+The challenge's Figure 1 and the first ReXrank paper's Figure 3; agreement is a forest plot.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
 from judge.plots import style
-from judge.plots.data import Box, Boxes, BoxesPanel, Rates, RatesPanel
+from judge.plots.data import Box, Boxes, BoxesPanel, Forest, ForestPanel, Rates, RatesPanel
 from judge.plots.labels import fitted, one_line, room, thinned, width_of
 from judge.plots.style import Sheet, Width, line_height, nothing, rows
 from judge.stats.metric import MINUS
@@ -31,30 +31,38 @@ _APART = 0.2
 _HALF_BOX = 0.32
 _HALF_END = 0.16
 _MARGIN = 0.05
+_BAND = "band: each reader against the mean of the others, least to greatest; dashed: their mean"
 
-_AnyPanel = TypeVar("_AnyPanel", RatesPanel, BoxesPanel)
+_AnyPanel = TypeVar("_AnyPanel", RatesPanel, BoxesPanel, ForestPanel)
 
 
 class Grid:
     """Lines of panels on a sheet, each with the models' names on its left and titles above.
 
-    `row` is the height of a model's row and `head` the room above everything, in inches;
-    `below` is written below all panels, a text a line.
+    `models` are the rows. `row` is the height of one and `head` the room above everything, in
+    inches; `below` is written below all panels, a text a line.
     """
 
     def __init__(
-        self, width: Width, data: Rates | Boxes, *, row: float, head: float, below: Sequence[str]
+        self,
+        width: Width,
+        models: Sequence[str],
+        n_panels: int,
+        *,
+        row: float,
+        head: float,
+        below: Sequence[str],
     ) -> None:
         small = line_height(width.small)
-        self.width, self.models, self.head, self.below = width, data.models, head, below
-        self.names = names_room(data.models, width)
-        self.n_across = min(width.across, len(data.panels))
+        self.width, self.models, self.head, self.below = width, models, head, below
+        self.names = names_room(models, width)
+        self.n_across = min(width.across, n_panels)
         across = width.inches - self.names - _RIGHT - _GAP * (self.n_across - 1)
         self.across = across / self.n_across
-        self.down = max(_LEAST_DOWN, row * len(data.models))
+        self.down = max(_LEAST_DOWN, row * len(models))
         self.above = line_height(width.normal) + small + 0.03
         self.line = self.above + self.down + (small + 0.08)
-        lines = ceil(len(data.panels) / self.n_across)
+        lines = ceil(n_panels / self.n_across)
         self.sheet = Sheet(width.inches, head + lines * self.line + (small * len(below) + 0.04))
 
     def filled(self, panels: Sequence[_AnyPanel]) -> Iterator[tuple[Axes, _AnyPanel]]:
@@ -111,7 +119,8 @@ def draw_rates(data: Rates, width: Width) -> Figure:
     """Return the figure: models down, rates across, with their intervals."""
     key = line_height(width.small) + 0.03
     head = key * len(data.labels) + 0.07
-    grid = Grid(width, data, row=_RATES_ROW, head=head, below=(f"{data.axis} (%)",))
+    below = (f"{data.axis} (%)",)
+    grid = Grid(width, data.models, len(data.panels), row=_RATES_ROW, head=head, below=below)
     for series, label in enumerate(data.labels):
         middle = 0.03 + key * (series + 0.5)
         mark = grid.sheet.axes(0.04, middle - 0.05, 0.2, 0.1)
@@ -148,11 +157,47 @@ def _draw_points(axes: Axes, panel: RatesPanel, size: float) -> None:
             nothing(axes, 50, row, size)
 
 
+def draw_forest(data: Forest, width: Width) -> Figure:
+    """Return the figure: judges down, agreement across, the readers' own as a band behind."""
+    below = (f"{data.coefficient} with the mean of the readers", _BAND)
+    grid = Grid(width, data.rows, len(data.panels), row=_RATES_ROW, head=0.06, below=below)
+    lows = [one.low for panel in data.panels for one in panel.rows if one and one.low is not None]
+    values = [one.value for panel in data.panels for one in panel.rows if one]
+    ceilings = [panel.ceiling[1] for panel in data.panels if panel.ceiling]
+    low = min([0.0, *(one for one in (*lows, *values, *ceilings) if one is not None)])
+    for axes, panel in grid.filled(data.panels):
+        margin = _MARGIN * (1 - low)
+        axes.set_xlim(low - margin, 1 + margin)
+        ticks(axes, (low, 1.0), grid.across, width.small)
+        if low < 0:
+            axes.axvline(0, color=style.MUTED, linewidth=0.5)
+        if panel.ceiling:
+            mean, least, most = panel.ceiling
+            axes.axvspan(least, most, color=style.BOX, linewidth=0, zorder=1)
+            axes.axvline(mean, color=style.SERIES[1], linewidth=0.9, linestyle=(0, (4, 2)))
+        known = [(row, one) for row, one in enumerate(panel.rows) if one]
+        bars = [
+            (y, one.low, one.high)
+            for y, one in known
+            if one.low is not None and one.high is not None
+        ]
+        ends = [low for _, low, _ in bars], [high for _, _, high in bars]
+        colour = style.SERIES[0]
+        axes.hlines([y for y, _, _ in bars], *ends, color=colour, linewidth=0.9, zorder=3)
+        marks = [(one.value, y) for y, one in known if one.value is not None]
+        places = [x for x, _ in marks], [y for _, y in marks], style.MARKERS[0]
+        axes.plot(*places, color=colour, markersize=2.8, zorder=4)
+        for row, one in enumerate(panel.rows):
+            if one is None:
+                nothing(axes, (low + 1) / 2, row, width.small)
+    return grid.sheet.figure
+
+
 def draw_boxes(data: Boxes, width: Width) -> Figure:
     """Return the figure: models down, the metric across, on one scale in all panels."""
     whiskers = "least to largest value" if data.is_few else "5th to 95th percentile"
     below = (data.metric, f"whiskers: {whiskers}")
-    grid = Grid(width, data, row=_BOXES_ROW, head=0.06, below=below)
+    grid = Grid(width, data.models, len(data.panels), row=_BOXES_ROW, head=0.06, below=below)
     low, high = _range(data)
     for axes, panel in grid.filled(data.panels):
         axes.set_xlim(low - _MARGIN * (high - low), high + _MARGIN * (high - low))

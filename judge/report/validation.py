@@ -9,6 +9,7 @@ from judge.report.formats import markdown_table, markdown_text, rows_as_csv
 from judge.report.latex import latex_table, one_line, packages
 from judge.report.tables import Table
 from judge.report.words import NOTHING, number, percent
+from judge.stats.metric import MINUS
 
 _METHODS = {"kendall": "Kendall tau-b", "spearman": "Spearman", "pearson": "Pearson"}
 _READERS = "readers"
@@ -68,9 +69,19 @@ def _agreement(found: Mapping[str, Any]) -> Table:
 
 
 def _measured(one: Mapping[str, Any]) -> str:
-    if one["own"] or one["measure"].lstrip("\N{MINUS SIGN}") == one["judge"]:
+    if one["own"] or one["measure"].removeprefix(MINUS) == one["judge"]:
         return str(one["judge"] if one["own"] else one["measure"])
-    return f"{one['judge']}: {one['measure']}"
+    return _of(one, one["measure"])
+
+
+def row_name(one: Mapping[str, Any]) -> str:
+    """Return what an agreement is of, whichever way round its score is taken."""
+    measure = one["measure"].removeprefix(MINUS)
+    return str(one["judge"] if one["own"] or measure == one["judge"] else _of(one, measure))
+
+
+def _of(one: Mapping[str, Any], measure: str) -> str:
+    return f"{one['judge']}: {measure}"
 
 
 def _ranged(ceiling: Mapping[str, Any], method: str) -> str:

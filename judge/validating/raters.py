@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -220,6 +221,14 @@ def _studies(
     if n := len(read - judged):
         notes.append(f"{n:,} studies that were read were not judged: left out")
     return tuple(sorted(both)), notes
+
+
+def records(found: RatedStudies, study_ids: Collection[str]) -> list[dict[str, dict[str, Any]]]:
+    """Return what each rater said of some studies, by study id; raises as `Run.records`."""
+    return [
+        {one["study_id"]: one for one in rater.run.records() if one["study_id"] in study_ids}
+        for rater in found.raters
+    ]
 
 
 def _check_texts(everyone: Sequence[Rater], wanted: set[str]) -> list[str]:

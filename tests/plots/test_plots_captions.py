@@ -78,7 +78,7 @@ def test_captions_have_the_key_of_letters_that_the_font_lacks(tmp_path: Path) ->
 
 def test_captions_list_the_data_sets_whose_letters_the_font_lacks() -> None:
     comparison = renamed({"a data set 1": "\u6570 1"}, "dataset")
-    lines = captions_text(comparison, plan(comparison)).splitlines()
+    lines = captions_text(plan(comparison)).splitlines()
     at = lines.index("Panels, in the order of `boxes_green`:")
     assert lines[at + 2 : at + 6] == [
         *(f"{place}. a data set {name}" for place, name in enumerate((0, 2, 3), 1)),

@@ -141,7 +141,7 @@ def test_any_name_of_a_data_set_becomes_a_file_and_a_heading(width: Width) -> No
 
 def test_captions_list_the_data_sets() -> None:
     comparison = seeded(2, others=False, fields=("dataset",))
-    lines = captions_text(comparison, plan(comparison)).splitlines()
+    lines = captions_text(plan(comparison)).splitlines()
     at = lines.index("Data sets, in the order of `ranks_green_by_dataset`:")
     assert sorted(line.split(". ")[1] for line in lines[at + 2 : at + 6]) == [
         f"a data set {number}" for number in range(4)

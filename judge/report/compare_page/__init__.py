@@ -18,7 +18,7 @@ FRONTEND = Frontend(
     styles=("base.css", "compare.css"),
     scripts=(
         *("dom.js", "words.js", "data.js", "transports.js", "store.js", "parts.js", "board.js"),
-        *("errors.js", "studies.js", "items.js", "overlay.js", "study.js", "figures.js"),
-        *("form.js", "address.js", "main.js"),
+        *("errors.js", "studies.js", "items.js", "overlay.js", "record.js", "study.js"),
+        *("figures.js", "form.js", "address.js", "main.js"),
     ),
 )

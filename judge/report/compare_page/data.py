@@ -230,11 +230,11 @@ def _packets(c: Comparison, records: Records) -> list[list[int]]:
 def _study(c: Comparison, records: Records, study_id: str) -> Iterator[dict[str, Any]]:
     for (model, rubric), studies in records.items():
         if study_id in studies:
-            record = _record(studies[study_id], rubrics.load(rubric))
+            record = record_view(studies[study_id], rubrics.load(rubric))
             yield {"model": c.panel.models.index(model), "rubric": rubric, **record}
 
 
-def _record(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
+def record_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     """Return what the page shows of a record: of its measures the counts alone."""
     view = judged_view(record, rubric)
     measures = record["measures"]

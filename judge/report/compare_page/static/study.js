@@ -1,10 +1,11 @@
 // One study: the reference, both candidates, and what each judge wrote down.
 
-import { clipped, control, el, fact, newest, option, said } from "./dom.js";
-import { differing, itemCard, linkMarks, marked, sidesOf } from "./items.js";
-import { overlaid, textOf } from "./overlay.js";
+import { control, el, fact, newest, option, said } from "./dom.js";
+import { linkMarks } from "./items.js";
+import { textOf } from "./overlay.js";
+import { judged, report, withItems, words } from "./record.js";
 import { studyAddress } from "./transports.js";
-import { capital, count, itemLabels, NOTHING, percent } from "./words.js";
+import { percent } from "./words.js";
 
 export async function drawStudy(app) {
   const { state, store, overview } = app;
@@ -25,8 +26,7 @@ export async function drawStudy(app) {
   const records = found.filter(({ model }) => models.includes(model)).map((record) => {
     const letter = "AB"[models.indexOf(record.model)];
     const key = `${letter}${Object.keys(overview.rubrics).indexOf(record.rubric)}`;
-    const items = (record.items ?? []).map((item, at) => ({ key: `${key}-${at}`, name: `${letter}${at + 1}`, item }));
-    return { ...record, shown: items, labels: itemLabels(overview.rubrics[record.rubric]) };
+    return withItems(record, overview.rubrics[record.rubric], key, letter);
   });
   const graded = gradedOf(overview).map(([name]) => name);
   const marker = [state.marks, app.studyMetric.rubric].find((name) => graded.includes(name)) ?? graded[0];
@@ -53,7 +53,7 @@ function referencesOf(records, marker) {
     const words_ = textOf(record.reference).trim().split(/\s+/).join(" ");
     byWords.set(words_, [...byWords.get(words_) ?? [], record]);
   }
-  return [...byWords.values()].map((own) => report(textOf(own[0].reference), "reference", own, marker));
+  return [...byWords.values()].map((own) => report(textOf(own[0].reference), "reference", own.filter(({ rubric }) => rubric === marker)));
 }
 
 // The rubrics whose items are marked in the reports.
@@ -77,35 +77,13 @@ function steps({ state, overview, listed, step, back, set }, marker) {
     el("span", { class: "small" }, at < 0 ? "not in the list as it is now" : `${(at + 1).toLocaleString("en")} of ${listed.length.toLocaleString("en")}`));
 }
 
-// A report as words of the page, marked with the items that the rubric `marker` found.
-function report(text, side, records, marker) {
-  const [pieces] = marks([text], side, records, marker);
-  return el("div", { class: "text", dir: "auto" }, ...(text ? pieces : [el("em", {}, "(empty)")]));
-}
-
-function marks(texts, side, records, marker) {
-  const own = records.filter(({ rubric }) => rubric === marker);
-  const versions = own.map((record) =>
-    record[side].map(({ text, errors }) => ({ text, errors: errors.map((at) => record.shown[at]) })));
-  return overlaid(texts, versions).map((pieces) => pieces.flatMap(({ text, errors }) =>
-    clipped(text, (piece) => (errors.length ? marked(piece, errors, own[0].labels) : said(piece)))));
-}
-
-// A candidate's text; where corrections name its lines, the lines with their numbers.
-function words(records, marker) {
-  const lines = records.find((record) => record.lines?.length)?.lines;
-  if (!lines) return report(textOf(records[0].candidate), "candidate", records, marker);
-  return el("ol", { class: "lines", start: "0" },
-    marks(lines, "candidate", records, marker).map((line) => el("li", { class: "text", dir: "auto" }, ...line)));
-}
-
 function candidate(row, model, letter, records, marker, values, app) {
   const { overview } = app;
   const own = records.filter((record) => record.model === model);
   const id = `candidate-${letter}`;
   return el("section", { class: "report", "aria-labelledby": id },
     el("h4", { id }, `${letter}: `, said(overview.models[model])),
-    own.length ? words(own, marker) : elsewhere(row, [model], app),
+    own.length ? words(own, own.filter(({ rubric }) => rubric === marker)) : elsewhere(row, [model], app),
     el("dl", { class: "facts" }, overview.metrics.map((metric) => {
       const value = values.get(metric.name)(row, model);
       return fact(metric.study_label, app.store.valueText(metric, value));
@@ -130,45 +108,6 @@ function elsewhere(row, models, app) {
 function quoted(id) {
   const word = /^[\w@%+=:,./-]+$/.test(id) ? id : `'${id.replaceAll("'", `'"'"'`)}'`;
   return id.startsWith("-") ? `-- ${word}` : word;
-}
-
-function judged(record, rubric, link) {
-  const { labels } = record;
-  const part = el("div", { class: "part" }, el("h5", {}, said(rubric.title), link ? " " : null, link));
-  if (record.outcome !== "annotated") {
-    part.append(el("p", {}, capital(record.outcome), ": ", said(record.reason ?? "")),
-      el("p", { class: "small" }, said(record.detail || "Nothing more is known.")));
-    return part;
-  }
-  const pill = (n, tone) => el("span", { class: tone ? `pill tone-${tone}` : "pill" }, String(n ?? NOTHING));
-  const counts = [
-    ...rubric.counts.map(({ name, label, tone }) => fact(label, pill(record.measures[name], tone))),
-    ...record.lists.map(({ kind, n }) => fact(labels.kind(kind).plural, pill(n))),
-  ];
-  if (counts.length) part.append(el("dl", { class: "facts counts" }, counts));
-  part.append(...differing(record, labels));
-  if (record.shown.length) {
-    part.append(el("ol", { class: "errors" }, record.shown.map((one, at) => itemCard(one, labels, sidesOf(record, at),
-      one.item.edit ? el("p", { class: "small" }, ...editWords(one.item.edit)) : null))));
-  } else if (labels.hasGraded) part.append(el("p", {}, `No ${labels.noun.label}.`));
-  for (const { kind, n, texts } of record.lists.filter((list) => list.n)) {
-    const { label, plural } = labels.kind(kind);
-    part.append(el("details", {}, el("summary", {}, count(n, label, plural)),
-      el("ul", { class: "matched" }, texts.map((text) => el("li", {}, said(text || "(no text)"))))));
-  }
-  if (record.explanation) {
-    part.append(el("details", {}, el("summary", {}, "The judge's explanation"),
-      el("p", { class: "text", dir: "auto" }, ...clipped(record.explanation, said))));
-  }
-  for (const warning of record.warnings) part.append(el("p", { class: "small" }, "Warning: ", said(warning)));
-  return part;
-}
-
-function editWords({ kind, line, corrected }) {
-  if (kind === "delete") return [`Delete line ${line}.`];
-  const where = kind === "change" ? `Change line ${line} to: `
-    : line === null ? "Insert at the end: " : `Insert before line ${line}: `;
-  return [where, el("ins", {}, said(corrected))];
 }
 
 export function coverage({ here, all }) {

@@ -49,6 +49,10 @@ export function capital(text) {
 
 const TONES = ["good", "mild", "notable", "serious", "critical"];
 
+export function gravest(tones) {
+  return TONES[Math.max(...tones.map((tone) => TONES.indexOf(tone)))];
+}
+
 // The rubric's own words for the items that it declares and for their labels.
 export function itemLabels({ kinds, facets, codes }) {
   const kindOf = new Map(kinds.map((kind) => [kind.name, kind]));
@@ -72,7 +76,7 @@ export function itemLabels({ kinds, facets, codes }) {
       ...(item.side ? [`in the ${item.side}`] : []),
       ...(item.links.length ? [`with ${item.links.map((at) => at + 1).join(", ")}`] : []),
     ],
-    gravest: (items) => TONES[Math.max(...items.map((item) => TONES.indexOf(grade(item).tone)))],
+    gravest: (items) => gravest(items.map((item) => grade(item).tone)),
   };
 }
 

@@ -1,0 +1,93 @@
+// Opens the page of judges and readers and draws what is asked for.
+
+import { alarm, begin, el, fact, frame, goTo, said } from "./dom.js";
+import { sideways } from "./parts.js";
+import { openStore } from "./cells.js";
+import { LIMIT, countsSection, drawCounts } from "./disagreement.js";
+import { drawBeside } from "./beside.js";
+
+function agreementTable({ title, head, rows, n_left: left }) {
+  const kind = (at) => (at < left ? "words" : "numbers");
+  return el("div", {}, ...sideways(title, el("table", {},
+    el("caption", {}, title),
+    el("thead", {}, el("tr", {}, head.map((text, at) => el("th", { scope: "col", class: kind(at) }, said(text))))),
+    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((text, at) =>
+      el(at ? "td" : "th", { class: kind(at), scope: at ? null : "row" }, said(text)))))))));
+}
+
+function coverage({ here, all }) {
+  if (here === all) return "The reports of all studies are in this page.";
+  return `The reports of ${here.toLocaleString("en")} of ${all.toLocaleString("en")} studies are in this page: some of every point, `
+    + "and all of those points that few studies share. The counts of all studies are here.";
+}
+
+async function start() {
+  const store = await openStore();
+  const { overview } = store;
+  const app = {
+    store,
+    // The rows of the list, in its order, beyond the page of it that shows.
+    listed: [],
+    // `marks` is the rater whose errors are marked in the reports, null for all.
+    state: { quantity: 0, judge: store.judges[0], order: "most", cell: null, offset: 0, study: null, marks: null },
+    async set(change) {
+      const isOther = ["quantity", "judge"].some((name) => name in change);
+      Object.assign(app.state, isOther ? { cell: null, study: null, offset: 0, marks: null } : {}, change);
+      if ("cell" in change) app.state.study = null;
+      await draw();
+    },
+    // The studies of a point; the only one opens at once.
+    async openCell(cell) {
+      await app.set({ cell, offset: 0 });
+      if (app.listed.length === 1) await app.open(app.listed[0]);
+      else goTo(document.getElementById("list-title"), "start");
+    },
+    async open(row) {
+      app.state.study = row;
+      turnTo(row);
+      await draw();
+      goTo(document.getElementById("study-title"), "start");
+    },
+    async step(by) {
+      const next = app.listed[app.listed.indexOf(app.state.study) + by];
+      if (next === undefined) return;
+      await app.open(next);
+      document.querySelector(`[data-next="${by}"]:enabled`)?.focus({ preventScroll: true });
+    },
+    async back() {
+      turnTo(app.state.study);
+      await draw();
+      goTo(document.querySelector(`[data-study="${app.state.study}"]`) ?? document.getElementById("list-title"), "center");
+    },
+  };
+  const turnTo = (row) => {
+    const at = app.listed.indexOf(row);
+    if (at >= 0) app.state.offset = at - (at % LIMIT);
+  };
+  const draw = async () => {
+    await drawCounts(app);
+    await drawBeside(app);
+  };
+  for (const name of ["set", "openCell", "open", "step", "back"]) {
+    const own = app[name];
+    app[name] = (...given) => own(...given).catch(alarm);
+  }
+  const notes = overview.facts.filter(({ name }) => name === "note");
+  const [first, ...more] = overview.tables;
+  frame(
+    el("header", { class: "top" }, el("h1", {}, document.title), notes.map(({ value }) => el("p", { class: "note" }, said(value)))),
+    el("main", { id: "main" },
+      el("section", { id: "agreement", "aria-labelledby": "agreement-title" },
+        el("h2", { id: "agreement-title", tabindex: "-1" }, "Agreement"),
+        el("dl", { class: "facts" }, overview.facts.filter(({ name }) => name !== "note").map(({ name, value }) => fact(name, said(value)))),
+        first ? agreementTable(first) : el("p", { class: "empty" }, "No table has a row."),
+        more.length ? el("details", {}, el("summary", {}, "More tables: rates, limits, errors, the alternative-annotator test"),
+          more.map(agreementTable)) : null),
+      overview.quantities.length ? countsSection(app) : el("p", { class: "empty" }, "Nothing that is counted is shared.")),
+    el("footer", {},
+      el("p", { class: "small" }, coverage(overview.studies)),
+      el("p", { class: "mono" }, "Signature: ", said(overview.signature))));
+  if (overview.quantities.length) await draw();
+}
+
+begin(start);
