@@ -213,6 +213,14 @@ def test_the_epsilon_is_a_share() -> None:
             outcome(judged(1), epsilon=epsilon)
 
 
+@pytest.mark.parametrize("scoring", ["negative rmse", "accuracy"])
+def test_rounding_wins_nothing(scoring: str) -> None:
+    """0.1 + 0.2 is 0.3: the judge is as near as each reader, in each study."""
+    values = np.tile([0.1 + 0.2, 0.3, 0.3, 0.1 + 0.2], (40, 1))
+    found = outcome(values, scoring=scoring)
+    assert {(one.judge_wins, one.reader_wins) for one in found.readers} == {(1.0, 1.0)}
+
+
 @pytest.mark.parametrize("seed", range(20))
 def test_signed_ranks_with_ties_are_all_the_signs_there_are(seed: int) -> None:
     random = np.random.default_rng(seed)

@@ -16,7 +16,7 @@ from judge.stats.correlation import METHODS, correlate, draw
 from judge.stats.detection import detection
 from judge.stats.estimate import Z_95, Estimate
 
-RUNS = 250
+RUNS = 200
 HALF = 3.5 * np.sqrt(0.95 * 0.05 / RUNS)
 LOW, HIGH = 0.95 - HALF - 0.02, min(0.95 + HALF, 1.0)
 
@@ -95,11 +95,11 @@ def test_counts_against_the_mean_of_readers_and_between_judges() -> None:
         values[is_blind, 1] = random.poisson(2, is_blind.sum())
         return values
 
-    truth = agreement(studies(np.random.default_rng(0), 150_000), 2, draw(None, 150_000, None, 0))
+    truth = agreement(studies(np.random.default_rng(0), 100_000), 2, draw(None, 100_000, None, 0))
     hits = Hits()
     for seed in range(RUNS):
         random = np.random.default_rng([3, seed])
-        found = agreement(studies(random, 80), 2, draw(None, 80, random, 300))
+        found = agreement(studies(random, 80), 2, draw(None, 80, random, 200))
         for method in METHODS:
             of = [
                 (one.judges[0], one.differences[0].coefficients, one.ceiling.mean)

@@ -39,7 +39,7 @@ def resampled(n: int, clusters: object = None, resamples: int = 300, seed: int =
     return draw(at, n, np.random.default_rng(seed), resamples)
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.25])
+@pytest.mark.parametrize("missing", [0.0, 0.4])
 def test_each_value_against_scipy(missing: float) -> None:
     values = raters(2, missing=missing)
     found = agreement(values, 2, resampled(80))
@@ -58,6 +58,7 @@ def test_each_value_against_scipy(missing: float) -> None:
         own = [of(one, method).value for one in found.ceiling.readers]
         assert own == pytest.approx(expected, abs=1e-9)
         assert of(found.ceiling.mean, method).value == pytest.approx(np.mean(expected), abs=1e-9)
+        assert of(found.ceiling.mean, method).n == ((~np.isnan(readers)).sum(axis=1) > 1).sum()
         assert found.ceiling.ranges[method] == pytest.approx((min(own), max(own)))
         for pair, (a, b) in zip(found.ceiling.pairs, combinations(range(4), 2), strict=True):
             assert (pair.a, pair.b) == (a, b)
