@@ -220,6 +220,23 @@ def test_a_reciprocal_is_that_of_the_corrected_mean() -> None:
     assert inverse.worth == mean.worth
 
 
+def test_a_scale_may_have_one_end_or_none() -> None:
+    rng = np.random.default_rng(13)
+    readers = np.r_[rng.poisson(2.0, 30).astype(float), np.full(60, np.nan)]
+    judge = np.r_[readers[:30] + rng.poisson(1.0, 30), rng.poisson(3.0, 60)]
+
+    def mean(sign: int, low: float | None, high: float | None) -> tuple[float, float, float]:
+        statistic = Statistic("m", "m", "mean", ("s",), higher_is_better=True, scale=(low, high))
+        return figures(corrected(sign * judge, sign * readers, statistic))
+
+    value, low, high = mean(1, 0, None)
+    assert mean(-1, None, 0) == pytest.approx((-value, -high, -low))
+    same, down, up = mean(1, None, None)
+    assert same == pytest.approx(value)
+    assert same - down == pytest.approx(up - same)
+    assert mean(1, 3, None)[0] == 3  # brought onto the scale
+
+
 @given(st.data())
 def test_whatever_is_read_there_is_an_interval_on_the_scale_or_a_reason(
     data: st.DataObject,

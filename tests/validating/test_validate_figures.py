@@ -1,4 +1,4 @@
-"""The figures of judges beside readers have the numbers that the JSON has, and say what is moved."""
+"""The figures of judges beside readers have the numbers of the JSON, and say what is moved."""
 
 from __future__ import annotations
 
