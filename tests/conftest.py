@@ -27,7 +27,7 @@ settings.load_profile("untimed")
 SERVERS = {"api", "faultserver_tests", "service", "vllm"}
 SLOW = {
     *("cache", "compare", "compare_page", "every_rubric", "lexicon", "local", "metrics"),
-    *("page", "parity", "plots", "studies"),
+    *("page", "parity", "plots", "readers", "studies", "validating"),
 }
 SLOW_NAMES = ("huge", "megabyte", "parse_reads_back", "styled_answer_cut", "every_style")
 

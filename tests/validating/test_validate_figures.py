@@ -16,7 +16,7 @@ from judge.cli import main
 from judge.plots.data import Drawing, Forest, Points
 from judge.plots.output import draw, rendered, settings
 from judge.plots.raters import JITTER, plan
-from judge.plots.style import COLUMN, PAGE, WIDTHS
+from judge.plots.style import COLUMN, PAGE, WIDTHS, Width
 from judge.validating.validation import validate
 
 
@@ -137,22 +137,26 @@ def test_a_judge_without_a_study_in_common_has_no_panel() -> None:
     assert any(found["judges"][1]["name"] in text for text in planned.left_out)
 
 
-def test_ten_judges_and_ten_thousand_studies_are_drawn_apart_and_small() -> None:
+@pytest.mark.parametrize("width", WIDTHS, ids=lambda width: width.name)
+def test_nothing_that_is_written_lies_over_other_words(width: Width) -> None:
+    for drawing in plan(*many(10, 300)).drawings:
+        with settings():
+            figure = draw(drawing, width)
+            texts = texts_of(figure)
+            assert_apart(drawing.name, figure, texts)
+        assert not [text for text, _, _ in texts if "nan" in text.lower()]
+
+
+def test_ten_judges_on_ten_thousand_studies_make_no_huge_file() -> None:
     for drawing in plan(*many(10)).drawings:
-        for width in WIDTHS:
-            with settings():
-                figure = draw(drawing, width)
-                assert_apart(drawing.name, figure, texts_of(figure))
         (svg,) = rendered(drawing, COLUMN, "signature", ("svg",))
         assert len(svg) < 3_000_000, drawing.name
-        assert b"NaN" not in svg
-        assert b"nan" not in svg.split(b"<defs>")[1][:100]
 
 
 def test_the_same_readings_give_the_same_bytes(said: Any) -> None:
-    for name, drawing in drawings(said).items():
-        again = drawings(said)[name]
-        assert rendered(drawing, COLUMN, "s") == rendered(again, COLUMN, "s"), name
+    for name in ("agreement_kendall", "limits_errors"):
+        one, again = (rendered(drawings(said)[name], COLUMN, "s") for _ in range(2))
+        assert one == again, name
 
 
 def test_the_command_writes_them_with_their_captions(work: Path, tmp_path: Path) -> None:

@@ -163,11 +163,8 @@ def test_the_list_begins_where_judge_and_readers_are_furthest_apart(
     assert tab.locator("#list tbody th").all_inner_texts() == expected
     first = tab.locator("#list tbody tr").first.locator("td").all_inner_texts()
     row = order[0]
-    assert first[1:4] == [
-        f"{judge[row]:g}",
-        f"{readers[row]:.2f}",
-        f"{judge[row] - readers[row]:.2f}",
-    ]
+    shown_ = [judge[row], readers[row], judge[row] - readers[row]]
+    assert first[1:4] == [f"{one:g}" if one % 1 == 0 else f"{one:.2f}" for one in shown_]
 
 
 def test_who_did_not_read_a_study_said_nothing_of_it(
@@ -214,7 +211,7 @@ def test_hostile_texts_are_shown_and_do_nothing(tmp_path: Path, shown: Any) -> N
     rows = list(csv.DictReader(io.StringIO(text)))
     for row in rows:
         row["study_class"] = EVIL
-        row["candidate"] += f" {EVIL} \u202e{{{{x}}}}"
+        row["candidate"] += f" {EVIL} \u202e{{{{x}}}}" if row["candidate"] else ""
         row["text"] = f"{row['text']} {EVIL}" if row["text"] else ""
     with (tmp_path / "evil.csv").open("w", encoding="utf-8", newline="") as file:
         writer = csv.DictWriter(file, rows[0])
