@@ -14,6 +14,7 @@ from judge.report.validation import facts, tables
 from judge.report.words import group_value
 from judge.rubrics import Rubric
 from judge.stats.agreement import mean_of
+from judge.stats.correlation import Codes
 from judge.stats.panel import Values
 
 MOST_RECORDS = 20_000
@@ -71,7 +72,7 @@ def wanted(of: Beside, *, most: int = MOST_RECORDS) -> list[int]:
     n_wanted = most // len(of.raters)
     if n <= n_wanted:
         return list(range(n))
-    turns: list[tuple[Values, Values, Values]] = []
+    turns: list[tuple[Codes, Codes, Values]] = []
     for name in of.counted:
         if name.startswith(_CATEGORY):
             continue
@@ -89,7 +90,7 @@ def wanted(of: Beside, *, most: int = MOST_RECORDS) -> list[int]:
     return sorted(int(row) for row in list(dict.fromkeys(in_turn.tolist()))[:n_wanted])
 
 
-def _place_within(group: Values) -> Values:
+def _place_within(group: Codes) -> Codes:
     """Return of each element how many of its group stand before it."""
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], group[order])
