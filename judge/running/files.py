@@ -27,7 +27,8 @@ WRITING = ".writing"
 """The folder in a run's own where it is written; only the process that holds its lock may."""
 LONGEST_LINE = 2**26
 """Bytes of the longest record that is read: both reports, the annotation, the raw answer."""
-_LARGEST = 2**28
+LARGEST = 2**28
+"""Bytes of the largest file that is read whole."""
 _LOCK = "lock"
 _NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
 
@@ -49,9 +50,9 @@ def open_file(path: Path) -> IO[bytes]:
 def read_file(path: Path) -> bytes:
     """Return what a file holds that is read whole; raises OSError also for one of over 256 MB."""
     with open_file(path) as file:
-        if os.fstat(file.fileno()).st_size > _LARGEST:
-            raise OSError(errno.EFBIG, f"it is larger than {_LARGEST:,} bytes", str(path))
-        return file.read(_LARGEST)
+        if os.fstat(file.fileno()).st_size > LARGEST:
+            raise OSError(errno.EFBIG, f"it is larger than {LARGEST:,} bytes", str(path))
+        return file.read(LARGEST)
 
 
 @contextmanager

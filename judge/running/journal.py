@@ -13,7 +13,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from judge.running.files import LONGEST_LINE, open_file
+from judge.running.files import LARGEST, LONGEST_LINE, open_file
 
 Stamp = tuple[int, int, int]
 """What changes when something is appended to a file, or it is another file."""
@@ -47,13 +47,15 @@ def append_line(path: Path, line: bytes) -> None:
 def lines(path: Path) -> Iterator[bytes]:
     """Yield the lines, the first first, torn ones too; none where there is no such file.
 
-    Raises OSError where it cannot be read.
+    Raises OSError where it cannot be read, and for one that is larger than can be.
     """
     try:
         file = open_file(path)
     except FileNotFoundError:
         return
     with file:
+        if os.fstat(file.fileno()).st_size > LARGEST:
+            raise OSError(errno.EFBIG, f"it is larger than {LARGEST:,} bytes", str(path))
         while line := file.readline(LONGEST_LINE):
             yield line.removesuffix(b"\n")
 

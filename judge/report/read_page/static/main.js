@@ -38,7 +38,7 @@ class App {
     this.hasEdits = rubric.has_edits;
     this.main = el("main", { id: "main" });
     this.steps = el("nav", { class: "steps", "aria-label": "Studies" });
-    this.saved = el("span", { id: "saved", class: "small", role: "status" });
+    this.saved = el("span", { id: "saved", class: "small" });
     this.count = el("span", { class: "small" });
     this.all = el("details", { id: "queue" }, el("summary", {}, "Queue"));
     this.all.addEventListener("toggle", () => this.drawQueue());
@@ -194,6 +194,7 @@ class App {
     const words = { saved: `Saved ${time}`, saving: "Saving …", waiting: `Not saved yet, and tried again: ${why}`, refused: `Not saved: ${why}` };
     this.saved.className = `small ${how}`;
     this.saved.replaceChildren(said(words[how]));
+    if (why) announce(words[how]);
     if (how === "refused") {
       this.saved.append(el("button", { type: "button", class: "quiet", on: { click: () => this.saver.flush() } }, "Try again"));
     }

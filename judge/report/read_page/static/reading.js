@@ -88,6 +88,7 @@ export class Desk {
   }
 
   pick(range) {
+    if (JSON.stringify(range) === JSON.stringify(this.range)) return;
     this.range = range;
     this.chosen = -1;
     for (const report of this.reports) if (report.side !== range.side) report.forget();

@@ -23,7 +23,10 @@ export class ReportText {
     this.box = el("div", {
       class: "text words", dir: "auto", tabindex: "0", role: "textbox", "aria-readonly": "true",
       "aria-multiline": "true", "aria-labelledby": `${side}-title`, "aria-describedby": "words-hint",
-      on: { keydown: (event) => this.pressed(event), click: (event) => this.clicked(event) },
+      on: {
+        keydown: (event) => this.pressed(event), click: (event) => this.clicked(event),
+        pointerdown: ({ pointerType }) => { this.pointer = pointerType; },
+      },
     });
     this.draw([]);
   }
@@ -130,7 +133,7 @@ export class ReportText {
     const mark = event.target.closest("mark");
     if (mark && this.anchor < 0) {
       this.touched(mark.dataset.marks.split(" "));
-    } else if (event.pointerType === "touch" && getSelection().isCollapsed) {
+    } else if (this.pointer === "touch") {
       this.tapped(event);
     }
   }
