@@ -219,7 +219,7 @@ def keep_reading(run: RunId, reading: StudyReading, service: Here) -> Response:
 
 
 def _item(mark: Mark) -> MarkedItem:
-    edit = mark.edit and Edit(mark.edit.kind, mark.edit.line, mark.edit.corrected)
+    edit = Edit(mark.edit.kind, mark.edit.line, mark.edit.corrected) if mark.edit else None
     labels = {facet: tuple(values) for facet, values in mark.labels.items()}
     return MarkedItem(
         mark.kind, labels, mark.text, side=mark.side, start=mark.start, end=mark.end, edit=edit
