@@ -96,8 +96,7 @@ export class Desk {
     this.drawCards();
     this.drawBar();
     // The bar has grown: it must not lie over the words, nor over the next to be chosen.
-    const words = getSelection().rangeCount ? getSelection().getRangeAt(0).getBoundingClientRect().bottom : 0;
-    const covered = words + 60 - this.bar.getBoundingClientRect().top;
+    const covered = (getSelection().rangeCount ? getSelection().getRangeAt(0).getBoundingClientRect().bottom + 60 : 0) - this.bar.getBoundingClientRect().top;
     if (covered > 0) window.scrollBy(0, covered);
     announce(`${range.text}, in the ${range.side}`);
   }
@@ -159,7 +158,7 @@ export class Desk {
       return;
     }
     const rest = items.filter((one) => !this.takesPlaceOf(one));
-    const { report } = this;
+    const report = this.report;
     this.clear();
     this.change({ items: [...rest, item] }, `${capital(kindOf(this.kinds, item).label)} marked: ${wordsOf(item)}`);
     this.list.scrollTop = this.list.scrollHeight;
@@ -203,7 +202,7 @@ export class Desk {
 
   move(by) {
     const n = this.reading.items.length;
-    if (!n) return false;
+    if (n === 0) return false;
     this.choose(this.chosen < 0 ? (by > 0 ? 0 : n - 1) : Math.min(n - 1, Math.max(0, this.chosen + by)), true);
     return true;
   }
@@ -246,6 +245,6 @@ export class Desk {
     const hadFocus = this.bar.contains(document.activeElement) ? document.activeElement.dataset.act : null;
     const item = this.draft ?? this.reading.items[this.chosen];
     this.bar.replaceChildren(...(item ? labelling(this, item) : idle(this)));
-    if (hadFocus) this.bar.querySelector(`[data-act="${hadFocus}"]`)?.focus();
+    this.bar.querySelector(`[data-act="${hadFocus}"]`)?.focus();
   }
 }
