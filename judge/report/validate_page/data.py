@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from judge.report.compare_page.data import record_view
 from judge.report.overview import counts, declared
@@ -21,6 +22,8 @@ MOST_RECORDS = 20_000
 _PACKET = 20
 """Studies a packet: opening one unpacks its neighbours too, and more compress better."""
 _CATEGORY = "errors_"
+
+_Places = NDArray[np.intp]
 
 Records = Sequence[Mapping[str, Mapping[str, Any]]]
 """A rater's records by study id, a rater each: as a run keeps them."""
@@ -71,7 +74,7 @@ def wanted(of: Beside, *, most: int = MOST_RECORDS) -> list[int]:
     n_wanted = most // len(of.raters)
     if n <= n_wanted:
         return list(range(n))
-    turns: list[tuple[Values, Values, Values]] = []
+    turns: list[tuple[_Places, _Places, Values]] = []
     for name in of.counted:
         if name.startswith(_CATEGORY):
             continue
@@ -84,12 +87,13 @@ def wanted(of: Beside, *, most: int = MOST_RECORDS) -> list[int]:
             turns.append((rows, _place_within(cell), np.abs(judge[rows] - readers[rows])))
     if not turns:
         return list(range(n_wanted))
-    rows, places, apart = (np.concatenate(one) for one in zip(*turns, strict=True))
+    rows, places = (np.concatenate([turn[at] for turn in turns]) for at in (0, 1))
+    apart = np.concatenate([turn[2] for turn in turns])
     in_turn = rows[np.lexsort((rows, -apart, places))]
     return sorted(int(row) for row in list(dict.fromkeys(in_turn.tolist()))[:n_wanted])
 
 
-def _place_within(group: Values) -> Values:
+def _place_within(group: _Places) -> _Places:
     """Return of each element how many of its group stand before it."""
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], group[order])
