@@ -31,7 +31,7 @@ _APART = 0.2
 _HALF_BOX = 0.32
 _HALF_END = 0.16
 _MARGIN = 0.05
-_BAND = "band: each reader against the mean of the others, least to greatest; dashed: their mean"
+_BAND = "band: readers among themselves, all of them; dashed: their mean"
 
 _AnyPanel = TypeVar("_AnyPanel", RatesPanel, BoxesPanel, ForestPanel)
 

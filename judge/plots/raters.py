@@ -98,11 +98,11 @@ def _ceilings(shown: Sequence[Mapping[str, Any]]) -> Iterable[str]:
         interval = (
             "no interval"
             if mean["low"] is None
-            else f"95% interval {number(mean['low'])} to {number(mean['high'])}"
+            else f"95% interval of the mean {number(mean['low'])} to {number(mean['high'])}"
         )
         yield (
             f"Readers on {one['label']}: {number(mean['value'])} ({number(ends[0])} to "
-            f"{number(ends[1])}; {interval} of the mean)."
+            f"{number(ends[1])}; {interval})."
         )
 
 

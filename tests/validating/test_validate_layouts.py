@@ -49,6 +49,11 @@ def test_from_a_layouts_files_to_agreement(
     printed = invoke("validate", judge, "--readers", readers)
     assert printed.exit_code == 0, printed.stderr
     assert "nan" not in printed.stdout.lower()
+    corrected = invoke("rates", judge, "--readings", first, "--readings-at-random")
+    assert corrected.exit_code == 0, corrected.stderr
+    assert "with the judge's bias taken out" in corrected.stdout
+    few = "too few readings" in corrected.stdout
+    assert few or layout == "tidy"  # of the others there are a handful of studies
 
 
 def test_candidates_of_one_study_are_ordered(invoke: Invoke, tmp_path: Path) -> None:

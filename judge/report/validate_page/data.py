@@ -23,6 +23,7 @@ _PACKET = 20
 """Studies a packet: opening one unpacks its neighbours too, and more compress better."""
 _CATEGORY = "errors_"
 
+
 Records = Sequence[Mapping[str, Mapping[str, Any]]]
 """A rater's records by study id, a rater each: as a run keeps them."""
 
@@ -85,7 +86,8 @@ def wanted(of: Beside, *, most: int = MOST_RECORDS) -> list[int]:
             turns.append((rows, _place_within(cell), np.abs(judge[rows] - readers[rows])))
     if not turns:
         return list(range(n_wanted))
-    rows, places, apart = (np.concatenate(one) for one in zip(*turns, strict=True))
+    rows, places = (np.concatenate([turn[at] for turn in turns]) for at in (0, 1))
+    apart = np.concatenate([turn[2] for turn in turns])
     in_turn = rows[np.lexsort((rows, -apart, places))]
     return sorted(int(row) for row in list(dict.fromkeys(in_turn.tolist()))[:n_wanted])
 
