@@ -12,6 +12,7 @@ import click
 
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading
+from judge.cli.metric_files import metric_options, read_files
 from judge.cli.output import (
     emit,
     format_of,
@@ -21,6 +22,7 @@ from judge.cli.output import (
     readings_at_random_option,
     split_fields,
 )
+from judge.cli.resampling import patient_option, resamples_option, resampling, seed_option
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -61,30 +63,7 @@ _CHOSEN_IN = ("table", "md", "latex")
     help="Rank by this metric: 1/FineRadScore, GREEN, fineradscore_sum, green_errors, ... "
     "Default: the first column that the most models have.",
 )
-@click.option(
-    "--metrics",
-    "files",
-    multiple=True,
-    metavar="FILE",
-    help="Further metrics: CSV, TSV, Parquet or JSON with study_id, model and one column each "
-    "(repeatable).",
-)
-@click.option(
-    "--higher-is-better",
-    "higher",
-    multiple=True,
-    callback=split_fields,
-    metavar="NAME",
-    help="A column of --metrics of which more is better, where its name does not tell.",
-)
-@click.option(
-    "--lower-is-better",
-    "lower",
-    multiple=True,
-    callback=split_fields,
-    metavar="NAME",
-    help="The same, where less is better.",
-)
+@metric_options
 @heading("Readers")
 @click.option(
     "--readings",
@@ -96,26 +75,15 @@ _CHOSEN_IN = ("table", "md", "latex")
 )
 @readings_at_random_option
 @heading("Tests")
-@click.option(
-    "--patient-field",
-    metavar="FIELD",
-    help="Resample by this field. Default: patient, patient_id, subject_id or subject where a "
-    "run has it; none takes studies as independent.",
-)
+@patient_option
 @click.option("--tests/--no-tests", default=True, help="Test differences. Default: yes.")
-@click.option(
-    "--resamples",
-    type=click.IntRange(min=100),
-    help="Bootstrap resamples, for intervals of differences and ranks. Default: 1000.",
-)
+@resamples_option
 @click.option(
     "--flips",
     type=click.IntRange(min=100),
     help="Flips of the sign-flip permutation test, for p-values of means. Default: 10000.",
 )
-@click.option(
-    "--seed", type=click.IntRange(min=0), help="Of all that is random. Default: 20260101."
-)
+@seed_option
 @heading("Output")
 @click.option(
     "--figures",
@@ -170,13 +138,11 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """
     from judge.cli.page import check_html
     from judge.comparing.comparison import compare_runs
-    from judge.comparing.metric_files import check_directions, read_metrics
     from judge.comparing.names import choice
     from judge.comparing.sets import largest_set
     from judge.report.compare_page.file import MARK
     from judge.report.leaderboard import TABLES, Shown, check_tables
     from judge.stats.metric import find
-    from judge.stats.paired import Resampling
     from judge.validating.corrected import corrected_models, readings_by_model
 
     if (options["tables"] or options["columns"]) and options["form"] not in _CHOSEN_IN:
@@ -195,14 +161,9 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         from judge.plots import check_figures
 
         check_figures(options["figures"])
-    files = [
-        read_metrics(path, higher=options["higher"], lower=options["lower"])
-        for path in options["files"]
-    ]
-    check_directions(files, options["higher"], options["lower"])
+    files = read_files(options)
     readings = readings_by_model([choice(run) for run in options["readings"]])
-    given = {name: options[name] for name in ("seed", "resamples", "flips")}
-    how = Resampling(**{name: value for name, value in given.items() if value is not None})
+    how = resampling(options)
     chosen, left_out = largest_set(
         [choice(run) for run in runs], common=options["common"], allow=options["allow"]
     )

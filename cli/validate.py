@@ -10,7 +10,9 @@ import click
 
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading
-from judge.cli.output import emit, format_of, note, print_facts, print_tables, split_fields
+from judge.cli.metric_files import metric_options, read_files
+from judge.cli.output import emit, format_of, note, print_facts, print_tables
+from judge.cli.resampling import patient_option, resamples_option, resampling, seed_option
 
 if TYPE_CHECKING:
     from judge.validating.raters import RatedStudies
@@ -27,30 +29,7 @@ if TYPE_CHECKING:
     help="The run of a reader of the same reports, as judge import makes it (repeatable), or a "
     "folder of such runs.",
 )
-@click.option(
-    "--metrics",
-    "files",
-    multiple=True,
-    metavar="FILE",
-    help="Further metrics to hold against the readers: CSV, TSV, Parquet or JSON with study_id "
-    "and one column each (repeatable).",
-)
-@click.option(
-    "--higher-is-better",
-    "higher",
-    multiple=True,
-    callback=split_fields,
-    metavar="NAME",
-    help="A column of --metrics of which more is better, where its name does not tell.",
-)
-@click.option(
-    "--lower-is-better",
-    "lower",
-    multiple=True,
-    callback=split_fields,
-    metavar="NAME",
-    help="The same, where less is better.",
-)
+@metric_options
 @heading("Statistics")
 @click.option(
     "--epsilon",
@@ -60,20 +39,9 @@ if TYPE_CHECKING:
     help="How much better a reader may be than the judge in the alternative-annotator test: 0.2 "
     "for experts, 0.15 for trained readers, 0.1 for laypeople.",
 )
-@click.option(
-    "--patient-field",
-    metavar="FIELD",
-    help="Resample by this field. Default: patient, patient_id, subject_id or subject where a "
-    "run has it; none takes studies as independent.",
-)
-@click.option(
-    "--resamples",
-    type=click.IntRange(min=100),
-    help="Bootstrap resamples, for intervals. Default: 1000.",
-)
-@click.option(
-    "--seed", type=click.IntRange(min=0), help="Of all that is random. Default: 20260101."
-)
+@patient_option
+@resamples_option
+@seed_option
 @heading("Output")
 @click.option(
     "--figures",
@@ -104,12 +72,10 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     No judge is asked. docs/trust.md explains each number.
     """
     from judge.cli.page import check_html, write_html
-    from judge.comparing.metric_files import check_directions, read_metrics
     from judge.comparing.names import choice
     from judge.report import validation as printed
     from judge.report.formats import as_json
     from judge.report.validate_page.file import MARK
-    from judge.stats.paired import Resampling
     from judge.validating.raters import rated, raters, readers_below
     from judge.validating.validation import validate
 
@@ -119,13 +85,8 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         from judge.plots import check_figures
 
         check_figures(options["figures"])
-    files = [
-        read_metrics(path, higher=options["higher"], lower=options["lower"])
-        for path in options["files"]
-    ]
-    check_directions(files, options["higher"], options["lower"])
-    given = {name: options[name] for name in ("seed", "resamples")}
-    how = Resampling(**{name: value for name, value in given.items() if value is not None})
+    files = read_files(options)
+    how = resampling(options)
     judges = raters([choice(run) for run in runs], readers=False)
     readers = raters(
         [each for run in options["readers"] for each in readers_below(choice(run))], readers=True

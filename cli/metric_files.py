@@ -1,0 +1,51 @@
+"""The options that take further metrics from files."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.groups import with_options
+from judge.cli.output import split_fields
+
+if TYPE_CHECKING:
+    from judge.comparing.metric_files import MetricFile
+
+metric_options = with_options(
+    click.option(
+        "--metrics",
+        "files",
+        multiple=True,
+        metavar="FILE",
+        help="Further metrics: CSV, TSV, Parquet or JSON with study_id, model where there are "
+        "several, and one column each (repeatable).",
+    ),
+    click.option(
+        "--higher-is-better",
+        "higher",
+        multiple=True,
+        callback=split_fields,
+        metavar="NAME",
+        help="A column of --metrics of which more is better, where its name does not tell.",
+    ),
+    click.option(
+        "--lower-is-better",
+        "lower",
+        multiple=True,
+        callback=split_fields,
+        metavar="NAME",
+        help="The same, where less is better.",
+    ),
+)
+
+
+def read_files(options: Mapping[str, Any]) -> list[MetricFile]:
+    """Read the files that the options name; raises `JudgeError` as `read_metrics` does."""
+    from judge.comparing.metric_files import check_directions, read_metrics
+
+    higher, lower = options["higher"], options["lower"]
+    files = [read_metrics(path, higher=higher, lower=lower) for path in options["files"]]
+    check_directions(files, higher, lower)
+    return files
