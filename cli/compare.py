@@ -144,6 +144,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     from judge.report.leaderboard import TABLES, Shown, check_tables
     from judge.stats.metric import find
     from judge.validating.corrected import corrected_models, readings_by_model
+    from judge.validating.raters import readers_below
 
     if (options["tables"] or options["columns"]) and options["form"] not in _CHOSEN_IN:
         raise JudgeError(
@@ -162,7 +163,9 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
 
         check_figures(options["figures"])
     files = read_files(options)
-    readings = readings_by_model([choice(run) for run in options["readings"]])
+    readings = readings_by_model(
+        [each for run in options["readings"] for each in readers_below(choice(run))]
+    )
     how = resampling(options)
     chosen, left_out = largest_set(
         [choice(run) for run in runs], common=options["common"], allow=options["allow"]

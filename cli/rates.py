@@ -24,8 +24,8 @@ from judge.types import JudgeError
     multiple=True,
     type=click.Path(path_type=Path),
     metavar="READER_RUN",
-    help="Take the judge's bias out by what a reader wrote about studies drawn at random "
-    "(repeatable, a run for each reader).",
+    help="Take the judge's bias out by what a reader wrote about studies drawn at random: the "
+    "reader's run (repeatable), or a folder of such runs.",
 )
 @readings_at_random_option
 @click.option(
@@ -57,9 +57,10 @@ def command(
             raise JudgeError("--readings-at-random and --patient-field go with --readings")
         print_summary(opened.regrouped(by), opened.rubric, form)
         return
+    from judge.comparing.names import RunChoice
     from judge.validating.corrected import corrected_summary
+    from judge.validating.raters import readers_below
 
-    summary = corrected_summary(
-        opened, by, readers, at_random=at_random, patient_field=patient_field
-    )
+    paths = [one.path for path in readers for one in readers_below(RunChoice(path, str(path)))]
+    summary = corrected_summary(opened, by, paths, at_random=at_random, patient_field=patient_field)
     print_summary(summary, opened.rubric, form)

@@ -50,12 +50,12 @@ def readers_below(chosen: RunChoice) -> list[RunChoice]:
 
     Raises `JudgeError` where there is none in it.
     """
-    if not chosen.path.is_dir() or (chosen.path / MANIFEST).exists() or chosen.model:
+    if not chosen.path.is_dir() or (chosen.path / MANIFEST).exists():
         return [chosen]
     below = sorted(path.parent for path in chosen.path.glob(f"*/{MANIFEST}"))
     if not below:
         raise JudgeError(f"{chosen.shown} holds no run; judge import makes readers' runs")
-    return [RunChoice(path, str(Path(chosen.shown) / path.name)) for path in below]
+    return [RunChoice(path, str(Path(chosen.shown) / path.name), chosen.model) for path in below]
 
 
 def raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, ...]:

@@ -96,3 +96,18 @@ def test_lines_without_a_reference_are_held_against_a_judge_of_the_candidates(
     assert {row["quantity"] for row in found["limits"]} == {"errors", "significant", "actionable"}
     scores = {row["measure"] for row in found["agreement"] if not row["own"]}
     assert scores == {"highest severity", "severity sum"}  # more is worse, as of errors
+
+
+def test_a_folder_of_readers_runs_is_each_of_them(invoke: Invoke, tmp_path: Path) -> None:
+    readers = read(invoke, tmp_path / "readers", "tidy")
+    judge = judged(invoke, tmp_path / "judge", readers / "reader-fern")
+    each = [word for path in sorted(readers.iterdir()) for word in ("--readings", path)]
+    named = invoke("rates", judge, *each, "--format", "json")
+    folder = invoke("rates", judge, "--readings", readers, "--format", "json")
+    assert named.exit_code == 0, named.stderr
+    assert folder.stdout == named.stdout
+    runs = (f"m={judge}", "--no-tests", "--format", "json", "--readings")
+    compared = json.loads(invoke("compare", *runs, f"m={readers}").stdout)
+    assert {one["n"] for one in compared["corrected"]["readings"][0]["runs"]} == {13, 15}
+    empty = invoke("rates", judge, "--readings", tmp_path)
+    assert empty.exit_code == 2
