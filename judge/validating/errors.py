@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from judge.backends import lexicon
 from judge.rubrics.contract import Rubric
-from judge.stats.estimate import Estimate, wilson
+from judge.stats.estimate import Estimate, wilson_ends
 from judge.stats.paired import Resampling
 from judge.stats.recurring import is_error
 from judge.stats.resample import bootstrap_weights, generator
@@ -239,8 +239,9 @@ def _matched(
 def _ratios(counts: _Counts, resampling: Resampling) -> list[Estimate]:
     """Return found / all of each column, with a percentile bootstrap of the units.
 
-    Where all draws are alike, as of three out of three, it is Wilson's interval; none where a
-    draw may have nothing to divide by.
+    Where all draws are alike, as of three out of three, it is Wilson's interval of as many as
+    there are units with errors: what several readers wrote of one study is no several studies.
+    None where a draw may have nothing to divide by.
     """
     sums = counts.sum(axis=0)
     flat = counts.reshape(len(counts), -1)
@@ -250,13 +251,19 @@ def _ratios(counts: _Counts, resampling: Resampling) -> list[Estimate]:
     ratios = np.divide(
         drawn[..., 0], drawn[..., 1], out=np.full(drawn.shape[:-1], np.nan), where=drawn[..., 1] > 0
     )
-    return [_ratio(int(k), int(n), column) for (k, n), column in zip(sums, ratios.T, strict=True)]
+    n_units = (counts[..., 1] > 0).sum(axis=0)
+    return [
+        _ratio(int(k), int(n), column, int(units))
+        for (k, n), column, units in zip(sums, ratios.T, n_units, strict=True)
+    ]
 
 
-def _ratio(k: int, n: int, drawn: _Counts) -> Estimate:
+def _ratio(k: int, n: int, drawn: _Counts, n_units: int) -> Estimate:
     if not n:
         return Estimate(0, None, None, None, k=0)
     if np.isnan(drawn).any():
         return Estimate(n, k / n, None, None, k=k)
     low, high = (float(end) for end in np.quantile(drawn, [0.025, 0.975]))
-    return wilson(k, n) if low == high else Estimate(n, k / n, low, high, k=k)
+    if low == high:
+        low, high = wilson_ends(k / n, min(n, n_units))
+    return Estimate(n, k / n, low, high, k=k)

@@ -61,7 +61,8 @@ def readers_below(chosen: RunChoice) -> list[RunChoice]:
 def raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, ...]:
     """Open the runs of judges, or of readers, by the names given or their own.
 
-    Raises `JudgeError` for a run of the other kind, and where two would have one name.
+    Raises `JudgeError` for a run of the other kind, the same readings twice, and where two would
+    have one name.
     """
     found: dict[str, Rater] = {}
     for chosen in choices:
@@ -73,6 +74,12 @@ def raters(choices: Sequence[RunChoice], *, readers: bool) -> tuple[Rater, ...]:
                 "runs that judge import or judge readings makes"
                 if readers
                 else f"{chosen.shown} is the run of a reader; name it after --readers"
+            )
+        # One reader twice, under two names, would agree with the reader's own word.
+        same = next((of for of in found.values() if of.run.signature == run.signature), None)
+        if readers and same:
+            raise JudgeError(
+                f"{same.shown} and {chosen.shown} are the same readings; give one of them"
             )
         name = chosen.model or run.manifest["judge"]["name"].removeprefix(READER)
         if name in found:
@@ -295,14 +302,13 @@ def _patients(
 def _candidates_of(readers: Sequence[Rater], study_ids: Sequence[str]) -> tuple[str | None, ...]:
     """Return the study of each candidate, None where a study has one candidate alone.
 
-    `judge import` writes several as STUDY/CANDIDATE, with the study as the field `patient`.
+    `judge import` writes several as STUDY/CANDIDATE, with the candidate as the field `model`. The
+    patient does not tell: one may have several studies, with ids such as PATIENT/STUDY.
     """
-    if not any("patient" in rater.run.manifest["fields"] for rater in readers):
+    if not any("model" in rater.run.manifest["fields"] for rater in readers):
         return (None,) * len(study_ids)
-    patients = _field("patient", readers, study_ids)
+    ends = [f"{_CANDIDATE_OF}{model}" for model in _field("model", readers, study_ids)]
     return tuple(
-        str(patient)
-        if patient is not None and study_id.startswith(f"{patient}{_CANDIDATE_OF}")
-        else None
-        for study_id, patient in zip(study_ids, patients, strict=True)
+        study_id.removesuffix(end) if study_id.endswith(end) else None
+        for study_id, end in zip(study_ids, ends, strict=True)
     )

@@ -226,12 +226,6 @@ def _mean(mean: Coefficients, ranges: Mapping[str, tuple[float, float] | None]) 
     return {**mean.plain(), "range": ends}
 
 
-def _limits(found: RatedStudies, one: Quantity, at: int, resamples: Resamples) -> dict[str, Any]:
-    return limits_of_agreement(
-        _judge(found, one, at), _readers(found, one), resamples.units
-    ).plain()
-
-
 def _levels(
     found: RatedStudies, one: Quantity, resamples: Resamples, how: Resampling
 ) -> Iterator[dict[str, Any]]:

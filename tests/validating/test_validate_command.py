@@ -193,7 +193,9 @@ def test_what_is_no_judge_or_no_reader_is_refused(
     )
     assert "no reader's" in refused(invoke, judge, "--readers", judge)
     fern = readers / "reader-fern"
-    assert "are both of 'fern'" in refused(invoke, judge, "--readers", fern, "--readers", fern)
+    for again in (fern, f"other={fern}"):
+        said = refused(invoke, judge, "--readers", fern, "--readers", again)
+        assert "are the same readings" in said
     assert "are both of 'lexicon'" in refused(invoke, judge, judge, "--readers", readers)
     (tmp_path / "none").mkdir()
     assert "holds no run" in refused(invoke, judge, "--readers", tmp_path / "none")

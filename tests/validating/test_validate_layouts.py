@@ -72,6 +72,35 @@ def test_candidates_of_one_study_are_ordered(invoke: Invoke, tmp_path: Path) -> 
     assert "the readers had no such category" in whole
 
 
+def test_what_is_a_candidate_is_told_by_its_model_and_not_by_its_patient(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    """Ids such as PATIENT/STUDY are of several studies, and two candidates may have a patient."""
+
+    def preferences(name: str, rows: list[tuple[str, str, int]]) -> list[dict[str, object]]:
+        head = "study_id,reader,patient,model,category,level,count,reference,candidate"
+        lines = [
+            f"{study},{reader},p{int(study[-1]) // 2},{model},a,significant,{n + (reader == 'bo')},"
+            f"The heart of {study} is large.,Small left effusion by {model or study}."
+            for study, model, n in rows
+            for reader in ("al", "bo")
+        ]
+        (tmp_path / f"{name}.csv").write_text("\n".join([head, *lines]))
+        readers = tmp_path / name
+        done = invoke("import", "tidy", f"{readers}.csv", "--section", "findings", "--out", readers)
+        assert done.exit_code == 0, done.stderr
+        judge = judged(invoke, tmp_path / f"{name}-judge", readers / "reader-al")
+        found: list[dict[str, object]] = validated(invoke, judge, "--readers", readers)[
+            "preference"
+        ]
+        return found
+
+    studies = [(f"p{at // 2}/s{at}", "", at % 2) for at in range(6)]
+    assert preferences("studies", studies) == []
+    candidates = [(f"s{at}", model, n) for at in range(4) for n, model in enumerate("AB")]
+    assert one(preferences("candidates", candidates), quantity="errors", measure="errors")["n"] == 4
+
+
 def test_lines_without_a_reference_are_held_against_a_judge_of_the_candidates(
     invoke: Invoke, tmp_path: Path
 ) -> None:
