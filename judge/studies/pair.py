@@ -29,7 +29,7 @@ from judge.studies.names import (
     named,
 )
 from judge.studies.reader import read_file
-from judge.studies.run_folder import is_run, read_run
+from judge.studies.run_folder import is_run, read_run, runs_in
 from judge.studies.sections import SECTIONS, Section, known_section
 from judge.studies.source import STDIN
 from judge.studies.study_set import InputFile, StudySet
@@ -96,6 +96,8 @@ def read_pair(
     known_section(section)  # before the files, which may be large
     if refs is None and is_run(preds):
         return read_run(preds, fields=fields, section=section, model=model, reserved=reserved)
+    if refs is None and (runs := runs_in(preds)):
+        raise JudgeError(f"{preds} holds runs, not reports; name one of them, such as {runs[0]}")
     if preds == refs == STDIN:
         raise JudgeError("only one of PREDS and REFS can be standard input (-)")
     roles = {"both": preds} if refs is None else {"preds": preds, "refs": refs}

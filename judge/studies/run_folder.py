@@ -24,6 +24,11 @@ def is_run(source: str) -> bool:
     return (folder / _MANIFEST).is_file() and (folder / _ANNOTATIONS).is_file()
 
 
+def runs_in(source: str) -> list[str]:
+    """Return the runs that lie in a folder which is none itself."""
+    return sorted(str(path.parent) for path in Path(source).glob(f"*/{_MANIFEST}"))
+
+
 def read_run(
     source: str,
     *,
@@ -56,7 +61,9 @@ def read_run(
     except OSError as error:
         raise JudgeError(f"cannot read the run {source}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise JudgeError(f"{source} is a damaged run ({error!r}); judge its files again") from error
+        raise JudgeError(
+            f"{source} is a damaged run: {type(error).__name__}, {error}; make it again"
+        ) from error
     if known not in SECTIONS or section not in (None, known):
         raise JudgeError(f"{source} is a run of the section {known}; it has no other to judge")
     if not any(map(str.strip, whole["reference"])):

@@ -4,7 +4,7 @@ Two errors of a study are the same where they share a category and are about the
 finding that the built-in lexicon knows in both texts; where one of the texts names none, at least
 half of the words that carry meaning in the shorter text. Where one has no category that the others
 could give, the words alone decide. Each error has at most one partner, the best pairs first. Errors
-without a text cannot be matched and are in no number.
+without a text cannot be matched, and a study in which a rater has one is left out for that rater.
 """
 
 from __future__ import annotations
@@ -115,9 +115,10 @@ _Counts = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class _Said:
-    """The errors with a text of one rater, by the row of each study that was scored.
+    """The errors of one rater, by the row of each study that was scored.
 
-    `counts` is studies by names: all errors, then those of each category. `n_mute` have no text.
+    `counts` is studies by names: all errors, then those of each category. `n_mute` errors have no
+    text: their studies are not `has`, as if they had not been read.
     """
 
     by_row: Mapping[int, Sequence[Mention]]
@@ -142,7 +143,7 @@ def found_errors(
     row_of = {study_id: row for row, study_id in enumerate(study_ids)}
     said = {rater: _said(rater, row_of, categories) for rater in (*judges, *readers)}
     notes = [
-        f"{of.n_mute:,} errors of {rater.name} have no text: they are not matched"
+        f"{of.n_mute:,} errors of {rater.name} have no text: the studies with them are not matched"
         for rater, of in said.items()
         if of.n_mute
     ]
@@ -172,13 +173,14 @@ def _said(rater: Rater, row_of: Mapping[str, int], categories: Sequence[str]) ->
         row = row_of.get(record["study_id"])
         if row is None or record["outcome"] != OUTCOMES[Annotated]:
             continue
+        errors = list(_errors(record, rubric))
+        if mute := sum(not text for text, _ in errors):
+            n_mute += mute  # what has no text may be what the other side found
+            continue
         has[row] = True
-        for text, labels in _errors(record, rubric):
-            if text:
-                one = mention(text, frozenset(labels).intersection(categories))
-                by_row.setdefault(row, []).append(one)
-            else:
-                n_mute += 1
+        for text, labels in errors:
+            one = mention(text, frozenset(labels).intersection(categories))
+            by_row.setdefault(row, []).append(one)
     places = [(row, one) for row, of_study in by_row.items() for one in of_study]
     return _Said(by_row, has, _counted(places, len(row_of), categories), n_mute)
 

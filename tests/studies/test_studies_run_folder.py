@@ -47,6 +47,9 @@ def test_what_a_run_cannot_give_is_refused(invoke: Invoke, run: Path, tmp_path: 
         done = invoke("green", run, *words)
         assert done.exit_code == 2
         assert why in done.stderr
+    done = invoke("green", run.parent)
+    assert done.exit_code == 2
+    assert f"holds runs, not reports; name one of them, such as {run}" in done.stderr
     done = invoke("green", run, "--section", section, "--out", tmp_path / "same")
     assert done.exit_code == 0, done.stderr
 

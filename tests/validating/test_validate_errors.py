@@ -87,7 +87,24 @@ def test_errors_without_a_text_are_in_no_number_and_said(invoke: Invoke, tmp_pat
     invoke("import", "tidy", TIDY, "--section", "findings", "--out", readers)
     judge = judged(invoke, tmp_path / "judge", readers / "reader-fern")
     found = validated(invoke, judge, "--readers", readers)
-    assert "15 errors of reed have no text: they are not matched" in found["notes"]
+    assert "15 errors of reed have no text: the studies with them are not matched" in found["notes"]
     assert {row["rater"] for row in found["errors"]} == {"lexicon", "fern", "moss"}
     alone = validated(invoke, judge, "--readers", readers / "reader-reed")
     assert alone["errors"] == []
+
+
+def test_a_study_with_an_error_without_text_is_left_out_for_its_reader(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    texts = {"reference": "No pleural effusion.", "candidate": "Large pleural effusion."}
+    rows: list[list[object]] = [
+        [f"q{at}", "ann", "a", "yes", 1 if at < 4 else "", "" if at < 4 else "pleural effusion"]
+        for at in range(12)
+    ]
+    readers = imported(invoke, tmp_path / "readers", rows, {f"q{at}": texts for at in range(12)})
+    judge = judged(invoke, tmp_path / "judge", readers / "reader-ann")
+    found = validated(invoke, judge, "--readers", readers)
+    row = one(found["errors"], rater="lexicon", category=None)
+    assert (row["precision"]["k"], row["precision"]["n"]) == (8, 8)
+    assert (row["recall"]["k"], row["recall"]["n"]) == (8, 8)
+    assert "4 errors of ann have no text: the studies with them are not matched" in found["notes"]
