@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @click.command("sample", GroupedCommand, short_help="Draw the studies that readers read.")
 @click.argument("run", type=click.Path(path_type=Path))
-@heading("The sample")
+@heading("Sample")
 @click.option(
     "-n",
     type=click.IntRange(min=1),
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "it, or separate with commas, for several). Default: study_class.",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Of the order. Default: 1.")
-@heading("How many")
+@heading("Plan")
 @click.option(
     "--plan",
     "is_plan",

@@ -129,7 +129,7 @@ def test_help_has_groups(invoke: Invoke, name: str) -> None:
         found
         == {
             "green": ["Files", "Judge", "Sampling", "Running", "Output", "Other"],
-            "compare": ["Studies", "Metrics", "Tests", "Output", "Other"],
+            "compare": ["Studies", "Metrics", "Readers", "Tests", "Output", "Other"],
             "serve": ["Address", "Runs", "Limits", "Other"],
             "check": ["Files", "Output", "Other"],
             "metrics": ["Files", "Metrics", "Output", "Other"],
