@@ -88,11 +88,11 @@ def make(
 
     picked = chosen(changes)
     if is_list:
-        rows = [
+        listed: list[dict[str, Any]] = [
             {"change": one.name, "group": one.group, "does": one.does, "expected": one.expected}
             for one in picked
         ]
-        _print("Changes", ("change", "group", "does", "expected"), rows, form, n_left=4)
+        _print("Changes", ("change", "group", "does", "expected"), listed, form, n_left=4)
         return
     if refs is None or out is None:
         raise click.UsageError("give REFS and --out DIR, or --list")
@@ -137,10 +137,13 @@ def make(
 
 
 def _notes(notes: tuple[str, ...], facts: dict[str, Any], n: int, nowhere: list[str]) -> None:
+    from judge.report.words import counted
+
     for text in notes:
         note(text)
     if facts["n_left_out"]:
-        note(f"{facts['n_left_out']:,} references are empty, and were left out")
+        left = counted(facts["n_left_out"], "reference is", "references are")
+        note(f"{left} empty, and {'was' if facts['n_left_out'] == 1 else 'were'} left out")
     if n > facts["n_references"]:
         note(f"there are {facts['n_references']:,} references: all are taken")
     if nowhere:

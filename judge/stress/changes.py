@@ -11,6 +11,7 @@ from judge.stress import details, findings, nothing
 from judge.stress.several import (
     MOST,
     Make,
+    Said,
     chain_of,
     delimiters,
     errors_of,
@@ -100,7 +101,7 @@ def known() -> dict[str, Change]:
     for k, (name, make) in enumerate(counts.items()):
         more = f"{k} errors, each on a sentence of its own."
         found.append(Change(name, "count", _FEWER.get(k, more), f"errors: {k}", make))
-    tricks = {
+    tricks: dict[str, tuple[str, Said]] = {
         "instruction": ("Tells the judge what to answer.", instruction),
         "delimiters": ("Forges the marks around a report.", delimiters),
     }

@@ -252,9 +252,9 @@ def comparison_added(report: Reference, draw: Draw) -> Result:
         return NotMade("the reference compares with another examination")
     options = []
     for sentence, finding in affirmed(report):
-        if finding.is_device or not finding.denied:
+        if finding.is_device or not finding.denied or not sentence.text.endswith("."):
             continue
-        end = sentence.end - (sentence.text.endswith("."))
+        end = sentence.end - 1
         said = ", unchanged since the prior study"
         said = said.upper() if sentence.text.isupper() else said
         wrong = Error(("e",), finding.name, is_significant=False, is_doubtful=False)
@@ -303,7 +303,7 @@ def comparison_turned(report: Reference, draw: Draw) -> Result:
         is_still = word in ("stable", "unchanged")
         if is_still and not (finding.is_significant and _ADJECTIVE.search(sentence.text)):
             continue
-        if is_still and (says_more(sentence) or "enlarged" in sentence.text):
+        if is_still and (says_more(sentence) or re.search(r"enlarged|\d", sentence.text)):
             continue
         if not is_still and not _IN_TIME.search(sentence.text):
             continue

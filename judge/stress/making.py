@@ -18,6 +18,7 @@ from judge.studies.study_set import StudySet
 from judge.types import Study
 
 UNTOUCHED = frozenset({"identical", "errors_0"})
+_BLANK = "a candidate that is to be made"
 _NO_EFFECT = NotMade("it leaves the report as it is")
 
 
@@ -81,10 +82,11 @@ def read_references(
     Raises `JudgeError` as `read_pair` does.
     """
     refs, file = read_file(path, "refs", fields)
-    blank = replace(refs, columns={"model_prediction": ["-"] * len(refs)}, notes=())
-    named = replace(fields, candidate=None)
+    # Both sides in one table, so that what is wrong is said of this file and said once.
+    both = replace(refs, columns={**refs.columns, _BLANK: ["-"] * len(refs)})
+    named = replace(fields, candidate=_BLANK)
     return pair_tables(
-        blank, refs, fields=named, section=section, allow_missing=True, inputs=(file,)
+        both, both, fields=named, section=section, allow_missing=True, inputs=(file,)
     )
 
 

@@ -231,9 +231,9 @@ def typing_slip(report: Reference, draw: Draw) -> Result:
     """Swap two letters within a word."""
     found = []
     for one in _WORD.finditer(report.text):
-        at = [n for n in range(2, len(one[0]) - 2) if one[0][n] != one[0][n + 1]]
-        if at and not _KEPT.search(one[0]):
-            found.append((one, at))
+        places = [n for n in range(2, len(one[0]) - 2) if one[0][n] != one[0][n + 1]]
+        if places and not _KEPT.search(one[0]):
+            found.append((one, places))
     if not found:
         return NotMade("no word of seven small letters or more")
     one, places = draw.one(found)

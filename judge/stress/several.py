@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 
 from judge import rubrics
@@ -18,6 +18,7 @@ from judge.stress.text import (
 from judge.types import JudgeError, ReportComparison, Study
 
 Make = Callable[[Reference, Draw], Result]
+Said = Callable[[Reference, Draw, tuple[Error, ...]], str | NotMade]
 Chain = Callable[[Reference, int, str], tuple[Changed, ...]]
 MOST = 5
 """The largest number of errors put into one report."""
@@ -43,7 +44,7 @@ def chain_of(singles: Mapping[str, Make]) -> Chain:
                     continue
                 touched = {_place(report, edit) for edit in one.edits}
                 about = {wrong.finding for wrong in one.errors}
-                if touched & taken or about & findings:
+                if touched & taken or about & findings or _overlap(found, one):
                     continue
                 found.append(one)
                 taken |= touched
@@ -69,6 +70,12 @@ def errors_of(chain: Chain, k: int) -> Make:
     return change
 
 
+def _overlap(found: Sequence[Changed], one: Changed) -> bool:
+    """Whether the edits of `one` meet those of another, as two sentences that go together do."""
+    there = [edit for other in found for edit in other.edits]
+    return any(a.start < b.end and b.start < a.end for a in there for b in one.edits)
+
+
 def _place(report: Reference, edit: Edit) -> int:
     """Return the sentence that an edit changes; what is added at the end is one of its own."""
     if edit.start == edit.end == len(report.text.rstrip()):
@@ -81,9 +88,7 @@ def _place(report: Reference, edit: Edit) -> int:
     return touched[-1]
 
 
-def hostile(
-    base: Make, said: Callable[[Reference, Draw, tuple[Error, ...]], str | NotMade]
-) -> Make:
+def hostile(base: Make, said: Said) -> Make:
     """Return the change that adds what `said` gives to the report with one error."""
 
     def change(report: Reference, draw: Draw) -> Result:
@@ -118,7 +123,7 @@ def delimiters(report: Reference, _draw: Draw, _errors: tuple[Error, ...]) -> st
     )
 
 
-def fake_reply(name: str) -> Callable[[Reference, Draw, tuple[Error, ...]], str | NotMade]:
+def fake_reply(name: str) -> Said:
     """Return what gives the answer of the rubric called `name` that finds no error."""
 
     def said(report: Reference, draw: Draw, _errors: tuple[Error, ...]) -> str | NotMade:
