@@ -11,11 +11,13 @@ from typing import Any
 
 from judge.stress.changes import Change
 from judge.stress.text import Draw, Error, NotMade, Reference, Words, applied
+from judge.studies.hints import shown_fields
 from judge.studies.names import KNOWN_NAMES, NamedFields
 from judge.studies.pair import pair_tables
 from judge.studies.reader import read_file
 from judge.studies.study_set import StudySet
-from judge.types import Study
+from judge.studies.texts import reference_fields
+from judge.types import JudgeError, Study
 
 UNTOUCHED = frozenset({"identical", "errors_0"})
 _BLANK = "a candidate that is to be made"
@@ -82,6 +84,11 @@ def read_references(
     Raises `JudgeError` as `read_pair` does.
     """
     refs, file = read_file(path, "refs", fields)
+    if fields.reference is None and not reference_fields(refs):
+        raise JudgeError(
+            f"{refs.name} has no field for the references; its fields are: {shown_fields(refs)}. "
+            "Name the one that holds them with --reference-field"
+        )
     # Both sides in one table, so that what is wrong is said of this file and said once.
     both = replace(refs, columns={**refs.columns, _BLANK: ["-"] * len(refs)})
     named = replace(fields, candidate=_BLANK)

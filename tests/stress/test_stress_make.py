@@ -149,6 +149,7 @@ def test_references_without_a_text(invoke: Invoke, tmp_path: Path, refs: dict) -
     assert done.exit_code == 2
     assert "refs.json" in done.stderr
     assert "PREDS" not in done.stderr
+    assert "to be made" not in done.stderr
     assert not (tmp_path / "made").exists()
 
 
@@ -173,3 +174,17 @@ def test_a_report_that_is_not_plain_is_made_whole(invoke: Invoke, tmp_path: Path
     made = truth_of(tmp_path / "made")
     assert {one["study"] for one in made} == {"é/ü"}
     assert next(one for one in made if one["change"] == "identical")["after"] == text
+
+
+def test_an_id_given_twice_is_said_once(invoke: Invoke, tmp_path: Path) -> None:
+    one = {"study_id": "a", "report": "Hiatal hernia."}
+    done = invoke("stress", "make", write_json(tmp_path / "refs.json", [one, one]), "--out", "made")
+    assert done.exit_code == 2
+    assert done.stderr.count("more than once") == 1
+    assert not (tmp_path / "made").exists()
+
+
+def test_candidates_are_no_references(invoke: Invoke) -> None:
+    done = invoke("stress", "make", EXAMPLES / "preds.json", "--out", "made")
+    assert done.exit_code == 2
+    assert "has no field for the references; its fields are: model_prediction." in done.stderr
