@@ -27,8 +27,10 @@ from judge.stress.vocabulary import (
     vocabulary,
 )
 
+# Of these a degree says more than how much there is, or cannot change alone.
 _GROWN = re.compile(
-    r"-sized|\b(?:increas|decreas|improv|wors|larger|smaller|residual|progress)", re.I
+    r"-sized|\d ?(?:mm|cm)\b|\b(?:increas|decreas|improv|wors|larger|smaller|residual|progress)",
+    re.I,
 )
 FACTOR = 2
 """How much larger a measurement becomes; one of 5 cm or more becomes so much smaller."""
@@ -211,7 +213,7 @@ def device_renamed(report: Reference, draw: Draw) -> Result:
         match = device.pattern.search(sentence.text)
         if match is None or not device.renamed:
             continue
-        is_plural = match[0].endswith("s") and not device.renamed.endswith("s")
+        is_plural = re.search("[^i]s$", match[0], re.I) and not device.renamed.endswith("s")
         name = device.renamed + ("s" if is_plural else "")
         edit = _edit(sentence, match, like(name, match[0] if match.start() == 0 else name))
         wrong = Error(("a", "b"), device.name, is_significant=False, is_doubtful=True)
