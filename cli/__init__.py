@@ -21,7 +21,7 @@ from judge.types import JudgeError
 _COMMANDS = (
     *("audit", "cache", "check", "compare", "completion", "errors", "import", "metrics"),
     *("prompts", "rates", "readings", "rescore", "reviews", "runs", "sample", "serve"),
-    "validate",
+    *("stress", "validate"),
 )
 
 _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import re
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -20,7 +18,7 @@ from judge.report.words import counted
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
 from judge.running.engine import Judged
-from judge.running.files import held
+from judge.running.files import folder_at_once
 from judge.running.folder import MANIFEST, Run, writing
 from judge.running.forms import FORMAT, adapter
 from judge.running.run import versions, with_classes
@@ -68,32 +66,10 @@ def write_runs(
     there = {reader: out / folder for reader, folder in folders.items()}
     expected = {there[reader]: (run.signature, run.studies.model) for reader, run in runs.items()}
     if _is_free(out, expected):
-        with _at_once(out) as place:
+        with folder_at_once(out) as place:
             for reader, run in runs.items():
                 run.write(place / folders[reader], by, arguments or {})
     return [Run(path) for path in there.values()]
-
-
-@contextmanager
-def _at_once(out: Path) -> Iterator[Path]:
-    """Give a folder that takes the place of `out` at the end, or leaves nothing behind.
-
-    Raises `JudgeError` where another process writes there, and where nothing can be written.
-    """
-    whole = Path(os.path.realpath(out))
-    staged = whole.parent / f".{whole.name}.import"
-    made = [folder for folder in (staged, *staged.parents) if not folder.exists()]
-    try:
-        staged.mkdir(mode=0o700, parents=True, exist_ok=True)
-        with held(staged) as place:
-            yield place
-            os.rename(place, whole)  # noqa: PTH104 - also onto an empty folder
-    except OSError as error:
-        raise JudgeError(f"cannot write to {out}: {error.strerror or error}") from error
-    finally:
-        for folder in (staged, *made):
-            with suppress(OSError):  # never made, or the runs are in it
-                folder.rmdir()
 
 
 def _with_classes(studies: StudySet, source: str | None) -> tuple[StudySet, str]:

@@ -85,6 +85,28 @@ def held(run: Path) -> Iterator[Path]:
         os.close(lock)
 
 
+@contextmanager
+def folder_at_once(out: Path) -> Iterator[Path]:
+    """Give a folder that takes the place of `out` at the end, or leaves nothing behind.
+
+    Raises `JudgeError` where another process writes there, and where nothing can be written.
+    """
+    whole = Path(os.path.realpath(out))
+    staged = whole.parent / f".{whole.name}.new"
+    made = [folder for folder in (staged, *staged.parents) if not folder.exists()]
+    try:
+        staged.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with held(staged) as place:
+            yield place
+            os.rename(place, whole)  # noqa: PTH104 - also onto an empty folder
+    except OSError as error:
+        raise JudgeError(f"cannot write to {out}: {error.strerror or error}") from error
+    finally:
+        for folder in (staged, *made):
+            with suppress(OSError):  # never made, or what was written is in it
+                folder.rmdir()
+
+
 def put_in_place(file: Path, target: Path) -> None:
     """Move a written file to where it belongs: its owner's alone, or as open as the old one was."""
     try:

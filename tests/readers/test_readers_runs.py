@@ -146,7 +146,7 @@ def test_killed_it_leaves_no_run(tmp_path: Path) -> None:
     file.write_text("study_id,reader,category,level,count\n" + "\n".join(rows) + "\n")
     command = [sys.executable, "-m", "judge", "import", "tidy", str(file), "--out", str(out)]
     process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    staged = tmp_path / ".out.import" / ".writing"
+    staged = tmp_path / ".out.new" / ".writing"
     deadline = time.monotonic() + 60
     while not list(staged.glob("*/reader-r2")) and time.monotonic() < deadline:
         assert process.poll() is None, "it ended before it could be killed"

@@ -1,0 +1,159 @@
+"""Candidates of many references, the truth of each, and the count of what could not be made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from judge.stress.changes import Change
+from judge.stress.text import Draw, Error, NotMade, Reference, Words, applied
+from judge.studies.hints import shown_fields
+from judge.studies.names import KNOWN_NAMES, NamedFields
+from judge.studies.pair import pair_tables
+from judge.studies.reader import read_file
+from judge.studies.study_set import StudySet
+from judge.studies.texts import reference_fields
+from judge.types import JudgeError, Study
+
+UNTOUCHED = frozenset({"identical", "errors_0"})
+_BLANK = "a candidate that is to be made"
+_NO_EFFECT = NotMade("it leaves the report as it is")
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """A candidate that was made: its texts, what was changed, and the errors that it has."""
+
+    study: Study
+    change: Change
+    after: str
+    words: tuple[Words, ...]
+    errors: tuple[Error, ...]
+
+    @property
+    def name(self) -> str:
+        """The study id that it has in the files."""
+        return f"{self.study.study_id}/{self.change.name}"
+
+    def truth(self) -> dict[str, Any]:
+        """Return the line of it in truth.jsonl."""
+        base = self.change.base
+        return {
+            "id": self.name,
+            "study": self.study.study_id,
+            "change": self.change.name,
+            "group": self.change.group,
+            "same_reading_as": f"{self.study.study_id}/{base}" if base else None,
+            "before": self.study.reference,
+            "after": self.after,
+            "words": [
+                {"before": one.before, "after": one.after, "at": [*one.at], "to": [*one.to]}
+                for one in self.words
+            ],
+            "k": len(self.errors),
+            "errors": [
+                {
+                    "finding": one.finding,
+                    "categories": [*one.categories],
+                    "significant": one.is_significant,
+                    "doubtful": one.is_doubtful,
+                }
+                for one in self.errors
+            ],
+        }
+
+
+@dataclass
+class Made:
+    """The candidates, and how many of each change were made or why not."""
+
+    candidates: list[Candidate] = field(default_factory=list)
+    n_made: Counter[str] = field(default_factory=Counter)
+    not_made: dict[str, Counter[str]] = field(default_factory=dict)
+
+
+def read_references(
+    path: str, fields: NamedFields = KNOWN_NAMES, section: str | None = None
+) -> StudySet:
+    """Read references alone; those without a text are left out, and counted among `omitted`.
+
+    Raises `JudgeError` as `read_pair` does.
+    """
+    refs, file = read_file(path, "refs", fields)
+    if fields.reference is None and not reference_fields(refs):
+        raise JudgeError(
+            f"{refs.name} has no field for the references; its fields are: {shown_fields(refs)}. "
+            "Name the one that holds them with --reference-field"
+        )
+    # Both sides in one table, so that what is wrong is said of this file and said once.
+    both = replace(refs, columns={**refs.columns, _BLANK: ["-"] * len(refs)})
+    named = replace(fields, candidate=_BLANK)
+    return pair_tables(
+        both, both, fields=named, section=section, allow_missing=True, inputs=(file,)
+    )
+
+
+def drawn(studies: StudySet, n: int, seed: int) -> list[Study]:
+    """Return `n` studies, all where there are no more, in their order.
+
+    Which ones depends on the seed and the ids, not on the order; a larger n has those of a smaller.
+    """
+    lots = sorted((_lot(seed, one), at) for at, one in enumerate(studies.study_ids))
+    return [studies.study(at) for at in sorted(at for _, at in lots[:n])]
+
+
+def _lot(seed: int, study_id: str) -> str:
+    key = json.dumps(["study", seed, study_id]).encode("utf-8", "surrogatepass")
+    return hashlib.sha256(key).hexdigest()
+
+
+def make(studies: Sequence[Study], changes: Sequence[Change], seed: int) -> Made:
+    """Make every change on every study that it can be made on."""
+    made = Made(not_made={change.name: Counter() for change in changes})
+    for study in studies:
+        for change, found in made_of(study, changes, seed):
+            if isinstance(found, NotMade):
+                made.not_made[change.name][found.reason] += 1
+            else:
+                made.candidates.append(found)
+                made.n_made[change.name] += 1
+    return made
+
+
+def made_of(
+    study: Study, changes: Sequence[Change], seed: int
+) -> Iterator[tuple[Change, Candidate | NotMade]]:
+    """Give each change with what it makes of a study, or why it makes nothing."""
+    report = Reference(study.reference)
+    for change in changes:
+        if not report.sentences:
+            yield change, NotMade("the reference has no sentence")
+            continue
+        found = change.make(report, Draw(seed, study.study_id, change.name))
+        if isinstance(found, NotMade):
+            yield change, found
+            continue
+        after, words = applied(report.text, found.edits)
+        if not words and change.name not in UNTOUCHED:
+            yield change, _NO_EFFECT
+        else:
+            yield change, Candidate(study, change, after, words, found.errors)
+
+
+def counts(made: Made, changes: Sequence[Change]) -> list[Mapping[str, Any]]:
+    """Return how many candidates of each change were made, and how many not, by reason."""
+    return [
+        {
+            "change": one.name,
+            "group": one.group,
+            "does": one.does,
+            "expected": one.expected,
+            "made": made.n_made[one.name],
+            "not_made": dict(made.not_made[one.name].most_common()),
+        }
+        for one in changes
+    ]

@@ -1,0 +1,176 @@
+"""A reference as sentences, the changes of its words, and the choices that a seed decides."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TypeVar
+
+from judge.sentences import sentences
+
+_Thing = TypeVar("_Thing")
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence and its place; `end` is past its full stop."""
+
+    start: int
+    end: int
+    text: str
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A reference report that candidates are made of."""
+
+    text: str
+
+    @cached_property
+    def sentences(self) -> tuple[Sentence, ...]:
+        """The sentences, in order."""
+        return tuple(Sentence(a, b, self.text[a:b]) for a, b in sentences(self.text))
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """The words of the reference from `start` to `end` become `after`."""
+
+    start: int
+    end: int
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Error:
+    """An error that was put in.
+
+    `categories` are the letters of the six that are right; the first is the usual one. `finding`
+    is what it is about. `is_significant` is by clinical sense; where `is_doubtful`, radiologists
+    would differ on it.
+    """
+
+    categories: tuple[str, ...]
+    finding: str
+    is_significant: bool
+    is_doubtful: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """What a change does to a reference: its edits, which do not overlap, and the errors."""
+
+    edits: tuple[Edit, ...]
+    errors: tuple[Error, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class NotMade:
+    """Why a change cannot be made on a reference, in a few words that hold no text of it."""
+
+    reason: str
+
+
+Result = Changed | NotMade
+
+
+@dataclass(frozen=True, slots=True)
+class Draw:
+    """Choices that depend on the seed, the study and what is chosen, and on nothing else."""
+
+    seed: int
+    study: str
+    purpose: str = field(default="")
+
+    def order(self, things: Iterable[_Thing], tag: str = "") -> list[_Thing]:
+        """Return the things in an order as good as random; equal for equal things."""
+        ranked = [(self._lot(tag, at), at, one) for at, one in enumerate(things)]
+        return [one for _, _, one in sorted(ranked, key=lambda rank: rank[:2])]
+
+    def one(self, things: Sequence[_Thing], tag: str = "") -> _Thing:
+        """Return one of the things, of which there must be one."""
+        return self.order(things, tag)[0]
+
+    def _lot(self, tag: str, at: int) -> str:
+        key = json.dumps([self.seed, self.study, self.purpose, tag, at])
+        return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """Words that were changed: as they were and are, and where, in characters from 0."""
+
+    before: str
+    after: str
+    at: tuple[int, int]
+    to: tuple[int, int]
+
+
+def applied(text: str, edits: Sequence[Edit]) -> tuple[str, tuple[Words, ...]]:
+    """Return the text with the edits made, and their words; raises ValueError where they overlap.
+
+    An edit that leaves its words as they are is none. Of two that add at one place, the first in
+    `edits` comes first.
+    """
+    parts: list[str] = []
+    words = []
+    done = length = 0
+    for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
+        if edit.start < done or not edit.start <= edit.end <= len(text):
+            raise ValueError(f"the edit at {edit.start} overlaps the one before, or the end")
+        before = text[edit.start : edit.end]
+        if before == edit.after:
+            continue
+        kept = text[done : edit.start]
+        to = length + len(kept)
+        words.append(Words(before, edit.after, (edit.start, edit.end), (to, to + len(edit.after))))
+        parts += [kept, edit.after]
+        length, done = to + len(edit.after), edit.end
+    return "".join([*parts, text[done:]]), tuple(words)
+
+
+def capital(text: str) -> str:
+    """Return the text with its first letter large."""
+    return text[:1].upper() + text[1:]
+
+
+def small(text: str) -> str:
+    """Return the text with its first letter small, but for an abbreviation's."""
+    return text if text[1:2].isupper() or not text[1:2].isalpha() else text[:1].lower() + text[1:]
+
+
+def like(word: str, model: str) -> str:
+    """Return `word` in the case of `model`: ALL, First or none."""
+    if len(model) > 1 and model.isupper():
+        return word.upper()
+    return capital(word) if model[:1].isupper() else word
+
+
+def without(report: Reference, sentence: Sentence) -> Edit:
+    """Return the edit that takes a sentence out, with the white space before or after it."""
+    before = report.text[: sentence.start]
+    if before.strip():
+        return Edit(len(before.rstrip()), sentence.end, "")
+    after = report.text[sentence.end :]
+    return Edit(sentence.start, sentence.end + len(after) - len(after.lstrip()), "")
+
+
+def at_end(report: Reference, sentence: str) -> Edit:
+    """Return the edit that adds a sentence at the end, in capitals where the report is."""
+    text = report.text
+    end = len(text.rstrip())
+    stop = "" if not end or text[end - 1] in ".!?:" else "."
+    said = sentence.upper() if text.isupper() else sentence
+    return Edit(end, end, f"{stop}{' ' if end else ''}{said}")
+
+
+_MARKED = re.compile(r"(?m)^[ \t]*(?:[-*\u2022]|\d{1,2}[.)])[ \t]|\b[A-Za-z/ ]{3,30}:[ \t]*\S")
+
+
+def is_marked(text: str) -> bool:
+    """Whether a text has headings, bullets or numbered items."""
+    return bool(_MARKED.search(text) or re.search(r"(?:^|\s)\d[.)]\s+[A-Z]", text))
