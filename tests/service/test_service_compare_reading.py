@@ -54,7 +54,7 @@ def test_corrections_speak_of_the_same_lines_as_in_the_file(
         page.locator("#study-title", has_text=study_id).wait_for()
         asked = {"id": study_id, "record": "true"}
         record = service.client.get("/v1/runs/a/study", params=asked).json()["record"]
-        lines = data._record(record, rubrics.load("fineradscore")).get("lines", [])
+        lines = data.record_view(record, rubrics.load("fineradscore")).get("lines", [])
         n_lines.append(len(lines))
         assert page.locator("#study .lines li").all_inner_texts() == lines
     assert max(n_lines) > 1
