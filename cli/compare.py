@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -143,8 +143,6 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     from judge.report.compare_page.file import MARK
     from judge.report.leaderboard import TABLES, Shown, check_tables
     from judge.stats.metric import find
-    from judge.validating.corrected import corrected_models, readings_by_model
-    from judge.validating.raters import readers_below
 
     if (options["tables"] or options["columns"]) and options["form"] not in _CHOSEN_IN:
         raise JudgeError(
@@ -163,9 +161,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
 
         check_figures(options["figures"])
     files = read_files(options)
-    readings = readings_by_model(
-        [each for run in options["readings"] for each in readers_below(choice(run))]
-    )
+    readings = _readings(options["readings"])
     how = resampling(options)
     chosen, left_out = largest_set(
         [choice(run) for run in runs], common=options["common"], allow=options["allow"]
@@ -185,13 +181,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         notes=left_out,
     )
     metrics = comparison.panel.metrics
-    corrected = corrected_models(
-        opened.runs,
-        comparison.panel.study_ids,
-        readings,
-        at_random=options["at_random"],
-        patient_field=comparison.panel.patient_field or "none",
-    )
+    corrected = _corrected(comparison, opened, readings, options) if readings else None
     columns = tuple(dict.fromkeys(find(metrics, name) for name in options["columns"])) or None
     shown = Shown(options["tables"] or TABLES, columns)
     # Runs may turn out to be damaged: before the figures are drawn, not after it.
@@ -201,7 +191,35 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
         _draw(comparison, options["figures"], options["top_sites"])
     if options["html"]:
         _write_page(comparison, opened, read, options["html"], options["top_sites"])
-    _print(comparison, opened, options["form"], shown, corrected if readings else None)
+    _print(comparison, opened, options["form"], shown, corrected)
+
+
+def _readings(runs: Sequence[str]) -> dict[str, list[Path]]:
+    """Open readers' runs, before the work; return them by the model that they are about."""
+    if not runs:
+        return {}
+    from judge.comparing.names import choice
+    from judge.validating.corrected import readings_by_model
+    from judge.validating.raters import readers_below
+
+    return readings_by_model([each for run in runs for each in readers_below(choice(run))])
+
+
+def _corrected(
+    comparison: Comparison,
+    opened: AlignedRuns,
+    readings: Mapping[str, Sequence[Path]],
+    options: Mapping[str, Any],
+) -> dict[str, Any]:
+    from judge.validating.corrected import corrected_models
+
+    return corrected_models(
+        opened.runs,
+        comparison.panel.study_ids,
+        readings,
+        at_random=options["at_random"],
+        patient_field=comparison.panel.patient_field or "none",
+    )
 
 
 def _step(text: str) -> None:

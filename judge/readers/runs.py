@@ -18,7 +18,7 @@ from judge.report.words import counted
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
 from judge.running.engine import Judged
-from judge.running.files import folder_at_once
+from judge.running.files import ANOTHER, entries_of, folder_at_once
 from judge.running.folder import MANIFEST, Run, writing
 from judge.running.forms import FORMAT, adapter
 from judge.running.run import versions, with_classes
@@ -84,21 +84,15 @@ def _is_free(out: Path, expected: Mapping[Path, tuple[str, str | None]]) -> bool
 
     `expected` are the signature and the model of each.
     """
-    another = "name another folder with --out"
-    try:
-        if out.exists() and not out.is_dir():
-            raise JudgeError(f"{out} is a file; {another}")
-        entries = {entry.name for entry in out.iterdir()} if out.exists() else set()
-    except OSError as error:
-        raise JudgeError(f"cannot write to {out}: {error.strerror}; {another}") from error
+    entries = entries_of(out)
     if not entries:
         return True
     if entries != {path.name for path in expected}:
-        raise JudgeError(f"{out} holds something else than these readers' runs; {another}")
+        raise JudgeError(f"{out} holds something else than these readers' runs; {ANOTHER}")
     for path, (signature, model) in expected.items():
         found = Run(path) if (path / MANIFEST).is_file() else None
         if not found or (found.signature, found.manifest["model"]) != (signature, model):
-            raise JudgeError(f"{path} holds another run; {another}")
+            raise JudgeError(f"{path} holds another run; {ANOTHER}")
     return False
 
 

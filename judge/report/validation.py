@@ -69,19 +69,16 @@ def _agreement(found: Mapping[str, Any]) -> Table:
 
 
 def _measured(one: Mapping[str, Any]) -> str:
-    if one["own"] or one["measure"].removeprefix(MINUS) == one["judge"]:
-        return str(one["judge"] if one["own"] else one["measure"])
-    return _of(one, one["measure"])
+    """Return what is held against the readers: a judge's own count, a score, a file's metric."""
+    judge, measure = one["judge"], one["measure"]
+    if one["own"]:
+        return str(judge)
+    return str(measure) if measure.removeprefix(MINUS) == judge else f"{judge}: {measure}"
 
 
 def row_name(one: Mapping[str, Any]) -> str:
-    """Return what an agreement is of, whichever way round its score is taken."""
-    measure = one["measure"].removeprefix(MINUS)
-    return str(one["judge"] if one["own"] or measure == one["judge"] else _of(one, measure))
-
-
-def _of(one: Mapping[str, Any], measure: str) -> str:
-    return f"{one['judge']}: {measure}"
+    """Return the same, whichever way round a score is taken."""
+    return _measured({**one, "measure": one["measure"].removeprefix(MINUS)})
 
 
 def _ranged(ceiling: Mapping[str, Any], method: str) -> str:

@@ -175,3 +175,19 @@ def no_run(path: Path, manifest: str) -> str:
             f"of them: judge compare {shown}/*, judge serve --runs {shown}"
         )
     return f"{path} is not a run: it holds no {manifest}"
+
+
+ANOTHER = "name another folder with --out"
+
+
+def entries_of(out: Path) -> set[str]:
+    """Return the names of what lies in a folder that is to be written, none where it is new.
+
+    Raises `JudgeError` for a file, and where it cannot be looked into.
+    """
+    try:
+        if out.exists() and not out.is_dir():
+            raise JudgeError(f"{out} is a file; {ANOTHER}")
+        return {entry.name for entry in out.iterdir()} if out.exists() else set()
+    except OSError as error:
+        raise JudgeError(f"cannot write to {out}: {error.strerror}; {ANOTHER}") from error

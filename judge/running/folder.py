@@ -33,8 +33,10 @@ from judge.running import format1, forms
 from judge.running.columns import read_columns, read_frame
 from judge.running.engine import Judged
 from judge.running.files import (
+    ANOTHER,
     LONGEST_LINE,
     WRITING,
+    entries_of,
     held,
     no_run,
     open_file,
@@ -239,19 +241,12 @@ def claim(path: Path, signature: str) -> None:
     A folder that is new, empty, or holds the same run is free. Raises `JudgeError` for
     anything else, before any work is done.
     """
-    another = "name another folder with --out"
-    try:
-        if path.exists() and not path.is_dir():
-            raise JudgeError(f"{path} is a file; {another}")
-        entries = {entry.name for entry in path.iterdir()} if path.exists() else set()
-    except OSError as error:
-        raise JudgeError(f"cannot write to {path}: {error.strerror}; {another}") from error
-    entries -= {WRITING}
+    entries = entries_of(path) - {WRITING}
     if MANIFEST in entries:
         if Run(path).signature != signature:
-            raise JudgeError(f"{path} holds another run; {another}")
+            raise JudgeError(f"{path} holds another run; {ANOTHER}")
     elif entries:
-        raise JudgeError(f"{path} holds files that are no run; {another}")
+        raise JudgeError(f"{path} holds files that are no run; {ANOTHER}")
 
 
 @contextmanager

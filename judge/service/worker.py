@@ -203,7 +203,11 @@ def lacked_memory(error: BaseException) -> bool:
     """
     if isinstance(error, BaseExceptionGroup):
         return any(map(lacked_memory, error.exceptions))
-    if isinstance(error, MemoryError) or any(word in str(error).lower() for word in _NO_MEMORY):
+    if isinstance(error, MemoryError):
+        return True
+    # What we say ourselves may quote a file, and tells by what it came from.
+    said = "" if isinstance(error, JudgeError) else str(error).lower()
+    if any(word in said for word in _NO_MEMORY):
         return True
     came_from = error.__cause__ or error.__context__
     return came_from is not None and lacked_memory(came_from)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.distribution import version
-from judge.running.files import folder_at_once
+from judge.running.files import ANOTHER, entries_of, folder_at_once
 from judge.stress.making import Made
 from judge.studies.study_set import StudySet
 from judge.types import JudgeError
@@ -20,14 +20,8 @@ _FIELDS = {"findings": "section_findings", "impression": "section_impression", "
 
 def check_free(out: Path) -> None:
     """Raise `JudgeError` where `out` is neither new nor an empty folder."""
-    another = "name another folder with --out"
-    try:
-        if out.exists() and not out.is_dir():
-            raise JudgeError(f"{out} is a file; {another}")
-        if out.exists() and any(out.iterdir()):
-            raise JudgeError(f"{out} holds something already; {another}")
-    except OSError as error:
-        raise JudgeError(f"cannot write to {out}: {error.strerror}; {another}") from error
+    if entries_of(out):
+        raise JudgeError(f"{out} holds something already; {ANOTHER}")
 
 
 def write(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from os.path import isfile
 from pathlib import Path
 
 from judge.distribution import install
@@ -35,10 +36,11 @@ def named_after(source: str) -> str | None:
 def check_no_part(source: str) -> None:
     """Raise `JudgeError` for a file of such a folder, and for a split that a folder lacks."""
     path = Path(source)
-    if path.is_file():
+    # Not Path.is_file: where it cannot be looked at, reading it says why.
+    if isfile(source):  # noqa: PTH113
         if path.suffix == ".arrow" or path.name in (_SPLITS, _STATE):
             raise JudgeError(f"{source} is a part of a folder of datasets; give {path.parent}")
-    elif (path.parent / _SPLITS).is_file():
+    elif isfile(path.parent / _SPLITS):  # noqa: PTH113
         splits = sorted(one.name for one in path.parent.iterdir() if is_dataset(one))
         raise JudgeError(f"no such split: {source}; {path.parent} has splits: {listed(splits)}")
 

@@ -95,7 +95,14 @@ def read_pair(
     """
     known_section(section)  # before the files, which may be large
     if refs is None and is_run(preds):
-        return read_run(preds, fields=fields, section=section, model=model, reserved=reserved)
+        return read_run(
+            preds,
+            fields=fields,
+            section=section,
+            allow_missing=allow_missing,
+            model=model,
+            reserved=reserved,
+        )
     if refs is None and (runs := runs_in(preds)):
         raise JudgeError(f"{preds} holds runs, not reports; name one of them, such as {runs[0]}")
     if preds == refs == STDIN:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
+from dataclasses import replace
+from os.path import isdir, isfile, join
 from pathlib import Path
 from typing import Any
 
 from judge.studies.fields import renamed, tidy_column
+from judge.studies.join import FIRST, NO_CANDIDATE, NO_REFERENCE, Problem, settle
 from judge.studies.names import KNOWN_NAMES, NamedFields, model_of
 from judge.studies.sections import SECTIONS
 from judge.studies.study_set import InputFile, StudySet
@@ -20,12 +23,14 @@ _TEXTS = ("study_id", "reference", "candidate")
 
 def is_run(source: str) -> bool:
     """Whether a source is the folder of a run."""
-    folder = Path(source)
-    return (folder / _MANIFEST).is_file() and (folder / _ANNOTATIONS).is_file()
+    # Not Path.is_file: where it cannot be looked at, reading it says why.
+    return all(isfile(join(source, name)) for name in (_MANIFEST, _ANNOTATIONS))  # noqa: PTH113, PTH118
 
 
 def runs_in(source: str) -> list[str]:
     """Return the runs that lie in a folder which is none itself."""
+    if not isdir(source):  # noqa: PTH112
+        return []
     return sorted(str(path.parent) for path in Path(source).glob(f"*/{_MANIFEST}"))
 
 
@@ -34,14 +39,16 @@ def read_run(
     *,
     fields: NamedFields = KNOWN_NAMES,
     section: str | None = None,
+    allow_missing: bool = False,
     model: str | None = None,
     reserved: Collection[str] = (),
 ) -> StudySet:
     """Return the studies of a run: its reports as they were judged, classes, fields and model.
 
-    Nothing of what was said of them is read. Raises `JudgeError` for a damaged run, one without
-    references, another `section` than the run's, and for `fields` that are named, since a run's
-    have names of their own.
+    Nothing of what was said of them is read. A report that a reader's files have not is blank in
+    the reader's run: its study is refused, or left out and counted with `allow_missing`. Raises
+    `JudgeError` too for a damaged run, one without such reports at all, another `section` than
+    the run's, and for `fields` that are named, since a run's have names of their own.
     """
     path = Path(source) / _ANNOTATIONS
     if fields != KNOWN_NAMES:
@@ -64,15 +71,27 @@ def read_run(
         raise JudgeError(
             f"{source} is a damaged run: {type(error).__name__}, {error}; make it again"
         ) from error
+    if len(set(whole["study_id"])) < len(records):
+        raise JudgeError(f"{source} is a damaged run: a study is there twice; make it again")
     if known not in SECTIONS or section not in (None, known):
         raise JudgeError(f"{source} is a run of the section {known}; it has no other to judge")
-    if not any(map(str.strip, whole["reference"])):
-        raise JudgeError(
-            f"the run {source} has no reference reports, since its reader's files have none; "
-            "give PREDS and REFS"
-        )
+    blank = {"reference": NO_REFERENCE}
+    if "reading" in manifest:  # a model may have written nothing, a reader read something
+        blank["candidate"] = NO_CANDIDATE
+    for side in blank:
+        if not any(map(str.strip, whole[side])):
+            raise JudgeError(
+                f"the run {source} has no {side} reports, since its reader's files have none; "
+                "give PREDS and REFS"
+            )
+    problems = [
+        Problem(reason, tuple(one for one, text in _pairs(whole, side) if not text.strip()), reason)
+        for side, reason in blank.items()
+    ]
+    omitted = settle(problems, source, allow_missing=allow_missing, option="--allow-missing")
+    gone = {study_id for problem in omitted.values() for study_id in problem.ids}
     is_named = made_by and all(classes) and made_by != "none"
-    return StudySet(
+    studies = StudySet(
         study_ids=tuple(whole["study_id"]),
         references=tuple(whole["reference"]),
         candidates=tuple(whole["candidate"]),
@@ -86,6 +105,18 @@ def read_run(
         read_from={"id": "study_id", "reference": "reference", "candidate": "candidate"},
         inputs=(InputFile(source, "both", hashlib.sha256(data).hexdigest(), len(records)),),
     )
+    if not gone:
+        return studies
+    kept = studies.take([row for row, one in enumerate(studies.study_ids) if one not in gone])
+    return replace(
+        kept,
+        omitted={reason: len(problem.ids) for reason, problem in omitted.items()},
+        omitted_ids={reason: problem.ids[:FIRST] for reason, problem in omitted.items()},
+    )
+
+
+def _pairs(whole: dict[str, list[str]], side: str) -> Iterable[tuple[str, str]]:
+    return zip(whole["study_id"], whole[side], strict=True)
 
 
 def _model(manifest: dict[str, Any]) -> str | None:

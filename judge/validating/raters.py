@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.comparing.metric_files import MetricFile
-from judge.comparing.names import RunChoice
+from judge.comparing.names import RunChoice, own_model
 from judge.readers.runs import READER
 from judge.rubrics.quantities import RATING, Quantity
 from judge.running.folder import MANIFEST, Run
@@ -110,9 +110,10 @@ class RatedStudies:
 
     `values` has for each quantity an array of studies by raters, the judges first; NaN is not
     scored, not read, or not asked for. `scores` are the scores of judges and the metrics of
-    files, which are held against what readers say. `patients` numbers the patient of each study;
-    None where every study stands for itself. `candidates_of` has the study that a candidate is
-    of, where a study has several. `files` are digests of the files of metrics.
+    files, which are held against what readers say. `clusters` numbers the patient of each study;
+    None where no patient has several, and `patient_field` too. `candidates_of` has the study that
+    a candidate is of, where a study has several. `files` are digests of the metrics' files, and how
+    each metric is read.
     """
 
     judges: tuple[Rater, ...]
@@ -122,7 +123,7 @@ class RatedStudies:
     values: Mapping[str, Values]
     scores: tuple[Score, ...]
     study_classes: tuple[str | None, ...]
-    patients: NDArray[np.int64] | None
+    clusters: NDArray[np.int64] | None
     patient_field: str | None
     candidates_of: tuple[str | None, ...]
     files: tuple[str, ...]
@@ -132,11 +133,6 @@ class RatedStudies:
     def raters(self) -> tuple[Rater, ...]:
         """All of them, the judges first."""
         return (*self.judges, *self.readers)
-
-    @property
-    def is_clustered(self) -> bool:
-        """Whether any patient has more than one study here."""
-        return self.patients is not None and len(np.unique(self.patients)) < len(self.study_ids)
 
 
 def rated(
@@ -173,11 +169,13 @@ def rated(
             scores.append(Score(rater.name, one.label, one.higher_is_better, values))
     if not np.isnan(grids[RATING]).all():
         quantities += (Quantity(RATING, "rating", "rating", higher_is_better=True),)
-    scores += [
+    model = own_model(judges[0].run)  # of all: they are of the same texts
+    metric_scores = [
         Score(metric.name, metric.study_label, metric.study_higher_is_better, grid[:, 0])
         for file in metrics
-        for metric, grid in file.on(study_ids, ("",))
+        for metric, grid in file.on(study_ids, (model,))
     ]
+    read_as = [f"{one.label} {one.higher_is_better}" for one in metric_scores]
     classes = _field("study_class", everyone, study_ids)
     patient, numbers = _patients(everyone, study_ids, patient_field)
     return RatedStudies(
@@ -186,12 +184,12 @@ def rated(
         study_ids,
         quantities,
         grids,
-        tuple(scores),
+        (*scores, *metric_scores),
         tuple(None if one is None else str(one) for one in classes),
         numbers,
         patient,
         _candidates_of(readers, study_ids),
-        tuple(file.sha256 for file in metrics),
+        (*(file.sha256 for file in metrics), *read_as),
         tuple(notes),
     )
 
@@ -285,18 +283,24 @@ def _field(name: str, everyone: Sequence[Rater], study_ids: Sequence[str]) -> li
 def _patients(
     everyone: Sequence[Rater], study_ids: Sequence[str], asked: str | None
 ) -> tuple[str | None, NDArray[np.int64] | None]:
+    """Return the field of the patient and their numbers, None where no patient has several."""
     if asked == "none":
         return None, None
+    there = {name for rater in everyone for name in rater.run.manifest["fields"]}
     names = FIELD_NAMES["patient"] if asked is None else (asked,)
-    for name in names:
-        if any(name in rater.run.manifest["fields"] for rater in everyone):
-            column = _field(name, everyone, study_ids)
-            own = [f"study {at}" if one is None else f"of {one}" for at, one in enumerate(column)]
-            number_of = {one: number for number, one in enumerate(dict.fromkeys(own))}
-            return name, np.array([number_of[one] for one in own], dtype=np.int64)
-    if asked is not None:
-        raise JudgeError(f"no run has the field {asked!r}; name the patient with --patient-field")
-    return None, None
+    name = next((one for one in names if one in there), None)
+    if name is None:
+        if asked is not None:
+            raise JudgeError(
+                f"no run has the field {asked!r}; name the patient with --patient-field"
+            )
+        return None, None
+    column = _field(name, everyone, study_ids)
+    own = [f"study {at}" if one is None else f"of {one}" for at, one in enumerate(column)]
+    number_of = {one: number for number, one in enumerate(dict.fromkeys(own))}
+    if len(number_of) == len(own):
+        return None, None
+    return name, np.array([number_of[one] for one in own], dtype=np.int64)
 
 
 def _candidates_of(readers: Sequence[Rater], study_ids: Sequence[str]) -> tuple[str | None, ...]:

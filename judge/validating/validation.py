@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from judge import distribution, rubrics
-from judge.rubrics.quantities import RATING, SCORE, Quantity, quantities_of
+from judge.rubrics.quantities import Quantity, quantities_of
 from judge.stats.agreement import Coefficients, agreement, limits_of_agreement, preference
 from judge.stats.alternative_annotator import EXPERTS, Scoring, alternative_annotator
-from judge.stats.correlation import Resamples, draw
+from judge.stats.correlation import LEAST_UNITS, Resamples, draw
 from judge.stats.detection import Detection, Detections, detections
 from judge.stats.metric import MINUS
 from judge.stats.paired import Resampling
@@ -25,7 +25,6 @@ from judge.validating.raters import RatedStudies, Rater, Score
 
 _USUAL = Resampling()
 _CATEGORY = "errors_"
-_FEW = 10
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +71,7 @@ def validate(
         "judges": [_described(one) for one in found.judges],
         "readers": [_described(one) for one in found.readers],
         "n_studies": len(found.study_ids),
-        "patient_field": found.patient_field if found.is_clustered else None,
+        "patient_field": found.patient_field,
         "resampling": {"resamples": how.resamples, "seed": how.seed},
         "notes": [*found.notes, *_lacking(found), *_few(found), *notes],
         **_correlations(found, quantities, resamples),
@@ -103,8 +102,7 @@ def validate(
 
 def _drawn(found: RatedStudies, how: Resampling) -> Resamples:
     rng = generator(how.seed, "validation", {})
-    clusters = found.patients if found.is_clustered else None
-    return draw(clusters, len(found.study_ids), rng, how.resamples)
+    return draw(found.clusters, len(found.study_ids), rng, how.resamples)
 
 
 def _judge(found: RatedStudies, one: Quantity, at: int) -> Values:
@@ -144,7 +142,7 @@ def _why_undefined(reader: Rater, quantity: str) -> str | None:
 
 def _few(found: RatedStudies) -> list[str]:
     n = len(found.study_ids)
-    return [f"only {n} studies were read: correlations have no interval"] if n < _FEW else []
+    return [f"only {n} studies were read: correlations have no interval"] if n < LEAST_UNITS else []
 
 
 def _of(one: Quantity) -> dict[str, str]:
@@ -169,9 +167,9 @@ def measured(found: RatedStudies, one: Quantity) -> list[Measured]:
     own = [
         Measured(judge.name, one.label, _judge(found, one, at), is_own=True)
         for at, judge in enumerate(found.judges)
-        if one.kind != RATING
+        if one.kind != "rating"
     ]
-    if one.name.startswith(_CATEGORY) or one.kind == SCORE:
+    if one.name.startswith(_CATEGORY) or one.kind == "score":
         return own
     return own + [_turned(score, one) for score in found.scores]
 
@@ -239,10 +237,8 @@ def _levels(
         return
     for name in classes:
         rows = np.array([row for row, of in enumerate(found.study_classes) if of == name])
-        clusters = found.patients[rows] if found.patients is not None else None
+        clusters = None if found.clusters is None else found.clusters[rows]
         rng = generator(how.seed, "validation", {"study_class": name})
-        if not found.is_clustered:
-            clusters = None
         drawn = draw(clusters, len(rows), rng, how.resamples)
         yield from _detected(found, name, detections(is_clean[rows], n_judges, drawn))
 
@@ -254,8 +250,7 @@ def _detected(found: RatedStudies, group: str | None, of: Detections) -> Iterato
     )
     for raters, detected in sides:
         for rater, its in zip(raters, detected, strict=True):
-            is_reader = rater.is_reader
-            key = "reader" if is_reader else "judge"
+            key = "reader" if rater.is_reader else "judge"
             yield {key: rater.name, "study_class": group, **its.plain()}
 
 

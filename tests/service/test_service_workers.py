@@ -22,6 +22,7 @@ from judge.service import ProblemError
 from judge.service.annotations import Pair, PairWorkers
 from judge.service.settings import MEGABYTE, ServiceSettings
 from judge.service.worker import Worker, memory_limit
+from judge.types import JudgeError
 
 LONG = "effusion " * 40_000
 
@@ -143,6 +144,12 @@ def test_want_of_memory_is_known_in_every_form(error: Exception) -> None:
     with pytest.raises(ValueError, match="another"), memory_limit(2**40):
         raise ValueError("another")
     assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+def test_a_message_of_ours_that_quotes_such_words_is_no_want_of_memory() -> None:
+    with pytest.raises(JudgeError, match="no field") as found, memory_limit(2**40):
+        raise JudgeError("no field 'out of memory'")
+    assert not isinstance(found.value, ProblemError)
 
 
 def test_an_ended_worker_takes_no_request() -> None:

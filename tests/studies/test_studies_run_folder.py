@@ -65,3 +65,44 @@ def test_a_damaged_run_is_refused(invoke: Invoke, run: Path, tmp_path: Path, dam
     (broken / damage).write_text(json.dumps([1])[:-1])
     assert "is a damaged run" in invoke("green", broken).stderr
     assert not Path("judge-runs").exists()
+
+
+READINGS = """study_id,reader,significant,count,reference,candidate
+q1,ann,,0,Clear.,Clear.
+q2,ann,,0,,Clear.
+q3,ann,,0,Clear.,
+"""
+
+
+def test_a_report_that_a_reader_s_files_lack_is_not_judged_as_empty(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    (tmp_path / "readings.csv").write_text(READINGS)
+    done = invoke("import", "tidy", tmp_path / "readings.csv", "--out", tmp_path / "readers")
+    assert done.exit_code == 0, done.stderr
+    reader = tmp_path / "readers" / "reader-ann"
+    done = invoke("green", reader)
+    assert done.exit_code == 2
+    assert "no reference section: 1 (q2)" in done.stderr
+    assert "no candidate text: 1 (q3)" in done.stderr
+    done = invoke("green", reader, "--allow-missing", "--out", tmp_path / "judged")
+    assert done.exit_code == 0, done.stderr
+    judged = Run(tmp_path / "judged")
+    assert [one["study_id"] for one in judged.records()] == ["q1"]
+    assert judged.manifest["omitted"] == {"no reference section": 1, "no candidate text": 1}
+    lacking = READINGS.replace(",Clear.\n", ",\n")
+    (tmp_path / "readings.csv").write_text(lacking)
+    invoke("import", "tidy", tmp_path / "readings.csv", "--out", tmp_path / "none")
+    done = invoke("green", tmp_path / "none" / "reader-ann")
+    assert "has no candidate reports" in done.stderr
+
+
+def test_a_run_with_a_study_twice_and_a_name_that_is_too_long_are_refused(
+    invoke: Invoke, run: Path
+) -> None:
+    path = run / "annotations.jsonl"
+    path.write_bytes(path.read_bytes() * 2)
+    done = invoke("green", run)
+    assert (done.exit_code, "a study is there twice" in done.stderr) == (2, True)
+    done = invoke("green", "x" * 5000)
+    assert (done.exit_code, done.stderr.count("\n")) == (2, 1)

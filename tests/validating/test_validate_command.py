@@ -124,7 +124,21 @@ def test_a_metric_of_a_file_is_held_against_the_readers(
     metric = one(turned["agreement"], quantity="errors", judge="badness")
     assert metric["measure"] == "\N{MINUS SIGN}badness"
     assert metric["kendall"]["value"] == pytest.approx(-own["kendall"]["value"])
-    assert turned["signature"] == found["signature"]  # the file's digest, not its reading
+    assert turned["signature"] != found["signature"]  # which way round it is read moves a number
+
+
+def test_a_file_of_metrics_may_name_the_model(
+    invoke: Invoke, runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    rows = [f"{name},readings,{errors}" for name, errors in counts(runs[0]).items()]
+    (tmp_path / "m.csv").write_text("\n".join(["study_id,model,badness", *rows]))
+    words = (runs[0], "--readers", runs[1], "--metrics", tmp_path / "m.csv")
+    found = validated(invoke, *words, "--lower-is-better", "badness")
+    own = one(found["agreement"], quantity="errors", own=True)
+    assert one(found["agreement"], quantity="errors", judge="badness")["kendall"] == own["kendall"]
+    (tmp_path / "m.csv").write_text("study_id,model,badness\nex-001,another,1\n")
+    text = refused(invoke, *words, "--lower-is-better", "badness")
+    assert "is about these runs" in text
 
 
 def test_one_reader_is_no_ceiling_and_no_test(invoke: Invoke, runs: tuple[Path, Path]) -> None:
