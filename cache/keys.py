@@ -13,13 +13,14 @@ VERSION = "v1"
 """A contract: a key of this version is derived in this way for ever."""
 
 
-def canonical(request: CompletionRequest, attempt: int = 0) -> dict[str, Any]:
+def canonical(request: CompletionRequest, attempt: int = 0, repeat: int = 0) -> dict[str, Any]:
     """Return what is hashed, as JSON objects: the request, and the how manyth time of asking.
 
-    Nothing else enters: no study id, no address, no time. The whole number 1 and the
-    fraction 1.0 are one value.
+    `attempt` counts what is asked after an answer that could not be read, `repeat` the runs that
+    ask all the same again; it stands in the record only where it is not 0. Nothing else enters: no
+    study id, no address, no time. The whole number 1 and the fraction 1.0 are one value.
     """
-    return {
+    record = {
         "endpoint": request.endpoint,
         "model": request.model,
         "messages": [[message.role, message.content] for message in request.messages],
@@ -27,14 +28,15 @@ def canonical(request: CompletionRequest, attempt: int = 0) -> dict[str, Any]:
         "schema": _plain_schema(request.schema),
         "attempt": attempt,
     }
+    return {**record, "repeat": repeat} if repeat else record
 
 
-def key(request: CompletionRequest, attempt: int = 0) -> str:
-    """Return the key of the `attempt`-th answer to `request`.
+def key(request: CompletionRequest, attempt: int = 0, repeat: int = 0) -> str:
+    """Return the key of the `attempt`-th answer to `request` in the run with that `repeat`.
 
     Raises `JudgeError` where a number of the request is infinite or no number at all.
     """
-    return key_of(canonical(request, attempt))
+    return key_of(canonical(request, attempt, repeat))
 
 
 def key_of(record: Mapping[str, Any]) -> str:
@@ -51,8 +53,8 @@ def key_of(record: Mapping[str, Any]) -> str:
     return f"{VERSION}-{hashlib.sha256(text.encode('ascii')).hexdigest()}"
 
 
-def request_of(record: Mapping[str, Any]) -> tuple[CompletionRequest, int]:
-    """Return the request and the attempt that `canonical` made `record` from."""
+def request_of(record: Mapping[str, Any]) -> tuple[CompletionRequest, int, int]:
+    """Return the request, the attempt and the repeat that `canonical` made `record` from."""
     request = CompletionRequest(
         endpoint=record["endpoint"],
         model=record["model"],
@@ -60,7 +62,7 @@ def request_of(record: Mapping[str, Any]) -> tuple[CompletionRequest, int]:
         sampling=record["sampling"],
         schema=record["schema"],
     )
-    return request, record["attempt"]
+    return request, record["attempt"], record.get("repeat", 0)
 
 
 def _written(value: object) -> str:

@@ -167,12 +167,14 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         with explained(self.path):
             self._claims.drop(name)
 
-    def get(self, request: CompletionRequest, attempt: int = 0) -> Completion | None:
+    def get(
+        self, request: CompletionRequest, attempt: int = 0, repeat: int = 0
+    ) -> Completion | None:
         """Return the kept answer; None where there is none.
 
         An entry that is damaged counts as none, and in `n_damaged`.
         """
-        record = canonical(request, attempt)
+        record = canonical(request, attempt, repeat)
         return self.find(key_of(record), record)
 
     def find(self, name: str, record: Mapping[str, Any]) -> Completion | None:

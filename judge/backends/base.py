@@ -31,9 +31,10 @@ class Judge(ABC):
     asked for, and `reply`, which of `prompts.TEXT` and `prompts.STRUCTURED` is asked for,
     None where there is no choice. `prompt` is None for a judge that reads none. `note` is
     what must be told wherever its name stands. A judge that `runs_inline` answers at once,
-    in this process, and needs neither cache nor patience. `billing_url` is the address whose
-    answers are paid for, None where they cost nothing. `servers` is where the requests of a
-    judge go that answers neither here nor by itself.
+    in this process, and needs neither cache nor patience. One that `is_deterministic` answers the
+    same question the same each time, so that asking again tells nothing. `billing_url` is the
+    address whose answers are paid for, None where they cost nothing. `servers` is where the
+    requests of a judge go that answers neither here nor by itself.
     """
 
     name: str
@@ -43,6 +44,7 @@ class Judge(ABC):
     sampling: Mapping[str, object] = MappingProxyType({})
     note: str | None = None
     runs_inline: bool = False
+    is_deterministic: bool = False
     billing_url: str | None = None
     servers: Servers | None = None
 

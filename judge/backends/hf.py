@@ -42,6 +42,8 @@ class HfJudge(LocalJudge):
     to the rounding of the numbers inside.
     """
 
+    is_deterministic = True  # it decodes greedily
+
     def __init__(
         self,
         model: str,

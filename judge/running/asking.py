@@ -81,6 +81,7 @@ class Asker:
     """Answers requests from the cache, or by asking the judge and writing the answer down.
 
     `kind` is what the cache notes of its questions beside the answers, to foretell others.
+    `repeat` is which of several runs this is that ask the same, from 0: each has its own answers.
     """
 
     judge: Judge
@@ -91,6 +92,7 @@ class Asker:
     stop: Stop
     kind: str | None = None
     budget: Budget | None = None
+    repeat: int = 0
     _limiter: Limiter = field(init=False)
     _outage: Outage = field(init=False)
     _flying: dict[str, asyncio.Future[Completion]] = field(default_factory=dict)
@@ -107,7 +109,7 @@ class Asker:
         An answer is on disk before it is returned. Raises an `AskError` when there is none
         to be had, `StoppedError` when the run was stopped, and `JudgeError` when it must stop.
         """
-        record = canonical(request, attempt)
+        record = canonical(request, attempt, self.repeat)
         name = key_of(record)
         if (flight := self._flying.get(name)) is not None:
             found: Completion | None = await asyncio.shield(flight)

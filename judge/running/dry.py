@@ -65,13 +65,13 @@ def forecast(session: JudgeSession, studies: StudySet) -> Forecast | None:
     to_send: list[tuple[int, int, int]] = []
     for study in studies:
         request = judge.request(study)
-        name = cache_key(request)
+        name = cache_key(request, repeat=session.repeat)
         if name in names:
             repeated += 1
             continue
         names.add(name)
         for attempt in range(session.policy.reask + 1):
-            found = cache.get(request, attempt)
+            found = cache.get(request, attempt, session.repeat)
             if found is None:
                 times = session.policy.reask + 1 - attempt
                 to_send.append((prompt_tokens(request), _longest(request), times))

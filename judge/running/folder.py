@@ -108,6 +108,11 @@ class Run:
         found: forms.Reading | None = self.manifest.get("reading")
         return found
 
+    @property
+    def repeat(self) -> int:
+        """Which of several runs it is that asked the same, from 0."""
+        return int(self.manifest.get("repeat", 0))
+
     def table(self) -> pd.DataFrame:
         """Return the table of studies; raises `JudgeError` as `columns` does."""
         return read_frame(self.path / TABLE_PARQUET, self.rubric, self._summary, self.format)

@@ -85,12 +85,16 @@ class Reading(TypedDict):
 
 
 class Manifest(MadeBy):
-    """`manifest.json`. `reading` is there for the run of a reader, who is no judge."""
+    """`manifest.json`. `reading` is there for the run of a reader, who is no judge.
+
+    `repeat` is there where it is not 0: which of several runs it is that ask the same.
+    """
 
     format: Literal[1, 2]
     fields: list[str]
     inputs: list[_Input]
     arguments: dict[str, Any] | None
+    repeat: NotRequired[int]
     reading: NotRequired[Reading]
 
 

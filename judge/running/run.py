@@ -95,6 +95,7 @@ def run(
         manifest = {
             "format": FORMAT,
             **made_by,
+            **({"repeat": session.repeat} if session.repeat else {}),
             "arguments": dict(arguments or {}),
             "inputs": [asdict(file) for file in studies.inputs],
             "fields": list(studies.fields),

@@ -28,7 +28,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
     The cache is opened when it is first needed and closed at the end of the `with` block. A
     judge that runs inline has none. `budget` is what its answers are paid from, None for no limit
-    but the policy's.
+    but the policy's. `repeat` is which of several runs it makes that ask the same, from 0.
     """
 
     def __init__(
@@ -38,12 +38,14 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         policy: RequestPolicy,
         folder: Path,
         budget: Budget | None = None,
+        repeat: int = 0,
     ) -> None:
         self.rubric = rubric
         self.judge = judge
         if judge.runs_inline:  # one at a time, and the same each time
             policy = replace(policy, concurrency=1, reask=0, give_up_after=0)
         self.policy = policy
+        self.repeat = repeat
         self._folder = folder
         self._budget = budget
         self._opened = ExitStack()
@@ -58,6 +60,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         policy: RequestPolicy | None = None,
         cache: str | Path | None = None,
         budget: Budget | None = None,
+        repeat: int = 0,
     ) -> Self:
         """Return the session of the judge that is called `judge`, for the rubric of that name.
 
@@ -72,6 +75,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             policy or RequestPolicy(),
             place(Path(cache) if cache else None, settings.environ),
             budget,
+            repeat,
         )
 
     @cached_property
@@ -83,7 +87,9 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
     def signature(self, studies: StudySet, class_source: str) -> str:
         """Return the signature of a run of `studies`, as `signature` does."""
-        return signature(self.rubric, self.judge, studies, class_source, self.policy.reask)
+        return signature(
+            self.rubric, self.judge, studies, class_source, self.policy.reask, self.repeat
+        )
 
     @property
     def kind(self) -> str:
@@ -97,7 +103,9 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             return self._at_once
         prices = Prices(self.judge.version, self.judge.billing_url)
         return Asker(
-            self.judge, self.cache, prices, self.policy, progress, stop, self.kind, self._budget
+            *(self.judge, self.cache, prices, self.policy, progress, stop, self.kind),
+            budget=self._budget,
+            repeat=self.repeat,
         ).answer
 
     async def _at_once(self, _at: int, request: CompletionRequest, _attempt: int) -> Answered:
@@ -108,22 +116,29 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
 
 def signature(
-    rubric: Rubric, judge: Judge, studies: StudySet, class_source: str, reask: int
+    rubric: Rubric,
+    judge: Judge,
+    studies: StudySet,
+    class_source: str,
+    reask: int,
+    repeat: int = 0,
 ) -> str:
     """Return the signature of a run, such as `green:2|judge:lexicon-1+3fa9c1d2|...`.
 
     Parts: the rubric and its version, the judge, the prompt and its digest, the sampling
     parameters, the reply that is asked for (`text`, or a digest of the form that it is held
     to; nothing where there is only text), and how often an unreadable answer was asked for
-    again (none of these for a judge that runs inline), the section, where the study class comes
-    from, how many studies were left out of the join, a digest of the studies that were judged,
-    and the version of this program.
+    again (none of these for a judge that runs inline), which of several runs it is that ask the
+    same (nothing for the first), the section, where the study class comes from, how many studies
+    were left out of the join, a digest of the studies that were judged, and the version of this
+    program.
     """
     parts = [
         f"{rubric.name}:{rubric.version}",
         f"judge:{judge.version}",
         _prompt(judge),
         *(() if judge.runs_inline else (*_asked(rubric, judge), f"reask:{reask}")),
+        *([f"repeat:{repeat}"] if repeat else []),
         f"section:{studies.section}",
         f"class:{class_source}",
         f"omitted:{sum(studies.omitted.values())}",

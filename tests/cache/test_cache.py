@@ -25,6 +25,10 @@ def test_the_key_is_a_contract() -> None:
         key(request(), attempt=1)
         == "v1-fb188225d62966a8fb9c8332fce0b1cf05f1f67041a39f932749ec69fa772611"
     )
+    assert (
+        key(request(), repeat=1)
+        == "v1-51540db7d9b0bc5197f4b67e5a5ed841df3cd450b554732cb8ca732140b61f83"
+    )
 
 
 @pytest.mark.parametrize(
@@ -56,13 +60,14 @@ def test_neither_order_nor_kind_of_number_is_in_the_key() -> None:
     st.text(),
     st.dictionaries(st.text(), st.integers() | st.floats(allow_nan=False, allow_infinity=False)),
     st.integers(0, 5),
+    st.integers(0, 5),
 )
 def test_a_kept_request_gives_its_key_again(
-    text: str, sampling: dict[str, float], attempt: int
+    text: str, sampling: dict[str, float], attempt: int, repeat: int
 ) -> None:
     asked = request(text, sampling=sampling)
-    kept = json.loads(json.dumps(canonical(asked, attempt)))
-    assert key(*request_of(kept)) == key(asked, attempt)
+    kept = json.loads(json.dumps(canonical(asked, attempt, repeat)))
+    assert key(*request_of(kept)) == key(asked, attempt, repeat)
 
 
 @pytest.mark.parametrize("text", ["", "a\nb\x00c", "\ud800 lone", "é漢 \u202e", "x" * 1_000_000])

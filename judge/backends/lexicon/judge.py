@@ -23,6 +23,7 @@ class LexiconJudge(Judge):
 
     note = "the built-in rule-based baseline: never report its numbers as a model's"
     runs_inline = True
+    is_deterministic = True
 
     def __init__(self, rubric: Rubric, path: Path | None = None) -> None:
         if rubric.baseline is None or rubric.render is None:
