@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.groups import GroupedCommand, heading, with_options
+from judge.cli.groups import Decorator, GroupedCommand, heading, with_options
 from judge.cli.numbers import FiniteRange
 from judge.cli.output import by_option, cache_option, format_option, note, print_summary
 from judge.cli.studies import FILE_OPTIONS, read_studies, reading
@@ -40,24 +41,13 @@ def command_for(rubric: Rubric) -> click.Command:
     return named(callback)
 
 
-_OPTIONS = (
-    *FILE_OPTIONS,
-    heading("Judge"),
-    click.option(
-        "--judge",
-        "judge_names",
-        multiple=True,
-        metavar="JUDGE",
-        help="Who answers: lexicon (built in; the default), lexicon:FILE with your own "
-        "lexicon, vllm:MODEL, which starts and stops vLLM, hf:MODEL in this process, or a "
-        "model behind an OpenAI-compatible server, such as gpt-4o. MODEL is a name on the "
-        "Hugging Face Hub or a folder. With --dry-run repeat it to see several side by side.",
-    ),
-    click.option(
-        "--prompt",
-        metavar="NAME|FILE",
-        help="The wording of the question, for judges that read one (see `judge prompts list`).",
-    ),
+WHO = (
+    "Who answers: lexicon (built in; the default), lexicon:FILE with your own lexicon, vllm:MODEL, "
+    "which starts and stops vLLM, hf:MODEL in this process, or a model behind an OpenAI-compatible "
+    "server, such as gpt-4o. MODEL is a name on the Hugging Face Hub or a folder."
+)
+WORDING = "The wording of the question, for judges that read one (see `judge prompts list`)."
+SERVER_OPTIONS = (
     click.option(
         "--reply",
         type=click.Choice(("auto", "text", "structured")),
@@ -91,40 +81,52 @@ _OPTIONS = (
         metavar="MINUTES",
         help="How long vLLM may take to start, the download of a model included. Default: 60.",
     ),
-    heading("Sampling"),
-    click.option(
-        "--max-tokens",
-        type=click.IntRange(min=1),
-        help="The longest answer, in tokens; a longer one is cut and counts as unparsed. A "
-        "model that reasons needs more, since its reasoning counts: one whose name says so "
-        "(o3, gpt-5, deepseek-r1, ...), or that is given --reasoning-effort. Default: 2048, or "
-        "25000 for one that reasons.",
-    ),
-    click.option(
-        "--temperature",
-        type=float,
-        metavar="NUMBER",
-        help="0 is the likeliest answer, more is more varied. Default: 0.",
-    ),
-    click.option(
-        "--top-p",
-        type=float,
-        metavar="NUMBER",
-        help="Sample from the likeliest tokens alone, as many as have this probability together.",
-    ),
-    click.option("--seed", type=int, help="What sampling starts from, on servers that keep to it."),
-    click.option(
-        "--reasoning-effort",
-        metavar="WORD",
-        help="How much a model is to reason: low, medium, high, or what its server calls it.",
-    ),
-    click.option(
-        "--body",
-        multiple=True,
-        metavar="KEY=JSON",
-        help="Anything else that the server takes in a request, such as --body top_k=20. "
-        "Repeat it for several. Like all of these it stands in the signature.",
-    ),
+)
+"""How the judge is reached."""
+
+
+def sampling_options(seed: str) -> tuple[Decorator, ...]:
+    """Return the options of sampling, with `seed` as the name of its seed's."""
+    return (
+        heading("Sampling"),
+        click.option(
+            "--max-tokens",
+            type=click.IntRange(min=1),
+            help="The longest answer, in tokens; a longer one is cut and counts as unparsed. A "
+            "model that reasons needs more, since its reasoning counts: one whose name says so "
+            "(o3, gpt-5, deepseek-r1, ...), or that is given --reasoning-effort. Default: 2048, or "
+            "25000 for one that reasons.",
+        ),
+        click.option(
+            "--temperature",
+            type=float,
+            metavar="NUMBER",
+            help="0 is the likeliest answer, more is more varied. Default: 0.",
+        ),
+        click.option(
+            "--top-p",
+            type=float,
+            metavar="NUMBER",
+            help="Sample from the likeliest tokens alone, as many as have this probability "
+            "together.",
+        ),
+        click.option(seed, type=int, help="What sampling starts from, on servers that keep to it."),
+        click.option(
+            "--reasoning-effort",
+            metavar="WORD",
+            help="How much a model is to reason: low, medium, high, or what its server calls it.",
+        ),
+        click.option(
+            "--body",
+            multiple=True,
+            metavar="KEY=JSON",
+            help="Anything else that the server takes in a request, such as --body top_k=20. "
+            "Repeat it for several. Like all of these it stands in the signature.",
+        ),
+    )
+
+
+RUNNING_OPTIONS = (
     heading("Running"),
     click.option(
         "--concurrency",
@@ -185,6 +187,24 @@ _OPTIONS = (
         help="Say what would be asked, what is cached and what it may cost; send nothing. "
         "Needs no key.",
     ),
+    cache_option,
+)
+"""How a run goes, and what it may cost."""
+
+_OPTIONS = (
+    *FILE_OPTIONS,
+    heading("Judge"),
+    click.option(
+        "--judge",
+        "judge_names",
+        multiple=True,
+        metavar="JUDGE",
+        help=f"{WHO} With --dry-run repeat it to see several side by side.",
+    ),
+    click.option("--prompt", metavar="NAME|FILE", help=WORDING),
+    *SERVER_OPTIONS,
+    *sampling_options("--seed"),
+    *RUNNING_OPTIONS,
     click.option(
         "--sample",
         type=click.IntRange(min=1),
@@ -192,7 +212,6 @@ _OPTIONS = (
         help="Judge N studies drawn at random, say what all of them would cost and how long "
         "they would take, and stop. Their answers are in the cache for the run.",
     ),
-    cache_option,
     heading("Output"),
     by_option,
     click.option(
@@ -232,7 +251,7 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
         raise click.UsageError("name one --judge; several go with --dry-run, side by side")
     if options["sample"] and (options["out"] or options["dry_run"]):
         raise click.UsageError("--sample writes no run; give it without --out and --dry-run")
-    settings, policy = _settings(options), _policy(options)
+    settings, policy = settings_of(options), policy_of(options)
     sessions = [
         JudgeSession.load(rubric.name, name, settings, policy=policy, cache=options["cache"])
         for name in named or (LEXICON,)
@@ -253,16 +272,19 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
         with session:
             finished = _run(session, studies, options)
     except (UnreadableError, RunStoppedError) as stopped:
-        _stopped(stopped)
+        end_stopped(stopped)
     else:
         _finished(finished, rubric, options)
 
 
-def _settings(options: dict[str, Any]) -> JudgeSettings:
+def settings_of(options: dict[str, Any]) -> JudgeSettings:
+    """Return what the options say of a judge."""
     from judge.backends import JudgeSettings, sampling
 
-    names = ("temperature", "top_p", "seed", "reasoning_effort")
-    given = {name: options[name] for name in names if options[name] is not None}
+    seed = "sampling_seed" if "sampling_seed" in options else "seed"
+    names = {"temperature": "temperature", "top_p": "top_p", "seed": seed}
+    names["reasoning_effort"] = "reasoning_effort"
+    given = {name: options[one] for name, one in names.items() if options[one] is not None}
     minutes = options["vllm_timeout"]
     own = {"vllm_args": options["vllm_args"], "vllm_timeout": minutes and 60 * minutes}
     as_given = ("prompt", "base_url", "timeout", "max_tokens")
@@ -277,7 +299,8 @@ def _settings(options: dict[str, Any]) -> JudgeSettings:
     )
 
 
-def _policy(options: dict[str, Any]) -> RequestPolicy:
+def policy_of(options: dict[str, Any]) -> RequestPolicy:
+    """Return what the options say of how it is asked."""
     from judge.running.asking import RequestPolicy
 
     as_given = ("concurrency", "reask", "max_cost", "give_up_after")
@@ -308,17 +331,26 @@ def _finished(finished: Finished, rubric: Rubric, options: dict[str, Any]) -> No
         note(line)
     note(f"run folder  {finished.path}")  # first: who reads the table may close it early
     print_summary(finished.summary, rubric, options["form"])
-    n, scored = finished.summary["n_studies"], finished.summary["n_scored"]
-    if n and scored / n < options["min_coverage"]:
-        reasons = ", ".join(f"{why} {k}" for why, k in finished.summary["reasons"].items())
-        note(
-            f"Only {scored:,} of {n:,} studies could be scored, less than --min-coverage "
-            f"{options['min_coverage']:g} ({reasons})."
-        )
+    end_uncovered([finished.summary], options["min_coverage"])
+
+
+def end_uncovered(summaries: Sequence[Mapping[str, Any]], min_coverage: float) -> None:
+    """Exit where too few studies of a run could be scored, and say how many and why."""
+    is_low = False
+    for summary in summaries:
+        n, scored = summary["n_studies"], summary["n_scored"]
+        if n and scored / n < min_coverage:
+            is_low = True
+            reasons = ", ".join(f"{why} {k}" for why, k in summary["reasons"].items())
+            note(
+                f"Only {scored:,} of {n:,} studies could be scored, less than --min-coverage "
+                f"{min_coverage:g} ({reasons})."
+            )
+    if is_low:
         sys.exit(_LOW_COVERAGE)
 
 
-def _stopped(error: UnreadableError | RunStoppedError) -> None:
+def end_stopped(error: UnreadableError | RunStoppedError) -> None:
     """Say how far the run came, what the answers looked like and how to go on, and exit."""
     from judge.cli.progress import account
     from judge.running.engine import INTERRUPTED, TERMINATED, RunStoppedError
