@@ -1,191 +1,120 @@
-"""`judge stress make REFS --out DIR`: candidates with errors that are known."""
+"""`judge stress REFS --judge JUDGE`: put a judge to the test with errors that are known."""
 
 from __future__ import annotations
 
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
+from judge.cli import stress_make
 from judge.cli.files import NamedPath
-from judge.cli.groups import GroupedCommand, heading
-from judge.cli.output import emit, format_option, note, print_facts, print_tables, split_fields
+from judge.cli.groups import GroupedCommand, heading, with_options
+from judge.cli.judging import RUNNING_OPTIONS, SERVER_OPTIONS, WHO, WORDING, sampling_options
+from judge.cli.output import format_option
 
-if TYPE_CHECKING:
-    from judge.report.tables import Table
-
-_HEAD = ("change", "group", "made", "not made", "why not")
+_RUBRIC = "green"
 
 
-@click.group("stress", short_help="Put a judge to the test with errors that are known.")
-def command() -> None:
-    """Put a judge to the test: does it see known errors, and stay still when nothing changed?"""
+class _Stress(click.Group, GroupedCommand):
+    """Commands, and beside them a command of its own where the first word names none of them."""
 
-
-@command.command("make", GroupedCommand, short_help="Make candidates with errors that are known.")
-@click.argument("refs", required=False)
-@heading("Files")
-@click.option(
-    "--out",
-    type=NamedPath(file_okay=False),
-    metavar="DIR",
-    help="Write preds.json, refs.json, truth.jsonl and stress.json here. It may be new, or empty.",
-)
-@click.option("--id-field", metavar="FIELD", help="The field that holds the study id.")
-@click.option("--reference-field", metavar="FIELD", help="The field that holds the report.")
-@click.option(
-    "--section",
-    metavar="findings|impression|report",
-    help="The part of the reports to change. Default: findings where the references have them, "
-    "else the whole report.",
-)
-@heading("Candidates")
-@click.option(
-    "-n",
-    type=click.IntRange(min=1),
-    default=200,
-    show_default=True,
-    metavar="N",
-    help="Of so many studies, drawn at random.",
-)
-@click.option(
-    "--seed",
-    type=click.IntRange(min=0),
-    default=1,
-    show_default=True,
-    help="Of the draw and of every choice.",
-)
-@click.option(
-    "--changes",
-    multiple=True,
-    callback=split_fields,
-    metavar="NAME",
-    help="Make these alone (repeat it, or separate with commas). Default: all.",
-)
-@click.option("--list", "is_list", is_flag=True, help="List the changes, and make nothing.")
-@heading("Output")
-@format_option
-def make(
-    *,
-    refs: str | None,
-    out: Path | None,
-    id_field: str | None,
-    reference_field: str | None,
-    section: str | None,
-    n: int,
-    seed: int,
-    changes: list[str],
-    is_list: bool,
-    form: str,
-) -> None:
-    """Make candidates out of the references REFS, with a known truth for each.
-
-    Judge them as any others: judge green DIR/preds.json DIR/refs.json. The id of a candidate is
-    STUDY/CHANGE; truth.jsonl says what was changed and what must come of it. What could not be
-    made is counted with its reason. No judge is asked.
-    """
-    from judge.stress.changes import chosen
-
-    picked = chosen(changes)
-    if is_list:
-        listed: list[dict[str, Any]] = [
-            {"change": one.name, "group": one.group, "does": one.does, "expected": one.expected}
-            for one in picked
-        ]
-        _print("Changes", ("change", "group", "does", "expected"), listed, form, n_left=4)
-        return
-    if refs is None or out is None:
-        raise click.UsageError("give REFS and --out DIR, or --list")
-    from judge.stress import folder, making
-    from judge.studies.names import NamedFields
-
-    folder.check_free(out)
-    fields = NamedFields(id=id_field, reference=reference_field)
-    studies = making.read_references(refs, fields, section)
-    taken = making.drawn(studies, n, seed)
-    made = making.make(taken, picked, seed)
-    counted = making.counts(made, picked)
-    facts: dict[str, Any] = {
-        "references": refs,
-        "sha256": studies.inputs[0].sha256,
-        "section": studies.section,
-        "seed": seed,
-        "n_studies": len(taken),
-        "n_references": len(studies),
-        "n_left_out": sum(studies.omitted.values()),
-        "n_candidates": len(made.candidates),
-    }
-    folder.write(out, made, studies, facts, counted)
-    if form == "json":
-        from judge.report.formats import as_json
-
-        emit(as_json({"out": str(out), **facts, "changes": counted}))
-    else:
-        rows = _rows(counted, every_reason=form == "csv")
-        if form == "table":
-            n_taken, n_there = facts["n_studies"], facts["n_references"]
-            print_facts(
-                [
-                    ("studies", f"{n_taken:,} of {n_there:,}, seed {seed}"),
-                    ("section", str(studies.section)),
-                    ("candidates", f"{len(made.candidates):,}"),
-                ]
-            )
-        _print("Made", _HEAD, rows, form, n_left=2)
-    _notes(studies.notes, facts, n, [str(one["change"]) for one in counted if not one["made"]])
-    note(f"written to {out}")
-
-
-def _notes(notes: tuple[str, ...], facts: dict[str, Any], n: int, nowhere: list[str]) -> None:
-    from judge.report.words import counted
-
-    for text in notes:
-        note(text)
-    if facts["n_left_out"]:
-        left = counted(facts["n_left_out"], "reference is", "references are")
-        note(f"{left} empty, and {'was' if facts['n_left_out'] == 1 else 'were'} left out")
-    if n > facts["n_references"]:
-        note(f"there are {facts['n_references']:,} references: all are taken")
-    if nowhere:
-        note(f"made on no report: {', '.join(nowhere)}")
-
-
-def _rows(counted: list[Any], *, every_reason: bool) -> list[dict[str, object]]:
-    """Return a row a change, or one a change and reason."""
-    rows = []
-    for one in counted:
-        reasons = [*one["not_made"].items()]
-        head = {"change": one["change"], "group": one["group"], "made": one["made"]}
-        if every_reason:
-            rows += [{**head, "not made": k, "why not": why} for why, k in reasons or [("", 0)]]
-            continue
-        why = "; ".join(f"{why} ({k:,})" if len(reasons) > 1 else why for why, k in reasons)
-        rows.append({**head, "not made": sum(k for _, k in reasons), "why not": why})
-    return rows
-
-
-def _print(
-    title: str, head: tuple[str, ...], rows: list[dict[str, Any]], form: str, *, n_left: int
-) -> None:
-    from judge.report.formats import as_json, markdown_table, rows_as_csv
-
-    if form == "json":
-        emit(as_json(rows))
-    elif form == "csv":
-        emit(rows_as_csv(rows, head))
-    else:
-        table = _table(title, head, rows, n_left)
-        if form == "md":
-            emit(markdown_table(table))
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Read the line as that of a command below where its first word is one."""
+        if args and args[0] in self.commands:
+            ctx.meta[__name__] = True
         else:
-            print_tables([table])
+            ctx.allow_interspersed_args = True
+        return super().parse_args(ctx, args)
+
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """Return its options; of the line of a command below, --help alone."""
+        params = super().get_params(ctx)
+        return [p for p in params if p not in self.params] if ctx.meta.get(__name__) else params
+
+    def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write both ways to use it."""
+        formatter.write_usage(ctx.command_path, "REFS [OPTIONS]")
+        formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...", prefix="       ")
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the commands below, and then the options by their groups."""
+        self.format_commands(ctx, formatter)
+        GroupedCommand.format_options(self, ctx, formatter)
 
 
-def _table(title: str, head: tuple[str, ...], rows: list[dict[str, Any]], n_left: int) -> Table:
-    from judge.report.tables import Table
+@click.group(
+    "stress",
+    _Stress,
+    invoke_without_command=True,
+    no_args_is_help=True,
+    short_help="Put a judge to the test with errors that are known.",
+)
+@click.argument("refs")
+@with_options(
+    heading("Files"),
+    click.option(
+        "--out",
+        type=NamedPath(file_okay=False),
+        metavar="DIR",
+        help="The folder of the candidates and, in runs, of the runs. Candidates that this command "
+        "made there before are found again. Default: a folder below judge-runs, named after what "
+        "makes the candidates.",
+    ),
+    *stress_make.SOURCE_OPTIONS,
+    *stress_make.CANDIDATE_OPTIONS,
+    click.option(
+        "--writer",
+        metavar="MODEL",
+        help="Let a model reword each report, as one more way to change nothing. It is named as a "
+        "judge is, and asked at temperature 0. Nobody checks what it writes.",
+    ),
+    click.option(
+        "--writer-base-url",
+        multiple=True,
+        metavar="URL",
+        help="The server of the writer, where it is not that of the judge.",
+    ),
+    heading("Judge"),
+    click.option("--rubric", default=_RUBRIC, show_default=True, metavar="NAME", help="By what."),
+    click.option("--judge", "judge_name", metavar="JUDGE", help=WHO),
+    click.option(
+        "--prompt",
+        "prompts",
+        multiple=True,
+        metavar="NAME|FILE",
+        help=f"{WORDING} Repeat it to hold several side by side: a run for each.",
+    ),
+    *SERVER_OPTIONS,
+    click.option(
+        "--repeats",
+        type=click.IntRange(min=1, max=100),
+        default=1,
+        show_default=True,
+        metavar="K",
+        help="Ask each question so many times, a run for each: would it say the same again? What "
+        "is in the cache of one run is no answer of another.",
+    ),
+    *sampling_options("--sampling-seed"),
+    *RUNNING_OPTIONS,
+    heading("Output"),
+    format_option,
+)
+@click.pass_context
+def command(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401
+    """Put a judge to the test: does it see known errors, and stay still when nothing changed?
 
-    cells = [[one[name] for name in head] for one in rows]
-    shown = [
-        tuple(f"{one:,}" if isinstance(one, int) else str(one) for one in row) for row in cells
-    ]
-    return Table(title, head, tuple(shown), n_left)
+    Candidates are made out of the references REFS, with a known truth for each, and judged as
+    any others are: one run for each prompt and repeat. The same command goes on where it was
+    stopped. With another --judge and the same --out its runs stand beside. --seed is of the
+    candidates; that of sampling is --sampling-seed. A file called make is ./make here.
+
+    Exit codes are those of a run: 3 where too few candidates could be scored, --max-cost was
+    reached for all runs and the writer together, or most answers could not be read.
+    """
+    if ctx.invoked_subcommand is None:
+        from judge.cli.stress_run import run
+
+        run(options)
+
+
+command.add_command(stress_make.make)

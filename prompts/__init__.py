@@ -7,6 +7,9 @@ authors write it: `[0] first [1] second`), `$mark`, and nothing else; `$$` stand
 dollar sign. Reports are text from outside: `$mark` is a word that occurs in neither
 report, so that no report can close the delimiters it stands between.
 
+A prompt of the rubric `rewording`, which is none, asks a writer for a report in other words: it
+shows the reference alone.
+
 `reply` says what answer the wording asks for, `text` or `structured`, where a rubric has both.
 
 Three more keys are for models that know one exact wording. `turns` are few-shot turns as
@@ -33,6 +36,8 @@ _ROOT = Path(__file__).parent
 _VARIABLES = frozenset({"reference", "candidate", "lines", "row", "mark"})
 # Of each of these, a question must show one.
 _REQUIRED = (frozenset({"reference"}), frozenset({"candidate", "lines", "row"}))
+REWORDING = "rewording"
+"""What a prompt that asks for a rewording has as its rubric."""
 _NO_LINES = "(no lines: the report is empty)"
 _KINDS = {str: "text", int: "a whole number", list: "a list of mappings"}
 _KEYS: dict[str, type] = dict.fromkeys(("name", "rubric", "system", "user", "layout", "reply"), str)
@@ -173,7 +178,8 @@ def _checked(data: object, where: str) -> Prompt:
         raise JudgeError(
             f"{where}: unknown variable {_listed(unknown)}; there are: {_listed(_VARIABLES)}"
         )
-    if missing := [shown for shown in _REQUIRED if not shown & used]:
+    required = _REQUIRED[:1] if prompt.rubric == REWORDING else _REQUIRED
+    if missing := [shown for shown in required if not shown & used]:
         lacking = ", ".join(" or ".join(f"${name}" for name in sorted(shown)) for shown in missing)
         raise JudgeError(f"{where}: user lacks {lacking}")
     if prompt.layout == GREEN and prompt.reply == STRUCTURED:

@@ -130,8 +130,8 @@ def signature(
     to; nothing where there is only text), and how often an unreadable answer was asked for
     again (none of these for a judge that runs inline), which of several runs it is that ask the
     same (nothing for the first), the section, where the study class comes from, how many studies
-    were left out of the join, a digest of the studies that were judged, and the version of this
-    program.
+    were left out of the join, a digest of the studies that were judged, who reworded candidates
+    (nothing where nobody did), and the version of this program.
     """
     parts = [
         f"{rubric.name}:{rubric.version}",
@@ -143,6 +143,7 @@ def signature(
         f"class:{class_source}",
         f"omitted:{sum(studies.omitted.values())}",
         f"studies:{len(studies)}+{studies_digest(studies)}",
+        *([f"writer:{studies.writer}"] if studies.writer else []),
         f"version:{version()}",
     ]
     return "|".join(part.replace("|", "/") for part in parts)

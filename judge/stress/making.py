@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -67,13 +67,37 @@ class Candidate:
         }
 
 
-@dataclass
-class Made:
-    """The candidates, and how many of each change were made or why not."""
+Found = tuple[Change, Candidate | NotMade]
+"""A change with what it makes of a study, or why it makes nothing."""
 
-    candidates: list[Candidate] = field(default_factory=list)
+
+@dataclass
+class Counts:
+    """How many candidates of each change were made, and how many not, by reason."""
+
     n_made: Counter[str] = field(default_factory=Counter)
     not_made: dict[str, Counter[str]] = field(default_factory=dict)
+
+    def add(self, change: Change, found: Candidate | NotMade) -> None:
+        """Count what a change makes of a study."""
+        if isinstance(found, NotMade):
+            self.not_made.setdefault(change.name, Counter())[found.reason] += 1
+        else:
+            self.n_made[change.name] += 1
+
+    def rows(self, changes: Sequence[Change]) -> list[dict[str, Any]]:
+        """Return what is said of each change."""
+        return [
+            {
+                "change": one.name,
+                "group": one.group,
+                "does": one.does,
+                "expected": one.expected,
+                "made": self.n_made[one.name],
+                "not_made": dict(self.not_made.get(one.name, Counter()).most_common()),
+            }
+            for one in changes
+        ]
 
 
 def read_references(
@@ -97,13 +121,13 @@ def read_references(
     )
 
 
-def drawn(studies: StudySet, n: int, seed: int) -> list[Study]:
+def drawn(studies: StudySet, n: int, seed: int) -> StudySet:
     """Return `n` studies, all where there are no more, in their order.
 
     Which ones depends on the seed and the ids, not on the order; a larger n has those of a smaller.
     """
     lots = sorted((_lot(seed, one), at) for at, one in enumerate(studies.study_ids))
-    return [studies.study(at) for at in sorted(at for _, at in lots[:n])]
+    return studies.take(sorted(at for _, at in lots[:n]))
 
 
 def _lot(seed: int, study_id: str) -> str:
@@ -111,22 +135,13 @@ def _lot(seed: int, study_id: str) -> str:
     return hashlib.sha256(key).hexdigest()
 
 
-def make(studies: Sequence[Study], changes: Sequence[Change], seed: int) -> Made:
-    """Make every change on every study that it can be made on."""
-    made = Made(not_made={change.name: Counter() for change in changes})
+def make(studies: Iterable[Study], changes: Sequence[Change], seed: int) -> Iterator[Found]:
+    """Make every change on every study that it can be made on, one at a time."""
     for study in studies:
-        for change, found in made_of(study, changes, seed):
-            if isinstance(found, NotMade):
-                made.not_made[change.name][found.reason] += 1
-            else:
-                made.candidates.append(found)
-                made.n_made[change.name] += 1
-    return made
+        yield from made_of(study, changes, seed)
 
 
-def made_of(
-    study: Study, changes: Sequence[Change], seed: int
-) -> Iterator[tuple[Change, Candidate | NotMade]]:
+def made_of(study: Study, changes: Sequence[Change], seed: int) -> Iterator[Found]:
     """Give each change with what it makes of a study, or why it makes nothing."""
     report = Reference(study.reference)
     for change in changes:
@@ -142,18 +157,3 @@ def made_of(
             yield change, _NO_EFFECT
         else:
             yield change, Candidate(study, change, after, words, found.errors)
-
-
-def counts(made: Made, changes: Sequence[Change]) -> list[Mapping[str, Any]]:
-    """Return how many candidates of each change were made, and how many not, by reason."""
-    return [
-        {
-            "change": one.name,
-            "group": one.group,
-            "does": one.does,
-            "expected": one.expected,
-            "made": made.n_made[one.name],
-            "not_made": dict(made.not_made[one.name].most_common()),
-        }
-        for one in changes
-    ]

@@ -34,6 +34,7 @@ class StudySet:
     section, else the section. A study class that isn't known is None; `class_inferred`
     marks one that was inferred, and `class_field` names the field that gave the others.
     `model` is the model whose reports the candidates are, None where nothing says so.
+    `writer` names everything of who reworded candidates, None where nobody did.
     `read_from` names what the ids, candidates and references were read from.
     `omitted` counts the studies that were left out, per reason, and `omitted_ids` has the
     first few of them. `notes` say what was odd about the input.
@@ -49,6 +50,7 @@ class StudySet:
     fields: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
     class_field: str | None = None
     model: str | None = None
+    writer: str | None = None
     read_from: Mapping[str, str] = field(default_factory=dict)
     omitted: Mapping[str, int] = field(default_factory=dict)
     omitted_ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

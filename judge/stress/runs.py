@@ -1,0 +1,115 @@
+"""Runs of candidates: one for each prompt and each time of asking, in the folder beside them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from judge.running.dry import Estimate, Forecast
+from judge.running.session import JudgeSession
+from judge.types import Usage
+
+RUNS = "runs"
+"""The folder of the runs in that of the candidates."""
+BY = ("change",)
+"""The fields that a run of candidates groups its rates by."""
+
+Load = Callable[[str | None, int], JudgeSession]
+"""Returns the session for a prompt, None for the usual one, and the how manyth time of asking."""
+
+
+@dataclass(slots=True)
+class Purse:
+    """The dollars that a writer and all runs may spend together, as `judge.running` takes them."""
+
+    limit: float
+    spent: float = 0.0
+
+    def reserve(self, most: float | None) -> str:
+        """Set aside what an answer can cost, None for an unknown price; returns why not, or ""."""
+        if most is None:
+            return "--max-cost is set and the price of an answer is unknown"
+        if self.spent + most > self.limit:
+            return f"the next request could pass --max-cost ({self.limit:g} dollars)"
+        self.spent += most
+        return ""
+
+    def settle(self, most: float, spent: float | None) -> None:
+        """Count what the answer did cost instead; where that is unknown, its most stands."""
+        if spent is not None:
+            self.spent += spent - most
+
+
+def sessions(
+    load: Load, prompts: Sequence[str], repeats: int, say: Callable[[str], None]
+) -> Iterator[JudgeSession]:
+    """Give a session for each prompt and each time of asking, the first prompt's first.
+
+    A judge that answers the same each time is asked once, and prompts that ask in the same words
+    are one; `say` is told.
+    """
+    asked: set[str] = set()
+    for prompt in dict.fromkeys(prompts) or (None,):
+        first = load(prompt, 0)
+        if first.kind in asked:
+            say(f"--prompt {prompt} asks nothing else than the one before: it is one run.")
+            continue
+        asked.add(first.kind)
+        yield first
+        if repeats > 1 and first.judge.is_deterministic:
+            say(
+                f"{first.judge.name} answers the same question the same each time: one run, not "
+                f"{repeats:,}."
+            )
+            continue
+        for repeat in range(1, repeats):
+            yield load(prompt, repeat)
+
+
+def folder_of(out: Path, session: JudgeSession) -> Path:
+    """Return the folder of a session's run below that of the candidates.
+
+    The same judge, asked the same in the same way, has the same place.
+    """
+    prompt = session.judge.prompt
+    names = (session.rubric.name, session.judge.name, prompt.name if prompt else "")
+    parts = [re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:40] for name in names]
+    again = [f"again{session.repeat}"] if session.repeat else []
+    return out / RUNS / "-".join([*filter(None, parts), session.kind[:8], *again])
+
+
+def together(coming: Sequence[Forecast]) -> Forecast:
+    """Return several forecasts as one: what all of the runs take, one after the other."""
+    typical = [one.typical for one in coming if one.requests] or [coming[0].typical]
+    known = [one for one in typical if one is not None]
+    return replace(
+        coming[0],
+        requests=sum(one.requests for one in coming),
+        cached=sum(one.cached for one in coming),
+        repeated=sum(one.repeated for one in coming),
+        prompt_tokens=sum(one.prompt_tokens for one in coming),
+        n_seen=max(one.n_seen for one in coming),
+        typical=_sum(known) if len(known) == len(typical) else None,
+        worst=_sum([one.worst for one in coming]),
+    )
+
+
+def _sum(estimates: Sequence[Estimate]) -> Estimate:
+    tokens = [
+        sum(getattr(one.usage, name) for one in estimates)
+        for name in ("prompt_tokens", "completion_tokens")
+    ]
+    return Estimate(
+        sum(one.requests for one in estimates),
+        Usage(*tokens),
+        _total([one.dollars for one in estimates]),
+        _total([one.minutes for one in estimates]),
+    )
+
+
+def _total(values: Sequence[float | None]) -> float | None:
+    """Return the sum, None where a part of it is unknown."""
+    known = [value for value in values if value is not None]
+    return sum(known) if len(known) == len(values) else None
