@@ -75,7 +75,13 @@ class _Stress(click.Group, GroupedCommand):
         help="The server of the writer, where it is not that of the judge.",
     ),
     heading("Judge"),
-    click.option("--rubric", default=_RUBRIC, show_default=True, metavar="NAME", help="By what."),
+    click.option(
+        "--rubric",
+        default=_RUBRIC,
+        show_default=True,
+        metavar="NAME",
+        help="What to judge by: green, fineradscore or another that is installed.",
+    ),
     click.option("--judge", "judge_name", metavar="JUDGE", help=WHO),
     click.option(
         "--prompt",

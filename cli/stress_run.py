@@ -169,6 +169,7 @@ def _dry_run(
     out: Path, recipe: Recipe, sessions: Sequence[JudgeSession], writer: JudgeSession | None
 ) -> None:
     """Print what the writer and all runs would ask; nothing is sent, and nothing is kept."""
+    from judge.report.words import counted
     from judge.running.dry import facts, forecast, without_requests
     from judge.stress import folder
     from judge.stress.runs import together
@@ -186,7 +187,8 @@ def _dry_run(
             manifest = folder.write(place, recipe)
         studies = folder.studies_of(place, recipe)
         coming += [_forecast(session, studies, forecast) for session in sessions]
-    note(f"{manifest['n_candidates']:,} candidates, {len(sessions)} runs")
+    runs = counted(len(sessions), "run", "runs")
+    note(f"{counted(manifest['n_candidates'], 'candidate', 'candidates')}, {runs}")
     asking = [one for one in coming if one is not None]
     if not asking:
         note(f"{without_requests(sessions[0].judge)}.")

@@ -18,7 +18,7 @@ from judge.cache import place
 from judge.prompts import REWORDING
 from judge.rubrics import Rubric
 from judge.running.asking import Budget, RequestPolicy
-from judge.running.engine import Judged, ProgressListener, judge_set
+from judge.running.engine import Judged, ProgressListener, UnreadableError, judge_set
 from judge.running.progress import Progress
 from judge.running.session import JudgeSession
 from judge.stress.changes import Change
@@ -113,7 +113,11 @@ def reworded(
             texts[end.study.study_id] = NotMade(why)
 
     with session:
-        progress = judge_set(session, studies, keep, listener)
+        try:
+            progress = judge_set(session, studies, keep, listener)
+        except UnreadableError as error:
+            seen, _, _ = str(error).partition("\n")  # what follows is advice about a judge
+            raise UnreadableError(f"{seen}\nTry another --writer.", error.progress) from error
     return texts, progress
 
 
