@@ -29,6 +29,7 @@ _TO_BE_REWORDED = "(to be reworded)"
 def run(options: dict[str, Any]) -> None:
     """Make the candidates or find them, judge them and print the report."""
     from judge.running.engine import RunStoppedError, UnreadableError
+    from judge.stress.runs import shared
 
     recipe, sessions, writer = _planned(options)
     out = options["out"] or recipe.default_folder()
@@ -37,10 +38,11 @@ def run(options: dict[str, Any]) -> None:
         return
     try:
         studies = _candidates(out, recipe, writer, options["n"])
-        finished = [
-            _run(session, studies, out, options, f"Run {at} of {len(sessions)}")
-            for at, session in enumerate(sessions, 1)
-        ]
+        with shared(sessions):
+            finished = [
+                _run(session, studies, out, options, f"Run {at} of {len(sessions)}")
+                for at, session in enumerate(sessions, 1)
+            ]
     except (UnreadableError, RunStoppedError) as stopped:
         end_stopped(stopped)
     else:

@@ -25,9 +25,13 @@ class Servers(ABC):
     """Where a judge's requests go, be it one server, several, or one that is started for it.
 
     `billing_url` is the address whose answers are paid for, None where they cost nothing.
+    `starts` names what is started, None where nothing is: judges that start the same may share
+    it, one after the other, while it `stays`; `stop` ends it then.
     """
 
     billing_url: str | None = None
+    starts: tuple[str, ...] | None = None
+    stays: bool = False
 
     @property
     def log(self) -> Path | None:
@@ -45,7 +49,10 @@ class Servers(ABC):
 
     @abstractmethod
     async def aclose(self) -> None:
-        """Let go of connections, and of a server that was started."""
+        """Let go of connections, and of a server that was started unless it stays."""
+
+    def stop(self) -> None:  # noqa: B027 - where nothing was started there is nothing to stop
+        """End what was started; returns when nothing of it is left."""
 
 
 @dataclass(slots=True, eq=False)

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from judge.backends.pool import Servers
 from judge.running.dry import Estimate, Forecast
 from judge.running.session import JudgeSession
 from judge.types import Usage
@@ -66,6 +68,25 @@ def sessions(
             continue
         for repeat in range(1, repeats):
             yield load(prompt, repeat)
+
+
+@contextmanager
+def shared(asked: Sequence[JudgeSession]) -> Iterator[None]:
+    """Let judges that start the same server share one, which is gone at the end of the block."""
+    started: dict[tuple[str, ...], Servers] = {}
+    for session in asked:
+        servers = session.judge.servers
+        if servers is None or servers.starts is None:
+            continue
+        first = started.setdefault(servers.starts, servers)
+        if first is not servers:
+            session.judge.servers = first
+            first.stays = True
+    try:
+        yield
+    finally:
+        for servers in started.values():
+            servers.stop()
 
 
 def folder_of(out: Path, session: JudgeSession) -> Path:

@@ -136,6 +136,7 @@ class Server(Servers):
 
     def __init__(self, launch: Launch, say: Callable[[str], None], timeout: float) -> None:
         self._launch = launch
+        self.starts = (launch.model, *launch.flags)
         self._say = say
         self._timeout = timeout
         self._client: tuple[Address, Client] | None = None
@@ -149,8 +150,8 @@ class Server(Servers):
 
     @property
     def log(self) -> Path | None:
-        """What the server wrote; None where it was never started."""
-        return self._launch.log if self._launch.log.exists() else None
+        """What the server wrote; None where it was never started, and while it stays."""
+        return self._launch.log if self._launch.log.exists() and not self.stays else None
 
     async def ready(self) -> None:
         """Return when the server runs; raises `JudgeError` where it cannot."""
@@ -221,14 +222,21 @@ class Server(Servers):
             return True
 
     async def aclose(self) -> None:
-        """Close the connections and stop the server; returns when nothing of it is left."""
-        process, self._process, self._address = self._process, None, None
+        """Close the connections; stop the server, unless it stays for the next to ask."""
+        client, self._client = self._client, None
+        self._lock = asyncio.Lock()  # the next to ask may do so in another event loop
         try:
-            if self._client is not None:
-                await self._client[1].aclose()
+            if client is not None:
+                await client[1].aclose()
         finally:
-            if process is not None:
-                await asyncio.to_thread(process.stop)
+            if not self.stays:
+                await asyncio.to_thread(self.stop)
+
+    def stop(self) -> None:
+        """Stop the server; returns when nothing of it is left."""
+        process, self._process, self._address = self._process, None, None
+        if process is not None:
+            process.stop()
 
     async def _ended(self, status: int) -> None:
         """Note that the running server ended by itself: once is forgiven."""
@@ -252,7 +260,8 @@ class Server(Servers):
                 if trial == 0
                 else "Somebody else took the port; trying another."
             )
-            self._log_from = self.log.stat().st_size if self.log else 0
+            log = self._launch.log
+            self._log_from = log.stat().st_size if log.exists() else 0
             process = Process(self._command(address), self._environ(address), self._launch.log)
             try:
                 if await self._comes_up(process, address):
