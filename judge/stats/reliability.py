@@ -61,7 +61,7 @@ def intraclass(values: Values) -> Intraclass:
         return Intraclass(1.0, None, None)
 
     def of(ratio: float) -> float:
-        return (ratio - 1) / (ratio + k - 1)
+        return float((ratio - 1) / (ratio + k - 1))
 
     f, down, up = between / within, n - 1, n * (k - 1)
     low, high = f / float(fdtri(down, up, 0.975)), f * float(fdtri(up, down, 0.975))

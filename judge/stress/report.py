@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from judge.distribution import version
 from judge.running.files import no_run
 from judge.running.folder import MANIFEST, Run
@@ -204,7 +206,7 @@ def _report(runs: Sequence[Run], truth: Truth) -> StressReport:
 
 def _described(reading: Reading) -> dict[str, Any]:
     run = reading.run
-    counts = reading.lost_of(slice(None))
+    counts = reading.lost_of(np.arange(len(reading.is_read)))
     n_absent = counts["absent"]
     n_scored = int(reading.is_read.sum()) + counts["undefined"]
     return {

@@ -14,7 +14,6 @@ _WORST = 3
 _MANY = 0.2
 """The share of identical reports with an error from which on what is found means little."""
 _KNOWS_THE_WORDS = "lexicon"
-_IN_TEN = {1: "1 in 10", 2: "2 in 10", 3: "3 in 10", 4: "4 in 10", 5: "half"}
 
 
 def verdict(found: Mapping[str, Any]) -> list[str]:
@@ -125,8 +124,11 @@ def _alarms(found: Mapping[str, Any]) -> Iterator[str]:
     if worst and worst["any"]["rate"] > alarms["rate"]:
         tail = f", most in {class_name(worst['change'])} ({percent(worst['any']['rate'])})"
     level = every["significant"]
-    grave = f" ({percent(level['rate'])} {found['level']['label']})" if level else ""
-    yield f"Finds errors in {share_of(alarms)} of the reports in other words{grave}{tail}."
+    grave = f", {found['level']['label']} in {percent(level['rate'])}" if level else ""
+    if alarms["k"]:
+        yield f"Finds errors in {share_of(alarms)} of the reports in other words{grave}{tail}."
+    else:
+        yield f"Finds no error in {counted(alarms['n'], 'report', 'reports')} in other words."
     change, score = every["score_change"], found["score"]
     if score and change and change["n"]:
         value = change["mean"] if score["higher_is_better"] else -change["mean"]
@@ -155,7 +157,10 @@ def _moves(found: Mapping[str, Any]) -> Iterator[str]:
         )
         if one and one["n"]
     ]
-    if parts:
+    if not any(one["k"] for one in wrong.values() if one) and parts:
+        n = max(one["n"] for one in wrong.values() if one)
+        yield f"More errors never move it the wrong way (in {counted(n, 'study', 'studies')})."
+    elif parts:
         yield f"With one more error {' and '.join(parts)} of the studies."
 
 
