@@ -91,7 +91,7 @@ def _differences(found: Mapping[str, Any]) -> Table:
     head = ("one error", "judge", "both read", "difference", "found by it, by the first", "p")
     title = (
         f"Found, less what {first} found, in percentage points; p by McNemar's test (mid-p), "
-        "corrected by Holm's method over all rows"
+        "corrected by Holm's method over all classes"
     )
     return Table(title, head, tuple(rows), n_left=2)
 
@@ -157,6 +157,11 @@ def as_markdown(found: Mapping[str, Any]) -> str:
     return "\n\n".join([*parts, f"Signature: `{one_line(found['signature'])}`"])
 
 
+def _stable(found: Mapping[str, Any], key: str) -> dict[str, Any]:
+    judges = [{**one[key], "name": one["name"]} for one in found["stability"] if one[key]]
+    return {"judges": judges}
+
+
 def as_csv(found: Mapping[str, Any]) -> str:
     """Return one row a figure and judge, unrounded; differences have the figure `difference`."""
     return rows_as_csv(rows(found), _COLUMNS)
@@ -189,18 +194,7 @@ def rows(found: Mapping[str, Any]) -> list[dict[str, object]]:
         ("false_alarms", "all", found["false_alarms_all"]),
         *(("hostile", one["change"], one) for one in found["hostile"]),
         ("wrong_way", "all", {"judges": found["wrong_way"]}),
-        *(
-            (
-                "stability",
-                key,
-                {
-                    "judges": [
-                        {**one[key], "name": one["name"]} for one in found["stability"] if one[key]
-                    ]
-                },
-            )
-            for key in ("repeats", "prompts")
-        ),
+        *(("stability", key, _stable(found, key)) for key in ("repeats", "prompts")),
     ]
     for table, name, entry in entries:
         for judge in entry["judges"]:

@@ -102,6 +102,13 @@ def _shown(report: StressReport) -> str:
 
 def _check_alike(named: Mapping[str, StressReport]) -> None:
     first, *others = named.values()
+    seen: dict[str, StressReport] = {}
+    for report in named.values():
+        if (same := seen.setdefault(report.data["signature"], report)) is not report:
+            raise JudgeError(
+                f"{_shown(same)} and {_shown(report)} are the same answers of one judge; give one "
+                "of them"
+            )
     for other in others:
         where = f"{_shown(first)} and {_shown(other)}"
         if other.truth.sha256 != first.truth.sha256:
