@@ -90,7 +90,7 @@ WRITTEN: dict[str, Callable[[list[tuple[str, int]]], str]] = {
     "green": _green,
     "fineradscore": _fine,
     "toy_scale": _scale,
-    "toy_direct": lambda said: str(max(0, 100 - 10 * len(said))),
+    "toy_direct": lambda said: json.dumps({"score": 100 - 10 * len(said), "why": ""}),
 }
 
 
