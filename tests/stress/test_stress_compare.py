@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stresshelp import Said, at_random, by_text, error, judged, line, with_errors, written
+from scriptedhelp import Said, at_random, by_text, error, judged, line, with_errors, written
 from support import EXAMPLES, Invoke
 
 from judge.stress.comparison import compare_judges

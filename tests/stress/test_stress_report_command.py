@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from stresshelp import at_random, by_text, error, judged, line, with_errors, written
+from scriptedhelp import at_random, by_text, error, judged, line, with_errors, written
 from support import EXAMPLES, Invoke
 
 from judge.stress.report import report_of
@@ -156,3 +156,18 @@ def test_what_is_wrong_is_one_message(
     assert done.exit_code == 2
     assert why in done.stderr
     assert done.stdout == ""
+
+
+def test_from_python(made: Path) -> None:
+    import judge
+
+    report = judge.stress_report(made)
+    assert isinstance(report, judge.StressReport)
+    assert report.plain() == report_of(made).plain()
+    assert list(report.verdict) == report.plain()["verdict"]
+    rows = report.figures
+    (row,) = rows[(rows["name"] == "denied") & (rows["figure"] == "found")].to_dict("records")
+    found = next(one for one in report.plain()["detection"] if one["class"] == "denied")["found"]
+    assert (row["k"], row["n"], row["value"]) == (found["k"], found["n"], found["rate"])
+    with pytest.raises(judge.JudgeError):
+        judge.stress_report("nowhere")

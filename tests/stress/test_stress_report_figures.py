@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from scipy.stats import binomtest
-from stresshelp import at_random, judged
+from scriptedhelp import at_random, judged
 from support import EXAMPLES
 
 from judge.stress.changes import known

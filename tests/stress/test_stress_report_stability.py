@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from stresshelp import Answers, Said, at_random, by_text, judged, line, written
+from scriptedhelp import Answers, Said, at_random, by_text, judged, line, written
 
 from judge.stats.reliability import intraclass, within_variance
 from judge.stress.report import report_of

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stresshelp import at_random, by_text, error, judged, line, with_errors, written
+from scriptedhelp import at_random, by_text, error, judged, line, with_errors, written
 from support import EXAMPLES, Invoke
 
 from judge.stress.report import report_of

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from stresshelp import Said, by_text, error, judged, line, with_errors, written
+from scriptedhelp import Said, by_text, error, judged, line, with_errors, written
 
 from judge.stress.report import report_of
 
