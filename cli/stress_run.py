@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.judging import end_stopped, end_uncovered, policy_of, settings_of
-from judge.cli.output import note, print_summary
+from judge.cli.output import note
 from judge.cli.stress_make import made_facts, recipe_of, say_made
 from judge.types import JudgeError
 
@@ -28,7 +28,9 @@ _TO_BE_REWORDED = "(to be reworded)"
 
 def run(options: dict[str, Any]) -> None:
     """Make the candidates or find them, judge them and print the report."""
+    from judge.cli.stress_report import show
     from judge.running.engine import RunStoppedError, UnreadableError
+    from judge.stress.report import report_of
     from judge.stress.runs import shared
 
     recipe, sessions, writer = _planned(options)
@@ -46,16 +48,8 @@ def run(options: dict[str, Any]) -> None:
     except (UnreadableError, RunStoppedError) as stopped:
         end_stopped(stopped)
     else:
-        _report([one.path for one in finished], options["form"])
+        show(report_of([one.path for one in finished]), options["form"])
         end_uncovered([one.summary for one in finished], options["min_coverage"])
-
-
-def _report(paths: Sequence[Path], form: str) -> None:
-    """Print what the runs of a judge say of it."""
-    from judge.running.folder import Run
-
-    first = Run(paths[0])
-    print_summary(first.summary(), first.rubric, form)
 
 
 def _planned(options: dict[str, Any]) -> tuple[Recipe, list[JudgeSession], JudgeSession | None]:

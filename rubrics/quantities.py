@@ -19,7 +19,8 @@ class Quantity:
     """One number that is said of a study; `measures` are what it is the sum of in a rubric.
 
     A `rating` is a field of a reader's run: no judge gives one. `is_level` is true of the errors
-    of a level, of which a study may have none: what rates are of.
+    of a level, of which a study may have none: what rates are of. `category` is there for a count
+    of the errors of one category.
     """
 
     name: str
@@ -28,6 +29,7 @@ class Quantity:
     measures: tuple[str, ...] = ()
     higher_is_better: bool = False
     is_level: bool = False
+    category: str | None = None
 
 
 def quantities_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, Quantity]:
@@ -56,5 +58,6 @@ def quantities_of(rubric: Rubric, lacks: Collection[str] = ()) -> dict[str, Quan
             cuts = ({of.columns: column.name, of.rows: row.name} for column in columns)
             parts = [one.name for cut in cuts for one in rubric.counting(of.kind, cut)]
             label = rubric.facet(of.rows).text(row.name)
-            found.append(Quantity(f"errors_{row.name}", label, "count", tuple(parts)))
+            made_of = tuple(parts)
+            found.append(Quantity(f"errors_{row.name}", label, "count", made_of, category=row.name))
     return {one.name: one for one in found}

@@ -16,7 +16,6 @@ from judge.stats.metric import MINUS
 from judge.stats.panel import Values
 from judge.stats.resample import generator
 
-_CATEGORY = "errors_"
 JITTER = 0.15
 """How far a point is moved at most, in errors, in each direction."""
 
@@ -36,7 +35,7 @@ def plan(found: Mapping[str, Any], values: Mapping[str, Values]) -> Plan:
 
 def _agreement(found: Mapping[str, Any]) -> Iterable[Drawing | str]:
     """Yield the forest plot; categories, of which there are many, are in the tables alone."""
-    shown = [one for one in found["ceiling_mean"] if not one["quantity"].startswith(_CATEGORY)]
+    shown = [one for one in found["ceiling_mean"] if not one["category"]]
     of = {
         one["quantity"]: {
             row_name(each): each
@@ -130,14 +129,12 @@ def _undefined(
 def _counts(found: Mapping[str, Any], values: Mapping[str, Values]) -> Iterable[Drawing | str]:
     """Yield the two clouds of each count but those of categories."""
     names = [one["name"] for one in found["judges"]]
-    labels = {one["quantity"]: one["label"] for one in found["limits"]}
+    labels = {one["quantity"]: one["label"] for one in found["limits"] if not one["category"]}
     moved = (
         f"Each point is moved at random by up to {JITTER:g} in both directions (seed "
         f"{found['resampling']['seed']}), so that equal ones can be seen; lines are not."
     )
     for name, label in labels.items():
-        if name.startswith(_CATEGORY):
-            continue
         of = {one["judge"]: one for one in found["limits"] if one["quantity"] == name}
         clouds = {
             judge: _cloud(values[name], at, len(names), found["resampling"]["seed"], name, judge)

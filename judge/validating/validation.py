@@ -24,7 +24,6 @@ from judge.validating.errors import found_errors
 from judge.validating.raters import RatedStudies, Rater, Score
 
 _USUAL = Resampling()
-_CATEGORY = "errors_"
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,16 +55,14 @@ def validate(
     """
     resamples = _drawn(found, how)
     quantities = [one for one in found.quantities if _is_read(found, one)]
-    categories = [
-        one.name.removeprefix(_CATEGORY) for one in quantities if one.name.startswith(_CATEGORY)
-    ]
+    categories = [one.category for one in quantities if one.category]
     errors, notes = found_errors(
         found.judges, found.readers, found.study_ids, resamples.units, categories, how
     )
     alternatives = list(_alternatives(found, quantities, resamples, epsilon))
     reasons = [one["reason"] for one in alternatives if one["passes"] is None]
     notes += [f"alternative-annotator test: {why}" for why in dict.fromkeys(reasons)]
-    labels = {one.name.removeprefix(_CATEGORY): one.label for one in quantities}
+    labels = {one.category: one.label for one in quantities if one.category}
     return {
         "signature": _signature(found, how, epsilon),
         "judges": [_described(one) for one in found.judges],
@@ -145,8 +142,8 @@ def _few(found: RatedStudies) -> list[str]:
     return [f"only {n} studies were read: correlations have no interval"] if n < LEAST_UNITS else []
 
 
-def _of(one: Quantity) -> dict[str, str]:
-    return {"quantity": one.name, "label": one.label}
+def _of(one: Quantity) -> dict[str, str | None]:
+    return {"quantity": one.name, "label": one.label, "category": one.category}
 
 
 def _described(rater: Rater) -> dict[str, Any]:
@@ -169,7 +166,7 @@ def measured(found: RatedStudies, one: Quantity) -> list[Measured]:
         for at, judge in enumerate(found.judges)
         if one.kind != "rating"
     ]
-    if one.name.startswith(_CATEGORY) or one.kind == "score":
+    if one.category or one.kind == "score":
         return own
     return own + [_turned(score, one) for score in found.scores]
 
@@ -265,7 +262,7 @@ def _preferences(
     units = np.unique(resamples.units[rows], return_inverse=True)
     part = Resamples(units[1], resamples.weights[units[0]], resamples.has_patients)
     for one in quantities:
-        if one.name.startswith(_CATEGORY):
+        if one.category:
             continue
         for column in measured(found, one):
             its = preference(column.values[rows], _readers(found, one)[rows], of_study, part)
@@ -279,7 +276,7 @@ def _alternatives(
     names = [reader.name for reader in found.readers]
     n_judges = len(found.judges)
     for one in quantities:
-        if one.kind != "count" or one.name.startswith(_CATEGORY):
+        if one.kind != "count" or one.category:
             continue
         counts = found.values[one.name]
         forms: list[tuple[str, str, Values, Scoring]] = [

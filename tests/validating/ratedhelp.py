@@ -64,7 +64,7 @@ def many(n_judges: int, n: int = 10_000) -> tuple[dict[str, Any], dict[str, np.n
     truth = rng.poisson(2, size=(n, 1))
     grid = np.maximum(0, truth + rng.integers(-1, 2, size=(n, n_judges + 3))).astype(float)
     names = [f"a-judge-with-a-long-name/version-{at}" for at in range(n_judges)]
-    key = {"quantity": "errors", "label": "errors"}
+    key = {"quantity": "errors", "label": "errors", "category": None}
     found = {
         "signature": "validate:1|made up",
         "judges": [{"name": name, "judge": name} for name in names],

@@ -21,7 +21,6 @@ MOST_RECORDS = 20_000
 """Records of one study and rater; about half a kilobyte each in the file."""
 _PACKET = 20
 """Studies a packet: opening one unpacks its neighbours too, and more compress better."""
-_CATEGORY = "errors_"
 
 
 Records = Sequence[Mapping[str, Mapping[str, Any]]]
@@ -60,6 +59,11 @@ class Beside:
         """The quantities that are counts, each with its label, in their order."""
         return {one["quantity"]: one["label"] for one in self.found["limits"]}
 
+    @property
+    def categories(self) -> frozenset[str]:
+        """The quantities that are counts of one category."""
+        return frozenset(one["quantity"] for one in self.found["limits"] if one["category"])
+
 
 def wanted(of: Beside, *, most: int = MOST_RECORDS) -> list[int]:
     """Return the studies, by row, whose reports the page has.
@@ -75,7 +79,7 @@ def wanted(of: Beside, *, most: int = MOST_RECORDS) -> list[int]:
         return list(range(n))
     turns: list[tuple[Codes, Codes, Values]] = []
     for name in of.counted:
-        if name.startswith(_CATEGORY):
+        if name in of.categories:
             continue
         grid = of.values[name]
         readers = mean_of(grid[:, of.n_judges :])
