@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -162,6 +162,16 @@ def read(run: Run, truth: Truth) -> Reading:
     is_known = ~np.isnan(errors if scale.errors else scores)
     is_used = bool(scale.errors or score)
     lost[(lost < 0) & ~is_known & is_used] = LOST.index("undefined")
+    is_read = lost < 0
+    # A reader was not asked for all of it: what is not known of some is said of none.
+    grids = [
+        np.array([column(part) for part in parts]).reshape(-1, n)
+        for parts in (scale.by_category, scale.level_by_category)
+    ]
+    if np.isnan(level[is_read]).any():
+        scale = replace(scale, level=(), level_by_category=())
+    if np.isnan(grids[0][:, is_read]).any():
+        scale = replace(scale, categories=(), by_category=(), level_by_category=())
     reasons = Counter(
         f"{outcome}: {reason}"
         for outcome, reason in zip(outcomes, table["reason"].to_pylist(), strict=True)
@@ -170,12 +180,12 @@ def read(run: Run, truth: Truth) -> Reading:
     return Reading(
         run,
         scale,
-        lost < 0,
+        is_read,
         lost,
         errors if scale.errors else None,
-        level if scale.level and not np.isnan(level[lost < 0]).all() else None,
+        level if scale.level else None,
         scores if score else None,
-        np.array([column(part) for part in scale.by_category]).reshape(-1, n),
-        np.array([column(part) for part in scale.level_by_category]).reshape(-1, n),
+        grids[0][: len(scale.by_category)],
+        grids[1][: len(scale.level_by_category)],
         dict(reasons.most_common()),
     )

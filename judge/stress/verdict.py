@@ -92,7 +92,7 @@ def _detection(found: Mapping[str, Any]) -> Iterator[str]:
     worst = sorted(missed, key=lambda one: one["found"]["rate"])[:_WORST]
     worst = [one for one in worst if one["found"]["rate"] < seen["rate"]]
     if worst:
-        yield f"Misses most in {', '.join(map(_missed, worst))}."
+        yield f"Worst at: {', '.join(map(_missed, worst))}."
 
 
 def _missed(one: Mapping[str, Any]) -> str:

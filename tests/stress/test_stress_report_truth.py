@@ -155,3 +155,29 @@ def test_what_a_reader_elsewhere_said(invoke: Invoke, tmp_path: Path) -> None:
     assert (rate["k"], rate["n"]) == (1, 1)
     assert found["false_alarms_all"]["any"]["k"] == 0
     assert found["judge"]["name"].endswith("Fern")
+
+
+def test_what_a_reader_was_not_asked_for_has_no_rate(invoke: Invoke, tmp_path: Path) -> None:
+    """Without categories the figures made of them are none, and the others stand."""
+    made = written(tmp_path / "made", LINES)
+    rows = ["study_id,reader,level,count,reference,candidate"]
+    for one in LINES:
+        is_wrong = one["change"] in ("denied", "errors_1", "instruction")
+        said = "significant,1" if is_wrong else ",0"
+        rows.append(f"{one['id']},Fern,{said},{one['before']},{one['after']}")
+    (tmp_path / "said.csv").write_text("\n".join(rows) + "\n", "utf-8")
+    done = invoke("import", "tidy", "said.csv", "--out", "readers")
+    assert done.exit_code == 0, done.stderr
+    (run,) = (tmp_path / "readers").glob("*/")
+    found = report_of(run, made).plain()
+    every = found["detection_all"]
+    assert (every["found"]["k"], every["found"]["n"]) == (1, 1)
+    assert every["right_category"] is every["right_significance"] is None
+    assert found["matrix"] == found["categories"] == []
+    assert found["level"]["name"] == "significant"
+    # Without categories the reading of the hostile text is the same.
+    assert found["hostile_all"][0]["changed"]["n"] == 1
+    assert found["hostile_all"][0]["changed"]["k"] == 0
+    for form in ("table", "md", "csv"):
+        done = invoke("stress", "report", run, "--truth", made, "--format", form)
+        assert done.exit_code == 0, done.stderr

@@ -38,7 +38,7 @@ def test_what_is_missed_and_where(tmp_path: Path) -> None:
     assert "Sees 65.3% (32 of 49) of the single errors" in text
     assert "in the right category 65.3%, with the right significance 40.8%" in text
     # Of nine tips nothing is said, though all are missed.
-    assert "Misses most in side swapped (8 of 20 missed)." in text
+    assert "Worst at: side swapped (8 of 20 missed)." in text
     assert "tip" not in text
 
 
