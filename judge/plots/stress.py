@@ -90,8 +90,8 @@ def _false_alarms(reports: Sequence[Report]) -> Drawing | str:
         "False alarms where no finding was changed",
         f"Share of candidates in which the judge found an error, and {level}, though no finding "
         "was changed, by what was done to the reference; bars are 95% Wilson intervals. The field "
-        f"of {_SAME}, the reference itself, is shaded. Below the last line are slips of writing, in "
-        "which an error may be seen and which the first row has not. In brackets stand the "
+        f"of {_SAME}, the reference itself, is shaded. Below the last line are slips of writing, "
+        "in which an error may be seen and which the first row has not. In brackets stand the "
         "candidates that were read, as a range where judges differ.",
         Rates(
             _rows(f"all but {_SAME}", names, tables, totals, "any"),
