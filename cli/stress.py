@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli import stress_report
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading
 from judge.cli.output import emit, format_option, note, print_facts, print_tables, split_fields
@@ -20,6 +21,9 @@ _HEAD = ("change", "group", "made", "not made", "why not")
 @click.group("stress", short_help="Put a judge to the test with errors that are known.")
 def command() -> None:
     """Put a judge to the test: does it see known errors, and stay still when nothing changed?"""
+
+
+command.add_command(stress_report.command)
 
 
 @command.command("make", GroupedCommand, short_help="Make candidates with errors that are known.")
