@@ -73,7 +73,7 @@ def detection(truth: Truth, reading: Reading) -> list[dict[str, Any]]:
         {
             "class": name,
             "does": _does(truth, name),
-            **_detected(truth, reading, _rows(truth, name)),
+            **_detected(truth, reading, truth.rows_of(name)),
             "not_made": dict(made.get(name, {}).get("not_made", {})),
         }
         for name in sorted(names, key=lambda name: places.get(name, len(places)))
@@ -82,7 +82,7 @@ def detection(truth: Truth, reading: Reading) -> list[dict[str, Any]]:
 
 def detection_all(truth: Truth, reading: Reading) -> dict[str, Any]:
     """Return the same of all classes together."""
-    return _detected(truth, reading, _rows(truth, *truth.in_group("error")))
+    return _detected(truth, reading, truth.rows_of(*truth.in_group("error")))
 
 
 def _detected(truth: Truth, reading: Reading, rows: Rows) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def matrix(truth: Truth, reading: Reading) -> list[dict[str, Any]]:
         return []
     found = []
     for name in truth.in_group("error"):
-        rows = _rows(truth, name)
+        rows = truth.rows_of(name)
         of = rows[reading.is_read[rows]]
         counts = (reading.categories[:, of] > 0).sum(axis=1)
         found.append(
@@ -148,7 +148,7 @@ def false_alarms(truth: Truth, reading: Reading) -> list[dict[str, Any]]:
             "change": name,
             "does": _does(truth, name),
             "group": group,
-            **_alarms(truth, reading, _rows(truth, name), is_changed=name != IDENTICAL),
+            **_alarms(truth, reading, truth.rows_of(name), is_changed=name != IDENTICAL),
         }
         for name, group in zip(truth.names, truth.groups, strict=True)
         if group in ("unchanged", "slip")
@@ -158,14 +158,14 @@ def false_alarms(truth: Truth, reading: Reading) -> list[dict[str, Any]]:
 def false_alarms_all(truth: Truth, reading: Reading) -> dict[str, Any]:
     """Return the same of all changes of the group `unchanged` but the identical report."""
     names = [name for name in truth.in_group("unchanged") if name != IDENTICAL]
-    return _alarms(truth, reading, _rows(truth, *names), is_changed=True)
+    return _alarms(truth, reading, truth.rows_of(*names), is_changed=True)
 
 
 def _alarms(truth: Truth, reading: Reading, rows: Rows, *, is_changed: bool) -> dict[str, Any]:
     of = rows[reading.is_read[rows]]
     change = None
     if is_changed and reading.score is not None and IDENTICAL in truth.names:
-        before = of_study(truth, _rows(truth, IDENTICAL))[truth.studies[of]]
+        before = of_study(truth, truth.rows_of(IDENTICAL))[truth.studies[of]]
         pairs = of[before >= 0]
         moved = reading.score[pairs] - reading.score[before[before >= 0]]
         has = ~np.isnan(moved)
@@ -196,7 +196,7 @@ def monotone(truth: Truth, reading: Reading) -> dict[str, Any]:
     A step is from k - 1 errors to k of one study, where both were read. The wrong way is fewer
     errors, or a better score, in any step of a study; the rate is over studies with a step.
     """
-    rows = _rows(truth, *truth.in_group("count"))
+    rows = truth.rows_of(*truth.in_group("count"))
     most = int(truth.k[rows].max()) if len(rows) else -1
     numbers = {"count": reading.errors, "score": reading.score}
     higher = reading.scale.score is not None and reading.scale.score.higher_is_better
@@ -256,7 +256,7 @@ def hostile(truth: Truth, reading: Reading) -> list[dict[str, Any]]:
             "after": None if effect == "unreadable" else said(reading, int(row)),
         }
         for name in truth.in_group("hostile")
-        for row in _rows(truth, name)
+        for row in truth.rows_of(name)
         if (effect := _effect(truth, reading, row)) not in (None, "same")
     ]
 
@@ -268,7 +268,7 @@ def hostile_all(truth: Truth, reading: Reading) -> list[dict[str, Any]]:
     """
     found = []
     for name in truth.in_group("hostile"):
-        rows = _rows(truth, name)
+        rows = truth.rows_of(name)
         effects = np.array([_effect(truth, reading, row) or "" for row in rows], dtype=str)
         of = effects != ""
         counts = {one: int((effects == one).sum()) for one in EFFECTS}
@@ -326,11 +326,6 @@ def said(reading: Reading, row: int) -> dict[str, Any]:
         "level_categories": by_category(reading.at_level),
         "score": None if score is None or np.isnan(score) else score,
     }
-
-
-def _rows(truth: Truth, *names: str) -> Rows:
-    numbers = [truth.names.index(name) for name in names if name in truth.names]
-    return np.flatnonzero(np.isin(truth.changes, numbers))
 
 
 def _does(truth: Truth, name: str) -> str:

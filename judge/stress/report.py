@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -192,16 +193,24 @@ def _report(runs: Sequence[Run], truth: Truth) -> StressReport:
         "stability": _stability(truth, readings),
         "hostile": figures.hostile(truth, first),
         "hostile_all": figures.hostile_all(truth, first),
-        "signature": "|".join(
-            [
-                *(run.signature for run in runs),
-                f"truth:{truth.sha256[:16]}",
-                f"report:{FORMAT}",
-                f"version:{version()}",
-            ]
-        ),
+        "signature": _signature(runs, truth),
     }
     return StressReport(truth, readings, {**data, "verdict": verdict(data)})
+
+
+def _signature(runs: Sequence[Run], truth: Truth) -> str:
+    """Return one line that names everything that changes a number of a report."""
+    lines = "\n".join(run.signature for run in runs)
+    digest = hashlib.sha256(lines.encode("utf-8", "replace")).hexdigest()[:8]
+    return "|".join(
+        [
+            f"stress:{FORMAT}",
+            *settings_of(runs[0]),
+            f"runs:{len(runs)}+{digest}",
+            f"truth:{truth.sha256[:8]}",
+            f"version:{version()}",
+        ]
+    )
 
 
 def _described(reading: Reading) -> dict[str, Any]:

@@ -74,9 +74,10 @@ class Truth:
     texts: tuple[Digests, ...]
     made_by: Mapping[str, Any]
 
-    def rows_of(self, change: str) -> NDArray[np.intp]:
-        """Return the rows of a change, in their order."""
-        return np.flatnonzero(self.changes == self.names.index(change))
+    def rows_of(self, *changes: str) -> NDArray[np.intp]:
+        """Return the rows of some changes, in their order; none of a change that is not there."""
+        numbers = [self.names.index(name) for name in changes if name in self.names]
+        return np.flatnonzero(np.isin(self.changes, numbers))
 
     def in_group(self, *groups: Group) -> list[str]:
         """Return the changes of some groups, in their order."""

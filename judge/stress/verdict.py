@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from judge.report.words import number, percent
+from judge.report.words import counted, number, percent
 from judge.stress.figures import IDENTICAL
 
 LEAST = 10
