@@ -254,7 +254,7 @@ def rows(found: Mapping[str, Any]) -> list[dict[str, object]]:
     made = [
         (table, name, figure, one, about)
         for table, name, about in _entries(found)
-        for figure, one in _figures(table, about)
+        for figure, one in figures(table, about)
     ]
     return [
         {
@@ -290,7 +290,8 @@ def _entries(found: Mapping[str, Any]) -> Iterator[tuple[str, str, Mapping[str, 
     yield from (("hostile", one["change"], one) for one in found["hostile_all"])
 
 
-def _figures(table: str, about: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+def figures(table: str, about: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Yield the figures of an entry of a `table`, by name."""
     is_number = (int, float, type(None))
     for name, one in about.items():
         if isinstance(one, Mapping) and {"low", "high"} <= one.keys():

@@ -102,6 +102,13 @@ def _shown(report: StressReport) -> str:
 
 def _check_alike(named: Mapping[str, StressReport]) -> None:
     first, *others = named.values()
+    seen: dict[str, StressReport] = {}
+    for report in named.values():
+        if (same := seen.setdefault(report.data["signature"], report)) is not report:
+            raise JudgeError(
+                f"{_shown(same)} and {_shown(report)} are the same answers of one judge; give one "
+                "of them"
+            )
     for other in others:
         where = f"{_shown(first)} and {_shown(other)}"
         if other.truth.sha256 != first.truth.sha256:
@@ -133,7 +140,7 @@ def _data(named: Mapping[str, StressReport]) -> dict[str, Any]:
 
     detection = table("detection", ("class", "does", "made"))
     for row in detection:
-        row["differences"] = _differences(truth, named, truth.rows_of(row["class"]))
+        row["differences"] = _differences(named, truth.rows_of(row["class"]))
     _adjust([test for row in detection for test in row["differences"]])
     lines = sorted(f"{name}\t{data['signature']}" for name, data in of.items())
     digest = hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest()[:8]
@@ -193,9 +200,7 @@ def _found(reading: Reading, rows: Rows) -> Bools:
     return np.asarray(reading.errors[rows] > 0)
 
 
-def _differences(
-    truth: Truth, named: Mapping[str, StressReport], rows: Rows
-) -> list[dict[str, Any]]:
+def _differences(named: Mapping[str, StressReport], rows: Rows) -> list[dict[str, Any]]:
     """Return how often each judge found an error of one class where the first did not.
 
     `n` candidates were read by both; of these `alone` were found by this judge alone and
