@@ -7,7 +7,7 @@ module a kind of figure draws it at the width of a journal's column or page; `ou
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -85,10 +85,10 @@ def draw_validation(
     return _written(plan(found, values), folder)
 
 
-def draw_stress(reports: Sequence[Mapping[str, Any]], folder: Path) -> WrittenFigures:
-    """Write the figures of stress tests to `folder`, a report a judge, as `draw_figures` does.
+def draw_stress(reports: Mapping[str, Mapping[str, Any]], folder: Path) -> WrittenFigures:
+    """Write the figures of stress tests to `folder`, as `draw_figures` does.
 
-    `reports` are as `judge stress report --format json` has them.
+    `reports` are as `judge stress report --format json` has them, by the judges' names.
     """
     _need_matplotlib()
     from judge.plots.stress import plan
@@ -128,7 +128,7 @@ def stress_page_figures(report: Mapping[str, Any]) -> tuple[PageFigure, ...]:
     _need_matplotlib()
     from judge.plots.stress import plan
 
-    return _on_page(plan([report]))
+    return _on_page(plan({report["judge"]["name"]: report}))
 
 
 def _on_page(planned: Plan) -> tuple[PageFigure, ...]:

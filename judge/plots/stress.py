@@ -18,10 +18,10 @@ _NOTHING = Cell(0, None, None, None, None, None)
 Report = Mapping[str, Any]
 
 
-def plan(reports: Sequence[Report]) -> Plan:
+def plan(named: Mapping[str, Report]) -> Plan:
     """Return what is drawn of stress tests, as `draw_stress` takes them."""
-    parts = [_detection(reports), _false_alarms(reports)]
-    judges = tuple(_name(one) for one in reports)
+    judges, reports = tuple(named), tuple(named.values())
+    parts = [_detection(judges, reports), _false_alarms(judges, reports)]
     return Plan(
         "stress test",
         tuple(part for part in parts if isinstance(part, Drawing)),
@@ -32,11 +32,7 @@ def plan(reports: Sequence[Report]) -> Plan:
     )
 
 
-def _name(report: Report) -> str:
-    return str(report["judge"]["name"])
-
-
-def _detection(reports: Sequence[Report]) -> Drawing | str:
+def _detection(judges: Sequence[str], reports: Sequence[Report]) -> Drawing | str:
     tables = [
         {one["class"]: one for one in report["detection"] if _n(one["found"])} for report in reports
     ]
@@ -45,14 +41,15 @@ def _detection(reports: Sequence[Report]) -> Drawing | str:
         return "errors found: no candidate with one error was read"
     totals = [report["detection_all"] for report in reports]
     labels = ("an error is found", "an error in a right category is found")
-    panels = _panels(reports, names, tables, totals, ("found", "right_category"))
+    panels = _panels(judges, names, tables, totals, ("found", "right_category"))
     breaks = (1, *(at for at, name in enumerate(names, 1) if name in _FIRST))
     return Drawing(
         "stress_detection",
         "Errors that were put in, and found",
         "Share of candidates with one known error in which the judge found an error at all, and "
         "one in a category that is right, by the class of the error that was put in and of all "
-        "classes; bars are 95% Wilson intervals. In brackets stand the candidates that were read, "
+        "classes; bars are 95% Wilson intervals, of all classes with the candidates of a study taken "
+        "together. In brackets stand the candidates that were read, "
         "as a range where judges differ. A line stands between classes that are not alike.",
         Rates(
             _rows("all", names, tables, totals, "found"),
@@ -64,7 +61,7 @@ def _detection(reports: Sequence[Report]) -> Drawing | str:
     )
 
 
-def _false_alarms(reports: Sequence[Report]) -> Drawing | str:
+def _false_alarms(judges: Sequence[str], reports: Sequence[Report]) -> Drawing | str:
     tables = [
         {one["change"]: one for one in report["false_alarms"] if _n(one["any"])}
         for report in reports
@@ -84,12 +81,13 @@ def _false_alarms(reports: Sequence[Report]) -> Drawing | str:
     levels = [one["level"]["label"] for one in reports if one["level"]]
     level = levels[0] if levels else "grave errors"
     labels = ("an error is found", f"{level} are found")
-    panels = _panels(reports, names, tables, totals, ("any", "significant"))
+    panels = _panels(judges, names, tables, totals, ("any", "significant"))
     return Drawing(
         "stress_false_alarms",
         "False alarms where no finding was changed",
         f"Share of candidates in which the judge found an error, and {level}, though no finding "
-        "was changed, by what was done to the reference; bars are 95% Wilson intervals. The field "
+        "was changed, by what was done to the reference; bars are 95% Wilson intervals, of the first "
+        "row with the candidates of a study taken together. The field "
         f"of {_SAME}, the reference itself, is shaded. Below the last line are slips of writing, "
         "in which an error may be seen and which the first row has not. In brackets stand the "
         "candidates that were read, as a range where judges differ.",
@@ -130,7 +128,7 @@ def _range(n: Sequence[int]) -> str:
 
 
 def _panels(
-    reports: Sequence[Report],
+    judges: Sequence[str],
     names: Sequence[str],
     tables: Sequence[Mapping[str, Any]],
     totals: Sequence[Mapping[str, Any]],
@@ -138,7 +136,7 @@ def _panels(
 ) -> tuple[RatesPanel, ...]:
     """Return a panel a judge; one whose rubric has not the second series lacks it."""
     found = []
-    for report, table, total in zip(reports, tables, totals, strict=True):
+    for judge, table, total in zip(judges, tables, totals, strict=True):
         rows = [total, *(table.get(name, {}) for name in names)]
         cells = tuple(
             tuple(_cell(row.get(of)) for row in rows)
@@ -146,7 +144,7 @@ def _panels(
             if of == series[0] or total[of] is not None
         )
         n = _n(total[series[0]])
-        found.append(RatesPanel(_name(report), (n, n), cells))
+        found.append(RatesPanel(judge, (n, n), cells))
     return tuple(found)
 
 

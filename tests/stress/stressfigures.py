@@ -43,6 +43,6 @@ def made_up(judge: str, seed: int, n: int = 1_234) -> dict[str, Any]:
     }
 
 
-def judges(n: int) -> list[dict[str, Any]]:
+def judges(n: int) -> dict[str, dict[str, Any]]:
     names = ["lexicon", "a-lab/a-judge-with-a-long-name-7b", *(f"judge {at}" for at in range(n))]
-    return [made_up(name, seed) for seed, name in enumerate(names[:n])]
+    return {name: made_up(name, seed) for seed, name in enumerate(names[:n])}

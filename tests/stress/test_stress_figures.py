@@ -19,7 +19,7 @@ from judge.stress.changes import known
 from judge.types import JudgeError
 
 
-def rates_of(reports: list[dict[str, Any]], name: str) -> Rates:
+def rates_of(reports: dict[str, dict[str, Any]], name: str) -> Rates:
     (found,) = [one.data for one in plan(reports).drawings if one.name == name]
     assert isinstance(found, Rates)
     return found
@@ -41,7 +41,7 @@ def test_each_point_and_bar_is_the_rate_of_its_class(
         figure = draw(drawing, PAGE)
     panels = [axes for axes in figure.axes if axes.lines and axes.collections]
     assert len(panels) == 3
-    for report, axes in zip(reports, panels, strict=True):
+    for report, axes in zip(reports.values(), panels, strict=True):
         given = [report[whole], *report[rows]]
         dots = [line for line in axes.lines if line.get_marker() in ("o", "s")]
         assert len(dots) == len(axes.collections) == 2
@@ -65,12 +65,13 @@ def test_no_text_lies_on_another_or_off_the_sheet(n: int, width: Width) -> None:
 
 
 def test_a_row_says_how_many_were_read_and_a_range_where_judges_differ() -> None:
-    one, other = judges(2)
+    both_ = judges(2)
+    one, other = both_.values()
     first, second = one["detection"][0], other["detection"][0]
-    data = rates_of([one], "stress_detection")
+    data = rates_of({"lexicon": one}, "stress_detection")
     assert data.models[1] == f"denied ({first['n']:,})"
     low, high = sorted((first["n"], second["n"]))
-    both = rates_of([one, other], "stress_detection")
+    both = rates_of(both_, "stress_detection")
     assert both.models[1] == f"denied ({low:,}\N{EN DASH}{high:,})"
     # The first row has no class: it is of all of them, and has a line below it.
     assert both.models[0].startswith("all (")
@@ -81,29 +82,30 @@ def test_lines_stand_between_classes_and_the_unchanged_report_is_marked() -> Non
     assert {*_FIRST} <= {one.name for one in known().values() if one.group == "error"}
     report = made_up("lexicon", 1)
     names = [one["class"] for one in report["detection"]]
-    breaks = rates_of([report], "stress_detection").breaks
+    breaks = rates_of({"lexicon": report}, "stress_detection").breaks
     assert [names[at - 1] for at in breaks[1:]] == [name for name in names if name in _FIRST]
-    alarms = rates_of([report], "stress_false_alarms")
+    alarms = rates_of({"lexicon": report}, "stress_false_alarms")
     changes = [one["change"] for one in report["false_alarms"]]
     assert [changes[at - 1] for at in alarms.marked] == ["identical"]
     assert changes[alarms.breaks[1] - 1] == "homophone"  # the first slip
     with settings():
-        figure = draw(plan([report]).drawings[1], COLUMN)
+        figure = draw(plan({"lexicon": report}).drawings[1], COLUMN)
     bands = [patch.get_y() for axes in figure.axes for patch in axes.patches]
     assert sum(y == alarms.marked[0] - 0.5 for y in bands) == 1
 
 
 def test_a_class_that_no_judge_read_has_no_row_and_one_that_some_did_not_has_no_point() -> None:
-    one, other = judges(2)
+    reports = judges(2)
+    one, other = reports.values()
     for report in (one, other):
         report["detection"][0] |= {"found": rate(0, 0), "right_category": rate(0, 0)}
     other["detection"][1] |= {"found": rate(0, 0), "right_category": rate(0, 0)}
-    data = rates_of([one, other], "stress_detection")
+    data = rates_of(reports, "stress_detection")
     assert not any(name.startswith("denied") for name in data.models)
     assert data.models[1] == f"affirmed (0\N{EN DASH}{one['detection'][1]['n']:,})"
     assert data.panels[1].series[0][1].value is None
     with settings():
-        figure = draw(plan([one, other]).drawings[0], PAGE)
+        figure = draw(plan(reports).drawings[0], PAGE)
         assert sum(text == "n/a" for text, _, _ in texts_of(figure)) == 1
 
 
@@ -114,7 +116,7 @@ def test_a_rubric_without_categories_or_levels_has_one_series() -> None:
         row["right_category"] = None
     for row in (*report["false_alarms"], report["false_alarms_all"]):
         row["significant"] = None
-    both = [report, made_up("other", 2)]
+    both = {"lexicon": report, "other": made_up("other", 2)}
     for name in ("stress_detection", "stress_false_alarms"):
         data = rates_of(both, name)
         assert [len(panel.series) for panel in data.panels] == [1, 2]
@@ -122,12 +124,13 @@ def test_a_rubric_without_categories_or_levels_has_one_series() -> None:
         with settings():
             texts = texts_of(draw(drawing, PAGE))
         assert not any(text == "n/a" for text, _, _ in texts)
-    assert len(rates_of([report], "stress_detection").labels) == 1
+    assert len(rates_of({"lexicon": report}, "stress_detection").labels) == 1
 
 
 def test_a_judge_whose_rubric_has_no_errors_has_no_points() -> None:
     reports = judges(2)
-    for row in (*reports[1]["detection"], reports[1]["detection_all"]):
+    other = [*reports.values()][1]
+    for row in (*other["detection"], other["detection_all"]):
         row |= {"found": None, "right_category": None}
     panel = rates_of(reports, "stress_detection").panels[1]
     assert panel.n == (0, 0)
@@ -138,7 +141,7 @@ def test_what_was_not_read_is_said_and_not_drawn(tmp_path: Path) -> None:
     report = made_up("lexicon", 1)
     for row in (*report["detection"], report["detection_all"]):
         row |= {"found": rate(0, 0), "right_category": rate(0, 0)}
-    written = draw_stress([report], tmp_path / "figures")
+    written = draw_stress({"lexicon": report}, tmp_path / "figures")
     assert written.notes == ("errors found: no candidate with one error was read",)
     assert not list((tmp_path / "figures").glob("stress_detection*"))
     assert "Not drawn: errors found" in (tmp_path / "figures" / "captions.md").read_text()
@@ -159,8 +162,8 @@ def test_files_captions_and_what_is_somebody_elses(tmp_path: Path) -> None:
         ),
     }
     captions = (folder / "captions.md").read_text("utf-8")
-    for report in reports:
-        assert report["judge"]["name"] in captions
+    for name, report in reports.items():
+        assert name in captions
         assert report["signature"] in captions
     before = {path.name: path.read_bytes() for path in folder.glob("[!.]*")}
     draw_stress(reports, folder)
