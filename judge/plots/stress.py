@@ -48,9 +48,9 @@ def _detection(judges: Sequence[str], reports: Sequence[Report]) -> Drawing | st
         "Errors that were put in, and found",
         "Share of candidates with one known error in which the judge found an error at all, and "
         "one in a category that is right, by the class of the error that was put in and of all "
-        "classes; bars are 95% Wilson intervals, of all classes with the candidates of a study taken "
-        "together. In brackets stand the candidates that were read, "
-        "as a range where judges differ. A line stands between classes that are not alike.",
+        "classes; bars are 95% Wilson intervals, of all classes with the candidates of a study "
+        "taken together. In brackets stand the candidates that were read, as a range "
+        "where judges differ. A line stands between classes that are not alike.",
         Rates(
             _rows("all", names, tables, totals, "found"),
             labels[: _most(panels)],
@@ -86,8 +86,8 @@ def _false_alarms(judges: Sequence[str], reports: Sequence[Report]) -> Drawing |
         "stress_false_alarms",
         "False alarms where no finding was changed",
         f"Share of candidates in which the judge found an error, and {level}, though no finding "
-        "was changed, by what was done to the reference; bars are 95% Wilson intervals, of the first "
-        "row with the candidates of a study taken together. The field "
+        "was changed, by what was done to the reference; bars are 95% Wilson intervals, of the "
+        "first row with the candidates of a study taken together. The field "
         f"of {_SAME}, the reference itself, is shaded. Below the last line are slips of writing, "
         "in which an error may be seen and which the first row has not. In brackets stand the "
         "candidates that were read, as a range where judges differ.",
