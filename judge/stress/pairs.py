@@ -99,16 +99,20 @@ def came_of(report: StressReport) -> dict[str, Bools]:
     changed = np.isin(truth.ids, [one["id"] for one in report.data["hostile"]])
     has = nothing if errors is None else np.nan_to_num(errors) > 0
     known = nothing if errors is None else read
-    is_graded = reading.level is not None
+    level = nothing if reading.level is None else np.nan_to_num(reading.level) > 0
     right = in_right_category(truth, reading, rows) if reading.scale.is_shared else has
-    sided = on_right_side(truth, reading, rows) if reading.scale.is_shared and is_graded else right
+    sided = (
+        on_right_side(truth, reading, rows)
+        if reading.scale.is_shared and reading.level is not None
+        else right
+    )
     return {
         "missed": single & known & ~has,
         "found": single & has,
         "other_category": single & has & ~right,
         "other_significance": single & right & ~sided & ~truth.is_doubtful,
         "false_alarm": plain & has,
-        "grave_alarm": plain & (np.nan_to_num(reading.level) > 0 if is_graded else nothing),
+        "grave_alarm": plain & level,
         "quiet": plain & known & ~has,
         "changed": changed,
         "same": hostile & ~changed,
