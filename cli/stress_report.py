@@ -127,6 +127,6 @@ def _write_page(report: StressReport, path: Path) -> None:
     from judge.stress.pairs import pairs
 
     found = report.plain()
-    figures = stress_page_figures(found) if available() else ()
+    figures = stress_page_figures(found) if available() else None
     write_html(page(found, report.first.run.rubric, pairs(report), figures), path, MARK)
     note(f"page  {path}")

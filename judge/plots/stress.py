@@ -36,10 +36,10 @@ def _detection(judges: Sequence[str], reports: Sequence[Report]) -> Drawing | st
     tables = [
         {one["class"]: one for one in report["detection"] if _n(one["found"])} for report in reports
     ]
+    totals = [report["detection_all"] for report in reports]
     names = _in_order([[one["class"] for one in report["detection"]] for report in reports], tables)
     if not names:
-        return "errors found: no candidate with one error was read"
-    totals = [report["detection_all"] for report in reports]
+        return _why_not("errors found", totals, "found", "no candidate with one error was read")
     labels = ("an error is found", "an error in a right category is found")
     panels = _panels(judges, names, tables, totals, ("found", "right_category"))
     breaks = (1, *(at for at, name in enumerate(names, 1) if name in _FIRST))
@@ -66,11 +66,11 @@ def _false_alarms(judges: Sequence[str], reports: Sequence[Report]) -> Drawing |
         {one["change"]: one for one in report["false_alarms"] if _n(one["any"])}
         for report in reports
     ]
+    totals = [report["false_alarms_all"] for report in reports]
     given = [[one["change"] for one in report["false_alarms"]] for report in reports]
     names = _in_order(given, tables)
     if not names:
-        return "false alarms: no candidate without an error was read"
-    totals = [report["false_alarms_all"] for report in reports]
+        return _why_not("false alarms", totals, "any", "no candidate without an error was read")
     slips = {
         one["change"]
         for report in reports
@@ -100,6 +100,11 @@ def _false_alarms(judges: Sequence[str], reports: Sequence[Report]) -> Drawing |
             marked=tuple(at for at, name in enumerate(names, 1) if name == _SAME),
         ),
     )
+
+
+def _why_not(what: str, totals: Sequence[Mapping[str, Any]], of: str, read: str) -> str:
+    is_counted = any(one[of] is not None for one in totals)
+    return f"{what}: {read if is_counted else 'the rubric counts no errors'}"
 
 
 def _in_order(given: Iterable[Iterable[str]], tables: Sequence[Mapping[str, Any]]) -> list[str]:

@@ -147,6 +147,20 @@ def test_what_was_not_read_is_said_and_not_drawn(tmp_path: Path) -> None:
     assert "Not drawn: errors found" in (tmp_path / "figures" / "captions.md").read_text()
 
 
+def test_a_rubric_without_errors_has_no_figure_and_says_why() -> None:
+    report = made_up("lexicon", 1)
+    for row in (*report["detection"], report["detection_all"]):
+        row["found"] = None
+    for row in (*report["false_alarms"], report["false_alarms_all"]):
+        row["any"] = None
+    planned = plan({"lexicon": report})
+    assert not planned.drawings
+    assert planned.left_out == (
+        "errors found: the rubric counts no errors",
+        "false alarms: the rubric counts no errors",
+    )
+
+
 def test_files_captions_and_what_is_somebody_elses(tmp_path: Path) -> None:
     folder = tmp_path / "figures"
     reports = judges(2)

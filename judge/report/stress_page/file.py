@@ -22,11 +22,12 @@ def page(
     report: Mapping[str, Any],
     rubric: Rubric,
     pairs: Iterable[data.Pair],
-    figures: Sequence[PageFigure] = (),
+    figures: Sequence[PageFigure] | None = None,
 ) -> Iterator[str]:
     """Yield the file piece by piece; `pairs` are read once, a packet at a time.
 
-    `report` is as `judge stress report --format json` has it. The same input gives the same text.
+    `report` is as `judge stress report --format json` has it. `figures` are None where they cannot
+    be drawn here. The same input gives the same text.
     """
     title = f"Stress test of {report['judge']['name']} ({rubric.title})"
     return FRONTEND.file(MARK, title, _data(report, rubric, pairs, figures), images="blob:")
@@ -36,13 +37,14 @@ def _data(
     report: Mapping[str, Any],
     rubric: Rubric,
     pairs: Iterable[data.Pair],
-    figures: Sequence[PageFigure],
+    figures: Sequence[PageFigure] | None,
 ) -> Iterator[tuple[str, bytes]]:
     columns = data.Columns()
     for number, packet in enumerate(data.packets(report, rubric, pairs, columns)):
         yield f"packet-{number}", as_json(packet)
     yield "columns", as_json(columns.plain())
-    yield "overview", as_json(data.overview(report, rubric))
-    yield "figures", as_json([figure.words for figure in figures])
-    for number, figure in enumerate(figures):
+    n = None if figures is None else len(figures)
+    yield "overview", as_json({**data.overview(report, rubric), "n_figures": n})
+    yield "figures", as_json([figure.words for figure in figures or ()])
+    for number, figure in enumerate(figures or ()):
         yield f"figure-{number}", figure.svg.encode()

@@ -113,14 +113,14 @@ async function start() {
         tables.length > OPEN_TABLES ? el("details", {},
           el("summary", {}, `More tables: ${overview.tables.slice(OPEN_TABLES).map(({ title }) => title).join("; ")}`),
           tables.slice(OPEN_TABLES)) : null),
-      figuresSection(),
+      overview.n_figures === 0 ? null : figuresSection(),
       listSection(app),
       el("div", { id: "opened" })),
     el("footer", {}, el("p", { class: "mono" }, "Signature: ", said(overview.signature))));
   window.addEventListener("hashchange", () => app.route());
   drawList(app);
   await app.route();
-  await drawFigures(store);
+  if (overview.n_figures !== 0) await drawFigures(store);
 }
 
 begin(start);
