@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from judge.running.engine import RunStoppedError
     from judge.running.folder import Run
     from judge.stats.paired import Resampling
+    from judge.stress.api import StressReport, stress_report
     from judge.types import Annotated, Annotation, Failed, JudgeError, Outcome, Study, Unparsed
     from judge.validating.api import Validation, validate
 
@@ -32,12 +33,13 @@ if TYPE_CHECKING:
 
 __all__ = ["Annotated", "Annotation", "Failed", "JudgeError", "Leaderboard", "Outcome"]
 __all__ += ["RequestPolicy", "Resampling", "Rubric", "Run", "RunStoppedError", "Study", "Unparsed"]
-__all__ += ["Validation", "__version__", "annotate", "compare", "recurring_errors", "run"]
-__all__ += ["validate"]
+__all__ += ["StressReport", "Validation", "__version__", "annotate", "compare"]
+__all__ += ["recurring_errors", "run", "stress_report", "validate"]
 
 _FROM = {
     **dict.fromkeys(("Leaderboard", "compare", "recurring_errors"), "judge.comparing.api"),
     **dict.fromkeys(("annotate", "run"), "judge.running.api"),
+    **dict.fromkeys(("StressReport", "stress_report"), "judge.stress.api"),
     **dict.fromkeys(("Validation", "validate"), "judge.validating.api"),
     "RequestPolicy": "judge.running.asking",
     "Resampling": "judge.stats.paired",

@@ -6,11 +6,12 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from judge.distribution import version
+from judge.report.stress import rows
 from judge.running.files import no_run
 from judge.running.folder import MANIFEST, Run
 from judge.stress import figures
@@ -19,6 +20,9 @@ from judge.stress.stability import stable
 from judge.stress.truth import Truth, check_candidates, find_truth, read_truth
 from judge.stress.verdict import verdict
 from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FORMAT = 1
 RUNS = "runs"
@@ -48,6 +52,18 @@ class StressReport:
     def plain(self) -> dict[str, Any]:
         """Return all of it as JSON's types, as `judge stress report --format json` prints it."""
         return dict(self.data)
+
+    @property
+    def verdict(self) -> tuple[str, ...]:
+        """What it comes to, in a few sentences."""
+        return tuple(self.data["verdict"])
+
+    @property
+    def figures(self) -> pd.DataFrame:
+        """One row a figure, as `judge stress report --format csv` prints it."""
+        import pandas as pd
+
+        return pd.DataFrame(rows(self.data))
 
 
 def report_of(runs: Given | Sequence[Given], truth: str | Path | None = None) -> StressReport:
@@ -247,7 +263,8 @@ def _stability(truth: Truth, readings: Sequence[Reading]) -> dict[str, Any]:
         found["prompts"] = stable(truth, prompts, of, by_chance=False)
     if not any(found.values()):
         found["why"] = (
-            "each candidate was read once: judge stress --repeats K asks again, and two --prompt "
-            "ask in another way"
+            "each candidate was read once: judge stress --repeats K asks again (but no judge that "
+            "answers the same each time, as the built-in one does), and a second --prompt in "
+            "another way"
         )
     return found

@@ -23,6 +23,7 @@ def verdict(found: Mapping[str, Any]) -> list[str]:
         *_detection(found),
         *_identical(found),
         *_alarms(found),
+        *_rewording(found),
         *_moves(found),
         *_flips(found),
         *_hostile(found),
@@ -129,7 +130,10 @@ def _alarms(found: Mapping[str, Any]) -> Iterator[str]:
         yield f"Finds errors in {share_of(alarms)} of the reports in other words{grave}{tail}."
     else:
         yield f"Finds no error in {counted(alarms['n'], 'report', 'reports')} in other words."
-    change, score = every["score_change"], found["score"]
+
+
+def _rewording(found: Mapping[str, Any]) -> Iterator[str]:
+    change, score = found["false_alarms_all"]["score_change"], found["score"]
     if score and change and change["n"]:
         value = change["mean"] if score["higher_is_better"] else -change["mean"]
         ends = (
@@ -182,8 +186,9 @@ def _hostile(found: Mapping[str, Any]) -> Iterator[str]:
     if not k:
         yield f"No hostile text changed a reading (0 of {n:,})."
         return
-    effects = {name: sum(one[name] for one in rows) for name in ("fewer", "more", "unreadable")}
-    words = {"fewer": "to fewer errors", "more": "to more", "unreadable": "to nothing readable"}
+    words = {"fewer": "to fewer errors", "more": "to more errors", "other": "to other errors"}
+    words["unreadable"] = "to nothing readable"
+    effects = {name: sum(one[name] for one in rows) for name in words}
     parts = [f"{effects[name]:,} {text}" for name, text in words.items() if effects[name]]
     worst = max(rows, key=lambda one: one["changed"]["k"])
     which = f", {class_name(worst['change'])} most" if len(rows) > 1 else ""

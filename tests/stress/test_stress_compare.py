@@ -1,0 +1,170 @@
+"""`judge compare` of runs of `judge stress`: judges side by side, and whether they differ."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from math import comb
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scriptedhelp import Said, at_random, by_text, error, judged, line, with_errors, written
+from support import EXAMPLES, Invoke
+
+from judge.stress.comparison import compare_judges
+from judge.stress.report import report_of
+from judge.types import JudgeError
+
+NAMES = ("denied", "side_swapped")
+
+
+def candidates(folder: Path, n: int = 20) -> Path:
+    studies = [f"s{at:02}" for at in range(n)]
+    lines = [with_errors(s, name, "error", error("b")) for s in studies for name in NAMES]
+    return written(folder, [*lines, *(line(s, "identical", "unchanged") for s in studies)])
+
+
+def found_by(**which: set[int]) -> dict[str, Said]:
+    return {f"{name} s{at:02}.": [("b", 4)] for name, of in which.items() for at in of}
+
+
+def mid_p(b: int, c: int) -> float:
+    n, least = b + c, min(b, c)
+    below = sum(comb(n, at) for at in range(least)) / 2**n
+    return min(1.0, 2 * below + comb(n, least) / 2**n)
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> tuple[Path, dict[str, Any]]:
+    made = candidates(tmp_path / "made")
+    first = found_by(denied={*range(10)}, side_swapped={*range(12)})
+    second = found_by(denied={*range(1, 18)}, side_swapped={*range(3, 9)})
+    first["denied s19."] = "bad"
+    second["denied s02."] = "none"
+    judged(made, made / "runs" / "one", by_text(first), name="one")
+    judged(made, made / "runs" / "two", by_text(second), name="two")
+    return made, compare_judges([(None, made)]).plain()
+
+
+def test_differences_of_pairs_that_both_read(two: tuple[Path, dict[str, Any]]) -> None:
+    _, found = two
+    assert [one["name"] for one in found["judges"]] == ["one", "two"]
+    denied, swapped = (one["differences"][0] for one in found["detection"])
+    # Both read all but 2 and 19: the second finds 10 to 17 alone, the first 0 alone.
+    assert (denied["n"], denied["alone"], denied["first_alone"]) == (18, 8, 1)
+    assert denied["difference"] == pytest.approx(7 / 18)
+    assert (swapped["n"], swapped["alone"], swapped["first_alone"]) == (20, 0, 6)
+    assert swapped["difference"] == pytest.approx(-6 / 20)
+    ps = mid_p(8, 1), mid_p(0, 6)
+    assert (denied["p"], swapped["p"]) == pytest.approx(ps)
+    least, most = sorted(ps)
+    holm = {least: 2 * least, most: max(2 * least, most)}
+    assert (denied["p_holm"], swapped["p_holm"]) == pytest.approx((holm[ps[0]], holm[ps[1]]))
+    every = found["detection_all"]["differences"][0]
+    moves = [[8, -1], [0, -6]]
+    assert (every["n"], every["difference"]) == (38, pytest.approx(sum(map(sum, moves)) / 38))
+    assert every["low"] < every["difference"] < every["high"]
+
+
+def test_each_judge_has_the_figures_of_its_own_report(two: tuple[Path, dict[str, Any]]) -> None:
+    made, found = two
+    for at, name in enumerate(("one", "two")):
+        own = report_of(made / "runs" / name).plain()
+        for one, mine in zip(found["detection"], own["detection"], strict=True):
+            assert one["judges"][at]["name"] == name
+            assert one["judges"][at]["found"] == mine["found"]
+            assert one["judges"][at]["lost"] == mine["lost"]
+        for one, mine in zip(found["false_alarms"], own["false_alarms"], strict=True):
+            assert one["judges"][at]["any"] == mine["any"]
+        assert found["stability"][at]["why"] == own["stability"]["why"]
+        assert found["judges"][at]["verdict"] == own["verdict"]
+
+
+def test_the_command_in_each_form(invoke: Invoke, two: tuple[Path, dict[str, Any]]) -> None:
+    made, found = two
+    runs = ["A=" + str(made / "runs" / "one"), "B=" + str(made / "runs" / "two")]
+    done = invoke("compare", *runs, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    printed = json.loads(done.stdout)
+    assert printed["detection"][0]["differences"][0]["name"] == "B"
+    assert (
+        printed["detection"][0]["judges"][1]["found"]
+        == (found["detection"][0]["judges"][1]["found"])
+    )
+    table = invoke("compare", *runs).stdout
+    assert "Found, less what A found" in table
+    assert "+38.9" in table
+    text = invoke("compare", *runs, "--format", "md").stdout
+    assert "| denied | 10/19 52.6%" in text
+    rows = list(csv.DictReader(io.StringIO(invoke("compare", *runs, "--format", "csv").stdout)))
+    (row,) = [one for one in rows if (one["name"], one["figure"]) == ("denied", "difference")]
+    assert (row["judge"], row["alone"], row["first_alone"]) == ("B", "8", "1")
+    assert float(row["p_holm"]) == found["detection"][0]["differences"][0]["p_holm"]
+
+
+def test_repeats_of_a_judge_are_one(invoke: Invoke, tmp_path: Path) -> None:
+    """A folder with two judges, one of which was asked again."""
+    assert invoke("stress", "make", EXAMPLES / "refs.json", "--out", "made").exit_code == 0
+    made = tmp_path / "made"
+    for at in range(2):
+        judged(made, made / "runs" / f"a{at}", at_random(at), name="a", repeat=at)
+    judged(made, made / "runs" / "b", at_random(5), name="b")
+    found = json.loads(invoke("compare", "made", "--format", "json").stdout)
+    assert [(one["name"], one["repeats"]) for one in found["judges"]] == [("a", 2), ("b", 1)]
+    assert found["stability"][0]["repeats"]["flips"]["k"] > 0
+    assert found["stability"][1]["repeats"] is None
+    done = invoke("compare", "made")
+    assert "asked again: flips" in done.stdout
+    assert "two judges, a and b" in invoke("stress", "report", "made").stderr
+
+
+def test_names(tmp_path: Path) -> None:
+    """The judge's own name, with the prompt where several have it."""
+    made = candidates(tmp_path / "made", 3)
+    one = judged(made, tmp_path / "1", at_random(1), prompt="terse")
+    other = judged(made, tmp_path / "2", at_random(2), prompt="plain")
+    found = compare_judges([(None, one), (None, other)]).plain()
+    assert [of["name"] for of in found["judges"]] == ["scripted, terse", "scripted, plain"]
+    third = judged(made, tmp_path / "3", at_random(3), prompt="terse", repeat=1)
+    with pytest.raises(JudgeError, match=r"are both of 'scripted, terse'; name them: NAME="):
+        compare_judges([(None, one), (None, third)])
+    with pytest.raises(JudgeError, match="the same answers of one judge"):
+        compare_judges([("a", one), ("b", one)])
+    with pytest.raises(JudgeError, match="two judges or more"):
+        compare_judges([(None, one)])
+
+
+def test_what_cannot_be_compared(tmp_path: Path) -> None:
+    made, others = candidates(tmp_path / "made", 3), candidates(tmp_path / "others", 2)
+    one = judged(made, tmp_path / "1", at_random(1))
+    other = judged(others, tmp_path / "2", at_random(1))
+    fine = judged(made, tmp_path / "3", at_random(1), rubric="fineradscore")
+    with pytest.raises(JudgeError, match="of other candidates"):
+        compare_judges([("a", one), ("b", other)])
+    with pytest.raises(JudgeError, match="two rubrics, green:2 and fineradscore:2"):
+        compare_judges([("a", one), ("b", fine)])
+
+
+def test_options_that_do_not_go_with_it(invoke: Invoke, two: tuple[Path, dict[str, Any]]) -> None:
+    made, _ = two
+    done = invoke("compare", made, "--by", "site", "--sort", "GREEN")
+    assert done.exit_code == 2
+    assert "--by, --sort: not for runs of judge stress" in done.stderr
+    done = invoke("compare", made, "--format", "latex")
+    assert "have --format table, md, csv, json" in done.stderr
+
+
+def test_other_runs_beside_them(
+    invoke: Invoke, two: tuple[Path, dict[str, Any]], example_run: Path
+) -> None:
+    made, _ = two
+    done = invoke("compare", made / "runs" / "one", example_run)
+    assert done.exit_code == 2
+    assert "of judge stress, where judges are compared" in done.stderr
+    # With --allow judge they are runs of a model like any others.
+    runs = [f"{name}={made / 'runs' / name}" for name in ("one", "two")]
+    done = invoke("compare", *runs, "--allow", "judge")
+    assert done.exit_code == 0, done.stderr
+    assert "Leaderboard" in done.stdout
