@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import sys
@@ -63,3 +64,42 @@ def truths(work: Path) -> dict[str, dict[str, Any]]:
 def report(work: Path, name: str) -> dict[str, Any]:
     found: dict[str, Any] = json.loads(run("stress", "report", work / name, "--format", "json"))
     return found
+
+
+def opened(tab: Any, pair: str) -> None:
+    tab.wait_for_function(
+        "id => document.getElementById('study-title')?.textContent === 'Pair ' + id", arg=pair
+    )
+
+
+def record_of(folder: Path, pair: str) -> dict[str, Any]:
+    lines = (folder / "annotations.jsonl").read_text("utf-8").splitlines()
+    return next(one for one in map(json.loads, lines) if one["study_id"] == pair)
+
+
+def matching(tab: Any) -> int:
+    """How many pairs the list says it has."""
+    words = tab.inner_text("#list .count").replace(",", "")
+    return int(re.match(r"(\d+)", words)[1])  # type: ignore[index]
+
+
+def choose(tab: Any, name: str, label: str) -> int:
+    """Choose what begins so, alone or with its number; return that number."""
+    options = tab.locator(f"#{name} option").all_inner_texts()
+    (text,) = [one for one in options if re.fullmatch(rf"{re.escape(label)} \([\d,]+\)", one)]
+    tab.select_option(f"#{name}", label=text)
+    return int(re.search(r"\(([\d,]+)\)$", text)[1].replace(",", ""))  # type: ignore[index]
+
+
+def shown_words(tab: Any, side: str, number: int) -> str:
+    """The words that are marked as those of a change, from 0."""
+    script = (
+        "marks => marks.map(one => { const copy = one.cloneNode(true); "
+        "copy.querySelectorAll('sup').forEach(sup => sup.remove()); return copy.textContent; })"
+    )
+    marks = tab.locator(f'[aria-labelledby={side}-title] mark[data-errors~="put-{number}"]')
+    return "".join(marks.evaluate_all(script))
+
+
+def letters(text: str) -> str:
+    return "".join(text.split())
