@@ -203,8 +203,9 @@ def test_the_verdict_the_tables_and_the_figures_are_those_of_the_report(
         assert title in text
     assert found["signature"] in tab.inner_text("footer")
     tab.locator("#figures").scroll_into_view_if_needed()
+    assert tab.locator("#figures img").count() == 2
     tab.wait_for_function(
-        "() => [...document.querySelectorAll('#figures img')].filter(o => o.naturalWidth).length === 2"
+        "() => [...document.querySelectorAll('#figures img')].every(o => o.naturalWidth > 9)"
     )
     assert "95% Wilson" in tab.locator("#figures img").first.get_attribute("alt")
     assert "nan" not in tab.inner_text("body").lower()
