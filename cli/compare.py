@@ -142,7 +142,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     from judge.cli import stress_compare
 
     if stress_compare.are_stress(runs, options):
-        stress_compare.compare(runs, options["form"])
+        stress_compare.compare(runs, options["form"], options["figures"])
         return
     from judge.cli.page import check_html
     from judge.comparing.comparison import compare_runs

@@ -10,7 +10,6 @@ from judge.cli import stress_make, stress_report
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.judging import RUNNING_OPTIONS, SERVER_OPTIONS, WHO, WORDING, sampling_options
-from judge.cli.output import format_option
 
 _RUBRIC = "green"
 
@@ -103,7 +102,8 @@ class _Stress(click.Group, GroupedCommand):
     *sampling_options("--sampling-seed"),
     *RUNNING_OPTIONS,
     heading("Output"),
-    format_option,
+    stress_report.drawn_options,
+    stress_report.report_format,
 )
 @click.pass_context
 def command(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 from click.core import ParameterSource
 
 from judge.cli.output import emit, note, print_facts, print_tables
+from judge.cli.stress_report import check_drawn, draw
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.stress.comparison import StressComparison
 
 _FORMS = ("table", "md", "csv", "json")
-_TAKEN = frozenset({"runs", "form"})
+_TAKEN = frozenset({"runs", "form", "figures"})
 _FEWEST = 3
 """From so many runs on an ordinary comparison leaves out what does not fit, and says so."""
 
@@ -42,7 +44,7 @@ def are_stress(runs: Sequence[str], options: Mapping[str, Any]) -> bool:
     return all(found)
 
 
-def compare(runs: Sequence[str], form: str) -> None:
+def compare(runs: Sequence[str], form: str, figures: Path | None = None) -> None:
     """Compare the judges and print it; raises `JudgeError` for an option that is not for them."""
     from judge.comparing.names import choice
     from judge.stress.comparison import compare_judges
@@ -54,6 +56,11 @@ def compare(runs: Sequence[str], form: str) -> None:
         if param.name not in _TAKEN
         and context.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
     ]
+    if "--html" in given:
+        raise JudgeError(
+            "judges are compared without a page: leave out --html, and write one of each with "
+            "judge stress report RUN --html FILE"
+        )
     if given:
         raise JudgeError(
             f"{', '.join(given)}: not for runs of judge stress, of which judges are compared; "
@@ -61,15 +68,18 @@ def compare(runs: Sequence[str], form: str) -> None:
         )
     if form not in _FORMS:
         raise JudgeError(f"runs of judge stress have --format {', '.join(_FORMS)}")
-    show(compare_judges([(one.model, one.path) for one in map(choice, runs)]), form)
+    check_drawn(None, figures)
+    show(compare_judges([(one.model, one.path) for one in map(choice, runs)]), form, figures)
 
 
-def show(comparison: StressComparison, form: str) -> None:
-    """Print a comparison in the form asked for."""
+def show(comparison: StressComparison, form: str, figures: Path | None = None) -> None:
+    """Print a comparison in the form asked for, and draw its figures where they are wanted."""
     from judge.report import stress_judges as printed
     from judge.report.formats import as_json
 
     found = comparison.plain()
+    if figures:
+        draw({name: one.plain() for name, one in comparison.reports.items()}, figures)
     if form == "table":
         print_facts(printed.facts(found))
         print_tables(printed.tables(found))

@@ -2,16 +2,56 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading
 from judge.cli.output import emit, format_of, note, print_facts, print_tables
 
 if TYPE_CHECKING:
     from judge.stress.report import StressReport
+
+
+def drawn_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Add --figures and --html."""
+    figures = click.option(
+        "--figures",
+        type=NamedPath(file_okay=False),
+        metavar="DIR",
+        help="Draw the figures into this folder, as SVG, PDF and PNG (needs matplotlib): errors "
+        "found by class, false alarms by change.",
+    )
+    html = click.option(
+        "--html",
+        type=NamedPath(dir_okay=False),
+        metavar="FILE",
+        help="Write a page: the verdict, the tables, and each pair with what was changed and what "
+        "the judge wrote.",
+    )
+    return figures(html(command))
+
+
+report_format = format_of(
+    *("table", "md", "csv", "json"),
+    text="What to print on standard output; csv has a figure a row.",
+)
+
+
+def check_drawn(html: Path | None, figures: Path | None) -> None:
+    """Raise `JudgeError` where a page or figures cannot be written: before the work, not after."""
+    if html:
+        from judge.cli.page import check_html
+        from judge.report.stress_page.file import MARK
+
+        check_html(html, MARK)
+    if figures:
+        from judge.plots import check_figures
+
+        check_figures(figures)
 
 
 @click.command("report", GroupedCommand, short_help="Say what a judge made of known errors.")
@@ -25,11 +65,15 @@ if TYPE_CHECKING:
     "beside, or that stands beside the predictions that it judged.",
 )
 @heading("Output")
-@format_of(
-    *("table", "md", "csv", "json"),
-    text="What to print on standard output; csv has a figure a row.",
-)
-def command(runs: tuple[str, ...], truth: Path | None, form: str) -> None:
+@drawn_options
+@report_format
+def command(
+    runs: tuple[str, ...],
+    truth: Path | None,
+    figures: Path | None,
+    html: Path | None,
+    form: str,
+) -> None:
     """Say what a judge saw of known errors, and where it did not stay still.
 
     RUN is a run of candidates of judge stress make, by any judge; several runs are of one judge,
@@ -38,7 +82,8 @@ def command(runs: tuple[str, ...], truth: Path | None, form: str) -> None:
     """
     from judge.stress.report import report_of
 
-    show(report_of(runs, truth), form)
+    check_drawn(html, figures)
+    show(report_of(runs, truth), form, html, figures)
 
 
 def show(
@@ -46,13 +91,17 @@ def show(
 ) -> None:
     """Print a report in the form asked for; write its page and its figures where they are wanted.
 
-    Raises `JudgeError` where these cannot be written.
+    Raises `JudgeError` where these cannot be written, and where the run is damaged.
     """
     from judge.report import stress as printed
     from judge.report.formats import as_json
 
-    del html, figures
     found = report.plain()
+    # Whoever reads the output may stop early, as head does: files come first.
+    if figures:
+        draw({found["judge"]["name"]: found}, figures)
+    if html:
+        _write_page(report, html)
     if form == "table":
         print_facts(printed.facts(found))
         print_tables(printed.tables(found))
@@ -62,3 +111,25 @@ def show(
     emit(written[form](found))
     for text in found["notes"]:
         note(text)
+
+
+def draw(reports: Mapping[str, Mapping[str, Any]], folder: Path) -> None:
+    """Draw the figures of judges' reports, by their names; raises `JudgeError`."""
+    from judge.plots import draw_stress
+
+    drawn = draw_stress(reports, folder)
+    for text in drawn.notes:
+        note(text)
+    note(f"figures  {len(drawn.files)} files in {folder}")
+
+
+def _write_page(report: StressReport, path: Path) -> None:
+    from judge.cli.page import write_html
+    from judge.plots import available, stress_page_figures
+    from judge.report.stress_page.file import MARK, page
+    from judge.stress.pairs import pairs
+
+    found = report.plain()
+    figures = stress_page_figures(found) if available() else None
+    write_html(page(found, report.first.run.rubric, pairs(report), figures), path, MARK)
+    note(f"page  {path}")

@@ -28,11 +28,13 @@ _TO_BE_REWORDED = "(to be reworded)"
 
 def run(options: dict[str, Any]) -> None:
     """Make the candidates or find them, judge them and print the report."""
-    from judge.cli.stress_report import show
+    from judge.cli.stress_report import check_drawn, show
     from judge.running.engine import RunStoppedError, UnreadableError
     from judge.stress.report import report_of
     from judge.stress.runs import shared
 
+    html, figures = options.pop("html"), options.pop("figures")
+    check_drawn(html, figures)
     recipe, sessions, writer = _planned(options)
     out = options["out"] or recipe.default_folder()
     if options["dry_run"]:
@@ -48,7 +50,7 @@ def run(options: dict[str, Any]) -> None:
     except (UnreadableError, RunStoppedError) as stopped:
         end_stopped(stopped)
     else:
-        show(report_of([one.path for one in finished]), options["form"])
+        show(report_of([one.path for one in finished]), options["form"], html, figures)
         end_uncovered([one.summary for one in finished], options["min_coverage"])
 
 

@@ -1,7 +1,7 @@
-"""Figures of a comparison or a validation, drawn with matplotlib (the extra `plots`).
+"""Figures of a comparison, a validation or a stress test, drawn with matplotlib (extra `plots`).
 
-`build` turns a comparison into plain data, `raters` a validation; one module a kind of figure
-draws it at the width of a journal's column or page; `output` writes it.
+`build` turns a comparison into plain data, `raters` a validation, `stress` a stress test; one
+module a kind of figure draws it at the width of a journal's column or page; `output` writes it.
 """
 
 from __future__ import annotations
@@ -85,6 +85,17 @@ def draw_validation(
     return _written(plan(found, values), folder)
 
 
+def draw_stress(reports: Mapping[str, Mapping[str, Any]], folder: Path) -> WrittenFigures:
+    """Write the figures of stress tests to `folder`, as `draw_figures` does.
+
+    `reports` are as `judge stress report --format json` has them, by the judges' names.
+    """
+    _need_matplotlib()
+    from judge.plots.stress import plan
+
+    return _written(plan(reports), folder)
+
+
 def _written(planned: Plan, folder: Path) -> WrittenFigures:
     from judge.plots.output import FORMS, boxed_names, captions_text, rendered, write_all
     from judge.plots.style import WIDTHS
@@ -108,13 +119,26 @@ def page_figures(c: Comparison, *, top_sites: int = TOP_SITES) -> tuple[PageFigu
     """
     _need_matplotlib()
     from judge.plots.build import plan
+
+    return _on_page(plan(c, top_sites=top_sites))
+
+
+def stress_page_figures(report: Mapping[str, Any]) -> tuple[PageFigure, ...]:
+    """Return the figures of one judge's stress test, as `page_figures` does."""
+    _need_matplotlib()
+    from judge.plots.stress import plan
+
+    return _on_page(plan({report["judge"]["name"]: report}))
+
+
+def _on_page(planned: Plan) -> tuple[PageFigure, ...]:
     from judge.plots.output import caption_with_key, rendered
     from judge.plots.style import SCREEN
 
     return tuple(
         PageFigure(d.title, caption_with_key(d), svg.decode())
-        for d in plan(c, top_sites=top_sites).drawings
-        for svg in rendered(d, SCREEN, c.signature, ("svg",))
+        for d in planned.drawings
+        for svg in rendered(d, SCREEN, planned.signature, ("svg",))
     )
 
 

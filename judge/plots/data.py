@@ -30,15 +30,18 @@ class RatesPanel:
 
 @dataclass(frozen=True, slots=True)
 class Rates:
-    """A rubric's rates of models, a panel a study class.
+    """A rubric's rates of models, a panel a study class; or of changes, a panel a judge.
 
-    `axis` says of which studies they are the share.
+    `axis` says of which studies they are the share. A line stands above each row in `breaks`; the
+    field of the rows in `marked` is shaded. A panel may lack the last series.
     """
 
     models: tuple[str, ...]
     labels: tuple[str, ...]
     axis: str
     panels: tuple[RatesPanel, ...]
+    breaks: tuple[int, ...] = ()
+    marked: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,9 +43,9 @@ FORMS = ("svg", "pdf", "png")
 LIST = ".judge-figures.sha256"
 _STAGING = ".judge-"
 _LISTED = re.compile(r"^([0-9a-f]{64})  (.+)$", re.MULTILINE)
-# Any figure that a comparison, or a validation, may have, whatever its metrics.
+# Any figure that a comparison, a validation or a stress test may have, whatever its metrics.
 _FIGURE = re.compile(
-    r"(rates|errors|ranks|correlation|boxes|agreement|counts|limits)_[A-Za-z0-9_-]+"
+    r"(rates|errors|ranks|correlation|boxes|agreement|counts|limits|stress)_[A-Za-z0-9_-]+"
     rf"\.({'|'.join(w.name for w in WIDTHS)})\.({'|'.join(FORMS)})"
 )
 

@@ -1,4 +1,4 @@
-"""Panels side by side that share their rows: rates a study class, boxes a data set, agreement.
+"""Panels side by side that share their rows: rates a study class or judge, boxes, agreement.
 
 The challenge's Figure 1 and the first ReXrank paper's Figure 3; agreement is a forest plot.
 """
@@ -131,6 +131,10 @@ def draw_rates(data: Rates, width: Width) -> Figure:
         text = one_line(label, width.inches - 0.35, width.small)
         grid.sheet.text(text, 0.28, middle - line_height(width.small) / 2, width.small)
     for axes, panel in grid.filled(data.panels):
+        for row in data.marked:
+            axes.axhspan(row - 0.5, row + 0.5, color=style.BOX, linewidth=0, zorder=0.5)
+        for row in data.breaks:
+            axes.axhline(row - 0.5, color=style.MUTED, linewidth=0.5, zorder=1)
         _draw_points(axes, panel, width.small)
         axes.set_xlim(-3, 103)
         axes.set_xticks([0, 50, 100], ["0", "50", "100"], fontsize=width.small)

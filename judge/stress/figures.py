@@ -93,15 +93,27 @@ def _detected(truth: Truth, reading: Reading, rows: Rows) -> dict[str, Any]:
     found = {"found": rate(reading.errors[of] > 0, truth.studies[of])}
     right = significant = None
     if reading.scale.is_shared:
-        mask = in_truth(truth, reading, of)
-        right = rate((reading.categories[:, of] * mask).sum(axis=0) > 0, truth.studies[of])
+        right = rate(in_right_category(truth, reading, of), truth.studies[of])
         if reading.level is not None:
-            sure = ~truth.is_doubtful[of]
-            high = (reading.at_level[:, of] * mask).sum(axis=0)
-            low = (reading.categories[:, of] * mask).sum(axis=0) - high
-            is_right = np.where(truth.is_significant[of], high, low) > 0
-            significant = rate(is_right[sure], truth.studies[of][sure])
+            sure = of[~truth.is_doubtful[of]]
+            significant = rate(on_right_side(truth, reading, sure), truth.studies[sure])
     return {**head, **found, "right_category": right, "right_significance": significant}
+
+
+def in_right_category(truth: Truth, reading: Reading, rows: Rows) -> Bools:
+    """Return which candidates have an error in a category that the truth gives."""
+    mask = in_truth(truth, reading, rows)
+    found: Bools = (reading.categories[:, rows] * mask).sum(axis=0) > 0
+    return found
+
+
+def on_right_side(truth: Truth, reading: Reading, rows: Rows) -> Bools:
+    """Return which have one that is on the truth's side of the rubric's level too."""
+    mask = in_truth(truth, reading, rows)
+    high = (reading.at_level[:, rows] * mask).sum(axis=0)
+    low = (reading.categories[:, rows] * mask).sum(axis=0) - high
+    found: Bools = np.where(truth.is_significant[rows], high, low) > 0
+    return found
 
 
 def in_truth(truth: Truth, reading: Reading, rows: Rows) -> Bools:

@@ -148,7 +148,7 @@ def read_truth(path: Path) -> Truth:
     """
     path = path / TRUTH if path.is_dir() else path
     sha, rows = hashlib.sha256(), _Rows()
-    for n, raw in enumerate(_lines(path), 1):
+    for n, raw in enumerate(lines_of(path), 1):
         sha.update(raw)
         try:
             line = json.loads(raw)
@@ -195,7 +195,8 @@ def _order(names: Mapping[str, int]) -> list[str]:
     return sorted(names, key=lambda name: (places.get(name, len(places)), names[name]))
 
 
-def _lines(path: Path) -> Iterator[bytes]:
+def lines_of(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a truth.jsonl as they lie there; raises `JudgeError`."""
     try:
         with open_file(path) as file:
             while line := file.readline(LONGEST_LINE):

@@ -1,6 +1,6 @@
 // What several sections are made of: lists to choose from, and what may be wider than the page.
 
-import { el } from "./dom.js";
+import { el, said } from "./dom.js";
 
 const MOST = 34;
 const END = 14;
@@ -33,6 +33,16 @@ export function sideways(label, ...content) {
   const watch = new ResizeObserver(() => requestAnimationFrame(measure));
   [box, ...box.children].forEach((part) => watch.observe(part));
   return [hint, box];
+}
+
+// A table as it is printed in a terminal; its first columns are words.
+export function printedTable({ title, head, rows, n_left: left }) {
+  const kind = (at) => (at < left ? "words" : "numbers");
+  return el("div", {}, ...sideways(title, el("table", {},
+    el("caption", {}, title),
+    el("thead", {}, el("tr", {}, head.map((text, at) => el("th", { scope: "col", class: kind(at) }, said(text))))),
+    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((text, at) =>
+      el(at ? "td" : "th", { class: kind(at), scope: at ? null : "row" }, said(text)))))))));
 }
 
 // Brings what the keyboard reaches out from behind the column that stays in sight. Not what

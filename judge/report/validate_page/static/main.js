@@ -1,19 +1,10 @@
 // Opens the page of judges and readers and draws what is asked for.
 
 import { alarm, begin, el, fact, frame, goTo, said } from "./dom.js";
-import { sideways } from "./parts.js";
+import { printedTable } from "./parts.js";
 import { openStore } from "./cells.js";
 import { LIMIT, countsSection, drawCounts } from "./disagreement.js";
 import { drawBeside } from "./beside.js";
-
-function agreementTable({ title, head, rows, n_left: left }) {
-  const kind = (at) => (at < left ? "words" : "numbers");
-  return el("div", {}, ...sideways(title, el("table", {},
-    el("caption", {}, title),
-    el("thead", {}, el("tr", {}, head.map((text, at) => el("th", { scope: "col", class: kind(at) }, said(text))))),
-    el("tbody", {}, rows.map((row) => el("tr", {}, row.map((text, at) =>
-      el(at ? "td" : "th", { class: kind(at), scope: at ? null : "row" }, said(text)))))))));
-}
 
 function coverage({ here, all }) {
   if (here === all) return "The reports of all studies are in this page.";
@@ -80,9 +71,9 @@ async function start() {
       el("section", { id: "agreement", "aria-labelledby": "agreement-title" },
         el("h2", { id: "agreement-title", tabindex: "-1" }, "Agreement"),
         el("dl", { class: "facts" }, overview.facts.filter(({ name }) => name !== "note").map(({ name, value }) => fact(name, said(value)))),
-        first ? agreementTable(first) : el("p", { class: "empty" }, "No table has a row."),
+        first ? printedTable(first) : el("p", { class: "empty" }, "No table has a row."),
         more.length ? el("details", {}, el("summary", {}, "More tables: rates, limits, errors, the alternative-annotator test"),
-          more.map(agreementTable)) : null),
+          more.map(printedTable)) : null),
       overview.quantities.length ? countsSection(app) : el("p", { class: "empty" }, "Nothing that is counted is shared.")),
     el("footer", {},
       el("p", { class: "small" }, coverage(overview.studies)),
