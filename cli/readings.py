@@ -49,7 +49,7 @@ def command(
     from judge.types import JudgeError
 
     opened = Run(run)
-    found = own.finished(opened, reader, also_undrawn=also_undrawn)
+    found, inputs = own.finished(opened, reader, also_undrawn=also_undrawn)
     for name, one in found.items():
         _say_left(name, one)
     whole = [one.readings for name, one in found.items() if one.readings.by_reader[name]]
@@ -60,7 +60,7 @@ def command(
     runs = write_runs(
         own.LAYOUT,
         whole,
-        own.inputs(opened),
+        inputs,
         out,
         model=opened.manifest.get("model"),
         section=opened.manifest["section"],

@@ -25,9 +25,15 @@ if TYPE_CHECKING:
 
 TOP_SITES = 30
 CAPTIONS = "captions.md"
+CAPTIONS_OF = {
+    "comparison": CAPTIONS,
+    "validation": "captions_validation.md",
+    "stress test": "captions_stress.md",
+}
+"""The file of captions of each, so that one folder can hold all."""
 _BOXED = (
     "the figures' font lacks letters of {n} name{s}: a box stands for each letter, and "
-    f"{CAPTIONS} has the name{{s}} by number"
+    "{captions} has the name{s} by number"
 )
 
 
@@ -76,6 +82,7 @@ def draw_validation(
 ) -> WrittenFigures:
     """Write the figures of judges beside readers to `folder`, as `draw_figures` does.
 
+    Their captions are in `captions_validation.md`; figures of a comparison there stay.
     `found` is what `validate` says, `values` what each rater said of each study: by quantity an
     array of studies by raters, the judges first, NaN for nothing.
     """
@@ -106,9 +113,11 @@ def _written(planned: Plan, folder: Path) -> WrittenFigures:
             stem = f"{drawing.name}.{width.name}"
             written = rendered(drawing, width, planned.signature)
             files |= {f"{stem}.{form}": data for form, data in zip(FORMS, written, strict=True)}
-    files[CAPTIONS] = captions_text(planned).encode(errors="replace")
+    captions = CAPTIONS_OF[planned.of]
+    files[captions] = captions_text(planned).encode(errors="replace")
     n_boxed = len(boxed_names(planned.drawings))
-    notes = [_BOXED.format(n=n_boxed, s="" if n_boxed == 1 else "s")] if n_boxed else []
+    boxed = _BOXED.format(n=n_boxed, s="" if n_boxed == 1 else "s", captions=captions)
+    notes = [boxed] if n_boxed else []
     return WrittenFigures(write_all(folder, files), (*planned.left_out, *notes))
 
 

@@ -17,7 +17,7 @@ from pathlib import Path
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from judge.plots import CAPTIONS
+from judge.plots import CAPTIONS_OF
 from judge.plots.data import (
     Boxes,
     Drawing,
@@ -43,11 +43,19 @@ FORMS = ("svg", "pdf", "png")
 LIST = ".judge-figures.sha256"
 _STAGING = ".judge-"
 _LISTED = re.compile(r"^([0-9a-f]{64})  (.+)$", re.MULTILINE)
-# Any figure that a comparison, a validation or a stress test may have, whatever its metrics.
-_FIGURE = re.compile(
-    r"(rates|errors|ranks|correlation|boxes|agreement|counts|limits|stress)_[A-Za-z0-9_-]+"
-    rf"\.({'|'.join(w.name for w in WIDTHS)})\.({'|'.join(FORMS)})"
-)
+_KINDS = {
+    "comparison": "rates|errors|ranks|correlation|boxes",
+    "validation": "agreement|counts|limits",
+    "stress test": "stress",
+}
+# Captions, and any figure that each of these may have, whatever its metrics.
+_OWN = {
+    of: re.compile(
+        rf"{re.escape(CAPTIONS_OF[of])}|({kinds})_[A-Za-z0-9_-]+"
+        rf"\.({'|'.join(w.name for w in WIDTHS)})\.({'|'.join(FORMS)})"
+    )
+    for of, kinds in _KINDS.items()
+}
 
 _Written = frozenset[tuple[str, str]]
 """The digest and the name of each file that judge wrote."""
@@ -182,7 +190,7 @@ def check_folder(folder: Path) -> None:
             raise JudgeError(f"{folder} is a file; name a folder with --figures")
         written = _written(folder)
         for path in sorted(folder.iterdir()) if folder.is_dir() else ():
-            is_ours = path.name == CAPTIONS or _FIGURE.fullmatch(path.name)
+            is_ours = any(own.fullmatch(path.name) for own in _OWN.values())
             if is_ours and (_digest_of(path), path.name) not in written:
                 raise JudgeError(
                     f"{path} is not as judge wrote it, and would be replaced; "
@@ -199,11 +207,16 @@ def write_all(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
     """Write captions and figures to `folder`, which is made where it is not there.
 
     All of them are written before the first takes the place of one that is there. Figures that
-    judge wrote before and that are not in `files` are removed; other files stay. Raises
-    `JudgeError` as `check_folder` does; then nothing is changed.
+    judge wrote before of the same - a comparison, a validation, a stress test - and that are not
+    in `files` are removed; other files stay. Raises `JudgeError` as `check_folder` does; then
+    nothing is changed.
     """
     check_folder(folder)
     before = _written(folder)
+    of_same, of_others = set[tuple[str, str]](), set[tuple[str, str]]()
+    for own in _OWN.values():
+        part = of_same if any(map(own.fullmatch, files)) else of_others
+        part |= {(digest, name) for digest, name in before if own.fullmatch(name)}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with tempfile.TemporaryDirectory(dir=folder, prefix=_STAGING) as staging:
@@ -216,11 +229,10 @@ def write_all(folder: Path, files: Mapping[str, bytes]) -> tuple[Path, ...]:
                 (Path(staging) / name).replace(folder / name)
             # Capitals may be one with small letters: what was just written must stay.
             kept = {name.lower() for name in files}
-            for digest, name in before:
-                is_figure = _FIGURE.fullmatch(name) and name.lower() not in kept
-                if is_figure and _digest_of(folder / name) == digest:
+            for digest, name in of_same:
+                if name.lower() not in kept and _digest_of(folder / name) == digest:
                     (folder / name).unlink()
-            _list(folder, now, Path(staging))
+            _list(folder, now | of_others, Path(staging))
     except OSError as error:
         raise _cannot_write(folder, error) from error
     return tuple(folder / name for name in files)

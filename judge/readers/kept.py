@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from judge.rubrics.contract import Rubric
+from judge.running.files import read_file
 from judge.running.forms import adapter, first_of
-from judge.running.journal import Stamp, append_line, lines, stamp
+from judge.running.journal import Stamp, append_line, stamp
 from judge.sentences import sentences
 from judge.types import Edit, Item, JudgeError, Side
 
@@ -105,14 +106,19 @@ def read(run: Path) -> list[KeptReading]:
     A line that a crash has cut short is passed over: its writer was never told that it is kept.
     Raises `JudgeError` for a line that is whole and no reading.
     """
-    found = []
+    return read_with_digest(run)[0]
+
+
+def read_with_digest(run: Path) -> tuple[list[KeptReading], str]:
+    """Return what `read` does, and the SHA-256 of the file that it was read from."""
     try:
-        for number, line in enumerate(lines(run / FILE), 1):
-            if one := _reading(run / FILE, number, line):
-                found.append(one)
+        content = read_file(run / FILE)
+    except FileNotFoundError:
+        content = b""
     except OSError as error:
         raise JudgeError(f"cannot read {run / FILE}: {error.strerror}") from error
-    return found
+    found = [_reading(run / FILE, at, line) for at, line in enumerate(content.split(b"\n"), 1)]
+    return [one for one in found if one], hashlib.sha256(content).hexdigest()
 
 
 def current(run: Path) -> Mapping[tuple[str, str], KeptReading]:

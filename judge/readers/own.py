@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -12,7 +11,6 @@ from judge.readers.readings import Reading, Readings
 from judge.readers.sample import Sample, kept_sample, read_in_turn
 from judge.report.words import counted
 from judge.rubrics.reading import EDIT, REFERENCE
-from judge.running.files import open_file
 from judge.running.folder import Run
 from judge.running.forms import SampleRead, study_of
 from judge.studies.join import first_ids
@@ -34,9 +32,10 @@ class Finished:
 
 def finished(
     run: Run, reader: str | None = None, *, also_undrawn: bool = False
-) -> dict[str, Finished]:
+) -> tuple[dict[str, Finished], list[InputFile]]:
     """Return the finished readings beside a run by reader, or those of one, in the run's order.
 
+    Beside them are the files that the studies came from, and that of the readings.
     Where a sample is kept with the run, readings of other studies are left out unless they are
     wanted; where any is in, the readings are of no sample. Nor are they where a study was passed
     over. Lacking, though it was asked for, is a kind of items that is not graded, such as matched
@@ -49,7 +48,8 @@ def finished(
     """
     if why := kept.unreadable(run.rubric):
         raise JudgeError(f"{run.path} has no readings: {why}")
-    last = kept.latest(kept.read(run.path))
+    readings, digest = kept.read_with_digest(run.path)
+    last = kept.latest(readings)
     if not last:
         raise JudgeError(
             f"nobody has read studies of {run.path}: it has no {kept.FILE}. Readings are made on "
@@ -66,6 +66,11 @@ def finished(
     for name, study_id, reading in _in_order(run, done):
         if queue is None or study_id in queue:
             found[name].append(reading)
+    inputs = [
+        InputFile(one["path"], one["role"], one["sha256"], one.get("n_records", 0))
+        for one in run.manifest["inputs"]
+    ]
+    inputs.append(InputFile(str(run.path / kept.FILE), "readings", digest, len(readings)))
     return {
         name: Finished(
             _readings(run, name, found[name], sample),
@@ -73,22 +78,7 @@ def finished(
             tuple(s for r, s in done if r == name and queue is not None and s not in queue),
         )
         for name in wanted
-    }
-
-
-def inputs(run: Run) -> list[InputFile]:
-    """Return the files that a run's studies came from, and that of its readings."""
-    path = run.path / kept.FILE
-    try:
-        with open_file(path) as file:
-            digest = hashlib.sha256(file.read()).hexdigest()
-    except OSError as error:
-        raise JudgeError(f"cannot read {path}: {error.strerror}") from error
-    files = [
-        InputFile(one["path"], one["role"], one["sha256"], one.get("n_records", 0))
-        for one in run.manifest["inputs"]
-    ]
-    return [*files, InputFile(str(path), "readings", digest, len(kept.read(run.path)))]
+    }, inputs
 
 
 def _in_order(

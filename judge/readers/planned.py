@@ -10,6 +10,7 @@ from judge.readers import kept, own
 from judge.rubrics.contract import Rubric, Statistic
 from judge.rubrics.reading import as_read
 from judge.running.folder import Run
+from judge.running.texts import digests
 from judge.stats.planning import Plan, plan
 from judge.types import Annotated, JudgeError, Measures
 
@@ -26,13 +27,15 @@ def plans(run: Run, width: float, readers: Sequence[Run] = ()) -> list[tuple[Sta
     rates = [one for one in run.rubric.statistics if one.kind == "rate"]
     if not rates:
         raise JudgeError(f"{run.rubric.title} has no rate to plan for")
+    by_judge = _measures(run)
+    said = [*(_of_runs(run, by_judge, readers) if readers else _of_page(run))]
+    return [(one, _plan(one, by_judge, said, width)) for one in rates]
+
+
+def _measures(run: Run) -> dict[str, Measures]:
     table = run.columns()
     names = [measure.name for measure in run.rubric.measures]
-    ids: list[str] = table["study_id"].to_pylist()
-    rows = table.select(names).to_pylist()
-    by_judge = dict(zip(ids, rows, strict=True))
-    said = [*(_of_runs(run, readers) if readers else _of_page(run))]
-    return [(one, _plan(one, by_judge, said, width)) for one in rates]
+    return dict(zip(table["study_id"].to_pylist(), table.select(names).to_pylist(), strict=True))
 
 
 def _plan(
@@ -60,8 +63,8 @@ def _label(rate: Statistic, measures: Measures) -> bool | None:
 
 
 def _of_page(run: Run) -> Iterator[_Said]:
-    for one in own.finished(run).values() if kept.current(run.path) else ():
-        readings = one.readings
+    found = own.finished(run)[0] if kept.current(run.path) else {}
+    for readings in (one.readings for one in found.values()):
         rubric = as_read(rubrics.load(readings.rubric), readings.lacks, readings.own)
         for reading in (each for found in readings.by_reader.values() for each in found):
             if isinstance(reading.outcome, Annotated):
@@ -69,21 +72,16 @@ def _of_page(run: Run) -> Iterator[_Said]:
                 yield reading.study.study_id, rubric, measures
 
 
-def _of_runs(run: Run, readers: Sequence[Run]) -> Iterator[_Said]:
-    candidates = {record["study_id"]: record["candidate"] for record in run.records()}
+def _of_runs(run: Run, by_judge: Mapping[str, Measures], readers: Sequence[Run]) -> Iterator[_Said]:
     for reader in readers:
-        n = 0
-        for record in reader.records():
-            study_id = record["study_id"]
-            if study_id not in candidates:
-                continue
-            n += 1
-            if record["candidate"].strip() not in ("", candidates[study_id].strip()):
+        theirs = digests(reader, by_judge)
+        if not theirs:
+            raise JudgeError(f"{reader.path} and {run.path} have no study in common")
+        ours, measures = digests(run, theirs), _measures(reader)
+        for study_id, (_, candidate) in theirs.items():
+            if candidate not in (None, ours[study_id][1]):
                 raise JudgeError(
                     f"{reader.path} is of other reports than {run.path}: the candidate of study "
                     f"{study_id!r} is another"
                 )
-            if record["measures"]:
-                yield study_id, reader.rubric, record["measures"]
-        if not n:
-            raise JudgeError(f"{reader.path} and {run.path} have no study in common")
+            yield study_id, reader.rubric, measures[study_id]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import asdict
 from typing import Annotated, Any
 
@@ -15,7 +14,7 @@ from judge.report.view import study_view
 from judge.service import ProblemError, reviews
 from judge.service.catalogue import OpenRun
 from judge.service.reviews import MISSED, Event
-from judge.service.service import JSON, Here, RunId, as_json, reader_name, returns
+from judge.service.service import Here, RunId, as_json, gzipped_json, reader_name, returns
 from judge.stats.review import VERDICTS
 
 routes = APIRouter(prefix="/v1/runs", tags=["studies"])
@@ -63,12 +62,7 @@ def list_studies(run: RunId, request: Request, service: Here) -> Response:
     """Everything that studies are filtered and sorted by: `columns` holds a value a
     study under each column's name, `order` the studies' rows, the worst first."""
     _, opened = service.catalogue.open(run)
-    content, headers = opened.index, {"Vary": "Accept-Encoding"}
-    if "gzip" in request.headers.get("accept-encoding", ""):
-        headers["Content-Encoding"] = "gzip"
-    else:  # it is kept gzipped
-        content = gzip.decompress(content)
-    return Response(content, headers=headers, media_type=JSON)
+    return gzipped_json(opened.index, request)
 
 
 @routes.get(

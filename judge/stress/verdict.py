@@ -77,16 +77,13 @@ def _detection(found: Mapping[str, Any]) -> Iterator[str]:
     if not seen["n"]:
         return
     right, significant = every["right_category"], every["right_significance"]
-    parts = [
-        f"{text} {percent(one['rate'])}"
-        for text, one in (
-            ("in the right category", right),
-            ("with the right significance", significant),
-        )
-        if one and one["n"]
-    ]
-    tail = f"; {', '.join(parts)}" if parts else ""
+    tail = f", {percent(right['rate'])} in the right category" if right and right["n"] else ""
     yield f"Sees {share_of(seen)} of the single errors{tail}."
+    if significant and significant["n"]:
+        yield (
+            f"Has the right significance in {share_of(significant)} of those on which radiologists "
+            "would not differ."
+        )
     large = [one for one in found["detection"] if one["found"]["n"] >= LEAST]
     missed = [one for one in large if one["found"]["k"] < one["found"]["n"]]
     worst = sorted(missed, key=lambda one: one["found"]["rate"])[:_WORST]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -159,13 +159,13 @@ def rated(
     for column, rater in enumerate(everyone):
         own_scores = () if rater.is_reader else scores_of(rater.run)
         found = values_of(rater.run, [*names, *(one.name for one in own_scores)])
-        rows, places = _places(rater.study_ids, study_ids)
+        rows, at = places(rater.study_ids, study_ids)
         for name, grid in grids.items():
             if name in found and (name != RATING or rater.is_reader):
-                grid[rows, column] = found[name][places]
+                grid[rows, column] = found[name][at]
         for one in own_scores:
             values = np.full(len(study_ids), np.nan)
-            values[rows] = found[one.name][places]
+            values[rows] = found[one.name][at]
             scores.append(Score(rater.name, one.label, one.higher_is_better, values))
     if not np.isnan(grids[RATING]).all():
         quantities += (Quantity(RATING, "rating", "rating", higher_is_better=True),)
@@ -194,8 +194,8 @@ def rated(
     )
 
 
-def _places(
-    there: Sequence[str], wanted: Sequence[str]
+def places(
+    there: Iterable[str], wanted: Sequence[str]
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return the rows of the wanted studies that are there, and where they are."""
     place_of = {study_id: place for place, study_id in enumerate(there)}
@@ -274,7 +274,7 @@ def _field(name: str, everyone: Sequence[Rater], study_ids: Sequence[str]) -> li
         if name != "study_class" and name not in rater.run.manifest["fields"]:
             continue
         column = rater.run.columns([name])[name].to_pylist()
-        for row, place in zip(*_places(rater.study_ids, study_ids), strict=True):
+        for row, place in zip(*places(rater.study_ids, study_ids), strict=True):
             if found[row] is None:
                 found[row] = column[place]
     return found
@@ -296,11 +296,15 @@ def _patients(
             )
         return None, None
     column = _field(name, everyone, study_ids)
+    numbers = patients(column)
+    return (None, None) if len(set(numbers)) == len(numbers) else (name, numbers)
+
+
+def patients(column: Sequence[object]) -> NDArray[np.int64]:
+    """Return a number for each patient; a study without one is a patient of its own."""
     own = [f"study {at}" if one is None else f"of {one}" for at, one in enumerate(column)]
     number_of = {one: number for number, one in enumerate(dict.fromkeys(own))}
-    if len(number_of) == len(own):
-        return None, None
-    return name, np.array([number_of[one] for one in own], dtype=np.int64)
+    return np.array([number_of[one] for one in own], dtype=np.int64)
 
 
 def _candidates_of(readers: Sequence[Rater], study_ids: Sequence[str]) -> tuple[str | None, ...]:

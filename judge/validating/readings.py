@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ from judge.stats.estimate import summed
 from judge.stats.table import OUTCOMES
 from judge.studies.names import FIELD_NAMES
 from judge.types import Annotated, JudgeError
+from judge.validating.raters import patients, places
 from judge.validating.sampling import Drawn, drawn, is_even, strata, texts_of
 
 if TYPE_CHECKING:
@@ -86,21 +87,23 @@ def read_readings(
     opened = [opened_reader(path) for path in paths]
     _check_readers(opened)
     ids = [str(one) for one in table["study_id"]]
-    row_of = {study_id: row for row, study_id in enumerate(ids)}
-    tables = [one.table() for one in opened]
-    _check_common(run, opened, tables, row_of)
-    notes = _check_texts(run, opened, row_of)
-    read = [_read_rows(one, row_of, len(ids)) for one in tables]
+    joined = [_joined(one, ids) for one in opened]
+    _check_common(run, joined)
+    notes = _check_texts(run, opened, frozenset(ids))
+    read = [one.is_read(len(ids)) for one in joined]
     is_read = np.any(read, axis=0)
-    judged, values, why_not = _values(run, table, opened, tables, row_of)
+    judged, values, why_not = _values(run, table, joined)
     how = "all" if is_read.all() else drawn(opened, told=at_random)
-    by, codes = strata(run, table, opened, read) if how == "drawn" else ((), _one(len(ids)))
+    by, codes = (
+        strata(run, table, opened, read) if how == "drawn" else ((), np.zeros(len(ids), np.intp))
+    )
     patient = _patient(run, patient_field)
     found = [
         ReaderRun(
-            _name(one), str(path), one.signature, int(rows.sum()), len(own) - _n_shared(own, row_of)
+            *(_name(one.run), str(path), one.run.signature),
+            *(int(rows.sum()), len(one.table) - len(one.rows)),
         )
-        for one, path, own, rows in zip(opened, paths, tables, read, strict=True)
+        for one, path, rows in zip(joined, paths, read, strict=True)
     ]
     return Readings(
         tuple(found),
@@ -113,11 +116,11 @@ def read_readings(
         by,
         is_even(codes, is_read),
         patient,
-        None if patient is None else _patients(table[patient].tolist()),
+        None if patient is None else patients(texts_of(table[patient].tolist())),
         (
             *notes,
             *_other_rubrics(run.rubric, opened),
-            *_left_out(found, opened, tables, table, is_read),
+            *_left_out(found, joined, table, is_read),
         ),
     )
 
@@ -144,31 +147,47 @@ def _check_readers(opened: Sequence[Run]) -> None:
         raise JudgeError(f"{paths} are both of the reader {twice[0]!r}; give one of them")
 
 
-def _n_shared(table: pd.DataFrame, row_of: Mapping[str, int]) -> int:
-    return sum(str(one) in row_of for one in table["study_id"])
+@dataclass(frozen=True)
+class _Joined:
+    """A reader's run and its table: `at` are its studies that stand at `rows` of the judge's."""
+
+    run: Run
+    table: pd.DataFrame
+    rows: Codes
+    at: Codes
+
+    def is_read(self, n: int) -> NDArray[np.bool_]:
+        """Return which of the judge's n rows were read: a blank score is no reading."""
+        found = np.zeros(n, bool)
+        found[self.rows] = (self.table["outcome"] == OUTCOMES[Annotated]).to_numpy()[self.at]
+        return found
 
 
-def _check_common(
-    run: Run, opened: Sequence[Run], tables: Sequence[pd.DataFrame], row_of: Mapping[str, int]
-) -> None:
-    for one, table in zip(opened, tables, strict=True):
-        if not _n_shared(table, row_of):
-            first = f", {table['study_id'].iloc[0]!r} among them" if len(table) else ""
+def _joined(reader: Run, ids: Sequence[str]) -> _Joined:
+    table = reader.table()
+    return _Joined(reader, table, *places(map(str, table["study_id"]), ids))
+
+
+def _check_common(run: Run, joined: Sequence[_Joined]) -> None:
+    for one in joined:
+        if not len(one.rows):
+            n = len(one.table)
+            first = f", {one.table['study_id'].iloc[0]!r} among them" if n else ""
             raise JudgeError(
-                f"{run.path} has none of the {counted(len(table), 'study', 'studies')} of "
-                f"{one.path}{first}; they are joined by study id: give readings of this run's "
+                f"{run.path} has none of the {counted(n, 'study', 'studies')} of "
+                f"{one.run.path}{first}; they are joined by study id: give readings of this run's "
                 "studies"
             )
 
 
-def _check_texts(run: Run, opened: Sequence[Run], row_of: Mapping[str, int]) -> list[str]:
+def _check_texts(run: Run, opened: Sequence[Run], ids: Collection[str]) -> list[str]:
     """Raise where a reader read another text than was judged; say where that is not known.
 
     White space aside. A reader's run without candidates, or a study of it without a reference,
     says nothing of them.
     """
     notes = []
-    theirs = [digests(one, row_of) for one in opened]
+    theirs = [digests(one, ids) for one in opened]
     wanted = {study_id for texts in theirs for study_id in texts}
     ours = digests(run, wanted)
     for one, texts in zip(opened, theirs, strict=True):
@@ -195,14 +214,6 @@ def _check_texts(run: Run, opened: Sequence[Run], row_of: Mapping[str, int]) -> 
     return notes
 
 
-def _read_rows(table: pd.DataFrame, row_of: Mapping[str, int], n: int) -> NDArray[np.bool_]:
-    """Return which rows of the judge's run a reader has read: a blank score is no reading."""
-    found = np.zeros(n, bool)
-    scored = table.loc[table["outcome"] == OUTCOMES[Annotated], "study_id"]
-    found[[row_of[str(one)] for one in scored if str(one) in row_of]] = True
-    return found
-
-
 def correctable(rubric: Rubric) -> list[Statistic]:
     """Return the statistics that can be corrected: the means and rates that are shown of sets."""
     return [
@@ -213,29 +224,21 @@ def correctable(rubric: Rubric) -> list[Statistic]:
 
 
 def _values(
-    run: Run,
-    table: pd.DataFrame,
-    opened: Sequence[Run],
-    tables: Sequence[pd.DataFrame],
-    row_of: Mapping[str, int],
+    run: Run, table: pd.DataFrame, joined: Sequence[_Joined]
 ) -> tuple[dict[str, Values], dict[str, Values], dict[str, str]]:
     """Return the judge's values of each statistic, the readers', and why some have none."""
     judged, values, why_not = {}, {}, {}
-    pairs = list(zip(opened, tables, strict=True))
     for statistic in correctable(run.rubric):
         total, n = np.zeros((2, len(table)))
-        reasons = [_lacking(statistic, one.rubric, own) for one, own in pairs]
+        reasons = [_lacking(statistic, one.run.rubric, one.table) for one in joined]
         if all(reasons):
             why_not[statistic.name] = "; ".join(dict.fromkeys(filter(None, reasons)))
             continue
-        for (_, own), why in zip(pairs, reasons, strict=True):
-            if why:
-                continue
-            rows = [row_of.get(str(study_id), -1) for study_id in own["study_id"]]
-            for row, value in zip(rows, _of_studies(own, statistic), strict=True):
-                if row >= 0 and not np.isnan(value):
-                    total[row] += value
-                    n[row] += 1
+        for one, why in zip(joined, reasons, strict=True):
+            if not why:
+                said = _of_studies(one.table, statistic)[one.at]
+                total[one.rows] += np.nan_to_num(said)
+                n[one.rows] += ~np.isnan(said)
         judged[statistic.name] = _of_studies(table, statistic)
         values[statistic.name] = np.where(n > 0, total / np.maximum(n, 1), np.nan)
     return judged, values, why_not
@@ -284,8 +287,7 @@ def _other_rubrics(rubric: Rubric, opened: Sequence[Run]) -> list[str]:
 
 def _left_out(
     found: Sequence[ReaderRun],
-    opened: Sequence[Run],
-    tables: Sequence[pd.DataFrame],
+    joined: Sequence[_Joined],
     table: pd.DataFrame,
     is_read: NDArray[np.bool_],
 ) -> list[str]:
@@ -296,16 +298,14 @@ def _left_out(
         if one.n_elsewhere
     ]
     scored = OUTCOMES[Annotated]
-    for one, own in zip(opened, tables, strict=True):
-        if blank := int((own["outcome"] != scored).sum()):
-            notes.append(f"blank scores of {_name(one)}, taken for unread: {blank:,}")
+    notes += [
+        f"blank scores of {_name(one.run)}, taken for unread: {blank:,}"
+        for one in joined
+        if (blank := int((one.table["outcome"] != scored).sum()))
+    ]
     if lost := int((is_read & (table["outcome"] != scored).to_numpy()).sum()):
         notes.append(f"studies that were read and that the judge did not score: {lost:,}")
     return notes
-
-
-def _one(n: int) -> Codes:
-    return np.zeros(n, np.intp)
 
 
 def _patient(run: Run, asked: str | None) -> str | None:
@@ -316,10 +316,3 @@ def _patient(run: Run, asked: str | None) -> str | None:
     if asked is not None and asked not in fields:
         raise JudgeError(f"the run has no field {asked!r}; name the patient with --patient-field")
     return asked or next((name for name in PATIENT_FIELDS if name in fields), None)
-
-
-def _patients(column: Sequence[object]) -> Codes:
-    """Return a number for each patient; a study without one is a patient of its own."""
-    names = [(row, "") if text is None else (-1, text) for row, text in enumerate(texts_of(column))]
-    number = {name: at for at, name in enumerate(dict.fromkeys(names))}
-    return np.array([number[name] for name in names], np.intp)

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from seeded_comparison import seeded
 
-from judge.plots import CAPTIONS, draw_figures
+from judge.plots import CAPTIONS, CAPTIONS_OF, draw_figures
 from judge.plots.output import LIST, check_folder, write_all
 from judge.types import JudgeError
 
@@ -36,6 +36,25 @@ def test_figures_of_another_comparison_go(tmp_path: Path) -> None:
     left = draw_figures(seeded(2, others=False, fields=()), tmp_path).files
     mine = {"boxes_bleu2.notes.txt", "mine.page.svg", LIST}
     assert {path.name for path in tmp_path.iterdir()} == {path.name for path in left} | mine
+
+
+def test_figures_of_a_comparison_and_of_a_validation_share_a_folder(tmp_path: Path) -> None:
+    captions = CAPTIONS_OF["validation"]
+    write_all(tmp_path, {OLD: b"1", CAPTIONS: b"compared"})
+    write_all(tmp_path, {"limits_errors.page.svg": b"2", captions: b"validated"})
+    write_all(tmp_path, {NEW: b"3", CAPTIONS: b"compared again"})
+    write_all(tmp_path, {"counts_errors.page.svg": b"4", captions: b"validated again"})
+    found = contents(tmp_path)
+    listed = found.pop(LIST).decode().splitlines()
+    assert found == {
+        NEW: b"3",
+        CAPTIONS: b"compared again",
+        "counts_errors.page.svg": b"4",
+        captions: b"validated again",
+    }
+    assert {line.split("  ")[1] for line in listed} == set(found)
+    (tmp_path / NEW).write_bytes(b"3 edited")
+    stops(tmp_path, NEW)
 
 
 def test_the_list_is_what_sha256sum_reads(tmp_path: Path) -> None:

@@ -144,7 +144,7 @@ def test_what_was_not_read_is_said_and_not_drawn(tmp_path: Path) -> None:
     written = draw_stress({"lexicon": report}, tmp_path / "figures")
     assert written.notes == ("errors found: no candidate with one error was read",)
     assert not list((tmp_path / "figures").glob("stress_detection*"))
-    assert "Not drawn: errors found" in (tmp_path / "figures" / "captions.md").read_text()
+    assert "Not drawn: errors found" in (tmp_path / "figures" / "captions_stress.md").read_text()
 
 
 def test_a_rubric_without_errors_has_no_figure_and_says_why() -> None:
@@ -167,7 +167,7 @@ def test_files_captions_and_what_is_somebody_elses(tmp_path: Path) -> None:
     draw_stress(reports, folder)
     names = {path.name for path in folder.glob("[!.]*")}
     assert names == {
-        "captions.md",
+        "captions_stress.md",
         *(
             f"stress_{of}.{width}.{form}"
             for of in ("detection", "false_alarms")
@@ -175,7 +175,7 @@ def test_files_captions_and_what_is_somebody_elses(tmp_path: Path) -> None:
             for form in ("svg", "pdf", "png")
         ),
     }
-    captions = (folder / "captions.md").read_text("utf-8")
+    captions = (folder / "captions_stress.md").read_text("utf-8")
     for name, report in reports.items():
         assert name in captions
         assert report["signature"] in captions

@@ -95,7 +95,7 @@ def test_judges_are_drawn_side_by_side_and_have_a_page_each(work: Path, tmp_path
     folder = tmp_path / "figures"
     done = CliRunner().invoke(main, [*words, "--figures", str(folder)])
     assert done.exit_code == 0, done.output
-    captions = (folder / "captions.md").read_text("utf-8")
+    captions = (folder / "captions_stress.md").read_text("utf-8")
     assert "1. one\n2. other" in captions
     assert (folder / "stress_detection.page.svg").exists()
     done = CliRunner().invoke(main, [*words, "--html", str(tmp_path / "p.html")])

@@ -35,8 +35,8 @@ def test_what_is_missed_and_where(tmp_path: Path) -> None:
     found = {f"denied s{at:02}.": [("b", 4)] for at in range(20)}
     found |= {f"side_swapped s{at:02}.": [("c", 1)] for at in range(12)}
     text = said(tmp_path, lines, found)
-    assert "Sees 65.3% (32 of 49) of the single errors" in text
-    assert "in the right category 65.3%, with the right significance 40.8%" in text
+    assert "Sees 65.3% (32 of 49) of the single errors, 65.3% in the right category." in text
+    assert "Has the right significance in 40.8% (20 of 49) of those on which rad" in text
     # Of nine tips nothing is said, though all are missed.
     assert "Worst at: side swapped (8 of 20 missed)." in text
     assert "tip" not in text

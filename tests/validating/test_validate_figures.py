@@ -167,7 +167,7 @@ def test_the_command_writes_them_with_their_captions(work: Path, tmp_path: Path)
         "agreement_kendall",
         *(f"{kind}_{of}" for kind in ("counts", "limits") for of in ("errors", "significant")),
     }
-    captions = (folder / "captions.md").read_text("utf-8")
+    captions = (folder / "captions_validation.md").read_text("utf-8")
     assert "Signature: `validate:1|" in captions
     assert "Notes on the validation:" in captions
     for name in ("lexicon", "fern", "moss", "reed"):

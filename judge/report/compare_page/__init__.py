@@ -17,8 +17,8 @@ FRONTEND = Frontend(
     (STATIC, page.STATIC),
     styles=("base.css", "compare.css"),
     scripts=(
-        *("dom.js", "words.js", "data.js", "transports.js", "store.js", "parts.js", "board.js"),
-        *("errors.js", "studies.js", "items.js", "overlay.js", "record.js", "study.js"),
-        *("figures.js", "form.js", "address.js", "main.js"),
+        *("dom.js", "words.js", "data.js", "transports.js", "store.js", "parts.js", "items.js"),
+        *("opened.js", "board.js", "errors.js", "studies.js", "overlay.js", "record.js"),
+        *("study.js", "figures.js", "form.js", "address.js", "main.js"),
     ),
 )

@@ -17,7 +17,7 @@ FRONTEND = Frontend(
     (STATIC, compare_page.STATIC, page.STATIC),
     styles=("base.css", "compare.css", "validate.css"),
     scripts=(
-        *("dom.js", "words.js", "data.js", "parts.js", "items.js", "overlay.js", "record.js"),
-        *("cells.js", "cloud.js", "disagreement.js", "beside.js", "main.js"),
+        *("dom.js", "words.js", "data.js", "parts.js", "items.js", "opened.js", "overlay.js"),
+        *("record.js", "cells.js", "cloud.js", "disagreement.js", "beside.js", "main.js"),
     ),
 )

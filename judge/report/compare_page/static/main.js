@@ -1,11 +1,12 @@
 // Opens the comparison and draws what is asked for.
 
-import { alarm, begin, el, frame, goTo, said } from "./dom.js";
+import { begin, el, frame, goTo, said } from "./dom.js";
 import { fileTransport, serviceTransport } from "./transports.js";
 import { openStore } from "./store.js";
+import { goToLine, safely, step, turnTo } from "./opened.js";
 import { boardSection, drawBoard, drawPairs, pairsSection, ranking } from "./board.js";
 import { drawErrors, errorsSection } from "./errors.js";
-import { LIMIT, drawStudies, studiesSection } from "./studies.js";
+import { drawStudies, studiesSection } from "./studies.js";
 import { coverage, drawStudy } from "./study.js";
 import { correlationSection, drawFigures, figuresSection } from "./figures.js";
 import { runsForm } from "./form.js";
@@ -52,7 +53,7 @@ async function start(transport, top) {
       const isStep = app.state.study === null;
       app.state.study = row;
       keepAddress(app, isStep);
-      turnTo(row);
+      turnTo(row, app);
       await drawStudies(app);
       await drawStudy(app);
       goTo(document.getElementById("study-title"), "start");
@@ -65,31 +66,16 @@ async function start(transport, top) {
       if (app.state.study !== null) await app.open(app.state.study);
       else if (study !== null) await toLine(study);
     },
-    // To the next study of the list, or back to the one before; the focus stays on the button.
-    async step(by) {
-      const next = app.listed[app.listed.indexOf(app.state.study) + by];
-      if (next === undefined) return;
-      await app.open(next);
-      document.querySelector(`[data-next="${by}"]:enabled`)?.focus({ preventScroll: true });
-    },
+    step: (by) => step(by, app),
     back: () => toLine(app.state.study),
-  };
-  // Turns the list to the page with a study.
-  const turnTo = (row) => {
-    const at = app.listed.indexOf(row);
-    if (at >= 0) app.state.offset = at - (at % LIMIT);
   };
   // To a study's line in the list.
   const toLine = async (row) => {
-    turnTo(row);
+    turnTo(row, app);
     await drawStudies(app);
-    goTo(document.querySelector(`[data-study="${row}"]`) ?? document.getElementById("studies-title"), "center");
+    goToLine(row, "studies-title");
   };
-  const safely = (name) => {
-    const own = app[name];
-    app[name] = (...given) => own(...given).catch(alarm);
-  };
-  ["set", "behind", "show", "open", "follow", "step", "back"].forEach(safely);
+  safely(app, "set", "behind", "show", "open", "follow", "step", "back");
   const n = overview.models.length;
   document.title = `Comparison of ${n} ${n === 1 ? "model" : "models"}`;
   frame(

@@ -1,10 +1,10 @@
 // Where does one model beat another? The studies, by the difference.
 
-import { announce, control, el, grid, newest, option, pager, said } from "./dom.js";
+import { control, el, grid, newest, option, said } from "./dom.js";
+import { opener, pageOf, showList } from "./opened.js";
 import { options, sideways } from "./parts.js";
 import { count } from "./words.js";
 
-export const LIMIT = 25;
 const FIELDS = 3;
 
 export function studiesSection(app) {
@@ -54,14 +54,7 @@ export async function drawStudies(app) {
     : scored.filter(({ row }) => state.only === "all" || app.store.hasReports(row));
   const turn = state.first === "a" ? -1 : 1;
   shown.sort((one, other) => turn * (one.by - other.by) || one.row - other.row);
-  app.listed = shown.map(({ row }) => row);
-  const page = shown.slice(state.offset, state.offset + LIMIT);
-  const focused = document.activeElement?.dataset?.step;
-  const list = document.getElementById("list");
-  list.replaceChildren(summary(scored, all.length, app), table(page, app),
-    pager({ offset: state.offset, n: shown.length, limit: LIMIT }, (offset) => app.set({ offset })));
-  if (focused) list.querySelector(`[data-step="${focused}"]:enabled`)?.focus();
-  announce(count(shown.length, "study", "studies"));
+  showList(app, shown, summary(scored, all.length, app), table(pageOf(shown, app), app));
 }
 
 function summary(scored, n, app) {
@@ -97,9 +90,7 @@ function table(page, app) {
       two ? [head("B: ", said(overview.models[state.b])), head("A ahead by")] : null,
       store.isPartial ? el("th", { scope: "col" }, "Reports on this page?") : null,
     ], page.map(({ row, a, b, by: difference }) => el("tr", { class: row === state.study ? "current" : null },
-      el("th", { scope: "row", title: store.studyId(row) }, el("button", {
-        type: "button", class: "quiet", "data-study": String(row), on: { click: () => app.open(row) },
-      }, said(store.studyId(row)))),
+      opener(row, store.studyId(row), app),
       fields.map((name) => el("td", { title: store.fieldOf(name, row) }, said(store.fieldOf(name, row)))),
       number(store.valueText(metric, a)),
       two ? [number(store.valueText(metric, b)), number(by(difference))] : null,

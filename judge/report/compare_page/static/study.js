@@ -1,26 +1,21 @@
 // One study: the reference, both candidates, and what each judge wrote down.
 
-import { control, el, fact, newest, option, said } from "./dom.js";
-import { linkMarks } from "./items.js";
+import { el, fact, option, said } from "./dom.js";
+import { drawOpened, steps } from "./opened.js";
 import { textOf } from "./overlay.js";
 import { judged, report, withItems, words } from "./record.js";
 import { studyAddress } from "./transports.js";
 import { percent } from "./words.js";
 
-export async function drawStudy(app) {
+export function drawStudy(app) {
   const { state, store, overview } = app;
-  const box = document.getElementById("opened");
-  if (state.study === null) {
-    app.drawingStudy = null;
-    box.replaceChildren();
-    return;
-  }
-  const row = state.study;
   const models = [state.a, state.b].filter((model) => model !== null);
-  const answers = await newest(app, "drawingStudy", Promise.all([
-    store.reports(row, models), ...overview.metrics.map(({ name }) => store.values(name))]));
-  if (!answers) return;
-  const [found, ...all] = answers;
+  const ask = (row) => [store.reports(row, models), ...overview.metrics.map(({ name }) => store.values(name))];
+  return drawOpened(app, ask, (row, found, ...all) => content(row, models, found, all, app));
+}
+
+function content(row, models, found, all, app) {
+  const { state, store, overview } = app;
   const values = new Map(overview.metrics.map(({ name }, at) => [name, all[at]]));
   // Each record with its items as they are shown, A's and B's apart.
   const records = found.filter(({ model }) => models.includes(model)).map((record) => {
@@ -28,21 +23,19 @@ export async function drawStudy(app) {
     const key = `${letter}${Object.keys(overview.rubrics).indexOf(record.rubric)}`;
     return withItems(record, overview.rubrics[record.rubric], key, letter);
   });
-  const graded = gradedOf(overview).map(([name]) => name);
+  const graded = gradedOf(overview);
   const marker = [state.marks, app.studyMetric.rubric].find((name) => graded.includes(name)) ?? graded[0];
   const references = referencesOf(records, marker);
-  const focused = document.activeElement?.id;
-  box.replaceChildren(el("section", { id: "study", "aria-labelledby": "study-title" },
-    steps(app, marker),
+  return [
+    steps(app, graded.length < 2 ? null : graded.map((name) => option(name, overview.rubrics[name].title, marker)),
+      (name) => app.set({ marks: name })),
     el("h3", { id: "study-title", tabindex: "-1" }, "Study ", said(store.studyId(row))),
     el("p", { class: "small" }, store.fieldNames.flatMap((name, at) => [at ? "; " : "", said(name), ": ", said(store.fieldOf(name, row))])),
     el("div", { class: models.length > 1 ? "sides two" : "sides" },
       el("section", { class: "report reference", "aria-labelledby": "reference-title" },
         el("h4", { id: "reference-title" }, references.length > 1 ? "References (they differ)" : "Reference"),
         references.length ? references : elsewhere(row, models, app)),
-      models.map((model, at) => candidate(row, model, "AB"[at], records, marker, values, app)))));
-  linkMarks(document.getElementById("study"));
-  if (focused === "marks") document.getElementById("marks").focus();
+      models.map((model, at) => candidate(row, model, "AB"[at], records, marker, values, app)))];
 }
 
 // What the models shown were judged against, with the marks of both: one text, unless other
@@ -58,23 +51,7 @@ function referencesOf(records, marker) {
 
 // The rubrics whose items are marked in the reports.
 function gradedOf({ rubrics }) {
-  return Object.entries(rubrics).filter(([, { kinds }]) => kinds.some((kind) => kind.graded_by !== null));
-}
-
-function steps({ state, overview, listed, step, back, set }, marker) {
-  const at = listed.indexOf(state.study);
-  const graded = gradedOf(overview);
-  const button = (by, text, enabled) => el("button", {
-    type: "button", "data-next": String(by), disabled: at < 0 || !enabled, on: { click: () => step(by) },
-  }, text);
-  return el("nav", { class: "steps", "aria-label": "Studies of the list" },
-    button(-1, "Previous study", at > 0),
-    button(1, "Next study", at + 1 < listed.length),
-    el("button", { type: "button", class: "quiet", on: { click: back } }, "Back to the list"),
-    graded.length < 2 ? null
-      : control("marks", "Errors marked in the reports", el("select", { on: { change: ({ target }) => set({ marks: target.value }) } },
-        graded.map(([name, { title }]) => option(name, title, marker)))),
-    el("span", { class: "small" }, at < 0 ? "not in the list as it is now" : `${(at + 1).toLocaleString("en")} of ${listed.length.toLocaleString("en")}`));
+  return Object.keys(rubrics).filter((name) => rubrics[name].kinds.some((kind) => kind.graded_by !== null));
 }
 
 function candidate(row, model, letter, records, marker, values, app) {

@@ -1,7 +1,7 @@
 // One study: reference and candidate, and side by side what the judge and each reader wrote down.
 
-import { control, el, newest, option, said } from "./dom.js";
-import { linkMarks } from "./items.js";
+import { el, option, said } from "./dom.js";
+import { drawOpened, steps } from "./opened.js";
 import { textOf } from "./overlay.js";
 import { judged, report, withItems, words } from "./record.js";
 import { countText } from "./cells.js";
@@ -9,41 +9,37 @@ import { capital } from "./words.js";
 
 const LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZ";
 
-export async function drawBeside(app) {
+export function drawBeside(app) {
+  const { state, store } = app;
+  return drawOpened(app, (row) => [store.reports(row), store.counts(state.quantity)],
+    (row, found, value) => content(row, found, value, app));
+}
+
+function content(row, found, value, app) {
   const { state, store } = app;
   const { overview, columns } = store;
-  const box = document.getElementById("opened");
-  if (state.study === null) {
-    app.drawingStudy = null;
-    box.replaceChildren();
-    return;
-  }
-  const row = state.study;
-  const answers = await newest(app, "drawingStudy", Promise.all([store.reports(row), store.counts(state.quantity)]));
-  if (!answers) return;
-  const [found, value] = answers;
   const raters = [state.judge, ...store.readers];
   const letter = (at) => LETTERS[raters.indexOf(at)] ?? `${raters.indexOf(at) + 1}.`;
   const records = found.filter(({ rater }) => raters.includes(rater))
     .map((record) => withItems(record, overview.raters[record.rater].rubric, `r${record.rater}`, letter(record.rater)))
     .sort((a, b) => raters.indexOf(a.rater) - raters.indexOf(b.rater));
   const marking = records.filter(({ rater }) => state.marks === null || rater === state.marks);
-  const focused = document.activeElement?.id;
   const text = (side, title, content) => el("section", { class: "report", "aria-labelledby": `${side}-title` },
     el("h4", { id: `${side}-title` }, title), content);
   // A text that is not in a reader's file is in the judge's run.
   const written = records.find(({ reference, candidate }) => textOf(reference) || textOf(candidate)) ?? records[0];
-  box.replaceChildren(el("section", { id: "study", "aria-labelledby": "study-title" },
-    steps(app, records, letter),
+  const chosen = state.marks === null ? "" : String(state.marks);
+  const marks = [option("", "of the judge and all readers", chosen), ...records.map(({ rater: one }) =>
+    option(String(one), `${letter(one)}: ${overview.raters[one].name}`, chosen))];
+  return [
+    steps(app, marks, (one) => app.set({ marks: one === "" ? null : Number(one) })),
     el("h3", { id: "study-title", tabindex: "-1" }, "Study ", said(columns.study_id[row])),
     el("p", { class: "small" }, `Class: `, said(columns.study_class[row])),
     records.length ? el("div", { class: "sides" },
       text("reference", "Reference", report(textOf(written.reference), "reference", marking)),
       text("candidate", "Candidate", words([written, ...records], marking)))
       : el("p", {}, "Its reports are not in this page, which holds some studies of every point; judge audit RUN STUDY shows them. Its counts:"),
-    el("div", { class: "sides raters" }, raters.map((at) => rater(at, row, records, value, letter(at), app)))));
-  linkMarks(document.getElementById("study"));
-  if (focused === "marks") document.getElementById("marks").focus();
+    el("div", { class: "sides raters" }, raters.map((at) => rater(at, row, records, value, letter(at), app)))];
 }
 
 function rater(at, row, records, value, letter, app) {
@@ -57,22 +53,4 @@ function rater(at, row, records, value, letter, app) {
       ? `${capital(quantities[app.state.quantity].label)}: ${isReader ? "not read, or not asked for" : "not scored"}.`
       : `${capital(quantities[app.state.quantity].label)}: ${countText(counted)}.`),
     own ? judged(own, rubric, null) : null);
-}
-
-function steps(app, records, letter) {
-  const { state, listed, step, back, set, store: { overview } } = app;
-  const at = listed.indexOf(state.study);
-  const button = (by, text, enabled) => el("button", {
-    type: "button", "data-next": String(by), disabled: at < 0 || !enabled, on: { click: () => step(by) },
-  }, text);
-  const chosen = state.marks === null ? "" : String(state.marks);
-  return el("nav", { class: "steps", "aria-label": "Studies of the list" },
-    button(-1, "Previous study", at > 0),
-    button(1, "Next study", at + 1 < listed.length),
-    el("button", { type: "button", class: "quiet", on: { click: back } }, "Back to the list"),
-    control("marks", "Errors marked in the reports", el("select", {
-      on: { change: ({ target }) => set({ marks: target.value === "" ? null : Number(target.value) }) },
-    }, option("", "of the judge and all readers", chosen), records.map(({ rater: one }) =>
-      option(String(one), `${letter(one)}: ${overview.raters[one].name}`, chosen)))),
-    el("span", { class: "small" }, at < 0 ? "not in the list as it is now" : `${(at + 1).toLocaleString("en")} of ${listed.length.toLocaleString("en")}`));
 }

@@ -1,13 +1,12 @@
 // Counts of a judge against those of the readers: two figures of the same cells, and the studies
 // of a cell, or all of them, those in which judge and readers disagree most first.
 
-import { announce, control, el, grid, newest, option, pager, said } from "./dom.js";
+import { control, el, grid, newest, option, said } from "./dom.js";
+import { opener, pageOf, showList } from "./opened.js";
 import { options, sideways } from "./parts.js";
 import { countText } from "./cells.js";
 import { cloud } from "./cloud.js";
 import { capital, count } from "./words.js";
-
-export const LIMIT = 25;
 
 export function countsSection(app) {
   const { overview, judges } = app.store;
@@ -88,11 +87,8 @@ async function drawList(pairs, app) {
   const shown = pairs.filter(({ cell }) => state.cell === null || cell === state.cell);
   // Of studies that differ as much, those that can be read here come first.
   shown.sort((a, b) => ORDERS[state.order](a, b) || store.hasReports(b.row) - store.hasReports(a.row) || a.row - b.row);
-  app.listed = shown.map(({ row }) => row);
-  const focused = document.activeElement?.dataset?.step;
-  const list = document.getElementById("list");
   const here = shown.filter(({ row }) => store.hasReports(row)).length;
-  list.replaceChildren(
+  showList(app, shown,
     el("h2", { id: "list-title", tabindex: "-1" }, state.cell === null
       ? "Studies in which judge and readers disagree most" : "Studies of one point"),
     el("p", { class: "count" }, state.cell === null
@@ -100,10 +96,7 @@ async function drawList(pairs, app) {
       : `${count(shown.length, "study", "studies")} with ${cellsOf(shown)[0]?.words ?? "these counts"}. `,
     here < shown.length ? ` The reports of ${here.toLocaleString("en")} are in this page. ` : "",
     state.cell === null ? null : el("button", { type: "button", class: "quiet", on: { click: () => app.set({ cell: null, offset: 0 }) } }, "Show all studies")),
-    table(shown.slice(state.offset, state.offset + LIMIT), value, app),
-    pager({ offset: state.offset, n: shown.length, limit: LIMIT }, (offset) => app.set({ offset })));
-  if (focused) list.querySelector(`[data-step="${focused}"]:enabled`)?.focus();
-  announce(count(shown.length, "study", "studies"));
+    table(pageOf(shown, app), value, app));
 }
 
 function table(rows, value, app) {
@@ -119,9 +112,7 @@ function table(rows, value, app) {
     readers.map((at) => head(said(overview.raters[at].name))),
     isPartial ? el("th", { scope: "col" }, "Reports on this page?") : null,
   ], rows.map(({ row, judge, mean, by }) => el("tr", { class: row === state.study ? "current" : null },
-    el("th", { scope: "row", title: columns.study_id[row] }, el("button", {
-      type: "button", class: "quiet", "data-study": String(row), on: { click: () => app.open(row) },
-    }, said(columns.study_id[row]))),
+    opener(row, columns.study_id[row], app),
     el("td", {}, said(columns.study_class[row])),
     [judge, mean, by].map((one) => cell(countText(one))),
     readers.map((at) => cell(countText(value(row, at)))),

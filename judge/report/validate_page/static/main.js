@@ -1,9 +1,10 @@
 // Opens the page of judges and readers and draws what is asked for.
 
-import { alarm, begin, el, fact, frame, goTo, said } from "./dom.js";
+import { begin, el, fact, frame, goTo, said } from "./dom.js";
+import { goToLine, safely, step, turnTo } from "./opened.js";
 import { printedTable } from "./parts.js";
 import { openStore } from "./cells.js";
-import { LIMIT, countsSection, drawCounts } from "./disagreement.js";
+import { countsSection, drawCounts } from "./disagreement.js";
 import { drawBeside } from "./beside.js";
 
 function coverage({ here, all }) {
@@ -35,34 +36,22 @@ async function start() {
     },
     async open(row) {
       app.state.study = row;
-      turnTo(row);
+      turnTo(row, app);
       await draw();
       goTo(document.getElementById("study-title"), "start");
     },
-    async step(by) {
-      const next = app.listed[app.listed.indexOf(app.state.study) + by];
-      if (next === undefined) return;
-      await app.open(next);
-      document.querySelector(`[data-next="${by}"]:enabled`)?.focus({ preventScroll: true });
-    },
+    step: (by) => step(by, app),
     async back() {
-      turnTo(app.state.study);
+      turnTo(app.state.study, app);
       await draw();
-      goTo(document.querySelector(`[data-study="${app.state.study}"]`) ?? document.getElementById("list-title"), "center");
+      goToLine(app.state.study, "list-title");
     },
-  };
-  const turnTo = (row) => {
-    const at = app.listed.indexOf(row);
-    if (at >= 0) app.state.offset = at - (at % LIMIT);
   };
   const draw = async () => {
     await drawCounts(app);
     await drawBeside(app);
   };
-  for (const name of ["set", "openCell", "open", "step", "back"]) {
-    const own = app[name];
-    app[name] = (...given) => own(...given).catch(alarm);
-  }
+  safely(app, "set", "openCell", "open", "step", "back");
   const notes = overview.facts.filter(({ name }) => name === "note");
   const [first, ...more] = overview.tables;
   frame(
