@@ -99,6 +99,15 @@ def axe(page: Page) -> list[str]:
     ]
 
 
+def axe_in_both_schemes(page: Page) -> list[str]:
+    """Return what axe-core finds on the page as it stands, in light and in dark colours."""
+    found = []
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        found += axe(page)
+    return found
+
+
 def ready(page: Page) -> None:
     """Wait until the page has drawn itself."""
     page.wait_for_selector("html[data-ready]", timeout=20_000)
