@@ -135,7 +135,15 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     Of three or more runs that do not all fit together, as judge-runs/* may give, the largest
     set that does is compared: the most models, then the most studies. The notes say what was
     left out, why, and the command that compares it. NAME=RUN leaves nothing out.
+
+    Runs of judge stress, and its folders, compare judges, not models: what each finds of the same
+    known errors (docs/stress.md). With --allow judge they are runs like any others.
     """
+    from judge.cli import stress_compare
+
+    if stress_compare.are_stress(runs, options):
+        stress_compare.compare(runs, options["form"])
+        return
     from judge.cli.page import check_html
     from judge.comparing.comparison import compare_runs
     from judge.comparing.names import choice

@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from judge.cli import stress_make
+from judge.cli import stress_make, stress_report
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.judging import RUNNING_OPTIONS, SERVER_OPTIONS, WHO, WORDING, sampling_options
@@ -118,3 +118,4 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401
 
 
 command.add_command(stress_make.make)
+command.add_command(stress_report.command)

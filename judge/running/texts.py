@@ -14,12 +14,13 @@ Digests = tuple[bytes | None, bytes | None]
 def digests(run: Run, wanted: Container[str]) -> dict[str, Digests]:
     """Return the digests of each wanted study's texts; raises `JudgeError` as `Run.records`."""
     return {
-        record["study_id"]: (_digest(record["reference"]), _digest(record["candidate"]))
+        record["study_id"]: (digest(record["reference"]), digest(record["candidate"]))
         for record in run.records(of_any_version=True)
         if record["study_id"] in wanted
     }
 
 
-def _digest(text: str) -> bytes | None:
+def digest(text: str) -> bytes | None:
+    """Return what tells a text from others but for white space; None for an empty one."""
     words = text.split()
     return hashlib.sha256(" ".join(words).encode("utf-8", "replace")).digest() if words else None

@@ -112,7 +112,7 @@ def detection(judge: Values, readers: Values, resamples: Resamples) -> Detection
         return resamples.estimate(figures, known)
 
     def rate(is_yes: Bools, of: Bools | slice, missing: str) -> Estimate:
-        return replace(_rate(is_yes[of], units[of], missing), n_undefined=n_undefined)
+        return replace(clustered_rate(is_yes[of], units[of], missing), n_undefined=n_undefined)
 
     everything = slice(None)
     majority_rate = rate(majority, everything, NO_STUDY)
@@ -138,7 +138,7 @@ def _kappas(n: Values, judge: Values, majority: Values, both: Values) -> Values:
     return (agreed * n - by_chance) / (n * n - by_chance)
 
 
-def _rate(is_yes: Bools, units: Codes, missing: str) -> Estimate:
+def clustered_rate(is_yes: Bools, units: Codes, missing: str = NO_STUDY) -> Estimate:
     """Return the share of studies with Wilson's interval, of those that they are worth.
 
     Studies of one patient are alike: n of them are worth n over the design effect, the clustered

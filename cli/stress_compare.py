@@ -1,0 +1,81 @@
+"""`judge compare` of runs of `judge stress`: several judges on the same candidates."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+from click.core import ParameterSource
+
+from judge.cli.output import emit, note, print_facts, print_tables
+from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from judge.stress.comparison import StressComparison
+
+_FORMS = ("table", "md", "csv", "json")
+_TAKEN = frozenset({"runs", "form"})
+_FEWEST = 3
+"""From so many runs on an ordinary comparison leaves out what does not fit, and says so."""
+
+
+def are_stress(runs: Sequence[str], options: Mapping[str, Any]) -> bool:
+    """Whether all that is compared are runs of `judge stress`.
+
+    With --allow they are runs like any others. Raises `JudgeError` where some alone are, and they
+    are too few, or named, so that nothing is left out.
+    """
+    from judge.comparing.names import choice
+    from judge.stress.comparison import is_stress
+
+    if options["allow"]:
+        return False
+    choices = [choice(run) for run in runs]
+    found = [is_stress(one.path) for one in choices]
+    if any(found) and not all(found) and (len(runs) < _FEWEST or any(c.model for c in choices)):
+        of = [one.shown for one, is_its in zip(choices, found, strict=True) if is_its]
+        raise JudgeError(
+            f"{', '.join(of)} {'is' if len(of) == 1 else 'are'} of judge stress, where judges are "
+            "compared, and the others are not; compare each kind by itself"
+        )
+    return all(found)
+
+
+def compare(runs: Sequence[str], form: str) -> None:
+    """Compare the judges and print it; raises `JudgeError` for an option that is not for them."""
+    from judge.comparing.names import choice
+    from judge.stress.comparison import compare_judges
+
+    context = click.get_current_context()
+    given = [
+        param.opts[0]
+        for param in context.command.params
+        if param.name not in _TAKEN
+        and context.get_parameter_source(str(param.name)) is not ParameterSource.DEFAULT
+    ]
+    if given:
+        raise JudgeError(
+            f"{', '.join(given)}: not for runs of judge stress, of which judges are compared; "
+            "leave it out"
+        )
+    if form not in _FORMS:
+        raise JudgeError(f"runs of judge stress have --format {', '.join(_FORMS)}")
+    show(compare_judges([(one.model, one.path) for one in map(choice, runs)]), form)
+
+
+def show(comparison: StressComparison, form: str) -> None:
+    """Print a comparison in the form asked for."""
+    from judge.report import stress_judges as printed
+    from judge.report.formats import as_json
+
+    found = comparison.plain()
+    if form == "table":
+        print_facts(printed.facts(found))
+        print_tables(printed.tables(found))
+        emit(f"signature  {found['signature']}")
+        return
+    written = {"json": as_json, "md": printed.as_markdown, "csv": printed.as_csv}
+    emit(written[form](found))
+    for text in found["notes"]:
+        note(text)
