@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+import instructmodel
 import pytest
 from click.testing import CliRunner, Result
 from hypothesis import settings
@@ -54,6 +55,14 @@ def shared() -> Path:
     if not SHARED.is_dir():
         pytest.skip("the shared real reports are not here")
     return SHARED
+
+
+@pytest.fixture(scope="session")
+def instruct(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of a small real instruct model; fails where .ci/vllm must have it."""
+    if unmet := instructmodel.why_not():
+        (pytest.fail if os.environ.get("JUDGE_NEEDS_VLLM") else pytest.skip)(unmet)
+    return instructmodel.make_instruct(tmp_path_factory.mktemp("instruct") / "smollm2")
 
 
 @pytest.fixture

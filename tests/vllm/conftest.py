@@ -9,7 +9,7 @@ from pathlib import Path
 
 import children
 import pytest
-from serving import Taught, taught, why_not
+from serving import Taught, need_vllm, taught
 
 
 @pytest.fixture(autouse=True)
@@ -33,11 +33,7 @@ def standin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture(scope="session")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Taught:
     """The model that knows eight studies; needs a real vLLM to be of use."""
-    unmet = why_not()
-    if unmet and os.environ.get("JUDGE_NEEDS_VLLM"):
-        pytest.fail(unmet)
-    if unmet:
-        pytest.skip(unmet)
+    need_vllm()
     return taught(tmp_path_factory.mktemp("taught"))
 
 

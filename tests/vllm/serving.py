@@ -7,10 +7,11 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
 import tinymodel
 from faultserver import annotation_for
 from support import write_json
@@ -46,6 +47,12 @@ def why_not() -> str | None:
     return None
 
 
+def need_vllm() -> None:
+    """Skip the test where a real server cannot be started; fail it where .ci/vllm must have one."""
+    if unmet := why_not():
+        (pytest.fail if os.environ.get("JUDGE_NEEDS_VLLM") else pytest.skip)(unmet)
+
+
 @dataclass(frozen=True)
 class Taught:
     """A model, the prompt it was taught with, the studies and what it says of each."""
@@ -78,19 +85,25 @@ class Taught:
 
 def taught(folder: Path, count: int = 8) -> Taught:
     """Make a model that has learnt the rendered annotations of `count` studies."""
-    model, prompt_file = folder / "model", folder / "tiny.yaml"
-    prompt_file.write_text(PROMPT, "utf-8")
-    # Its own template is for the tests that chat; the prompt asks for GREEN's layout.
-    tinymodel.make_model(model, chat_template=tinymodel.CHAT)
     studies = tuple(
         Study(f"study-{at}", reference, candidate)
         for at, (reference, candidate) in enumerate(tinymodel.reports(count, seed=3))
     )
-    annotations = tuple(annotation_for(study.study_id, 0) for study in studies)
+    return taught_these(folder, [(one, annotation_for(one.study_id, 0)) for one in studies])
+
+
+def taught_these(folder: Path, answers: Sequence[tuple[Study, Annotation]]) -> Taught:
+    """Make a model that has learnt to say of each study what it is told to."""
+    model, prompt_file = folder / "model", folder / "tiny.yaml"
+    prompt_file.write_text(PROMPT, "utf-8")
+    # Its own template is for the tests that chat; the prompt asks for GREEN's layout.
+    tinymodel.make_model(model, chat_template=tinymodel.CHAT)
     prompt = load_prompt(str(prompt_file))
     encoder = encode.load(files.find(str(model), {}), prompt)
-    asked = [encoder.encode(prompt.messages(s.reference, s.candidate)).ids for s in studies]
-    tinymodel.teach(model, list(zip(asked, map(RUBRIC.render, annotations), strict=True)))
+    asked = [encoder.encode(prompt.messages(s.reference, s.candidate)).ids for s, _ in answers]
+    rendered = [RUBRIC.render(annotation) for _, annotation in answers]
+    tinymodel.teach(model, list(zip(asked, rendered, strict=True)))
+    studies, annotations = zip(*answers, strict=True)
     return Taught(model, prompt_file, studies, annotations)
 
 

@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import signal
-import socket
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Literal
 
 import pytest
-from children import descendants, guard_of, wait_for
+from children import wait_for
+from model_server import KEY, Served, serving_model
 from pydantic import BaseModel, ConfigDict, Field
-from serving import ENVIRON, FLAGS, Taught, command, environ, records
+from serving import Taught, command, environ, records
 
 from judge import backends, rubrics
 from judge.backends.connection import Connection
 from judge.backends.pool import Pool
-from judge.backends.vllm.server import Process, executable
 from judge.types import Completion, Study
 
 pytestmark = pytest.mark.vllm
 
-KEY = "shared"
 GREEN = rubrics.load("green")
 # Words of bounded length. Not `max_length`: with it the grammar lets raw line ends into
 # strings (xgrammar 0.2.8), which are no JSON.
 WORDS = Field(pattern="^[A-Za-z ]{0,12}$")
-# A model that knows nothing would go on writing blanks where the grammar lets it.
-JSON_FLAG = '--structured-outputs-config={"backend": "xgrammar", "disable_any_whitespace": true}'
 
 
 class Correction(BaseModel):
@@ -53,46 +47,10 @@ class Reply(BaseModel):
     corrections: list[Correction] = Field(min_length=1, max_length=2)
 
 
-class Served:
-    """A running server, as a user would have started it."""
-
-    def __init__(self, model: Taught, folder: Path) -> None:
-        with socket.create_server(("127.0.0.1", 0)) as taken:
-            port = taken.getsockname()[1]
-        self.url = f"http://127.0.0.1:{port}/v1"
-        self.log = folder / "server.log"
-        environ = {**os.environ, **ENVIRON, "VLLM_API_KEY": KEY}
-        line = [executable(os.environ), "serve", str(model.folder.resolve()), "--port", str(port)]
-        line += ["--host", "127.0.0.1", "--max-model-len=2048", *FLAGS, JSON_FLAG]
-        self.process = Process(line, environ, self.log)
-        self._port = port
-        wait_for(lambda: "startup complete" in self.log.read_text("utf-8"), 240)
-
-    def answers(self) -> int:
-        return self.log.read_text("utf-8").count('"POST /v1/completions HTTP/1.1" 200')
-
-    def send(self, what: signal.Signals) -> None:
-        """Send a signal to all of the server's own processes."""
-        processes = descendants(guard_of(os.getpid(), str(self._port)))
-        assert processes
-        for pid in processes:
-            os.kill(pid, what)
-
-    @contextmanager
-    def halted(self) -> Iterator[None]:
-        """Let the server take requests and answer none, however fast the machine is."""
-        self.send(signal.SIGSTOP)
-        try:
-            yield
-        finally:
-            self.send(signal.SIGCONT)
-
-
 @pytest.fixture(scope="module")
 def served(model: Taught, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    running = Served(model, tmp_path_factory.mktemp("served"))
-    yield running
-    running.process.stop()
+    with serving_model(model.folder, tmp_path_factory.mktemp("served")) as running:
+        yield running
 
 
 def answers(judge: backends.Judge, studies: list[Study]) -> list[Completion]:
@@ -157,9 +115,8 @@ def test_a_reply_held_to_a_schema_is_valid(model: Taught, served: Served) -> Non
 
 @pytest.fixture
 def other(model: Taught, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
-    running = Served(model, tmp_path_factory.mktemp("other"))
-    yield running
-    running.process.stop()
+    with serving_model(model.folder, tmp_path_factory.mktemp("other")) as running:
+        yield running
 
 
 def test_two_servers_share_and_one_is_killed_in_mid_run(
