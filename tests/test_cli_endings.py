@@ -104,3 +104,19 @@ def test_the_readmes_edit_is_what_is_printed(invoke: Invoke) -> None:
     (shown,) = re.findall(r"```\n(Corrections of the candidate.*?)```", readme, re.DOTALL)
     assert invoke("fineradscore", *FILES, "--out", "run").exit_code == 0
     assert shown in invoke("audit", "run", "ex-008").stdout
+
+
+def test_the_readmes_stress_report_is_what_is_printed(tmp_path: Path) -> None:
+    readme = (ROOT / "README.md").read_text("utf-8")
+    (shown,) = re.findall(r"```\n(verdict .*?)```", readme, re.DOTALL)
+    # The rubrics that stand beside the real ones in tests would have forged answers too.
+    without_toys = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    done = subprocess.run(
+        [sys.executable, "-m", "judge", "stress", EXAMPLES / "refs.json", "--out", "stress"],
+        cwd=tmp_path,
+        env=without_toys,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "\n".join(line.rstrip() for line in done.stdout.splitlines()).startswith(shown)
