@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from judge.cli.output import emit, note, print_facts, print_tables
-from judge.cli.stress_report import check_drawn, draw
+from judge.cli.stress_report import check_drawn, draw, put
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    from judge.stress.comparison import StressComparison
 
 _FORMS = ("table", "md", "csv", "json")
 _TAKEN = frozenset({"runs", "form", "figures"})
@@ -47,6 +43,7 @@ def are_stress(runs: Sequence[str], options: Mapping[str, Any]) -> bool:
 def compare(runs: Sequence[str], form: str, figures: Path | None = None) -> None:
     """Compare the judges and print it; raises `JudgeError` for an option that is not for them."""
     from judge.comparing.names import choice
+    from judge.report import stress_judges
     from judge.stress.comparison import compare_judges
 
     context = click.get_current_context()
@@ -69,23 +66,7 @@ def compare(runs: Sequence[str], form: str, figures: Path | None = None) -> None
     if form not in _FORMS:
         raise JudgeError(f"runs of judge stress have --format {', '.join(_FORMS)}")
     check_drawn(None, figures)
-    show(compare_judges([(one.model, one.path) for one in map(choice, runs)]), form, figures)
-
-
-def show(comparison: StressComparison, form: str, figures: Path | None = None) -> None:
-    """Print a comparison in the form asked for, and draw its figures where they are wanted."""
-    from judge.report import stress_judges as printed
-    from judge.report.formats import as_json
-
-    found = comparison.plain()
+    comparison = compare_judges([(one.model, one.path) for one in map(choice, runs)])
     if figures:
         draw({name: one.plain() for name, one in comparison.reports.items()}, figures)
-    if form == "table":
-        print_facts(printed.facts(found))
-        print_tables(printed.tables(found))
-        emit(f"signature  {found['signature']}")
-        return
-    written = {"json": as_json, "md": printed.as_markdown, "csv": printed.as_csv}
-    emit(written[form](found))
-    for text in found["notes"]:
-        note(text)
+    put(comparison.plain(), stress_judges, form)

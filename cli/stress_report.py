@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -93,8 +94,7 @@ def show(
 
     Raises `JudgeError` where these cannot be written, and where the run is damaged.
     """
-    from judge.report import stress as printed
-    from judge.report.formats import as_json
+    from judge.report import stress
 
     found = report.plain()
     # Whoever reads the output may stop early, as head does: files come first.
@@ -102,6 +102,13 @@ def show(
         draw({found["judge"]["name"]: found}, figures)
     if html:
         _write_page(report, html)
+    put(found, stress, form)
+
+
+def put(found: Mapping[str, Any], printed: ModuleType, form: str) -> None:
+    """Print a report or a comparison of them, by the module that has its tables."""
+    from judge.report.formats import as_json
+
     if form == "table":
         print_facts(printed.facts(found))
         print_tables(printed.tables(found))
