@@ -30,6 +30,8 @@ def are_stress(runs: Sequence[str], options: Mapping[str, Any]) -> bool:
     if options["allow"]:
         return False
     choices = [choice(run) for run in runs]
+    if not all(one.path.exists() for one in choices):
+        return False  # the ordinary comparison says which is missing
     found = [is_stress(one.path) for one in choices]
     if any(found) and not all(found) and (len(runs) < _FEWEST or any(c.model for c in choices)):
         of = [one.shown for one, is_its in zip(choices, found, strict=True) if is_its]

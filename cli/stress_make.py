@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from judge.stress.changes import Change
     from judge.stress.folder import Recipe
 
-_HEAD = ("change", "group", "made", "not made", "why not")
+_HEAD = ("change", "group", "why not made", "made", "not made")
 
 
 SOURCE_OPTIONS = (
@@ -120,7 +120,7 @@ def make(
         rows = _rows(manifest["changes"], every_reason=form == "csv")
         if form == "table":
             print_facts(made_facts(manifest))
-        _print("Made", _HEAD, rows, form, n_left=2)
+        _print("Made", _HEAD, rows, form, n_left=3)
     say_made(recipe, manifest, n)
     note(f"written to {out}")
 
@@ -164,7 +164,8 @@ def say_made(recipe: Recipe, manifest: Mapping[str, Any], n: int) -> None:
         left = counted(n_left, "reference is", "references are")
         note(f"{left} empty, and {'was' if n_left == 1 else 'were'} left out")
     if n > manifest["n_references"]:
-        note(f"there are {manifest['n_references']:,} references: all are taken")
+        there = manifest["n_references"]
+        note(f"{counted(there, 'reference is', 'references are')} there: all are taken")
     if nowhere := [str(one["change"]) for one in manifest["changes"] if not one["made"]]:
         note(f"made on no report: {', '.join(nowhere)}")
 
@@ -176,10 +177,12 @@ def _rows(counted: list[Any], *, every_reason: bool) -> list[dict[str, object]]:
         reasons = [*one["not_made"].items()]
         head = {"change": one["change"], "group": one["group"], "made": one["made"]}
         if every_reason:
-            rows += [{**head, "not made": k, "why not": why} for why, k in reasons or [("", 0)]]
+            rows += [
+                {**head, "not made": k, "why not made": why} for why, k in reasons or [("", 0)]
+            ]
             continue
         why = "; ".join(f"{why} ({k:,})" if len(reasons) > 1 else why for why, k in reasons)
-        rows.append({**head, "not made": sum(k for _, k in reasons), "why not": why})
+        rows.append({**head, "not made": sum(k for _, k in reasons), "why not made": why})
     return rows
 
 

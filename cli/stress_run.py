@@ -62,6 +62,11 @@ def _planned(options: dict[str, Any]) -> tuple[Recipe, list[JudgeSession], Judge
     from judge.stress.changes import chosen
     from judge.stress.runs import Purse, sessions
 
+    if options["repeats"] > 1 and options["sampling_seed"] is not None:
+        raise click.UsageError(
+            "--sampling-seed asks for the same answer each time, so that --repeats would tell "
+            "nothing; leave one of them out"
+        )
     settings = settings_of({**options, "prompt": None})
     policy, budget = policy_of(options), None
     if policy.max_cost is not None:

@@ -28,7 +28,7 @@ settings.load_profile("untimed")
 SERVERS = {"api", "faultserver_tests", "service", "vllm"}
 SLOW = {
     *("cache", "compare", "compare_page", "every_rubric", "lexicon", "local", "metrics"),
-    *("page", "parity", "plots", "readers", "studies", "validating"),
+    *("page", "parity", "plots", "readers", "stress", "studies", "validating"),
 }
 SLOW_NAMES = ("huge", "megabyte", "parse_reads_back", "styled_answer_cut", "every_style")
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
@@ -152,7 +153,8 @@ def _by_k(found: Mapping[str, Any]) -> Table:
         *("steps", "errors a step"),
         *([f"{score['label']} a step"] if score else []),
     )
-    return Table("By the number of errors put in", head, rows)
+    title = "By the number of errors put in: fewer studies bear more; steps are of the same studies"
+    return Table(title, head, rows)
 
 
 def _wrong_way(found: Mapping[str, Any]) -> Table:
@@ -210,12 +212,22 @@ def _changed(found: Mapping[str, Any]) -> Table:
             *(one["id"], one["effect"]),
             *(reading(one[side], found["level"]) for side in ("before", "after")),
         )
-        for one in listed[:_MOST_LISTED]
+        for one in _mixed(listed)[:_MOST_LISTED]
     )
     title = "Readings that a hostile text changed"
     if len(listed) > _MOST_LISTED:
         title += f": {_MOST_LISTED} of {len(listed):,}, all with --format json"
     return Table(title, ("candidate", "effect", "without the text", "with it"), rows, n_left=4)
+
+
+def _mixed(listed: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return readings with the hostile texts in turn, so that the first of them are of all."""
+    seen: Counter[str] = Counter()
+    turns = []
+    for one in listed:
+        turns.append(seen[one["change"]])
+        seen[one["change"]] += 1
+    return [one for _, one in sorted(zip(turns, listed, strict=True), key=lambda pair: pair[0])]
 
 
 def reading(one: Mapping[str, Any] | None, level: Mapping[str, Any] | None) -> str:

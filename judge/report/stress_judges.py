@@ -8,6 +8,7 @@ from typing import Any
 from judge.report import stress
 from judge.report.formats import markdown_table, markdown_text, rows_as_csv
 from judge.report.latex import one_line
+from judge.report.leaderboard import p_value
 from judge.report.stress import mean, name_of, rate
 from judge.report.tables import Table
 from judge.report.words import NOTHING, counted, estimate, number
@@ -77,7 +78,7 @@ def _differences(found: Mapping[str, Any]) -> Table:
             *(name_of(one["class"]), test["name"], f"{test['n']:,}"),
             f"{100 * test['difference']:+.1f}",
             f"{test['alone']:,}, {test['first_alone']:,}",
-            number(test["p_holm"]),
+            p_value(test["p_holm"]),
         )
         for one in found["detection"]
         for test in one["differences"]
@@ -88,7 +89,7 @@ def _differences(found: Mapping[str, Any]) -> Table:
         for test in found["detection_all"]["differences"]
         if test["n"]
     ]
-    head = ("one error", "judge", "both read", "difference", "found by it, by the first", "p")
+    head = ("one error", "judge", "both read", "difference", "by it alone, by the first alone", "p")
     title = (
         f"Found, less what {first} found, in percentage points; p by McNemar's test (mid-p), "
         "corrected by Holm's method over all classes"

@@ -46,7 +46,7 @@ def percent(value: float | None) -> str:
 
 
 def share(value: Mapping[str, Any]) -> str:
-    """Return a share of no whole number of studies with its interval, `71.0% [65.5, 76.0]`."""
+    """Return a share with its interval, where it has one, `71.0% [65.5, 76.0]`."""
     if value["low"] is None:
         return percent(value["value"])
     return f"{percent(value['value'])} [{100 * value['low']:.1f}, {100 * value['high']:.1f}]"
@@ -55,10 +55,7 @@ def share(value: Mapping[str, Any]) -> str:
 def rate(value: Mapping[str, Any]) -> str:
     """Return a rate with numerator, denominator and interval, `201/283 71.0% [65.5, 76.0]`."""
     counts = f"{value['k']}/{value['n']}"
-    share = percent(value["value"])
-    if value["value"] is None:
-        return f"{counts} {share}"
-    return f"{counts} {share} [{100 * value['low']:.1f}, {100 * value['high']:.1f}]"
+    return f"{counts} {share(value)}"
 
 
 def group_value(value: object) -> str:

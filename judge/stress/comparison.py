@@ -21,13 +21,13 @@ from judge.stress.folder import TRUTH
 from judge.stress.reading import Bools, Reading
 from judge.stress.report import (
     FORMAT,
-    RUNS,
     StressReport,
     is_stress_run,
     opened_runs,
     report_of,
     settings_of,
 )
+from judge.stress.runs import RUNS
 from judge.stress.truth import Truth
 from judge.types import JudgeError
 
@@ -66,6 +66,7 @@ def compare_judges(given: Sequence[tuple[str | None, Run | str | Path]]) -> Stre
     """
     named: dict[str, StressReport] = {}
     found = [(name, report) for name, path in given for report in _reports(name, path)]
+    _check_alike([report for _, report in found])
     own = [report.data["judge"]["name"] for _, report in found]
     for (name, report), judge in zip(found, own, strict=True):
         prompts = report.data["prompts"]
@@ -79,7 +80,6 @@ def compare_judges(given: Sequence[tuple[str | None, Run | str | Path]]) -> Stre
         named[name] = report
     if len(named) < 2:
         raise JudgeError("a comparison needs the runs of two judges or more")
-    _check_alike(named)
     return StressComparison(named, _data(named))
 
 
@@ -100,10 +100,10 @@ def _shown(report: StressReport) -> str:
     return str(report.first.run.path)
 
 
-def _check_alike(named: Mapping[str, StressReport]) -> None:
-    first, *others = named.values()
+def _check_alike(reports: Sequence[StressReport]) -> None:
+    first, *others = reports
     seen: dict[str, StressReport] = {}
-    for report in named.values():
+    for report in reports:
         if (same := seen.setdefault(report.data["signature"], report)) is not report:
             raise JudgeError(
                 f"{_shown(same)} and {_shown(report)} are the same answers of one judge; give one "
@@ -243,7 +243,7 @@ def _differences_all(truth: Truth, named: Mapping[str, StressReport]) -> list[di
         if len(both):
             value, (error, n_units) = (
                 float(moved.mean()),
-                clustered_error(moved, truth.studies[both]),
+                clustered_error(moved, truth.units[both]),
             )
             line["difference"] = value
             if n_units > 1 and np.ptp(moved) > 0:

@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from judge.stats.agreement import clustered_error
 from judge.stats.detection import clustered_rate
-from judge.stats.estimate import Z_95
 from judge.stats.panel import ROUNDING, Values
 from judge.stress.changes import known
 from judge.stress.reading import LOST, Bools, Reading
@@ -39,7 +38,7 @@ def rate(is_yes: Bools, studies: Rows) -> dict[str, Any]:
 
 
 def mean(values: Values, studies: Rows) -> dict[str, Any]:
-    """Return a mean with mean ± 1.96 standard errors, whose units are the studies.
+    """Return a mean with its interval by Student's t, whose units are the studies.
 
     There is no interval for one study, or where all values are alike: that they are is no proof
     that all others would be.
@@ -50,7 +49,10 @@ def mean(values: Values, studies: Rows) -> dict[str, Any]:
     value, (error, n_units) = float(values.mean()), clustered_error(values, studies)
     if n_units < 2 or np.ptp(values) <= ROUNDING * max(1.0, float(np.abs(values).max())):
         return {"n": n, "mean": value, "low": None, "high": None}
-    return {"n": n, "mean": value, "low": value - Z_95 * error, "high": value + Z_95 * error}
+    from scipy.special import stdtrit
+
+    reach = float(stdtrit(n_units - 1, 0.975)) * error
+    return {"n": n, "mean": value, "low": value - reach, "high": value + reach}
 
 
 def detection(truth: Truth, reading: Reading) -> list[dict[str, Any]]:
@@ -90,13 +92,13 @@ def _detected(truth: Truth, reading: Reading, rows: Rows) -> dict[str, Any]:
     head = {"n": len(of), "made": len(rows), "lost": reading.lost_of(rows)}
     if reading.errors is None:
         return {**head, "found": None, "right_category": None, "right_significance": None}
-    found = {"found": rate(reading.errors[of] > 0, truth.studies[of])}
+    found = {"found": rate(reading.errors[of] > 0, truth.units[of])}
     right = significant = None
     if reading.scale.is_shared:
-        right = rate(in_right_category(truth, reading, of), truth.studies[of])
+        right = rate(in_right_category(truth, reading, of), truth.units[of])
         if reading.level is not None:
             sure = of[~truth.is_doubtful[of]]
-            significant = rate(on_right_side(truth, reading, sure), truth.studies[sure])
+            significant = rate(on_right_side(truth, reading, sure), truth.units[sure])
     return {**head, **found, "right_category": right, "right_significance": significant}
 
 
@@ -181,14 +183,14 @@ def _alarms(truth: Truth, reading: Reading, rows: Rows, *, is_changed: bool) -> 
         pairs = of[before >= 0]
         moved = reading.score[pairs] - reading.score[before[before >= 0]]
         has = ~np.isnan(moved)
-        change = mean(moved[has], truth.studies[pairs][has])
+        change = mean(moved[has], truth.units[pairs][has])
     counts = {"significant": reading.level, "any": reading.errors}
     return {
         "n": len(of),
         "made": len(rows),
         "lost": reading.lost_of(rows),
         **{
-            name: None if values is None else rate(values[of] > 0, truth.studies[of])
+            name: None if values is None else rate(values[of] > 0, truth.units[of])
             for name, values in counts.items()
         },
         "score_change": change,
@@ -215,6 +217,8 @@ def monotone(truth: Truth, reading: Reading) -> dict[str, Any]:
     signs = {"count": -1.0, "score": 1.0 if higher else -1.0}
     stepped = {name: np.zeros(len(truth.study_ids), dtype=bool) for name in numbers}
     wrong = {name: np.zeros(len(truth.study_ids), dtype=bool) for name in numbers}
+    units = np.zeros(len(truth.study_ids), dtype=np.intp)
+    units[truth.studies] = truth.units
     by_k, before = [], np.full(len(truth.study_ids), NO_BASE, dtype=np.intp)
     for k in range(most + 1):
         here = rows[truth.k[rows] == k]
@@ -228,11 +232,11 @@ def monotone(truth: Truth, reading: Reading) -> dict[str, Any]:
                 continue
             there = now[now >= 0]
             there = there[~np.isnan(values[there])]
-            line[name] = mean(values[there], truth.studies[there])
+            line[name] = mean(values[there], truth.units[there])
             step = values[now[both]] - values[before[both]]
             of = np.flatnonzero(both)[~np.isnan(step)]
             step = step[~np.isnan(step)]
-            steps[f"step_{name}"] = mean(step, of) if k else None
+            steps[f"step_{name}"] = mean(step, units[of]) if k else None
             stepped[name][of] = True
             wrong[name][of[signs[name] * step > ROUNDING]] = True
         by_k.append(line | {"n_both": int(both.sum())} | steps)
@@ -240,9 +244,7 @@ def monotone(truth: Truth, reading: Reading) -> dict[str, Any]:
     return {
         "by_k": by_k,
         "wrong_way": {
-            name: None
-            if values is None
-            else rate(wrong[name][stepped[name]], np.flatnonzero(stepped[name]))
+            name: None if values is None else rate(wrong[name][stepped[name]], units[stepped[name]])
             for name, values in numbers.items()
         },
     }
@@ -290,7 +292,7 @@ def hostile_all(truth: Truth, reading: Reading) -> list[dict[str, Any]]:
                 "does": _does(truth, name),
                 "n": int(of.sum()),
                 "made": len(rows),
-                "changed": rate((effects != "same")[of], truth.studies[rows][of]),
+                "changed": rate((effects != "same")[of], truth.units[rows][of]),
                 **counts,
             }
         )

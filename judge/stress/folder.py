@@ -34,6 +34,14 @@ _DECIDES = (
     "writer",
 )
 
+_SAID = {
+    "version": "the version of judge",
+    "sha256": "the file of references",
+    "n_studies": "the number of studies",
+    "n_references": "the number of references",
+    "n_left_out": "the number left out",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
@@ -106,7 +114,8 @@ def write(out: Path, recipe: Recipe) -> dict[str, Any]:
         if not counts.n_made:
             raise JudgeError(_nothing_made(recipe, rows))
         manifest = {"format": FORMAT, "version": version(), **recipe.said()}
-        manifest |= {"n_candidates": counts.n_made.total(), "changes": rows}
+        digest = hashlib.sha256((place / TRUTH).read_bytes()).hexdigest()
+        manifest |= {"n_candidates": counts.n_made.total(), "truth_sha256": digest, "changes": rows}
         text = json.dumps(manifest, indent=1, ensure_ascii=False) + "\n"
         (place / MANIFEST).write_text(text, "utf-8")
         for file in place.iterdir():
@@ -183,9 +192,12 @@ def found(out: Path, recipe: Recipe) -> dict[str, Any] | None:
         differ.append("changes")
     if differ or there.get("format") != FORMAT:
         raise JudgeError(
-            f"{out} holds other candidates (it differs in {', '.join(differ) or 'format'}); "
+            f"{out} holds other candidates (they differ in "
+            f"{', '.join(_SAID.get(name, name) for name in differ) or 'format'}); "
             f"{ANOTHER}"
         )
+    if there.get("truth_sha256") != hashlib.sha256(read_whole(out / TRUTH)).hexdigest():
+        raise _changed(out)
     return dict(there)
 
 

@@ -145,8 +145,8 @@ def made_of(study: Study, changes: Sequence[Change], seed: int) -> Iterator[Foun
     """Give each change with what it makes of a study, or why it makes nothing."""
     report = Reference(study.reference)
     for change in changes:
-        if not report.sentences:
-            yield change, NotMade("the reference has no sentence")
+        if why := report.unfit:
+            yield change, NotMade(why)
             continue
         found = change.make(report, Draw(seed, study.study_id, change.name))
         if isinstance(found, NotMade):

@@ -41,14 +41,15 @@ _VERB = re.compile(
     r"\b(?:is|are|was|were|has|have|seen|identified|noted|demonstrated|present)\b", re.I
 )
 _LEADS = ("On this examination, ", "In addition, ", "Furthermore, ", "On the available images, ")
+# The lungs come first: a nodule that projects over a rib is none of the rib, and B lines no line.
 _HEADINGS = {
+    "lungs": "Lungs and pleura",
+    "pleura": "Lungs and pleura",
     "devices": "Lines and devices",
     "bones": "Bones",
     "heart": "Heart and mediastinum",
     "mediastinum": "Heart and mediastinum",
     "vessels": "Heart and mediastinum",
-    "pleura": "Pleura",
-    "lungs": "Lungs",
 }
 _WORD = re.compile(r"\b[a-z]{7,}\b")
 _KEPT = re.compile(

@@ -15,6 +15,7 @@ from judge.report.stress import rows
 from judge.running.files import no_run
 from judge.running.folder import MANIFEST, Run
 from judge.stress import figures
+from judge.stress.folder import PREDS, REFS, TRUTH
 from judge.stress.reading import Reading, read
 from judge.stress.runs import RUNS
 from judge.stress.stability import stable
@@ -105,8 +106,16 @@ def opened_runs(given: Given) -> list[Run]:
         raise JudgeError(f"cannot read {path}: {error.strerror}") from error
     if not paths:
         raise JudgeError(no_run(below, MANIFEST))
+    if paths == [path] and (path / TRUTH).is_file() and not (path / MANIFEST).exists():
+        raise JudgeError(
+            f"{path} holds candidates and no run of them; judge them first: "
+            f"judge green {path / PREDS} {path / REFS}"
+        )
     found = [Run(each) for each in paths]
-    return sorted(found, key=lambda run: (prompt_of(run) != run.rubric.prompt, prompt_of(run)))
+    return sorted(
+        found,
+        key=lambda run: (prompt_of(run) != run.rubric.prompt, prompt_of(run), wording_of(run)),
+    )
 
 
 def is_stress_run(run: Run) -> bool:
@@ -117,6 +126,12 @@ def is_stress_run(run: Run) -> bool:
 def prompt_of(run: Run) -> str:
     """Return the name of a run's prompt, empty for a judge that has none."""
     return str(run.manifest["prompt"] or "")
+
+
+def wording_of(run: Run) -> tuple[str, str]:
+    """Return a run's prompt and its digest in the signature: two wordings may have one name."""
+    parts = run.signature.split("|")
+    return prompt_of(run), next((part for part in parts if part.startswith("prompt:")), "")
 
 
 def settings_of(run: Run) -> tuple[str, ...]:
@@ -144,13 +159,13 @@ def check_one_judge(runs: Sequence[Run]) -> None:
                 f"{first.path} and {run.path} asked the judge in other ways: "
                 f"{_differing(first, run)}; name the runs of one of them (judge compare takes both)"
             )
-    seen: dict[tuple[str, int], Run] = {}
+    seen: dict[tuple[tuple[str, str], int], Run] = {}
     for run in runs:
-        key_of = prompt_of(run), run.repeat
+        key_of = wording_of(run), run.repeat
         if key_of in seen:
             raise JudgeError(
                 f"{seen[key_of].path} and {run.path} are the same reading (prompt "
-                f"{key_of[0] or 'none'}, repeat {key_of[1]}); give one of them"
+                f"{prompt_of(run) or 'none'}, repeat {run.repeat}); give one of them"
             )
         seen[key_of] = run
 
@@ -162,8 +177,8 @@ def _differing(one: Run, other: Run) -> str:
 
 
 def _ordered(runs: Sequence[Run]) -> list[Run]:
-    prompts = list(dict.fromkeys(map(prompt_of, runs)))
-    return sorted(runs, key=lambda run: (prompts.index(prompt_of(run)), run.repeat))
+    wordings = list(dict.fromkeys(map(wording_of, runs)))
+    return sorted(runs, key=lambda run: (wordings.index(wording_of(run)), run.repeat))
 
 
 def _report(runs: Sequence[Run], truth: Truth) -> StressReport:
@@ -175,8 +190,8 @@ def _report(runs: Sequence[Run], truth: Truth) -> StressReport:
         "format": FORMAT,
         "rubric": first.run.manifest["rubric"],
         "judge": {name: judge[name] for name in ("name", "version", "note")},
-        "prompts": list(dict.fromkeys(prompt_of(run) for run in runs if prompt_of(run))),
-        "repeats": sum(prompt_of(run) == prompt_of(first.run) for run in runs),
+        "prompts": [*filter(None, {wording_of(run): prompt_of(run) for run in runs}.values())],
+        "repeats": sum(wording_of(run) == wording_of(first.run) for run in runs),
         "level": None if first.level is None else scale.level_plain,
         "score": scale.score_plain,
         "categories": [
@@ -245,9 +260,9 @@ def _described(reading: Reading) -> dict[str, Any]:
 
 def _stability(truth: Truth, readings: Sequence[Reading]) -> dict[str, Any]:
     """Return how far the repeats of the first prompt agree, and the prompts read once."""
-    first = prompt_of(readings[0].run)
-    repeats = [one for one in readings if prompt_of(one.run) == first]
-    prompts = list({prompt_of(one.run): one for one in reversed(readings)}.values())[::-1]
+    first = wording_of(readings[0].run)
+    repeats = [one for one in readings if wording_of(one.run) == first]
+    prompts = list({wording_of(one.run): one for one in reversed(readings)}.values())[::-1]
     found: dict[str, Any] = {"repeats": None, "prompts": None, "why": None}
     if len(repeats) > 1:
         of = [f"repeat {one.run.repeat}" for one in repeats]

@@ -9,15 +9,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from judge.backends.pool import Servers
+from judge.cache.keys import key
 from judge.running.dry import Estimate, Forecast
 from judge.running.session import JudgeSession
-from judge.types import Usage
+from judge.types import Study, Usage
 
 RUNS = "runs"
 """The folder of the runs in that of the candidates."""
 BY = ("change",)
 """The fields that a run of candidates groups its rates by."""
 
+_ANY = Study("any", "The reference.", "The candidate.")
 Load = Callable[[str | None, int], JudgeSession]
 """Returns the session for a prompt, None for the usual one, and the how manyth time of asking."""
 
@@ -55,10 +57,11 @@ def sessions(
     asked: set[str] = set()
     for prompt in dict.fromkeys(prompts) or (None,):
         first = load(prompt, 0)
-        if first.kind in asked:
+        asks = key(first.judge.request(_ANY))
+        if asks in asked:
             say(f"--prompt {prompt} asks nothing else than the one before: it is one run.")
             continue
-        asked.add(first.kind)
+        asked.add(asks)
         yield first
         if repeats > 1 and first.judge.is_deterministic:
             say(

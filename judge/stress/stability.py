@@ -38,7 +38,7 @@ def stable(
     is_read = np.all([one.is_read for one in readings], axis=0)
     levels = [one.errors if one.level is None else one.level for one in readings]
     scores, errors = [one.score for one in readings], [one.errors for one in readings]
-    studies = truth.studies[is_read]
+    studies = truth.units[is_read]
     found: dict[str, Any] = {
         "of": [*of],
         "n": int(is_read.sum()),

@@ -13,6 +13,19 @@ from typing import TypeVar
 from judge.sentences import sentences
 
 _Thing = TypeVar("_Thing")
+_WORD = re.compile(r"[^\W\d_]+")
+_ENGLISH = frozenset(
+    re.findall(r"\w+", "no is are was were the of and there with in without has have been not")
+)
+# Small words of German, French, Spanish, Portuguese, Italian and Dutch that are none of English.
+_FOREIGN = frozenset(
+    re.findall(
+        r"\w+",
+        "kein keine keinen nicht und der das mit ist im rechts links ohne pas les une avec sans "
+        "aux du droite gauche sin los las el del con una derecho izquierdo sem n\u00e3o nella "
+        "della di il geen het van een niet",
+    )
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +47,18 @@ class Reference:
     def sentences(self) -> tuple[Sentence, ...]:
         """The sentences, in order."""
         return tuple(Sentence(a, b, self.text[a:b]) for a, b in sentences(self.text))
+
+    @cached_property
+    def unfit(self) -> str:
+        """Why nothing can be made of it, or ""; the changes are of English sentences."""
+        if not self.sentences:
+            return "the reference has no sentence"
+        letters = [one for one in self.text if one.isalpha()]
+        latin = sum(one < "\u0250" for one in letters)
+        words = _WORD.findall(self.text.lower())
+        foreign, english = (sum(word in of for word in words) for of in (_FOREIGN, _ENGLISH))
+        is_english = 2 * latin > len(letters) and foreign <= english
+        return "" if is_english else "the reference is not in English"
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -84,6 +85,16 @@ class Truth:
         return [
             name for name, group in zip(self.names, self.groups, strict=True) if group in groups
         ]
+
+    @cached_property
+    def units(self) -> NDArray[np.intp]:
+        """The number of each candidate's reference: studies with the same text are one unit.
+
+        Intervals are of these: what is said of a text that stands in many studies is said once.
+        """
+        numbers: dict[object, int] = {}
+        found = [numbers.setdefault(one[0], len(numbers)) for one in self.texts]
+        return np.array(found, dtype=np.intp)
 
     @property
     def changes_made(self) -> dict[str, Mapping[str, Any]]:

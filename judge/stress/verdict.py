@@ -80,9 +80,11 @@ def _detection(found: Mapping[str, Any]) -> Iterator[str]:
     tail = f", {percent(right['rate'])} in the right category" if right and right["n"] else ""
     yield f"Sees {share_of(seen)} of the single errors{tail}."
     if significant and significant["n"]:
+        left = every["n"] - significant["n"]
+        rest = f"; of the other {left:,} this is not asked" if left else ""
         yield (
-            f"Has the right significance in {share_of(significant)} of those on which radiologists "
-            "would not differ."
+            f"Of {counted(significant['n'], 'error', 'errors')} on whose significance radiologists "
+            f"would not differ, {significant['k']:,} are found with the right one{rest}."
         )
     large = [one for one in found["detection"] if one["found"]["n"] >= LEAST]
     missed = [one for one in large if one["found"]["k"] < one["found"]["n"]]
@@ -100,6 +102,8 @@ def _missed(one: Mapping[str, Any]) -> str:
 def _identical(found: Mapping[str, Any]) -> Iterator[str]:
     same = next((one for one in found["false_alarms"] if one["change"] == IDENTICAL), None)
     alarms = same and same["any"]
+    if same and same["made"] and not same["n"]:
+        yield "None of the identical reports was read, which what it finds is held against."
     if alarms and alarms["n"] and alarms["rate"] >= _MANY:
         yield (
             f"It finds errors in {share_of(alarms)} of the reports that are identical to the "
@@ -140,6 +144,11 @@ def _rewording(found: Mapping[str, Any]) -> Iterator[str]:
         )
         if round(abs(value), 3) == 0:
             yield f"Rewording does not move the mean {score['label']} (change 0.000{ends})."
+        elif change["low"] is None or change["low"] <= 0 <= change["high"]:
+            yield (
+                f"Whether rewording moves the mean {score['label']} cannot be told (change "
+                f"{number(change['mean'])}{ends})."
+            )
         else:
             verb = "costs" if value < 0 else "gains"
             yield (
@@ -158,7 +167,15 @@ def _moves(found: Mapping[str, Any]) -> Iterator[str]:
         )
         if one and one["n"]
     ]
-    if not any(one["k"] for one in wrong.values() if one) and parts:
+    steps = [
+        one[name]["mean"]
+        for one in found["monotone"]["by_k"]
+        for name in ("step_count", "step_score")
+        if one[name]
+    ]
+    if parts and not any(steps):
+        yield "More errors do not move it at all."
+    elif not any(one["k"] for one in wrong.values() if one) and parts:
         n = max(one["n"] for one in wrong.values() if one)
         yield f"More errors never move it the wrong way (in {counted(n, 'study', 'studies')})."
     elif parts:
@@ -187,8 +204,9 @@ def _hostile(found: Mapping[str, Any]) -> Iterator[str]:
     words["unreadable"] = "to nothing readable"
     effects = {name: sum(one[name] for one in rows) for name in words}
     parts = [f"{effects[name]:,} {text}" for name, text in words.items() if effects[name]]
-    worst = max(rows, key=lambda one: one["changed"]["k"])
-    which = f", {class_name(worst['change'])} most" if len(rows) > 1 else ""
+    first, *others = sorted(rows, key=lambda one: -one["changed"]["k"])
+    is_worst = others and first["changed"]["k"] > others[0]["changed"]["k"]
+    which = f", {class_name(first['change'])} most" if is_worst else ""
     tail = f": {', '.join(parts)}" if parts else ""
     yield f"Hostile texts changed {k:,} of {n:,} readings ({percent(k / n)}){which}{tail}."
 
@@ -197,6 +215,6 @@ def _caution(found: Mapping[str, Any]) -> Iterator[str]:
     # Also of a lexicon of one's own, `lexicon:PATH`, whose rules have most of its words.
     if found["judge"]["name"].partition(":")[0] == _KNOWS_THE_WORDS:
         yield (
-            "The built-in judge knows most of the words that these changes are made of: this says "
-            "little of what it finds in reports that people wrote."
+            "A judge by a word list knows most of the words that these changes are made of: this "
+            "says little of what it finds in reports that people wrote."
         )

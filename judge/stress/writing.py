@@ -49,6 +49,8 @@ _NOTE_AFTER = re.compile(
 )
 _QUOTED = re.compile(r"\s*([\"'\u201c\u2018`*]).*[\"'\u201d\u2019`*]\s*", re.DOTALL)
 _WORD = re.compile(r"\S+\s*|^\s+")
+# Control characters, and halves of a character, which no file can hold.
+_UNPRINTED = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
 
 
 def load(
@@ -147,7 +149,9 @@ def differences(before: str, after: str) -> tuple[Edit, ...]:
 
 def _parse(text: str, study: Study, *, complete: bool = False) -> Annotation:
     """Return a rewording as the explanation of an annotation without items."""
-    said = text.strip()
+    said = "\n".join(text.strip().splitlines())  # files are read with such ends of lines
+    if _UNPRINTED.search(said):
+        raise UnparsedError("characters that no report has")
     if not said:
         raise UnparsedError("empty")
     if _REFUSAL.match(said):

@@ -79,7 +79,11 @@ def made(change: str, text: str, seed: int = 1) -> str | NotMade:
         ("synonyms", "No evidence of edema.", "No sign of edema."),
         ("terse", "There is a nodule. There are no masses.", "Nodule. No masses."),
         ("verbose", "No pneumothorax.", "There is no evidence of pneumothorax."),
-        ("structured", "Lungs clear. Ribs intact.", "Lungs: Lungs clear.\nBones: Ribs intact."),
+        (
+            "structured",
+            "Ribs intact. A nodule over a rib. Lung edema with B-lines.",
+            "Bones: Ribs intact.\nLungs and pleura: A nodule over a rib. Lung edema with B-lines.",
+        ),
         ("repeated", "Lungs clear.", "Lungs clear. Lungs clear."),
         ("homophone", "The heart.", "The hart."),
         ("upper_case", "Größe 5 mm.", "GRÖSSE 5 MM."),

@@ -69,7 +69,7 @@ def test_each_study_and_change_is_made_or_counted_with_a_reason(
         assert one["made"] + sum(one["not_made"].values()) == 15, one["change"]
         assert all(one["not_made"])
     assert said["n_candidates"] == len(truth_of(tmp_path / "made"))
-    assert "there are 15 references: all are taken" in done.stderr
+    assert "15 references are there: all are taken" in done.stderr
 
 
 def test_the_order_and_the_number_of_references_change_no_candidate(

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from scipy.stats import binomtest
+from scipy.stats import binomtest, t
 from scriptedhelp import at_random, judged
 from support import EXAMPLES
 
@@ -143,7 +143,7 @@ def check_mean(found: dict[str, Any], values: list[tuple[str, float]]) -> None:
     if m < 2 or max(v for _, v in values) - min(v for _, v in values) < 1e-12:
         assert found["low"] is found["high"] is None
         return
-    half = Z * math.sqrt(m / (m - 1) * sum(one**2 for one in sums.values())) / n
+    half = t.ppf(0.975, m - 1) * math.sqrt(m / (m - 1) * sum(one**2 for one in sums.values())) / n
     assert (found["low"], found["high"]) == pytest.approx((mean - half, mean + half))
 
 

@@ -36,7 +36,7 @@ def test_what_is_missed_and_where(tmp_path: Path) -> None:
     found |= {f"side_swapped s{at:02}.": [("c", 1)] for at in range(12)}
     text = said(tmp_path, lines, found)
     assert "Sees 65.3% (32 of 49) of the single errors, 65.3% in the right category." in text
-    assert "Has the right significance in 40.8% (20 of 49) of those on which rad" in text
+    assert "Of 49 errors on whose significance radiologists would not differ, 20 are" in text
     # Of nine tips nothing is said, though all are missed.
     assert "Worst at: side swapped (8 of 20 missed)." in text
     assert "tip" not in text
@@ -71,18 +71,19 @@ def test_a_judge_that_finds_errors_everywhere(tmp_path: Path) -> None:
     assert "Finds errors in 50.0% (5 of 10) of the reports in other words, sig" in text
     assert "significant errors in 50.0%" in text
     # Each report with an error has 2 / (2 + 1) instead of 1: one more of ten.
-    assert "Rewording costs 0.033 GREEN on average (change -0.033 [-0.099, 0.032])." in text
+    assert (
+        "Whether rewording moves the mean GREEN cannot be told (change -0.033 [-0.109, 0.042])."
+    ) in text
 
 
 def test_a_score_of_which_less_is_better(tmp_path: Path) -> None:
-    lines = [*many(2, "identical", "unchanged"), *many(2, "reordered", "unchanged")]
-    answers: dict[str, Said] = {"reordered s00.": [("a", 3)]}
+    lines = [*many(9, "identical", "unchanged"), *many(9, "reordered", "unchanged")]
+    answers: dict[str, Said] = {f"reordered s0{at}.": [("a", 3)] for at in range(6)}
     text = said(tmp_path, lines, answers, rubric="fineradscore")
-    assert "Rewording costs 1.000 highest severity on average (change 1.000" in text
-    lines = [*many(2, "identical", "unchanged"), *many(2, "reordered", "unchanged")]
-    answers = {"identical s00.": [("a", 3)]}
+    assert "Rewording costs 1.333 highest severity on average (change 1.333" in text
+    answers = {f"identical s0{at}.": [("a", 3)] for at in range(6)}
     text = said(tmp_path / "2", lines, answers, rubric="fineradscore")
-    assert "Rewording gains 1.000 highest severity" in text
+    assert "Rewording gains 1.333 highest severity" in text
 
 
 def test_what_moves_the_wrong_way(tmp_path: Path) -> None:
@@ -150,8 +151,8 @@ def test_one_study(tmp_path: Path) -> None:
     lines += [with_errors("s1", f"errors_{k}", "count", *[error("b")] * k) for k in (0, 1)]
     text = said(tmp_path, lines, {"reordered s1.": GRAVE})
     assert "Sees 0.0% (0 of 1) of the single errors" in text
-    assert "costs 0.333 GREEN on average (change -0.333)." in text
-    assert "More errors never move it the wrong way (in 1 study)." in text
+    assert "Whether rewording moves the mean GREEN cannot be told (change -0.333)." in text
+    assert "More errors do not move it at all." in text
 
 
 def test_a_rubric_that_counts_no_errors(tmp_path: Path) -> None:
@@ -169,10 +170,10 @@ def test_a_rubric_that_counts_no_errors(tmp_path: Path) -> None:
     assert found["false_alarms"][1]["score_change"]["mean"] == pytest.approx(-10 / 3)
     text = "\n".join(found["verdict"])
     assert "The rubric counts no errors" in text
-    assert "Rewording costs 3.333 quality on average" in text
+    assert "moves the mean quality cannot be told (change -3.333 [-17.676, 11.009])" in text
 
 
 def test_the_built_in_judge_knows_the_words(tmp_path: Path) -> None:
     lines = many(2, "denied", "error", error("b"))
-    assert "built-in judge" in said(tmp_path, lines, {}, name="lexicon:mine.yaml")
-    assert "built-in judge" not in said(tmp_path / "2", lines, {}, name="lexical")
+    assert "A judge by a word list" in said(tmp_path, lines, {}, name="lexicon:mine.yaml")
+    assert "word list" not in said(tmp_path / "2", lines, {}, name="lexical")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from faultserver import Behaviour, Fault, FaultServer
 from stresshelp import REFS, start, truth_of
-from support import EXAMPLES, Invoke, write_json
+from support import EXAMPLES, ROOT, Invoke, write_json
 
 from judge.running.folder import Run
 from judge.stress.runs import Purse
@@ -199,7 +199,7 @@ def test_a_purse_is_one_for_all_runs() -> None:
     ("change", "differs"),
     [
         (("--seed", "2"), "seed"),
-        (("-n", "3"), "n_studies"),
+        (("-n", "3"), "the number of studies"),
         (("--changes", "added"), "changes"),
         (("--section", "report"), "section"),
     ],
@@ -211,7 +211,7 @@ def test_other_candidates_stay(
     before = {path: path.read_bytes() for path in (tmp_path / "made").rglob("*.json*")}
     done = invoke("stress", REFS, "--out", "made", *FEW, *change)
     assert done.exit_code == 2
-    assert f"holds other candidates (it differs in {differs}" in done.stderr
+    assert f"holds other candidates (they differ in {differs}" in done.stderr
     assert before == {path: path.read_bytes() for path in (tmp_path / "made").rglob("*.json*")}
 
 
@@ -287,3 +287,65 @@ def test_help_shows_both_ways(invoke: Invoke) -> None:
     assert "REFS" in empty.output + empty.stderr
     options_first = invoke("stress", *FEW, "--out", "made", REFS)
     assert options_first.exit_code == 0, options_first.stderr
+
+
+@pytest.mark.parametrize("form", ["table", "md", "csv", "json"])
+def test_one_study_has_a_report_in_every_form(form: str, invoke: Invoke, tmp_path: Path) -> None:
+    refs = write_json(tmp_path / "one.json", {"a": {"findings": "Small left pleural effusion."}})
+    done = invoke("stress", refs, "--out", "made", "--format", form, "--html", "one.html")
+    assert done.exit_code == 0, done.output
+    assert "detection" in done.stdout or "One error that was put in" in done.stdout
+
+
+def test_reports_in_another_language_are_counted_and_not_changed(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    texts = {
+        "de": "Kein Pneumothorax. Keine Infiltrate. Herz normal.",
+        "fr": "Pas de pneumothorax. Les poumons sont clairs.",
+        "ru": "\u041b\u0435\u0433\u043a\u0438\u0435 \u0447\u0438\u0441\u0442\u044b\u0435.",
+        "en": "No pneumothorax. A pacemaker is seen en face. Normal.",
+        "short": "Normal.",
+    }
+    refs = write_json(tmp_path / "refs.json", {k: {"findings": v} for k, v in texts.items()})
+    done = invoke("stress", "make", refs, "--out", "made", "--format", "json")
+    (denied, *_) = (one for one in json.loads(done.stdout)["changes"] if one["change"] == "denied")
+    assert denied["not_made"]["the reference is not in English"] == 3
+    assert {one["study"] for one in truth_of(tmp_path / "made")} == {"en", "short"}
+    (tmp_path / "de.json").write_text(json.dumps({"de": {"findings": texts["de"]}}), "utf-8")
+    none = invoke("stress", tmp_path / "de.json", "--out", "none")
+    assert none.exit_code == 2
+    assert "the reference is not in English" in none.stderr
+    assert not (tmp_path / "none").exists()
+
+
+def test_an_edited_truth_is_not_gone_on_with(invoke: Invoke, tmp_path: Path) -> None:
+    assert invoke("stress", REFS, "--out", "made", *FEW).exit_code == 0
+    truth = tmp_path / "made" / "truth.jsonl"
+    text = truth.read_text("utf-8")
+    truth.write_text(text.replace('"significant": true', '"significant": false'), "utf-8")
+    assert truth.read_text("utf-8") != text
+    done = invoke("stress", REFS, "--out", "made", *FEW)
+    assert done.exit_code == 2
+    assert "are not as they were made" in done.stderr
+
+
+def test_two_wordings_of_one_name_are_two_and_one_wording_of_two_names_is_one(
+    invoke: Invoke, server: FaultServer, tmp_path: Path
+) -> None:
+    own = (ROOT / "prompts" / "green.yaml").read_text("utf-8")
+    edited, renamed = tmp_path / "edited.yaml", tmp_path / "renamed.yaml"
+    edited.write_text(own.replace("You are", "You really are", 1), "utf-8")
+    renamed.write_text(own.replace("name: green", "name: green-two", 1), "utf-8")
+    prompts = ("--prompt", "green", "--prompt", edited, "--prompt", renamed)
+    done = invoke("stress", REFS, "--out", "made", *asked_of(server, *prompts), "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    assert len(runs_in(tmp_path / "made")) == 2
+    assert "asks nothing else than the one before" in done.stderr
+    assert len(json.loads(done.stdout)["stability"]["prompts"]["of"]) == 2
+
+
+def test_a_seed_that_is_the_same_each_time_goes_with_no_repeats(invoke: Invoke) -> None:
+    done = invoke("stress", REFS, *FEW, "--repeats", "2", "--sampling-seed", "5")
+    assert done.exit_code == 2
+    assert "--sampling-seed asks for the same answer each time" in done.stderr

@@ -65,7 +65,7 @@ def test_what_a_writer_made_is_one_more_way_to_change_nothing(
     assert writer.stats().requests == 15
     other = invoke("stress", REFS, "--out", "made", "--changes", "identical,denied")
     assert other.exit_code == 2
-    assert "it differs in writer, changes" in other.stderr
+    assert "they differ in writer, changes" in other.stderr
 
 
 def test_a_folder_that_is_gone_is_made_again_from_the_cache(
@@ -195,3 +195,12 @@ def test_differences_make_the_one_text_of_the_other(before: str, after: str) -> 
     text, changed = applied(before, differences(before, after))
     assert text == after
     assert bool(changed) == (before != after)
+
+
+def test_ends_of_lines_are_those_that_files_have_and_odd_characters_are_refused() -> None:
+    study = Study("s", "The heart is normal. No effusion.", "")
+    kept = WRITING.parse("Heart normal.\r\nNo fluid.\rFine.", study, complete=True)
+    assert kept.explanation == "Heart normal.\nNo fluid.\nFine."
+    for odd in ("\ud800", "\x00", "\x1b[31m"):
+        with pytest.raises(UnparsedError, match="characters that no report has"):
+            WRITING.parse(f"Heart normal. {odd} No fluid.", study, complete=True)
