@@ -30,8 +30,8 @@ def are_stress(runs: Sequence[str], options: Mapping[str, Any]) -> bool:
     if options["allow"]:
         return False
     choices = [choice(run) for run in runs]
-    if not all(one.path.exists() for one in choices):
-        return False  # the ordinary comparison says which is missing
+    if not all(_is_there(one.path) for one in choices):
+        return False  # the ordinary comparison says what is wrong
     found = [is_stress(one.path) for one in choices]
     if any(found) and not all(found) and (len(runs) < _FEWEST or any(c.model for c in choices)):
         of = [one.shown for one, is_its in zip(choices, found, strict=True) if is_its]
@@ -40,6 +40,13 @@ def are_stress(runs: Sequence[str], options: Mapping[str, Any]) -> bool:
             "compared, and the others are not; compare each kind by itself"
         )
     return all(found)
+
+
+def _is_there(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:
+        return False
 
 
 def compare(runs: Sequence[str], form: str, figures: Path | None = None) -> None:
