@@ -17,6 +17,8 @@ from judge.types import JudgeError
 VARIABLE = "JUDGE_CACHE"
 DATABASE = "cache.db"
 CLAIMS = "cache.claims"
+BATCHES = "batches"
+"""The folder in it that says what was asked in which batch (`judge.batching`)."""
 FILES = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", CLAIMS)
 
 _FULL = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG}

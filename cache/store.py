@@ -20,7 +20,7 @@ import diskcache
 from diskcache.core import DEFAULT_SETTINGS, METADATA, MODE_RAW
 
 from judge.cache.entry import Entry, UnreadableError, as_object, decode, encode
-from judge.cache.files import CLAIMS, DATABASE, FILES, explained, regular
+from judge.cache.files import BATCHES, CLAIMS, DATABASE, FILES, explained, regular
 from judge.cache.keys import canonical, key_of
 from judge.types import Completion, CompletionRequest
 
@@ -308,7 +308,7 @@ def _prepare(folder: Path) -> None:
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     names = [file.name for file in folder.iterdir() if not file.name.startswith(_NEW)]
     # A folder that holds other things too is the user's own affair; the database is 0600.
-    if set(names) <= set(FILES) and folder.stat().st_mode & 0o077:
+    if set(names) <= {*FILES, BATCHES} and folder.stat().st_mode & 0o077:
         with suppress(PermissionError):
             folder.chmod(0o700)
     with tempfile.TemporaryFile(dir=folder) as probe:

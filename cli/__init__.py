@@ -19,7 +19,7 @@ from judge.distribution import NAME
 from judge.types import JudgeError
 
 _COMMANDS = (
-    *("audit", "cache", "check", "compare", "completion", "errors", "import", "metrics"),
+    *("audit", "batch", "cache", "check", "compare", "completion", "errors", "import", "metrics"),
     *("prompts", "rates", "readings", "rescore", "reviews", "runs", "sample", "serve"),
     *("stress", "validate"),
 )

@@ -20,10 +20,12 @@ if TYPE_CHECKING:
 _SEED = 20260101
 
 
-def dry_run(sessions: Sequence[JudgeSession], studies: StudySet) -> None:
+def dry_run(
+    sessions: Sequence[JudgeSession], studies: StudySet, *, in_batches: bool = False
+) -> None:
     """Print what each judge would be asked about `studies`, side by side where there are several.
 
-    Nothing is sent.
+    `in_batches` takes the prices for those. Nothing is sent.
     """
     from judge.report.tables import Table
     from judge.running.dry import facts, forecast, without_requests
@@ -31,7 +33,7 @@ def dry_run(sessions: Sequence[JudgeSession], studies: StudySet) -> None:
     columns: list[tuple[str, dict[str, str]]] = []
     for session in sessions:
         with session:
-            coming = forecast(session, studies)
+            coming = forecast(session, studies, in_batches=in_batches)
             if coming is None:
                 among = counted(len(studies), "study", "studies")
                 note(f"{among}; {without_requests(session.judge)}.")
@@ -41,7 +43,7 @@ def dry_run(sessions: Sequence[JudgeSession], studies: StudySet) -> None:
             found = facts(
                 coming,
                 len(studies),
-                session.policy.concurrency,
+                None if in_batches else session.policy.concurrency,
                 unseen="unknown until some answers are there: --sample 50",
             )
             columns.append((session.judge.name, found))

@@ -6,11 +6,19 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.batches import (
+    BATCH_OPTIONS,
+    asked_in_batches,
+    batch_policy,
+    check_batches,
+    warn_of_batches,
+)
 from judge.cli.groups import Decorator, GroupedCommand, heading, with_options
 from judge.cli.numbers import FiniteRange
 from judge.cli.output import by_option, cache_option, format_option, note, print_summary
@@ -212,6 +220,7 @@ _OPTIONS = (
         help="Judge N studies drawn at random, say what all of them would cost and how long "
         "they would take, and stop. Their answers are in the cache for the run.",
     ),
+    *BATCH_OPTIONS,
     heading("Output"),
     by_option,
     click.option(
@@ -242,6 +251,7 @@ def _help(rubric: Rubric) -> str:
 def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
     from judge.backends import LEXICON
     from judge.cli.forecast import dry_run, sample_run
+    from judge.running.budget import Purse
     from judge.running.engine import RunStoppedError, UnreadableError
     from judge.running.session import JudgeSession
     from judge.stats.table import reserved_names
@@ -251,11 +261,18 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
         raise click.UsageError("name one --judge; several go with --dry-run, side by side")
     if options["sample"] and (options["out"] or options["dry_run"]):
         raise click.UsageError("--sample writes no run; give it without --out and --dry-run")
+    batches = batch_policy(options)
+    if options["sample"] and batches:
+        raise click.UsageError("--sample asks directly: give it without --batch")
     settings, policy = settings_of(options), policy_of(options)
+    budget = Purse(policy.max_cost) if batches and policy.max_cost is not None else None
     sessions = [
-        JudgeSession.load(rubric.name, name, settings, policy=policy, cache=options["cache"])
+        JudgeSession.load(
+            *(rubric.name, name, settings), policy=policy, cache=options["cache"], budget=budget
+        )
         for name in named or (LEXICON,)
     ]
+    check_batches(sessions, batches)
     studies = read_studies(options, reserved_names(rubric))
     note(reading(studies))
     session = sessions[0]
@@ -263,13 +280,17 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
         note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
     options["judge_name"] = named[0] if named else None  # as the manifest has it
     if options["dry_run"]:
-        dry_run(sessions, studies)
+        dry_run(sessions, studies, in_batches=batches is not None)
         return
     try:
         if n := options.pop("sample"):
             sample_run(session, studies, n)
             return
-        with session:
+        with session, ExitStack() as stack:
+            if batches is not None:
+                stack.enter_context(asked_in_batches(session, studies, batches))
+            else:
+                warn_of_batches(session)
             finished = _run(session, studies, options)
     except (UnreadableError, RunStoppedError) as stopped:
         end_stopped(stopped)

@@ -57,10 +57,11 @@ def run(options: dict[str, Any]) -> None:
 def _planned(options: dict[str, Any]) -> tuple[Recipe, list[JudgeSession], JudgeSession | None]:
     """Return what candidates there are to be, who judges them and who rewords; asks nobody."""
     from judge.backends import LEXICON
+    from judge.running.budget import Purse
     from judge.running.session import JudgeSession
     from judge.stress import writing
     from judge.stress.changes import chosen
-    from judge.stress.runs import Purse, sessions
+    from judge.stress.runs import sessions
 
     if options["repeats"] > 1 and options["sampling_seed"] is not None:
         raise click.UsageError(

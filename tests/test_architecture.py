@@ -38,6 +38,8 @@ ALLOWED = {
         "distribution",
     },
     "running": {*PURE, "distribution", "plugins", "studies", "cache", "official", "backends"},
+    # Asks what a run lacks in batches, before it runs.
+    "batching": {"types", "report", "cache", "backends", "running", "studies"},
     "readers": {*PURE, "distribution", "studies", "running"},
     "comparing": {*PURE, "distribution", "metrics", "studies", "backends", "running"},
     # Makes candidates with known errors, without the code that compares reports.
@@ -52,7 +54,7 @@ ALLOWED = {
     "cli": {
         *("distribution", "plugins"),
         *(*PURE, "metrics", "plots", "studies", "cache", "official", "backends", "running"),
-        *("comparing", "readers", "stress", "validating", "service"),
+        *("batching", "comparing", "readers", "stress", "validating", "service"),
     },
     "service": {
         *(*PURE, "distribution", "plots", "studies", "cache", "official", "backends", "running"),
@@ -128,6 +130,7 @@ GENERAL = (
     "metrics",
     "stress",
     "validating",
+    "batching",
 )
 WORDS = (
     "n_significant",

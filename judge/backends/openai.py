@@ -26,7 +26,8 @@ class OpenAIJudge(Judge):
 
     A structured reply is asked for in the first mode that the server does not refuse. The
     server knows the model by `served_as`. `asked` are the sampling parameters that the user
-    wants; without them an answer is greedy.
+    wants; without them an answer is greedy. `mode` is how a reply of a fixed form is asked for
+    today, None for one that is text.
     """
 
     name: str
@@ -44,7 +45,7 @@ class OpenAIJudge(Judge):
     def __post_init__(self, rubric: Rubric, max_tokens: int) -> None:
         form = rubric.reply_model if self.reply == STRUCTURED else None
         self._structured = Structured(form()) if form else None
-        self._mode = Mode.JSON_SCHEMA if self._structured else None
+        self.mode = Mode.JSON_SCHEMA if self._structured else None
         self.sampling = {"temperature": 0, "max_tokens": max_tokens, **self.asked}
         self.billing_url = self.servers.billing_url
 
@@ -65,18 +66,27 @@ class OpenAIJudge(Judge):
         parameter that the user wants and the model refuses.
         """
         while True:
-            body = {
-                "model": self.served_as,
-                **self._turns(request.messages),
-                **self._accepted(request.sampling),
-            }
+            body = self.body(request)
             try:
-                return await self.servers.ask(body, CHAT, self._mode)
+                return await self.servers.ask(body, CHAT, self.mode)
             except RefusedError as error:
                 if isinstance(error.what, Mode):
                     self._step_down(error.what)
                 else:
                     self._refuse(error.what)
+
+    def body(self, request: CompletionRequest) -> dict[str, Any]:
+        """Return what is sent for `request`, without all that the model is known to refuse."""
+        return {
+            "model": self.served_as,
+            **self._turns(request.messages),
+            **self._accepted(request.sampling),
+        }
+
+    @property
+    def tool(self) -> str | None:
+        """The tool that a reply calls in today's mode, None where it calls none."""
+        return self._structured.tool if self._structured and self.mode is Mode.TOOLS else None
 
     def repair_request(
         self, request: CompletionRequest, completion: Completion, unparsed: Unparsed
@@ -86,9 +96,9 @@ class OpenAIJudge(Judge):
 
     def _turns(self, turns: Sequence[Message]) -> dict[str, Any]:
         """Return the conversation and, in today's mode, what holds the reply to its form."""
-        if self._structured is None or self._mode is None:
+        if self._structured is None or self.mode is None:
             return {"messages": structured.messages_of(turns)}
-        return self._structured.body(self._mode, turns)
+        return self._structured.body(self.mode, turns)
 
     def _accepted(self, sampling: Mapping[str, object]) -> dict[str, Any]:
         """Return the sampling parameters without those that the model has refused."""
@@ -112,9 +122,9 @@ class OpenAIJudge(Judge):
 
     def _step_down(self, refused: Mode) -> None:
         """Go on to the next mode, once for all requests that were refused together."""
-        if self._mode is refused and refused.next is not None:
-            self._mode = refused.next
+        if self.mode is refused and refused.next is not None:
+            self.mode = refused.next
             self.say(
                 f"The model {self.version} does not take {LABELS[refused]} for its reply; "
-                f"asking for {LABELS[self._mode]} instead."
+                f"asking for {LABELS[self.mode]} instead."
             )

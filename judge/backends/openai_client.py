@@ -45,7 +45,7 @@ class Client:
         }
         self._session = aiohttp.ClientSession(
             # How many there are is the limiter's to say.
-            connector=aiohttp.TCPConnector(limit=0, ssl=_trusted(self._url)),
+            connector=aiohttp.TCPConnector(limit=0, ssl=trusted(self._url)),
             timeout=aiohttp.ClientTimeout(total=connection.timeout),
             trust_env=False,
         )
@@ -118,7 +118,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
     return bytes(data)
 
 
-def _trusted(url: str) -> ssl.SSLContext | bool:
+def trusted(url: str) -> ssl.SSLContext | bool:
     """Return whose certificates are believed: the system's, or `SSL_CERT_FILE`'s.
 
     A Python that knows of none, as on macOS, gets Mozilla's.

@@ -26,12 +26,14 @@ class Servers(ABC):
 
     `billing_url` is the address whose answers are paid for, None where they cost nothing.
     `starts` names what is started, None where nothing is: judges that start the same may share
-    it, one after the other, while it `stays`; `stop` ends it then.
+    it, one after the other, while it `stays`; `stop` ends it then. `places` are the servers that
+    run already, each with its key.
     """
 
     billing_url: str | None = None
     starts: tuple[str, ...] | None = None
     stays: bool = False
+    places: Sequence[tuple[Connection, str]] = ()
 
     @property
     def log(self) -> Path | None:
@@ -84,6 +86,7 @@ class Pool(Servers):
     def __init__(
         self, servers: Sequence[tuple[Connection, str]], model: str, say: Callable[[str], None]
     ) -> None:
+        self.places = tuple(servers)
         self._places = [_Place(connection, key) for connection, key in servers]
         self._model = model
         self._say = say
@@ -126,8 +129,9 @@ class Pool(Servers):
     async def aclose(self) -> None:
         """Close the connections."""
         for place in self._places:
-            if place.client is not None:
-                await place.client.aclose()
+            client, place.client = place.client, None  # the next to ask has another event loop
+            if client is not None:
+                await client.aclose()
 
     def _choice(self, untried: list[_Place]) -> _Place:
         """Return the server to ask: the least busy of those in, else the one out the longest.

@@ -49,18 +49,25 @@ class RefusedError(Exception):
 
 
 def completion(data: bytes, mode: Mode | None, body: Mapping[str, Any], key: str) -> Completion:
-    """Return the answer that a reply to the request `body` holds.
+    """Return the answer that a reply to the request `body` holds; raises as `completion_of`."""
+    try:
+        answer = json.loads(data)
+    except (ValueError, RecursionError) as error:
+        raise UnreadableReplyError("it is no completion") from error
+    tool = body["tools"][0]["function"]["name"] if mode is Mode.TOOLS else None
+    return completion_of(answer, mode, tool, key)
+
+
+def completion_of(answer: Any, mode: Mode | None, tool: str | None, key: str) -> Completion:  # noqa: ANN401
+    """Return the answer in the JSON value of a reply; `tool` is the one it was to call, if any.
 
     Raises `UnreadableReplyError` where there is none in it, `StudyError` for one withheld.
     """
-    answer: Any = None
     try:
-        answer = json.loads(data)
         choice = answer["choices"][0]
         finish_reason = str(choice["finish_reason"])
         message = choice["message"] if "message" in choice else {"content": choice["text"]}
         text, refusal = message.get("content"), message.get("refusal")
-        tool = body["tools"][0]["function"]["name"] if mode is Mode.TOOLS else None
         # Some models answer in plain words whatever they are told.
         if tool and (call := called(message, tool)):
             text, as_asked = call

@@ -7,7 +7,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from judge.backends import Judge
 from judge.backends.errors import (
@@ -18,6 +18,7 @@ from judge.backends.errors import (
     UnreadableReplyError,
 )
 from judge.cache import CompletionCache, canonical, key_of
+from judge.running.budget import Budget
 from judge.running.progress import Prices, Progress
 from judge.running.waiting import Limiter, Outage, Stop, StoppedError
 from judge.types import Completion, CompletionRequest, JudgeError
@@ -66,22 +67,13 @@ class RequestPolicy:
     give_up_after: int = 50
 
 
-class Budget(Protocol):
-    """A sum of US dollars that several runs spend from, in whatever processes they are."""
-
-    def reserve(self, most: float | None) -> str:
-        """Set aside what an answer can cost, None for an unknown price; returns why not, or ""."""
-
-    def settle(self, most: float, spent: float | None) -> None:
-        """Count what the answer did cost instead; where that is unknown, its most stands."""
-
-
 @dataclass(slots=True)
 class Asker:
     """Answers requests from the cache, or by asking the judge and writing the answer down.
 
     `kind` is what the cache notes of its questions beside the answers, to foretell others.
     `repeat` is which of several runs this is that ask the same, from 0: each has its own answers.
+    `unanswerable` are questions, by their keys, that were asked elsewhere and brought no answer.
     """
 
     judge: Judge
@@ -93,6 +85,7 @@ class Asker:
     kind: str | None = None
     budget: Budget | None = None
     repeat: int = 0
+    unanswerable: Mapping[str, StudyError] = field(default_factory=dict)
     _limiter: Limiter = field(init=False)
     _outage: Outage = field(init=False)
     _flying: dict[str, asyncio.Future[Completion]] = field(default_factory=dict)
@@ -118,6 +111,8 @@ class Asker:
         if found is not None:
             self.progress.from_cache += 1
             return Answered(found, name)
+        if name in self.unanswerable:
+            raise self.unanswerable[name]
         flight = self._flying[name] = asyncio.get_running_loop().create_future()
         try:
             completion = await self._claimed(name, record, at, request)

@@ -5,13 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from judge.backends import Judge
-from judge.cache import key as cache_key
 from judge.report.words import counted
-from judge.running.engine import read
 from judge.running.progress import Prices, prompt_tokens
+from judge.running.questions import asked, question
 from judge.running.session import JudgeSession
 from judge.studies import StudySet
-from judge.types import CompletionRequest, Unparsed, Usage
+from judge.types import CompletionRequest, Usage
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,41 +48,35 @@ class Forecast:
     worst: Estimate
 
 
-def forecast(session: JudgeSession, studies: StudySet) -> Forecast | None:
+def forecast(
+    session: JudgeSession, studies: StudySet, *, in_batches: bool = False
+) -> Forecast | None:
     """Return what judging `studies` would ask; nothing is sent and nothing is written.
 
     A cached answer that cannot be read is followed to the next time of asking, as the run
-    would. None for a judge that runs inline: nothing is asked of anybody.
+    would. None for a judge that runs inline: nothing is asked of anybody. `in_batches` takes the
+    prices for answers in batches, whose minutes nobody knows.
     """
     judge, cache = session.judge, session.cache
     if cache is None:
         return None
-    prices = Prices(judge.version, judge.billing_url)
+    prices = Prices(judge.version, judge.billing_url, in_batches=in_batches)
     names: set[str] = set()
     cached = repeated = 0
     # Of each request to send: the tokens of its prompt, the longest answer, the times of asking.
     to_send: list[tuple[int, int, int]] = []
     for study in studies:
-        request = judge.request(study)
-        name = cache_key(request, repeat=session.repeat)
-        if name in names:
+        first = question(session, judge.request(study))
+        if first.key in names:
             repeated += 1
             continue
-        names.add(name)
-        for attempt in range(session.policy.reask + 1):
-            found = cache.get(request, attempt, session.repeat)
-            if found is None:
-                times = session.policy.reask + 1 - attempt
-                to_send.append((prompt_tokens(request), _longest(request), times))
-                break
-            cached += 1
-            outcome, _ = read(session.rubric, study, found)
-            if not isinstance(outcome, Unparsed):
-                break
-            following = judge.repair_request(request, found, outcome)
-            if following is None:
-                break
-            request = following
+        names.add(first.key)
+        so_far = asked(session, cache, study, first)
+        cached += so_far.n_cached
+        if so_far.open is not None:
+            times = session.policy.reask + 1 - so_far.open.attempt
+            request = so_far.open.request
+            to_send.append((prompt_tokens(request), _longest(request), times))
 
     seen = cache.seen(session.kind)
     at_once = max(1, min(session.policy.concurrency, len(to_send)))
@@ -91,7 +84,7 @@ def forecast(session: JudgeSession, studies: StudySet) -> Forecast | None:
     def estimate(requests: int, prompt: int, answers: float) -> Estimate:
         usage = Usage(prompt, round(answers))
         minutes = None
-        if seen and seen.completion_tokens:
+        if seen and seen.completion_tokens and not in_batches:
             minutes = answers * seen.seconds / seen.completion_tokens / at_once / 60
         return Estimate(requests, usage, prices.dollars(usage), minutes)
 
@@ -111,14 +104,19 @@ def _longest(request: CompletionRequest) -> int:
     return longest if isinstance(longest, int) else 0
 
 
-def facts(coming: Forecast, n_studies: int, concurrency: int, *, unseen: str) -> dict[str, str]:
-    """Return a forecast in words; `unseen` is said where no answer to this prompt is known."""
+def facts(
+    coming: Forecast, n_studies: int, concurrency: int | None, *, unseen: str
+) -> dict[str, str]:
+    """Return a forecast in words; `unseen` is said where no answer to this prompt is known.
+
+    `concurrency` is None for questions that are asked in batches.
+    """
     spared = f"{coming.cached:,} cached, {coming.repeated:,} repeated"
     seen = counted(coming.n_seen, "answer", "answers")
     return {
         "studies": f"{n_studies:,}",
         "requests": f"{coming.requests:,} ({spared})",
-        "at a time": f"{concurrency:,}",
+        "at a time": "in batches, within a day" if concurrency is None else f"{concurrency:,}",
         "tokens in": f"about {coming.prompt_tokens:,}",
         "typical": _words(coming.typical) if coming.typical else unseen,
         "typical from": f"{seen} of this prompt in the cache",

@@ -107,13 +107,18 @@ class FirstAnswers:
     _examples: dict[str, tuple[str, str]] = field(default_factory=dict)
 
     @property
+    def is_full(self) -> bool:
+        """Whether all `n` are there."""
+        return self._seen >= self.n
+
+    @property
     def are_unreadable(self) -> bool:
         """Whether all `n` are there and more than half of them could not be read."""
-        return 0 < self.n <= self._seen and 2 * self._reasons.total() > self.n
+        return self.n > 0 and self.is_full and 2 * self._reasons.total() > self.n
 
     def add(self, study: Study, outcome: Outcome, completion: Completion | None) -> None:
         """Count one study's end, if it is among the first with an answer."""
-        if self._seen >= self.n or completion is None:
+        if self.is_full or completion is None:
             return
         self._seen += 1
         if isinstance(outcome, Unparsed):

@@ -12,6 +12,8 @@ from judge.types import Annotated, Completion, CompletionRequest, Outcome, Unpar
 # to fewer.
 _CHARACTERS_A_TOKEN = 4
 _FEWEST_CHARACTERS_A_TOKEN = 3
+# The name that the table of prices has for them.
+_IN_BATCHES = {"processing": "batch"}
 
 
 @dataclass(slots=True)
@@ -68,11 +70,13 @@ class Progress:
 class Prices:
     """The prices of one model at one server, of a kept table; a model that is not in it has none.
 
-    `base_url` is None where nothing is paid for.
+    `base_url` is None where nothing is paid for. `in_batches` takes what the provider charges for
+    answers in a batch; a model whose price for that is not in the table has none.
     """
 
     model: str
     base_url: str | None
+    in_batches: bool = False
 
     def dollars(self, usage: Usage | None) -> float | None:
         """Return the US dollars of `usage`; None where the price or the usage is unknown."""
@@ -86,8 +90,14 @@ class Prices:
             output_tokens=usage.completion_tokens,
             cache_read_tokens=usage.cached_tokens,
         )
+        context = _IN_BATCHES if self.in_batches else None
         try:
-            price = calc_price(tokens, self.model, provider_api_url=self.base_url)
+            price = calc_price(
+                tokens, self.model, provider_api_url=self.base_url, price_context=context
+            )
+            # Without a price for batches the table gives the ordinary one.
+            if context and not any(v.when == context for v in price.model.price_variants or ()):
+                raise LookupError(self.model)  # noqa: TRY301
         except LookupError:
             self.base_url = None  # there is no price to look for again
             return None

@@ -96,6 +96,7 @@ def run(
             "format": FORMAT,
             **made_by,
             **({"repeat": session.repeat} if session.repeat else {}),
+            **({"batches": list(session.batches)} if session.batches else {}),
             "arguments": dict(arguments or {}),
             "inputs": [asdict(file) for file in studies.inputs],
             "fields": list(studies.fields),

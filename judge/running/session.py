@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import cached_property
@@ -12,11 +13,13 @@ from typing import Self
 
 from judge import backends, rubrics
 from judge.backends import Judge, JudgeSettings
+from judge.backends.errors import StudyError
 from judge.cache import CompletionCache, place
 from judge.distribution import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
-from judge.running.asking import Answer, Answered, Asker, Budget, RequestPolicy
+from judge.running.asking import Answer, Answered, Asker, RequestPolicy
+from judge.running.budget import Budget
 from judge.running.progress import Prices, Progress
 from judge.running.waiting import Stop
 from judge.studies import StudySet
@@ -29,6 +32,8 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     The cache is opened when it is first needed and closed at the end of the `with` block. A
     judge that runs inline has none. `budget` is what its answers are paid from, None for no limit
     but the policy's. `repeat` is which of several runs it makes that ask the same, from 0.
+    `batches` are those that answers came in, for the manifest, `unanswerable` the questions of
+    theirs that brought none.
     """
 
     def __init__(
@@ -46,8 +51,10 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             policy = replace(policy, concurrency=1, reask=0, give_up_after=0)
         self.policy = policy
         self.repeat = repeat
+        self.batches: Sequence[Mapping[str, object]] = ()
+        self.unanswerable: Mapping[str, StudyError] = {}
         self._folder = folder
-        self._budget = budget
+        self.budget = budget
         self._opened = ExitStack()
 
     @classmethod
@@ -104,8 +111,9 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         prices = Prices(self.judge.version, self.judge.billing_url)
         return Asker(
             *(self.judge, self.cache, prices, self.policy, progress, stop, self.kind),
-            budget=self._budget,
+            budget=self.budget,
             repeat=self.repeat,
+            unanswerable=self.unanswerable,
         ).answer
 
     async def _at_once(self, _at: int, request: CompletionRequest, _attempt: int) -> Answered:

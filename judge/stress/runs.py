@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 from judge.backends.pool import Servers
@@ -22,28 +22,6 @@ BY = ("change",)
 _ANY = Study("any", "The reference.", "The candidate.")
 Load = Callable[[str | None, int], JudgeSession]
 """Returns the session for a prompt, None for the usual one, and the how manyth time of asking."""
-
-
-@dataclass(slots=True)
-class Purse:
-    """The dollars that a writer and all runs may spend together, as `judge.running` takes them."""
-
-    limit: float
-    spent: float = 0.0
-
-    def reserve(self, most: float | None) -> str:
-        """Set aside what an answer can cost, None for an unknown price; returns why not, or ""."""
-        if most is None:
-            return "--max-cost is set and the price of an answer is unknown"
-        if self.spent + most > self.limit:
-            return f"the next request could pass --max-cost ({self.limit:g} dollars)"
-        self.spent += most
-        return ""
-
-    def settle(self, most: float, spent: float | None) -> None:
-        """Count what the answer did cost instead; where that is unknown, its most stands."""
-        if spent is not None:
-            self.spent += spent - most
 
 
 def sessions(

@@ -17,7 +17,8 @@ from judge.backends import LEXICON, JudgeSettings
 from judge.cache import place
 from judge.prompts import REWORDING
 from judge.rubrics import Rubric
-from judge.running.asking import Budget, RequestPolicy
+from judge.running.asking import RequestPolicy
+from judge.running.budget import Budget
 from judge.running.engine import Judged, ProgressListener, UnreadableError, judge_set
 from judge.running.progress import Progress
 from judge.running.session import JudgeSession

@@ -160,10 +160,10 @@ def test_a_run_is_its_owners_alone(tmp_path: Path) -> None:
 
 
 def test_tls_trusts_the_system() -> None:
-    from judge.backends.openai_client import _trusted
+    from judge.backends.openai_client import trusted
 
-    context = _trusted("https://example.org/v1")
+    context = trusted("https://example.org/v1")
     assert isinstance(context, ssl.SSLContext)
     assert context.verify_mode is ssl.CERT_REQUIRED
     assert context.check_hostname
-    assert _trusted("http://127.0.0.1/v1") is True
+    assert trusted("http://127.0.0.1/v1") is True

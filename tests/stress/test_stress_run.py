@@ -13,8 +13,8 @@ from faultserver import Behaviour, Fault, FaultServer
 from stresshelp import REFS, start, truth_of
 from support import EXAMPLES, ROOT, Invoke, write_json
 
+from judge.running.budget import Purse
 from judge.running.folder import Run
-from judge.stress.runs import Purse
 
 FEW = ("--changes", "identical,reordered,denied,instruction", "-n", "4")
 PROMPTS = ("--prompt", "green", "--prompt", "green-structured")

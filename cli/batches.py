@@ -1,0 +1,120 @@
+"""`--batch`: the questions of a run asked in batches, before it reads the answers."""
+
+from __future__ import annotations
+
+import shlex
+import sys
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.groups import heading
+from judge.cli.numbers import FiniteRange
+from judge.cli.output import note
+
+if TYPE_CHECKING:
+    from judge.batching.rounds import BatchPolicy
+    from judge.running.session import JudgeSession
+    from judge.studies import StudySet
+
+BATCH_OPTIONS = (
+    heading("Batch"),
+    click.option(
+        "--batch",
+        "in_batches",
+        is_flag=True,
+        help="Ask in batches, at the provider's price for those: what the cache lacks is sent as a "
+        "file and answered within a day. Ctrl-C leaves a batch running; the same command comes "
+        "back to it (see also judge batch).",
+    ),
+    click.option(
+        "--batch-size",
+        type=click.IntRange(min=1, max=50_000),
+        default=50_000,
+        show_default=True,
+        metavar="N",
+        help="The most questions in a batch.",
+    ),
+    click.option(
+        "--batch-poll",
+        type=FiniteRange(min=0, min_open=True),
+        default=30.0,
+        show_default=True,
+        metavar="SECONDS",
+        help="How often to look at a batch.",
+    ),
+    click.option(
+        "--reask-now",
+        is_flag=True,
+        help="Ask directly, at the full price, where a batch left a question without an answer "
+        "that can be read. Default: in another batch.",
+    ),
+)
+"""How questions are asked in batches."""
+
+
+def batch_policy(options: dict[str, Any]) -> BatchPolicy | None:
+    """Return how the options ask in batches, None where they do not."""
+    asked = {name: options.pop(name) for name in ("in_batches", "reask_now")}
+    most, poll = options.pop("batch_size"), options.pop("batch_poll")
+    if not asked["in_batches"]:
+        if asked["reask_now"]:
+            raise click.UsageError("--reask-now belongs to --batch")
+        return None
+    from judge.batching.rounds import BatchPolicy
+
+    command = shlex.join(["judge", *sys.argv[1:]])
+    return BatchPolicy(most, poll, directly=asked["reask_now"], command=command)
+
+
+@contextmanager
+def asked_in_batches(
+    session: JudgeSession, studies: StudySet, policy: BatchPolicy
+) -> Iterator[None]:
+    """Have the questions answered in batches before the block; say how to come back if it ends."""
+    from judge.batching.rounds import in_batches
+    from judge.cli.progress import account, watching
+
+    with ExitStack() as stack:
+        try:
+            with watching() as listener:
+                asking = in_batches(session, studies, policy, listener)
+                direct = stack.enter_context(asking)
+        except (KeyboardInterrupt, SystemExit):
+            note(
+                "Batches that were sent go on. Come back to them with the same command; judge "
+                f"batch list shows them, judge batch cancel ends one:\n  {policy.command}"
+            )
+            raise
+        for line in account(direct):
+            note(line)
+        yield
+
+
+def warn_of_batches(session: JudgeSession) -> None:
+    """Say where questions of the kind that this run asks stand in batches: they cost twice."""
+    if session.cache is None:
+        return
+    from judge.batching.ledger import RUNNING, Ledger
+
+    ledger = Ledger.found(session.cache.path)
+    if ledger is None:
+        return
+    with ledger:
+        names = [batch.id for batch in ledger.batches(kind=session.kind, state=RUNNING)]
+    if names:
+        note(
+            f"Questions of this kind are under way in batches ({', '.join(names)}). What they hold "
+            "is asked again here, and paid for twice; with --batch the run waits for them."
+        )
+
+
+def check_batches(sessions: Iterable[JudgeSession], policy: BatchPolicy | None) -> None:
+    """Raise `JudgeError` where a judge is to be asked in batches that cannot be."""
+    if policy is not None:
+        from judge.batching.rounds import one_place
+
+        for session in sessions:
+            one_place(session)

@@ -1,0 +1,152 @@
+"""Answers that came in batches, put into the cache."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from judge.backends.errors import StudyError, TransientError
+from judge.backends.structured import Mode
+from judge.batching.ledger import ANSWERED, OPEN, Batch, Ledger, Spent
+from judge.batching.openai_form import Provider, Remote, answer, parsed
+from judge.cache import CompletionCache
+from judge.running.progress import Prices
+from judge.types import Completion, JudgeError
+
+_AT_A_TIME = 500
+_DOWNLOADS, _PAUSE = 3, 1.0
+
+
+@dataclass(slots=True)
+class Taken:
+    """What was in files of answers.
+
+    `answered` were put into the cache; `failed` and `again` are questions without an answer,
+    for good or not. `strange` are lines about questions that are in none of the batches,
+    `twice` those about one that had its answer already. `refused` says what the provider
+    refuses of any request, with how many it refused so.
+    """
+
+    answered: int = 0
+    failed: int = 0
+    again: int = 0
+    strange: int = 0
+    twice: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+
+
+def take(
+    ledger: Ledger,
+    cache: CompletionCache,
+    lines: Iterable[bytes],
+    batches: Iterable[Batch],
+    taken: Taken,
+) -> None:
+    """Put the answers in `lines` to open questions of `batches` into the cache; count in `taken`.
+
+    The ledger is told of an answer when that is on disk: ended in between, the same lines are
+    taken again, with the same result. Raises `UnreadableReplyError` for a line that is none.
+    """
+    of = {batch.id: batch for batch in batches}
+    for chunk in _chunks(lines):
+        answers: dict[str, dict[str, Spent]] = {}
+        kept: list[Future[None]] = []
+        for key, value in map(parsed, chunk):
+            entry = ledger.entry(key)
+            batch, record = of.get(entry.batch) if entry else None, ledger.record(key)
+            if entry is None or batch is None or record is None:
+                taken.strange += 1
+                continue
+            if entry.state != OPEN or key in answers.get(batch.id, ()):
+                taken.twice += entry.state in (OPEN, ANSWERED)
+                continue
+            completion = _read(taken, ledger, batch, key, value)
+            if completion is not None:
+                kept.append(cache.keep(key, record, completion))
+                prices = Prices(batch.judge, batch.server or None, in_batches=True)
+                spent = completion.usage, prices.dollars(completion.usage)
+                answers.setdefault(batch.id, {})[key] = spent
+        for future in kept:
+            future.result()
+        for name, found in answers.items():
+            taken.answered += len(found)
+            ledger.answered(name, found)
+
+
+def _chunks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
+    chunk: list[bytes] = []
+    for line in filter(bytes.strip, lines):
+        chunk.append(line)
+        if len(chunk) == _AT_A_TIME:
+            yield chunk
+            chunk = []
+    yield chunk
+
+
+def _read(
+    taken: Taken, ledger: Ledger, batch: Batch, key: str, line: Mapping[str, Any]
+) -> Completion | None:
+    """Return the answer in a line; without one, note in the ledger what follows."""
+    mode = Mode(batch.mode) if batch.mode else None
+    try:
+        return answer(line, mode, batch.tool, batch.server)
+    except StudyError as error:
+        taken.failed += 1
+        ledger.without_answer(key, error.reason, error.detail, for_good=True)
+    except TransientError as error:
+        taken.again += 1
+        ledger.without_answer(key, error.reason, error.detail, for_good=False)
+    except JudgeError as error:
+        taken.refused[str(error)] += 1
+        ledger.without_answer(key, "refused", str(error), for_good=False)
+    return None
+
+
+def lines_of(path: Path) -> Iterator[bytes]:
+    """Yield the lines of a file."""
+    with path.open("rb") as file:
+        yield from file
+
+
+def collect(
+    provider: Provider, ledger: Ledger, cache: CompletionCache, batch: Batch, remote: Remote
+) -> tuple[Batch, Taken]:
+    """Take the answers of a batch that is over at the provider; returns it as it is now.
+
+    Questions that none of its files speaks of are to be asked again. Raises `JudgeError`
+    where the files cannot be read; they stay at the provider then.
+    """
+    files = [ledger.folder / f"{batch.id}.{at}" for at in range(len(remote.files))]
+    try:
+        for name, file in zip(remote.files, files, strict=True):
+            _fetch(provider, name, file, batch)
+        lines = (line for file in files for line in lines_of(file))
+        taken = Taken()
+        take(ledger, cache, lines, [batch], taken)
+    finally:
+        for file in files:
+            file.unlink(missing_ok=True)
+    return ledger.end(batch.id, remote.state), taken
+
+
+def _fetch(provider: Provider, name: str, file: Path, batch: Batch) -> None:
+    """Fetch a file of answers whole: one that was cut off is fetched again."""
+    for left in reversed(range(_DOWNLOADS)):
+        try:
+            provider.fetch(name, file)
+            for line in filter(bytes.strip, lines_of(file)):
+                parsed(line)
+        except TransientError as error:
+            if not left:
+                raise JudgeError(
+                    f"the answers of batch {batch.id} ({batch.remote_id}) cannot be read "
+                    f"({error}); they stay at {provider.url}: try again later with the same command"
+                ) from error
+            time.sleep(_PAUSE)
+        else:
+            return

@@ -1,0 +1,202 @@
+"""Batches made: written to files, sent, and found again where nobody knows whether they were."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import IO, TypeVar
+
+from judge.backends.errors import OverloadError, TransientError
+from judge.backends.openai import OpenAIJudge
+from judge.batching.ledger import CREATING, RUNNING, WRITTEN, Batch, Ledger
+from judge.batching.openai_form import MOST_BYTES, Provider, line_of
+from judge.running.budget import Budget
+from judge.running.progress import Prices
+from judge.running.questions import Question
+from judge.running.session import JudgeSession, studies_digest
+from judge.studies import StudySet
+from judge.types import JudgeError
+
+# A provider that was told to make a batch shows it in its list after so many looks at the most.
+_LOOKS = 2
+_LONGEST_WAIT = 300.0
+_Result = TypeVar("_Result")
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most requests and bytes that one batch holds."""
+
+    requests: int
+    size: int = MOST_BYTES
+
+
+@dataclass(slots=True)
+class Files:
+    """Writes questions to files, one a batch, and into the ledger with them.
+
+    `like` is what all the batches have in common. `short_of_money` says why the budget had none
+    for a question; those after it are then left out too. The batch and its questions are in
+    the ledger when its file is whole, all together.
+    """
+
+    ledger: Ledger
+    judge: OpenAIJudge
+    like: Batch
+    limits: Limits
+    prices: Prices
+    budget: Budget | None = None
+    short_of_money: str = ""
+
+    def write(
+        self, questions: Iterator[Question], place: Callable[[int], Path], state: str = WRITTEN
+    ) -> Iterator[tuple[Batch, Path]]:
+        """Yield each batch with its file, the `n`-th of which lies at `place(n)`, from 0."""
+        left: tuple[Question, bytes] | None = None
+        n, questions = 0, iter(questions)
+        while True:
+            path, batch = place(n), replace(self.like, id=new_id(), created=_now(), state=state)
+            with self.ledger.change():
+                with path.open("wb") as file:
+                    batch, left = self._fill(batch, file, questions, left)
+                if batch.n:
+                    self.ledger.put(batch)
+            if not batch.n:
+                path.unlink()
+                return
+            yield batch, path
+            n += 1
+
+    def _fill(
+        self,
+        batch: Batch,
+        file: IO[bytes],
+        questions: Iterator[Question],
+        left: tuple[Question, bytes] | None,
+    ) -> tuple[Batch, tuple[Question, bytes] | None]:
+        """Write questions until the file is full; returns the one that had no room in it."""
+        n, size, most = 0, 0, 0.0 if self.prices.base_url else None
+        while left is not None or (left := self._next(questions)) is not None:
+            question, line = left
+            if len(line) > self.limits.size:
+                raise JudgeError(
+                    f"a question of {len(line):,} bytes has no room in a batch's file of "
+                    f"{self.limits.size:,}: ask without --batch"
+                )
+            if n == self.limits.requests or size + len(line) > self.limits.size:
+                break
+            cost = self.prices.at_most(question.request)
+            if self.budget is not None and (why := self.budget.reserve(cost)):
+                self.short_of_money, left = why, None
+                break
+            most = None if most is None or cost is None else most + cost
+            self.ledger.ask(batch, question)
+            file.write(line)
+            n, size, left = n + 1, size + len(line), None
+        return replace(batch, n=n, most=most), left
+
+    def _next(self, questions: Iterator[Question]) -> tuple[Question, bytes] | None:
+        if self.short_of_money:
+            return None
+        question = next(questions, None)
+        if question is None:
+            return None
+        return question, line_of(question.key, self.judge.body(question.request))
+
+
+def send(provider: Provider, ledger: Ledger, batch: Batch, path: Path, pause: float) -> None:
+    """Have the provider make `batch` from its file.
+
+    Where that ends without a word, `settle` finds out whether it was made; `pause` is how many
+    seconds lie between two looks. Raises `JudgeError` where the provider will not.
+    """
+    try:
+        file_id = _patiently(lambda: provider.upload(path, f"{batch.id}.jsonl"), pause)
+        ledger.put(replace(batch, state=CREATING, asked_at=time.time()))
+        _adopt(ledger, batch, _patiently(lambda: provider.create(file_id, batch.id), pause).id)
+    except TransientError:
+        settle(provider, ledger, pause)
+    except JudgeError:
+        ledger.drop(batch.id)
+        raise
+
+
+def settle(provider: Provider, ledger: Ledger, pause: float) -> None:
+    """Find out about all batches that were being made; only under `Ledger.making`.
+
+    One that carries its mark at the provider was made; one that does not show there some time
+    after it was asked for was not, and its questions were not asked.
+    """
+    for batch in ledger.batches(state=WRITTEN, server=provider.url):
+        ledger.drop(batch.id)
+    while creating := ledger.batches(state=CREATING, server=provider.url):
+        latest = max(batch.asked_at or 0.0 for batch in creating)
+        left = latest + (_LOOKS + 1) * pause - time.time()
+        made = provider.made_here(batch.id for batch in creating)
+        for batch in creating:
+            if batch.id in made:
+                _adopt(ledger, batch, made[batch.id].id)
+            elif left <= 0:
+                ledger.drop(batch.id)
+        if left > 0 and len(made) < len(creating):
+            time.sleep(min(pause, left))
+
+
+@contextmanager
+def own_files(ledger: Ledger) -> Iterator[Callable[[int], Path]]:
+    """Give places for files, which are gone at the end of the block; reports stand in them."""
+    with tempfile.TemporaryDirectory(prefix="new-", dir=ledger.folder) as folder:
+        yield lambda n: Path(folder) / f"{n}.jsonl"
+
+
+def run_of(session: JudgeSession, studies: StudySet) -> str:
+    """Return what stands for a run: the same questions about the same studies."""
+    return hashlib.sha256(f"{session.kind}|{studies_digest(studies)}".encode()).hexdigest()[:16]
+
+
+def like_of(
+    session: JudgeSession, studies: StudySet, judge: OpenAIJudge, *, server: str, command: str
+) -> Batch:
+    """Return what all batches of a run have in common."""
+    return Batch(
+        id="",
+        run=run_of(session, studies),
+        rubric=session.rubric.name,
+        judge=judge.version,
+        kind=session.kind,
+        server=server,
+        mode=judge.mode.value if judge.mode else None,
+        tool=judge.tool,
+        command=command,
+        created="",
+    )
+
+
+def new_id() -> str:
+    """Return an id for a batch."""
+    return f"b-{secrets.token_hex(6)}"
+
+
+def _adopt(ledger: Ledger, batch: Batch, remote_id: str) -> None:
+    ledger.put(replace(batch, state=RUNNING, remote_id=remote_id))
+
+
+def _patiently(call: Callable[[], _Result], pause: float) -> _Result:
+    """Return what a call gives that the provider puts off (429) a few times."""
+    for _ in range(5):
+        try:
+            return call()
+        except OverloadError as error:
+            time.sleep(min(error.retry_after or pause, _LONGEST_WAIT))
+    return call()
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="seconds")

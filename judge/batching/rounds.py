@@ -1,0 +1,372 @@
+"""The questions of a run, asked in batches until each has its answer or can have none."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+
+from judge.backends.errors import AskError, StudyError, TransientError
+from judge.backends.openai import OpenAIJudge
+from judge.batching import ledger as states
+from judge.batching.collecting import collect
+from judge.batching.ledger import Batch, Ledger
+from judge.batching.making import Files, Limits, like_of, own_files, run_of, send, settle
+from judge.batching.openai_form import Provider, Remote
+from judge.cache import CompletionCache
+from judge.report.words import counted
+from judge.running.engine import (
+    FirstAnswers,
+    ProgressListener,
+    RunStoppedError,
+    UnreadableError,
+)
+from judge.running.progress import Prices, Progress
+from judge.running.questions import Question, asked, question
+from judge.running.session import JudgeSession
+from judge.running.waiting import Stop, StoppedError
+from judge.studies import StudySet
+from judge.types import JudgeError
+
+_IN_MANIFEST = (
+    *("id", "remote_id", "remote_state", "created", "n", "answered", "failed", "again"),
+    *("prompt_tokens", "cached_tokens", "completion_tokens", "dollars"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class BatchPolicy:
+    """How a run is asked in batches.
+
+    `most` is the most requests of a batch; `poll` how many seconds lie between two looks at
+    one. With `directly`, what a batch leaves without a readable answer is left to be asked
+    directly. `command` is the command line that leads back here.
+    """
+
+    most: int
+    poll: float
+    directly: bool = False
+    command: str = ""
+
+
+def one_place(session: JudgeSession) -> OpenAIJudge:
+    """Return the session's judge, which can be asked in batches.
+
+    Raises `JudgeError` for one that answers by itself, and for several servers.
+    """
+    judge = session.judge
+    if not isinstance(judge, OpenAIJudge) or not judge.servers.places:
+        raise JudgeError(
+            f"--batch belongs to a model behind an API, which {judge.name} is not; `judge batch "
+            "write` writes the same questions to a file for a vLLM of yours"
+        )
+    if len(judge.servers.places) > 1:
+        raise JudgeError("a batch goes to one server: give --base-url once")
+    return judge
+
+
+@dataclass(slots=True)
+class Plan:
+    """What a look at the studies found.
+
+    `waiting` are the batches that hold questions of theirs, each with how many; `unanswerable`
+    the questions that will have no answer, by their keys; `met` the batches that those and the
+    ones to be asked again were in.
+    """
+
+    waiting: dict[str, int] = field(default_factory=dict)
+    unanswerable: dict[str, StudyError] = field(default_factory=dict)
+    met: set[str] = field(default_factory=set)
+
+
+@contextmanager
+def in_batches(
+    session: JudgeSession, studies: StudySet, policy: BatchPolicy, listener: ProgressListener
+) -> Iterator[Progress]:
+    """Ask all questions about `studies` in batches, before the block that reads the answers.
+
+    They are in the session's cache then; the session knows the batches, and the questions that
+    have no answer. Gives what the one question took that was asked directly. After the block
+    the questions without an answer are forgotten, so that another run asks them afresh. Raises
+    `RunStoppedError` where the budget has no more or a batch was cancelled, `UnreadableError`
+    where most of the first answers cannot be read, and `JudgeError`.
+    """
+    judge = one_place(session)
+    ((connection, key),) = judge.servers.places
+    cache = session.cache
+    assert cache is not None
+    run = run_of(session, studies)
+    with Ledger(cache.path) as ledger, Provider(connection, key) as provider:
+        rounds = _Rounds(session, studies, policy, listener, ledger, provider, run, judge, cache)
+        plan = rounds.ask()
+        session.unanswerable = plan.unanswerable
+        over = ledger.batches(run=run, state=states.OVER)
+        session.batches = [{name: asdict(one)[name] for name in _IN_MANIFEST} for one in over]
+        yield rounds.direct
+        ledger.forget(plan.met)
+
+
+@dataclass(slots=True)
+class _Rounds:
+    session: JudgeSession
+    studies: StudySet
+    policy: BatchPolicy
+    listener: ProgressListener
+    ledger: Ledger
+    provider: Provider
+    run: str
+    judge: OpenAIJudge
+    cache: CompletionCache
+    direct: Progress = field(default_factory=lambda: Progress(total=1))
+    _is_tried: bool = False
+    _reserved: set[str] = field(default_factory=set)
+
+    def ask(self) -> Plan:
+        """Ask until nothing is left that a batch could answer."""
+        while True:
+            plan = self._made()
+            if not plan.waiting:
+                return plan
+            self._wait(self._waited_for(plan))
+
+    def _made(self) -> Plan:
+        """Make batches of what is in none yet; returns what there is to wait for."""
+
+        def busy() -> None:
+            self.listener.say("Another process is at work on batches; waiting for it.")
+
+        with self.ledger.making(busy):
+            settle(self.provider, self.ledger, self.policy.poll)
+            self._check_readable()
+            plan = Plan()
+            first = next(self._questions(plan), None)
+            if first is None:
+                return plan
+            self._try(first)
+            files, plan = self._files(), Plan()
+            with own_files(self.ledger) as place:
+                for batch, path in files.write(self._questions(plan), place):
+                    self.listener.say(self._sending(batch))
+                    self._reserved.add(batch.id)
+                    send(self.provider, self.ledger, batch, path, self.policy.poll)
+                    plan.waiting[batch.id] = batch.n
+                    path.unlink()
+        if files.short_of_money and not plan.waiting:
+            raise RunStoppedError(files.short_of_money, self._progress())
+        return plan
+
+    def _questions(self, plan: Plan) -> Iterator[Question]:
+        """Give the questions that are in no batch; `plan` is told of the others."""
+        for study in self.studies:
+            first = question(self.session, self.judge.request(study))
+            now = asked(self.session, self.cache, study, first).open
+            entry = self.ledger.entry(now.key) if now else None
+            if now is None:
+                continue
+            if entry and entry.state == states.OPEN:
+                plan.waiting[entry.batch] = plan.waiting.get(entry.batch, 0) + 1
+                continue
+            if entry:
+                plan.met.add(entry.batch)
+            if entry and entry.state == states.FAILED:
+                plan.unanswerable[now.key] = StudyError(entry.reason, entry.detail)
+            elif not (self.policy.directly and (now.attempt or entry)):
+                yield now
+
+    def _check_readable(self) -> None:
+        """Give up before anything is asked again where most of the first answers are unreadable."""
+        if not self.ledger.batches(run=self.run, state=states.OVER):
+            return
+        first = FirstAnswers(self.session.policy.give_up_after)
+        for study in self.studies:
+            so_far = asked(
+                self.session, self.cache, study, question(self.session, self.judge.request(study))
+            )
+            if so_far.outcome is not None:
+                first.add(study, so_far.outcome, so_far.completion)
+            if first.is_full:
+                break
+        if first.are_unreadable:
+            raise UnreadableError(first.message(), self._progress())
+
+    def _try(self, first: Question) -> None:
+        """Ask one question directly, once: the answer tells what the model takes of a request."""
+        if self._is_tried:
+            return
+        stop = Stop()
+
+        async def ask() -> None:
+            try:
+                await self.session.answerer(self.direct, stop)(0, first.request, first.attempt)
+            finally:
+                await self.judge.aclose()
+
+        self.listener.say(
+            "Asking one question directly, to learn what the model takes of a request."
+        )
+        try:
+            asyncio.run(ask())
+        except StoppedError as error:
+            raise RunStoppedError(stop.why or "", self._progress()) from error
+        except StudyError:
+            pass  # what is wrong with it the batch will say too
+        except AskError as error:
+            raise JudgeError(
+                f"{self.provider.url} does not answer ({error}); nothing was put into a batch"
+            ) from error
+        self._is_tried = True
+
+    def _files(self) -> Files:
+        session, judge = self.session, self.judge
+        like = like_of(
+            *(session, self.studies, judge), server=self.provider.url, command=self.policy.command
+        )
+        prices = Prices(judge.version, judge.billing_url, in_batches=True)
+        return Files(self.ledger, judge, like, Limits(self.policy.most), prices, session.budget)
+
+    def _sending(self, batch: Batch) -> str:
+        cost = "" if batch.most is None else f", at the most ${batch.most:,.2f}"
+        what = counted(batch.n, "question", "questions")
+        return f"Sending batch {batch.id} to {self.provider.url}: {what}{cost}."
+
+    def _waited_for(self, plan: Plan) -> list[Batch]:
+        """Return the batches of `plan`; raises `JudgeError` for one that cannot be waited for."""
+        found = [self.ledger.batch(name) for name in plan.waiting]
+        for batch in found:
+            n = counted(plan.waiting[batch.id], "question stands", "questions stand")
+            if batch.state == states.ELSEWHERE:
+                raise JudgeError(
+                    f"{n} in batch {batch.id}, which `judge batch write` wrote for somebody else: "
+                    "read its answers with judge batch read, or have them asked here with judge "
+                    f"batch cancel {batch.id}"
+                )
+            if batch.server != self.provider.url:
+                raise JudgeError(
+                    f"{n} in batch {batch.id} at {batch.server}: wait for it with --base-url "
+                    f"{batch.server}, or end it with judge batch cancel {batch.id}"
+                )
+            if batch.run != self.run:
+                self.listener.say(f"{n} in batch {batch.id} of another run: waiting for that.")
+            budget = self.session.budget
+            if budget is not None and batch.id not in self._reserved:
+                budget.reserve(batch.most)
+                self._reserved.add(batch.id)
+        return found
+
+    def _wait(self, batches: list[Batch]) -> None:
+        """Return when all are over and their answers are taken.
+
+        Where the provider has no room for one, those that are under way are enough.
+        """
+        left = {batch.id: batch for batch in batches}
+        progress = Progress(total=sum(batch.n for batch in batches))
+        over, silent_since, is_held = 0, 0.0, False
+        while left:
+            under_way, has_ended = 0, False
+            for batch in list(left.values()):
+                remote = self._look(batch, progress)
+                if remote is None:
+                    silent_since = silent_since or time.monotonic()
+                    self._check_silence(time.monotonic() - silent_since)
+                    break
+                silent_since, progress.trouble = 0.0, None
+                if not remote.is_over:
+                    under_way += remote.n_answered + remote.n_failed
+                    continue
+                del left[batch.id]
+                over += batch.n
+                if self._end(batch, remote, len(left)):
+                    has_ended = True
+                else:
+                    is_held = True
+            progress.done = max(progress.done, over + under_way)
+            self.listener.tick(progress)
+            if is_held and has_ended:
+                return
+            if left:
+                time.sleep(self.policy.poll)
+
+    def _look(self, batch: Batch, progress: Progress) -> Remote | None:
+        """Return how a batch is, None where nobody answers."""
+        if batch.remote_id is None:
+            batch = self.ledger.batch(batch.id)
+        assert batch.remote_id is not None
+        try:
+            return self.provider.look(batch.remote_id)
+        except TransientError as error:
+            if progress.trouble is None:
+                self.listener.say(f"No answer: {error}. The batches go on; looking again.")
+            progress.trouble = str(error)
+            return None
+
+    def _check_silence(self, seconds: float) -> None:
+        most = self.session.policy.max_outage
+        if seconds > most:
+            raise JudgeError(
+                f"{self.provider.url} has not answered for {most / 60:.3g} minutes (--max-outage); "
+                "the batches go on there: come back with the same command"
+            )
+
+    def _end(self, batch: Batch, remote: Remote, n_left: int) -> bool:
+        """Take the answers of a batch that is over; returns False where it had no room."""
+        if remote.state == "failed":
+            self._settle(batch, 0.0)
+            self.ledger.drop(batch.id)
+            why = "; ".join(remote.faults) or "it does not say why"
+            if not remote.has_no_room:
+                raise JudgeError(f"{self.provider.url} refused batch {batch.id}: {why}")
+            if not n_left:
+                raise JudgeError(
+                    f"{self.provider.url} has no room for a batch of {batch.n:,} questions: {why} "
+                    "Give a smaller --batch-size, or come back later with the same command"
+                )
+            self.listener.say(f"No room for batch {batch.id} yet; it is sent when others are over.")
+            return False
+        with self.ledger.making(lambda: None):
+            batch = self.ledger.batch(batch.id)
+            if batch.state == states.OVER:  # another process was here
+                return True
+            batch, taken = collect(self.provider, self.ledger, self.cache, batch, remote)
+        self._settle(batch, batch.dollars)
+        self.listener.say(said(batch))
+        if taken.strange or taken.twice:
+            self.listener.say(
+                f"Left out: {taken.strange:,} answers to what was not asked, {taken.twice:,} "
+                "second answers to what was."
+            )
+        if taken.refused:
+            ((why, n),) = taken.refused.most_common(1)
+            raise JudgeError(f"of batch {batch.id}, {counted(n, 'request', 'requests')}: {why}")
+        if remote.state == "cancelled":
+            raise RunStoppedError(f"batch {batch.id} was cancelled", self._progress())
+        return True
+
+    def _settle(self, batch: Batch, dollars: float | None) -> None:
+        if self.session.budget is not None and batch.most is not None:
+            self.session.budget.settle(batch.most, dollars)
+
+    def _progress(self) -> Progress:
+        """Return how far the run is, by the answers in the cache."""
+        progress = Progress(total=len(self.studies))
+        for study in self.studies:
+            first = question(self.session, self.judge.request(study))
+            so_far = asked(self.session, self.cache, study, first)
+            progress.from_cache += so_far.n_cached
+            if so_far.open is None and so_far.outcome is not None:
+                progress.ended(so_far.outcome)
+        return progress
+
+
+def said(batch: Batch) -> str:
+    """Return in a line what came of a batch that is over."""
+    dollars = "unknown" if batch.dollars is None else f"${batch.dollars:,.2f}"
+    parts = [f"{batch.answered:,} answered"]
+    if batch.failed:
+        parts.append(f"{batch.failed:,} without hope of an answer")
+    if batch.again:
+        parts.append(f"{batch.again:,} to be asked again")
+    tokens = f"tokens {batch.prompt_tokens:,} in, {batch.completion_tokens:,} out"
+    state = batch.remote_state or batch.state
+    return f"Batch {batch.id} is {state}: {', '.join(parts)}; {tokens}; cost {dollars}."
