@@ -6,9 +6,13 @@
 
 Every study has a right answer that is known beforehand (`server.annotation`), and whatever
 goes wrong is decided by seed, study key and request number (`server.plan`).
+
+Files and batches, and the clock that tests turn for them: see `faultserver.batchhandle`.
 """
 
 from faultserver.answers import ANNOTATE, annotation_for, corrections_for
+from faultserver.batchhandle import BatchHandle, BatchStats
+from faultserver.batching import ENDPOINTS, Batching, BatchPlan
 from faultserver.behaviour import Behaviour, Outage
 from faultserver.counters import LogRow, Stats
 from faultserver.faults import LASTING, Fault, StudyPlan, always, first, spread
@@ -16,7 +20,12 @@ from faultserver.handle import FaultServer
 
 __all__ = [
     "ANNOTATE",
+    "ENDPOINTS",
     "LASTING",
+    "BatchHandle",
+    "BatchPlan",
+    "BatchStats",
+    "Batching",
     "Behaviour",
     "Fault",
     "FaultServer",

@@ -8,12 +8,14 @@ import json
 import signal
 import sys
 from pathlib import Path
+from typing import Any
 
 if not __package__:
     # Run by its path: the package's own folder must not be on the path, its parent must.
     sys.path[0] = str(Path(__file__).parents[1])
 
 from faultserver.answers import ANNOTATE
+from faultserver.batching import Batching, batching_changed
 from faultserver.behaviour import Behaviour, changed
 from faultserver.launch import HOST, Parts, named, run
 
@@ -23,25 +25,36 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="faultserver", description=__doc__)
     parser.add_argument("--port", type=int, default=8000, help="0 takes a free one")
     parser.add_argument("--behaviour", default="{}", help="fields of Behaviour as JSON, or @FILE")
+    parser.add_argument(
+        "--batching",
+        default="{}",
+        help="fields of Batching as JSON, or @FILE; "
+        'with {"polls": 5} or {"seconds": 60} batches go on by themselves',
+    )
     parser.add_argument("--rubric", default="green", help="answer in this rubric's format")
     parser.add_argument("--render", help="module:function that writes the answers instead")
     parser.add_argument("--annotate", help="module:function; by default the rubric's own")
     parser.add_argument("--decode", default="faultserver.launch:characters")
     parser.add_argument("--until-eof", action="store_true", help="end when standard input does")
     options = parser.parse_args()
-    given = options.behaviour
-    text = Path(given[1:]).read_text("utf-8") if given.startswith("@") else given
-    behaviour = changed(Behaviour(), json.loads(text))
+    behaviour = changed(Behaviour(), _given(options.behaviour))
+    batching = batching_changed(Batching(), _given(options.batching))
     parts = Parts(
         options.rubric,
         named(options.render) if options.render else None,
         named(options.annotate) if options.annotate else ANNOTATE[options.rubric],
         named(options.decode),
     )
-    asyncio.run(_serve(parts, behaviour, options.port, until_eof=options.until_eof))
+    asyncio.run(_serve(parts, behaviour, batching, options.port, until_eof=options.until_eof))
 
 
-async def _serve(parts: Parts, behaviour: Behaviour, port: int, *, until_eof: bool) -> None:
+def _given(text: str) -> Any:
+    return json.loads(Path(text[1:]).read_text("utf-8") if text.startswith("@") else text)
+
+
+async def _serve(
+    parts: Parts, behaviour: Behaviour, batching: Batching, port: int, *, until_eof: bool
+) -> None:
     loop = asyncio.get_running_loop()
     done = asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
@@ -53,7 +66,7 @@ async def _serve(parts: Parts, behaviour: Behaviour, port: int, *, until_eof: bo
         line = {"url": f"http://{HOST}:{port}/v1", "port": port, "control_port": control_port}
         print(json.dumps(line), flush=True)
 
-    await run(parts, behaviour, port, ready, done)
+    await run(parts, behaviour, port, ready, done, batching)
 
 
 class _Eof(asyncio.Protocol):

@@ -143,7 +143,7 @@ def changed(base: Behaviour, changes: Mapping[str, Any]) -> Behaviour:
     if "rates" in values:
         values["rates"] = {Fault(name): float(rate) for name, rate in values["rates"].items()}
     if "studies" in values:
-        values["studies"] = {key: _plan(plan) for key, plan in values["studies"].items()}
+        values["studies"] = {key: plan_from(plan) for key, plan in values["studies"].items()}
     if values.get("outage") is not None:
         values["outage"] = Outage(
             **{**values["outage"], "fault": Fault(values["outage"].get("fault", "unavailable"))}
@@ -154,6 +154,7 @@ def changed(base: Behaviour, changes: Mapping[str, Any]) -> Behaviour:
     return replace(base, **values)
 
 
-def _plan(plan: Mapping[str, Any]) -> StudyPlan:
+def plan_from(plan: Mapping[str, Any]) -> StudyPlan:
+    """Return the plan that is `plan` in JSON."""
     faults = tuple(Fault(name) if name else None for name in plan.get("first", ()))
     return StudyPlan(faults, Fault(plan["then"]) if plan.get("then") else None)

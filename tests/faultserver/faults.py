@@ -100,6 +100,15 @@ AT_ONCE = frozenset(
 """Faults that come without the server's latency and take none of its slots."""
 
 
+OF_THE_WIRE = frozenset(
+    {
+        *(Fault.BAD_GATEWAY, Fault.DROP, Fault.RESET, Fault.CUT_BODY, Fault.STALL),
+        *(Fault.STALL_BODY, Fault.SLOW, Fault.BROKEN_JSON, Fault.HTML, Fault.REFUSED),
+    }
+)
+"""Faults of the way between client and server, which a batch's requests do not go."""
+
+
 @dataclass(frozen=True, slots=True)
 class StudyPlan:
     """What the requests of one study meet: `first` in order, `then` every later one.

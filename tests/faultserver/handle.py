@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, Literal, Self
 
 from faultserver.answers import ANNOTATE, Annotate, Render
+from faultserver.batchhandle import BatchHandle
+from faultserver.batching import Batching
 from faultserver.behaviour import Behaviour
 from faultserver.counters import LogRow, Stats, stats_from
 from faultserver.faults import StudyPlan
@@ -45,8 +47,10 @@ class FaultServer:
         decode: Decode = characters,
         mode: Literal["process", "thread"] = "process",
         port: int = 0,
+        batching: Batching | None = None,
     ) -> None:
         self.behaviour = behaviour or Behaviour()
+        self.batches = BatchHandle(self._ask, batching or Batching())
         self.port = port
         self._parts = Parts(rubric, render, annotate or ANNOTATE[rubric], decode)
         self._mode = mode
@@ -63,6 +67,7 @@ class FaultServer:
             self._end = self._spawn() if self._mode == "process" else self._begin_thread()
             # Over the wire: a plan for ten thousand studies is too long for a command line.
             self.set_faults(**_fields(self.behaviour))
+            self.batches.set()
         except BaseException:
             self.stop()
             raise

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from faultserver.answers import ANNOTATE, Annotate, Answers, Render
+from faultserver.batching import Batching
 from faultserver.behaviour import Behaviour
 from faultserver.service import Service
 from faultserver.wire import Connection
@@ -84,8 +85,11 @@ class Listener:
             await self._task
 
     async def _serve(self, bound: socket.socket) -> None:
+        service = self._service
         self._server = await asyncio.get_running_loop().create_server(
-            lambda: Connection(self._service.serve, self._alive), sock=bound, backlog=_BACKLOG
+            lambda: Connection(service.serve, self._alive, service.spool),
+            sock=bound,
+            backlog=_BACKLOG,
         )
 
 
@@ -95,6 +99,7 @@ async def run(
     port: int,
     ready: Callable[[int, int], None],
     until: asyncio.Event,
+    batching: Batching | None = None,
 ) -> None:
     """Serve until `until` is set.
 
@@ -102,6 +107,7 @@ async def run(
     is shut by an outage. `port` 0 takes a free one.
     """
     service = Service(behaviour, parts.answers(), parts.decode)
+    service.batching.batches.batching = batching or Batching()
     door = Listener(service, port)
     control = Listener(service, 0)
     try:
@@ -115,6 +121,7 @@ async def run(
         service.door = None
         door.shut()
         control.shut()
+        service.close()
 
 
 def name_of(function: Callable[..., Any]) -> str:

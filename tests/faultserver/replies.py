@@ -18,7 +18,7 @@ from faultserver.answers import MALFORMED, REFUSAL
 from faultserver.behaviour import Behaviour
 from faultserver.faults import Fault, unit
 from faultserver.modes import error_body, mode_of, refusal_words
-from faultserver.wire import Reply, Request
+from faultserver.wire import Reply
 
 _NUMBERS = itertools.count(1)
 _HTML = b"<html><head><title>Sign in</title></head><body>The proxy wants a name</body></html>"
@@ -54,16 +54,16 @@ class Said:
 
 def read_ask(
     endpoint: str,
-    request: Request,
+    body: bytes,
     pattern: re.Pattern[str],
     decode: Callable[[Sequence[int]], str],
 ) -> Ask | None:
-    """Return what `request` asks for; None where its body is no such request.
+    """Return what a request with this body asks for; None where it is no such request.
 
     `endpoint` is `chat` or `completions`; `decode` turns token ids into text.
     """
     try:
-        payload = json.loads(request.body)
+        payload = json.loads(body)
         if endpoint == "chat":
             texts = [_content(message["content"]) for message in payload["messages"]]
         else:

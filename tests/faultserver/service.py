@@ -10,13 +10,16 @@ import re
 from collections import Counter, deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from faultserver import replies
 from faultserver.answers import Answers
+from faultserver.batchlines import SERVED, digest_of
+from faultserver.batchservice import BatchService
 from faultserver.behaviour import Behaviour, changed
 from faultserver.counters import Counters, LogRow
-from faultserver.faults import AT_ONCE, Fault
+from faultserver.faults import AT_ONCE, OF_THE_WIRE, Fault
 from faultserver.replies import Ask
 from faultserver.wire import Connection, Reply, Request
 
@@ -68,6 +71,8 @@ class Service:
         self._loop = asyncio.get_running_loop()
         self._windows: list[asyncio.TimerHandle] = []
         self.door: Door | None = None
+        self.behaviour = behaviour
+        self.batching = BatchService(self, self.answer_line)
         self.reset()
         self.behave(behaviour)
 
@@ -81,6 +86,11 @@ class Service:
         self._attempts: Counter[str] = Counter()
         self._not_before: dict[str, float] = {}
         self._first: float | None = None
+        self.batching.reset()
+
+    def close(self) -> None:
+        """Delete what lies on disk."""
+        self.batching.close()
 
     def behave(self, behaviour: Behaviour) -> None:
         """Behave as `behaviour` says from now on."""
@@ -104,13 +114,25 @@ class Service:
                 connection.send(Reply(405, b'{"detail":"Method Not Allowed"}'))
         elif rest == "/models" or rest.startswith("/models/"):
             self._models(rest.removeprefix("/models").strip("/"), request, connection)
+        elif rest.startswith(("/files", "/batches")):
+            if refusal := self._refusal_aside(request):
+                connection.send(refusal)
+            else:
+                self.batching.serve(rest, request, connection)
+            if request.file:
+                request.file.unlink(missing_ok=True)
         else:
             connection.send(Reply(404, b'{"detail":"Not Found"}'))
+
+    def spool(self, method: str, path: str) -> Path | None:
+        """Return where on disk the body of a request goes; None for one kept in memory."""
+        uploads = method == "POST" and path.partition("?")[0] in [f"{r}/files" for r in _ROOTS]
+        return self.batching.store.new_path() if uploads else None
 
     # Completions
 
     def _complete(self, endpoint: str, request: Request, connection: Connection) -> None:
-        ask = replies.read_ask(endpoint, request, self._pattern, self._decode)
+        ask = replies.read_ask(endpoint, request.body, self._pattern, self._decode)
         if self._first is None:
             self._first = self._loop.time()
             self._watch_the_door()
@@ -165,13 +187,11 @@ class Service:
                 self._not_before[exchange.key] = self._now() + self.behaviour.retry_after
             self._send(exchange, error, fault)
             return
-        if ask is None:
-            said = replies.Said(Reply(400, b"{}"))
-        else:
-            right = self._answers.text(ask.key, self.behaviour.seed, formed=ask.formed)
-            said = replies.answer(ask, right, fault, self.behaviour)
+        said = self._said(ask, fault) if ask else replies.Said(Reply(400, b"{}"))
         if fault not in _ENDED_AS:
             self.counters.billed(said.tokens)
+            if ask:
+                self.batching.direct[digest_of(ask.payload)] += 1
             self._send(exchange, said.reply, fault)
             return
         self._log(exchange, _ENDED_AS[fault], fault)
@@ -184,6 +204,30 @@ class Service:
             connection.drop()
         else:
             connection.cut(said.reply, reset=fault is Fault.RESET)
+
+    def _said(self, ask: Ask, fault: Fault | None) -> replies.Said:
+        """Return the completion of `ask`."""
+        right = self._answers.text(ask.key, self.behaviour.seed, formed=ask.formed)
+        return replies.answer(ask, right, fault, self.behaviour)
+
+    def answer_line(
+        self, endpoint: str, body: bytes, fault: Fault | None
+    ) -> tuple[str, replies.Said]:
+        """Answer a request of a batch as the endpoint would; return its study and the answer.
+
+        It meets `fault`, or else what its study's plan has for it. Nothing is delayed, and
+        nothing happens to the connection.
+        """
+        ask = replies.read_ask(SERVED[endpoint], body, self._pattern, self._decode)
+        if (refusal := replies.refusal_of(ask, self.behaviour)) or ask is None:
+            return ask.key if ask else "", replies.Said(refusal or Reply(400, b"{}"))
+        if fault is None:
+            fault = self.behaviour.plan_of(ask.key).at(self._attempts[ask.key])
+            self._attempts[ask.key] += 1
+        fault = None if fault in OF_THE_WIRE else fault
+        if fault and (error := replies.error_for(fault, ask.model, self.behaviour)):
+            return ask.key, replies.Said(error)
+        return ask.key, self._said(ask, fault)
 
     def _send(self, exchange: Exchange, reply: Reply, fault: Fault | None = None) -> None:
         self._log(exchange, str(reply.status), fault)
@@ -239,11 +283,8 @@ class Service:
     def _models(self, name: str, request: Request, connection: Connection) -> None:
         behaviour = self.behaviour
         served = behaviour.models if behaviour.models is not None else {"any": "any"}
-        if behaviour.outage and behaviour.outage.covers(self._now()):
-            # Whatever the outage does to completions: here it is a 503.
-            connection.send(Reply(503, b"{}"))
-        elif not self._knows_key(request):
-            connection.send(replies.wrong_key(behaviour.error_style))
+        if refusal := self._refusal_aside(request):
+            connection.send(refusal)
         elif name and behaviour.models is not None and name not in behaviour.models:
             connection.send(replies.unknown_model(name, behaviour.error_style))
         else:
@@ -252,6 +293,14 @@ class Service:
             if not name:
                 body = {"object": "list", "data": [{"id": each, **one} for each in served]}
             connection.send(Reply(200, json.dumps(body).encode()))
+
+    def _refusal_aside(self, request: Request) -> Reply | None:
+        """Return what a request for anything but a completion meets first, None for nothing."""
+        behaviour = self.behaviour
+        if behaviour.outage and behaviour.outage.covers(self._now()):
+            # Whatever the outage does to completions: here it is a 503.
+            return Reply(503, b"{}")
+        return None if self._knows_key(request) else replies.wrong_key(behaviour.error_style)
 
     def _watch_the_door(self) -> None:
         """Shut and open the port when an outage with `refused` begins and ends."""
@@ -278,6 +327,8 @@ class Service:
                 self._windows.append(self._loop.call_at(begun + outage.end, self.door.open))
 
     def _control(self, request: Request) -> Reply:
+        if request.path.startswith("/control/batches/"):
+            return self._control_batches(request)
         match request.method, request.path.partition("?")[0]:
             case "GET", "/control/stats":
                 return _json(self.counters.to_json())
@@ -299,6 +350,13 @@ class Service:
                 return _json({})
             case _:
                 return Reply(404, b'{"error":"no such control"}')
+
+    def _control_batches(self, request: Request) -> Reply:
+        action = request.path.removeprefix("/control/batches/")
+        try:
+            return _json(self.batching.control(action, json.loads(request.body) or {}))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            return Reply(400, json.dumps({"error": str(error)}).encode())
 
 
 def _json(value: object) -> Reply:

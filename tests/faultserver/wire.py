@@ -8,7 +8,8 @@ import socket
 import struct
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import cast
+from pathlib import Path
+from typing import BinaryIO, cast
 
 _REASONS = {status.value: status.phrase for status in http.HTTPStatus}
 JSON = "application/json"
@@ -21,12 +22,13 @@ _BEFORE_RESET = 0.02
 
 @dataclass(frozen=True, slots=True)
 class Request:
-    """A request as it came. Header names are in lower case."""
+    """A request as it came. Header names are in lower case. A body on disk is in `file`."""
 
     method: str
     path: str
     headers: dict[str, str]
     body: bytes
+    file: Path | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,19 +50,80 @@ class Reply:
         return head.encode("latin-1") + self.body
 
 
+class Upload:
+    """A request whose body goes to a file as it comes, by length or in chunks."""
+
+    def __init__(self, request: Request) -> None:
+        assert request.file
+        self.request = request
+        self._file: BinaryIO = request.file.open("wb")
+        self._chunked = "transfer-encoding" in request.headers
+        # Of the body, or of the chunk under way with the line end after it.
+        self._left = 0 if self._chunked else int(request.headers.get("content-length", 0))
+        self._chunk_end = 0
+
+    def take(self, buffer: bytearray) -> bool:
+        """Take what there is of the body out of `buffer`; return whether that was all."""
+        if self._chunked:
+            all_came = self._take_chunks(buffer)
+        else:
+            self._write(buffer, self._left)
+            all_came = self._left == 0
+        if all_came:
+            self._file.close()
+        return all_came
+
+    def give_up(self) -> None:
+        """Forget a body that does not come any more."""
+        self._file.close()
+        assert self.request.file
+        self.request.file.unlink(missing_ok=True)
+
+    def _write(self, buffer: bytearray, size: int) -> None:
+        part = buffer[:size]
+        self._file.write(part)
+        del buffer[: len(part)]
+        self._left -= len(part)
+
+    def _take_chunks(self, buffer: bytearray) -> bool:
+        while True:
+            self._write(buffer, self._left)
+            if self._left:
+                return False
+            # The line end of the chunk before, then the size of the next in hexadecimal.
+            start = self._chunk_end
+            end = buffer.find(b"\r\n", start)
+            if end < 0:
+                return False
+            size = int(buffer[start:end].partition(b";")[0], 16)
+            if size == 0:
+                if len(buffer) < end + 4:
+                    return False
+                del buffer[: end + 4]
+                return True
+            del buffer[: end + 2]
+            self._left, self._chunk_end = size, 2
+
+
 class Connection(asyncio.Protocol):
     """One client connection; serves one request at a time, in order.
 
     `serve` is called with each request and must in the end call exactly one of `send`,
     `drop`, `cut`, `stall`. `on_gone` is called when the client goes before that; for a
-    stall, when it goes.
+    stall, when it goes. `spool` gives the path of a file for the body of a request whose
+    method and path it is asked for, None for one that is kept in memory.
     """
 
     def __init__(
-        self, serve: Callable[[Request, Connection], None], alive: set[Connection]
+        self,
+        serve: Callable[[Request, Connection], None],
+        alive: set[Connection],
+        spool: Callable[[str, str], Path | None],
     ) -> None:
         self._serve = serve
         self._alive = alive
+        self._spool = spool
+        self._upload: Upload | None = None
         self._buffer = bytearray()
         self._busy = False
         self._last = False
@@ -76,6 +139,8 @@ class Connection(asyncio.Protocol):
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
         """Tell whoever still works on a request that nobody waits for the answer."""
         self._alive.discard(self)
+        if self._upload:
+            self._upload.give_up()
         gone, self.on_gone = self.on_gone, None
         if gone:
             gone()
@@ -137,6 +202,8 @@ class Connection(asyncio.Protocol):
 
     def _next(self) -> Request | None:
         """Take the first request out of the buffer; None where it is not all there."""
+        if self._upload:
+            return self._go_on_with(self._upload)
         end = self._buffer.find(b"\r\n\r\n")
         if end < 0:
             if len(self._buffer) > _HEAD_LIMIT:
@@ -148,14 +215,26 @@ class Connection(asyncio.Protocol):
         for line in lines[1:]:
             name, _, value = line.partition(":")
             headers[name.lower()] = value.strip()
+        path = rest.partition(" ")[0]
+        start = end + 4
+        if spool := self._spool(method, path):
+            del self._buffer[:start]
+            self._upload = Upload(Request(method, path, headers, b"", spool))
+            return self._go_on_with(self._upload)
         if "transfer-encoding" in headers:
             self._last = True
             self.send(Reply(411, b"{}"))
             return None
-        start = end + 4
         stop = start + int(headers.get("content-length", 0))
         if len(self._buffer) < stop:
             return None
         body = bytes(self._buffer[start:stop])
         del self._buffer[:stop]
-        return Request(method, rest.partition(" ")[0], headers, body)
+        return Request(method, path, headers, body)
+
+    def _go_on_with(self, upload: Upload) -> Request | None:
+        """Write what has come of a body to its file; return the request when that was all."""
+        if not upload.take(self._buffer):
+            return None
+        self._upload = None
+        return upload.request
