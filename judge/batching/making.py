@@ -111,8 +111,8 @@ class Files:
         return question, line_of(question.key, self.judge.body(question.request))
 
 
-def send(provider: Provider, ledger: Ledger, batch: Batch, path: Path, pause: float) -> None:
-    """Have the provider make `batch` from its file.
+def send(provider: Provider, ledger: Ledger, batch: Batch, path: Path, pause: float) -> bool:
+    """Have the provider make `batch` from its file; returns whether it did.
 
     Where that ends without a word, `settle` finds out whether it was made; `pause` is how many
     seconds lie between two looks. Raises `JudgeError` where the provider will not.
@@ -123,9 +123,11 @@ def send(provider: Provider, ledger: Ledger, batch: Batch, path: Path, pause: fl
         _adopt(ledger, batch, _patiently(lambda: provider.create(file_id, batch.id), pause).id)
     except TransientError:
         settle(provider, ledger, pause)
+        return bool(ledger.batches(id=batch.id))
     except JudgeError:
         ledger.drop(batch.id)
         raise
+    return True
 
 
 def settle(provider: Provider, ledger: Ledger, pause: float) -> None:

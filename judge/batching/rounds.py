@@ -30,6 +30,7 @@ from judge.running.waiting import Stop, StoppedError
 from judge.studies import StudySet
 from judge.types import JudgeError
 
+_MOST_UNMADE = 3
 _IN_MANIFEST = (
     *("id", "remote_id", "remote_state", "created", "n", "answered", "failed", "again"),
     *("prompt_tokens", "cached_tokens", "completion_tokens", "dollars"),
@@ -121,13 +122,14 @@ class _Rounds:
     cache: CompletionCache
     direct: Progress = field(default_factory=lambda: Progress(total=1))
     _is_tried: bool = False
+    _unmade: int = 0
     _reserved: set[str] = field(default_factory=set)
 
     def ask(self) -> Plan:
         """Ask until nothing is left that a batch could answer."""
         while True:
             plan = self._made()
-            if not plan.waiting:
+            if not plan.waiting and not self._unmade:
                 return plan
             self._wait(self._waited_for(plan))
 
@@ -150,10 +152,13 @@ class _Rounds:
                 for batch, path in files.write(self._questions(plan), place):
                     self.listener.say(self._sending(batch))
                     self._reserved.add(batch.id)
-                    send(self.provider, self.ledger, batch, path, self.policy.poll)
-                    plan.waiting[batch.id] = batch.n
+                    if send(self.provider, self.ledger, batch, path, self.policy.poll):
+                        plan.waiting[batch.id] = batch.n
+                        self._unmade = 0
+                    else:
+                        self._not_made(batch)
                     path.unlink()
-        if files.short_of_money and not plan.waiting:
+        if files.short_of_money and not plan.waiting and not self._unmade:
             raise RunStoppedError(files.short_of_money, self._progress())
         return plan
 
@@ -225,6 +230,17 @@ class _Rounds:
         )
         prices = Prices(judge.version, judge.billing_url, in_batches=True)
         return Files(self.ledger, judge, like, Limits(self.policy.most), prices, session.budget)
+
+    def _not_made(self, batch: Batch) -> None:
+        """Note a batch that the provider did not make; its questions go into the next."""
+        self._settle(batch, 0.0)
+        self._unmade += 1
+        if self._unmade == _MOST_UNMADE:
+            raise JudgeError(
+                f"{self.provider.url} made no batch, tried {_MOST_UNMADE} times; none of its "
+                "questions was asked: come back later with the same command"
+            )
+        self.listener.say(f"Batch {batch.id} was not made; its questions are sent again.")
 
     def _sending(self, batch: Batch) -> str:
         cost = "" if batch.most is None else f", at the most ${batch.most:,.2f}"
