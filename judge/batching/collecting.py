@@ -20,6 +20,7 @@ from judge.types import Completion, JudgeError
 
 _AT_A_TIME = 500
 _DOWNLOADS, _PAUSE = 3, 1.0
+_SOMEBODY = "the server"
 
 
 @dataclass(slots=True)
@@ -58,13 +59,14 @@ def take(
         kept: list[Future[None]] = []
         for key, value in map(parsed, chunk):
             entry = ledger.entry(key)
-            batch, record = of.get(entry.batch) if entry else None, ledger.record(key)
-            if entry is None or batch is None or record is None:
+            batch = of.get(entry.batch) if entry else None
+            if entry is None or batch is None:
                 taken.strange += 1
                 continue
             if entry.state != OPEN or key in answers.get(batch.id, ()):
                 taken.twice += entry.state in (OPEN, ANSWERED)
                 continue
+            record = ledger.record(key)
             completion = _read(taken, ledger, batch, key, value)
             if completion is not None:
                 kept.append(cache.keep(key, record, completion))
@@ -94,7 +96,7 @@ def _read(
     """Return the answer in a line; without one, note in the ledger what follows."""
     mode = Mode(batch.mode) if batch.mode else None
     try:
-        return answer(line, mode, batch.tool, batch.server)
+        return answer(line, mode, batch.tool, batch.server or _SOMEBODY)
     except StudyError as error:
         taken.failed += 1
         ledger.without_answer(key, error.reason, error.detail, for_good=True)

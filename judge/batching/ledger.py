@@ -206,7 +206,7 @@ class Ledger:
             self._data.execute(
                 "INSERT INTO question (key, batch, record, state, times) VALUES (?, ?, ?, ?, 1) "
                 "ON CONFLICT (key) DO UPDATE SET batch = excluded.batch, state = excluded.state, "
-                "times = times + 1",
+                "record = excluded.record, times = times + 1",
                 (asked.key, batch.id, record, OPEN),
             )
 
@@ -217,12 +217,13 @@ class Ledger:
             row = self._data.execute(select, (key,)).fetchone()
         return Entry(*row) if row else None
 
-    def record(self, key: str) -> Mapping[str, Any] | None:
-        """Return the canonical form of a question, None where it is in no batch."""
+    def record(self, key: str) -> Mapping[str, Any]:
+        """Return the canonical form of an open question."""
         select = "SELECT record FROM question WHERE key = ?"
         with self._explained():
-            row = self._data.execute(select, (key,)).fetchone()
-            return json.loads(zlib.decompress(row[0])) if row else None
+            ((record,),) = self._data.execute(select, (key,)).fetchall()
+            found: Mapping[str, Any] = json.loads(zlib.decompress(record))
+        return found
 
     def n_open(self, batch: str) -> int:
         """Return how many questions of a batch have no end yet."""
@@ -266,7 +267,11 @@ class Ledger:
                 (MOST_TIMES, FAILED, AGAIN, f"the batch is {remote_state}", batch, OPEN),
             )
             self._data.execute(
-                "DELETE FROM question WHERE batch = ? AND state = ?", (batch, ANSWERED)
+                # Who reads a file of answers again is told that they are known.
+                "UPDATE question SET record = x'' WHERE batch = ? AND state = ?"
+                if remote_state == OVER
+                else "DELETE FROM question WHERE batch = ? AND state = ?",
+                (batch, ANSWERED),
             )
             ends = dict(
                 self._data.execute(

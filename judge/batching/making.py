@@ -24,7 +24,7 @@ from judge.running.session import JudgeSession, studies_digest
 from judge.studies import StudySet
 from judge.types import JudgeError
 
-# A provider that was told to make a batch shows it in its list after so many looks at the most.
+# A provider that was told to make a batch has it in its list after so many pauses at the most.
 _LOOKS = 2
 _LONGEST_WAIT = 300.0
 _Result = TypeVar("_Result")
@@ -63,6 +63,7 @@ class Files:
         n, questions = 0, iter(questions)
         while True:
             path, batch = place(n), replace(self.like, id=new_id(), created=_now(), state=state)
+            path.touch(mode=0o600)  # reports stand in it
             with self.ledger.change():
                 with path.open("wb") as file:
                     batch, left = self._fill(batch, file, questions, left)
@@ -138,22 +139,24 @@ def settle(provider: Provider, ledger: Ledger, pause: float) -> None:
     """
     for batch in ledger.batches(state=WRITTEN, server=provider.url):
         ledger.drop(batch.id)
+    looks = 0
     while creating := ledger.batches(state=CREATING, server=provider.url):
         latest = max(batch.asked_at or 0.0 for batch in creating)
-        left = latest + (_LOOKS + 1) * pause - time.time()
+        is_last = looks >= _LOOKS and time.time() > latest + _LOOKS * pause
         made = provider.made_here(batch.id for batch in creating)
         for batch in creating:
             if batch.id in made:
                 _adopt(ledger, batch, made[batch.id].id)
-            elif left <= 0:
+            elif is_last:
                 ledger.drop(batch.id)
-        if left > 0 and len(made) < len(creating):
-            time.sleep(min(pause, left))
+        if len(made) < len(creating) and not is_last:
+            time.sleep(pause)
+        looks += 1
 
 
 @contextmanager
 def own_files(ledger: Ledger) -> Iterator[Callable[[int], Path]]:
-    """Give places for files, which are gone at the end of the block; reports stand in them."""
+    """Give places for files, which are gone at the end of the block."""
     with tempfile.TemporaryDirectory(prefix="new-", dir=ledger.folder) as folder:
         yield lambda n: Path(folder) / f"{n}.jsonl"
 

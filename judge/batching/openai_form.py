@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from judge.backends.connection import Connection
+from judge.backends.connection import NO_KEY, Connection
 from judge.backends.errors import TransientError, UnavailableError, UnreadableReplyError
 from judge.backends.openai_client import trusted
 from judge.backends.replies import ErrorReply, RefusedError, completion_of
@@ -93,11 +93,13 @@ def answer(line: Mapping[str, Any], mode: Mode | None, tool: str | None, server:
         raise TransientError(code.replace("_", " "), str(said.get("message") or "")[:300])
     status, body = response.get("status_code"), response.get("body")
     if type(status) is int and not 200 <= status < 300:
-        meaning = ErrorReply(server, status, {}, json.dumps(body).encode()).meaning({}, mode, "")
+        meaning = ErrorReply(server, status, {}, json.dumps(body).encode()).meaning(
+            {}, mode, NO_KEY
+        )
         if isinstance(meaning, RefusedError):
             meaning = JudgeError(f"{server} refuses the request ({status}: {meaning.what})")
         raise meaning
-    return completion_of(body, mode, tool, "")
+    return completion_of(body, mode, tool, NO_KEY)
 
 
 class Provider:

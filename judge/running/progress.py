@@ -90,18 +90,23 @@ class Prices:
             output_tokens=usage.completion_tokens,
             cache_read_tokens=usage.cached_tokens,
         )
-        context = _IN_BATCHES if self.in_batches else None
         try:
-            price = calc_price(
-                tokens, self.model, provider_api_url=self.base_url, price_context=context
-            )
-            # Without a price for batches the table gives the ordinary one.
-            if context and not any(v.when == context for v in price.model.price_variants or ()):
-                raise LookupError(self.model)  # noqa: TRY301
+            price = calc_price(tokens, self.model, provider_api_url=self.base_url)
+            total = price.total_price
+            if self.in_batches:
+                batched = calc_price(
+                    *(tokens, self.model),
+                    provider_api_url=self.base_url,
+                    price_context=_IN_BATCHES,
+                )
+                # Without a price for batches the table gives the ordinary one.
+                if batched.total_price == total > 0:
+                    raise LookupError(self.model)
+                total = batched.total_price
         except LookupError:
             self.base_url = None  # there is no price to look for again
             return None
-        return float(price.total_price)
+        return float(total)
 
     def at_most(self, request: CompletionRequest) -> float | None:
         """Return what `request` can cost at the most: a long prompt, the longest answer."""
