@@ -90,23 +90,23 @@ class Prices:
             output_tokens=usage.completion_tokens,
             cache_read_tokens=usage.cached_tokens,
         )
+
+        def price(context: dict[str, str] | None) -> float:
+            found = calc_price(
+                *(tokens, self.model), provider_api_url=self.base_url, price_context=context
+            )
+            return float(found.total_price)
+
         try:
-            price = calc_price(tokens, self.model, provider_api_url=self.base_url)
-            total = price.total_price
-            if self.in_batches:
-                batched = calc_price(
-                    *(tokens, self.model),
-                    provider_api_url=self.base_url,
-                    price_context=_IN_BATCHES,
-                )
-                # Without a price for batches the table gives the ordinary one.
-                if batched.total_price == total > 0:
-                    raise LookupError(self.model)
-                total = batched.total_price
+            dollars = price(None)
+            in_batches = price(_IN_BATCHES) if self.in_batches else None
         except LookupError:
             self.base_url = None  # there is no price to look for again
             return None
-        return float(total)
+        if in_batches is None:
+            return dollars
+        # A model without a price for batches is given the ordinary one.
+        return in_batches if in_batches < dollars or not dollars else None
 
     def at_most(self, request: CompletionRequest) -> float | None:
         """Return what `request` can cost at the most: a long prompt, the longest answer."""
