@@ -144,8 +144,8 @@ class Batching:
         if unknown := {*self.endpoints, *self.after} - {*ENDPOINTS}:
             raise ValueError(f"endpoints: unknown {unknown}; there are {', '.join(ENDPOINTS)}")
         met = {fault for plan in self.endpoints.values() for fault in (*plan.first, plan.then)}
-        if unknown := met - {None, *_MET}:
-            raise ValueError(f"endpoints: {unknown} can happen to completions only")
+        if others := met - {None, *_MET}:
+            raise ValueError(f"endpoints: {others} can happen to completions only")
         if self.polls == 0 or self.seconds == 0:
             raise ValueError("polls, seconds: more than 0, or None for a clock that stands still")
 

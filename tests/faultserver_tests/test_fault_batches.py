@@ -5,6 +5,9 @@ from __future__ import annotations
 import asyncio
 import http.client
 import json
+import subprocess
+import sys
+from pathlib import Path
 
 import openai
 import pytest
@@ -23,7 +26,7 @@ from batch_asking import (
     request,
     upload,
 )
-from fault_asking import client, plain
+from fault_asking import PATIENT, client, plain
 from faultserver import BatchPlan, Fault, FaultServer, always, first
 
 
@@ -240,3 +243,24 @@ def test_an_enqueued_limit_frees_again(server: FaultServer, limit: str) -> None:
     assert ended(server, create(server))[0].status == "completed"
     assert set(server.batches.stats().created.values()) == {3}
     assert set(server.batches.stats().answered.values()) == {2}
+
+
+def test_from_a_shell_batches_go_on_by_themselves() -> None:
+    """At Azure's address too, which differs by a prefix."""
+    command = [sys.executable, "-m", "faultserver", "--port", "0", "--batching"]
+    settings = json.dumps({"polls": 2, "plan": {"lost": 1}, "seconds": None})
+    with subprocess.Popen(
+        [*command, settings], stdout=subprocess.PIPE, text=True, cwd=Path(__file__).parents[1]
+    ) as process:
+        assert process.stdout
+        url = json.loads(process.stdout.readline())["url"].replace("/v1", "/openai/v1")
+        with openai.OpenAI(api_key="a key", base_url=url, timeout=PATIENT) as asked:
+            data = b"".join(map(request, KEYS))
+            name = asked.files.create(file=("a.jsonl", data), purpose="batch").id
+            batch = asked.batches.create(input_file_id=name, endpoint=CHAT, completion_window="24h")
+            states = [asked.batches.retrieve(batch.id) for _ in range(2)]
+            assert [each.status for each in states] == ["in_progress", "completed"]
+            output = asked.files.content(states[-1].output_file_id or "").text
+        assert len(output.splitlines()) == 19
+        process.terminate()
+        assert process.wait(10) == 0
