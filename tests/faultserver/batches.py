@@ -310,7 +310,11 @@ class Batches:
                 self._write(batch, "error", line)
         for kind, path in batch.written.items():
             if kind == "output" and batch.plan.cut:
-                batch.lost.append(json.loads(cut_last_line(path))["custom_id"])
+                last, before = cut_last_line(path)
+                custom_id = json.loads(last)["custom_id"]
+                asked = any(line.custom_id == custom_id for line in batch.input.lines)
+                if asked and json.dumps(custom_id).encode() not in before:
+                    batch.lost.append(custom_id)
             stored = self._store.add(path, f"{batch.id}_{kind}.jsonl", "batch_output")
             batch.files[kind] = stored
         self._become(batch, status)

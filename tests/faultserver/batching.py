@@ -9,6 +9,11 @@ from typing import Any, Literal, get_args
 from faultserver.behaviour import plan_from
 from faultserver.faults import Fault, StudyPlan
 
+_MET = (
+    *(Fault.RATE_LIMIT, Fault.SERVER_ERROR, Fault.BAD_GATEWAY, Fault.UNAVAILABLE, Fault.DROP),
+    *(Fault.RESET, Fault.CUT_BODY, Fault.STALL, Fault.STALL_BODY, Fault.HTML, Fault.BROKEN_JSON),
+    *(Fault.WRONG_KEY, Fault.FORBIDDEN, Fault.NO_QUOTA),
+)
 Ending = Literal["completed", "failed", "expired", "cancelled", "stays"]
 
 ENDPOINTS = (
@@ -112,7 +117,7 @@ class Batching:
 
     `plan` is what a batch meets that has no plan of its own. `endpoints` are what the requests
     for each of `ENDPOINTS` meet in turn: an error (429, 500, 503, ...), `drop`, `stall`,
-    `cut_body`, ... In `after` are those endpoints at which the request is carried out first
+    `cut_body`, `html`, ... In `after` are those endpoints at which the request is carried out first
     and the fault then takes the reply's place.
 
     A batch fails on `token_limit_exceeded` when the batches of its model that have not ended
@@ -138,6 +143,9 @@ class Batching:
     def __post_init__(self) -> None:
         if unknown := {*self.endpoints, *self.after} - {*ENDPOINTS}:
             raise ValueError(f"endpoints: unknown {unknown}; there are {', '.join(ENDPOINTS)}")
+        met = {fault for plan in self.endpoints.values() for fault in (*plan.first, plan.then)}
+        if others := met - {None, *_MET}:
+            raise ValueError(f"endpoints: {others} can happen to completions only")
         if self.polls == 0 or self.seconds == 0:
             raise ValueError("polls, seconds: more than 0, or None for a clock that stands still")
 

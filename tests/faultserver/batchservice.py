@@ -6,7 +6,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 from urllib.parse import parse_qs
@@ -20,6 +20,8 @@ from faultserver.faults import Fault, StudyPlan
 from faultserver.files import PURPOSES, FileStore, Stored, remove
 from faultserver.wire import Connection, Reply, Request
 
+# Without the reply, what was asked for is not done.
+_NOT_DONE = (Fault.DROP, Fault.RESET, Fault.STALL, Fault.HTML)
 _BINARY = "application/octet-stream"
 # What the name of an endpoint is, by method and shape of the path.
 _NAMES = {
@@ -83,7 +85,7 @@ class BatchService:
         self._met[endpoint] += 1
         error = replies.error_for(fault, "", self.host.behaviour) if fault else None
         before = endpoint not in self.batches.batching.after
-        if before and (error or fault in (Fault.DROP, Fault.RESET, Fault.STALL)):
+        if before and (error or fault in _NOT_DONE):
             reply = error or Reply(200, b"{}")
         else:
             reply = self._answer(endpoint, name, request)
@@ -325,6 +327,10 @@ def _send(connection: Connection, reply: Reply, fault: Fault | None) -> None:
             connection.cut(reply, reset=fault is Fault.RESET)
         case Fault.STALL | Fault.STALL_BODY:
             connection.stall(reply if fault is Fault.STALL_BODY else None)
+        case Fault.HTML:
+            connection.send(replies.PAGE)
+        case Fault.BROKEN_JSON:
+            connection.send(replace(reply, body=reply.body[: len(reply.body) // 2]))
         case _:
             connection.send(reply)
 

@@ -116,13 +116,13 @@ def join(path: Path, more: bytes) -> None:
         file.write(more)
 
 
-def cut_last_line(path: Path) -> bytes:
-    """End the file in the middle of its last line, and return that line as it was."""
+def cut_last_line(path: Path) -> tuple[bytes, bytes]:
+    """End the file in the middle of its last line; return that line as it was and those before."""
     data = path.read_bytes()
     start = data.rfind(b"\n", 0, len(data) - 1) + 1
     with path.open("r+b") as file:
         file.truncate(start + (len(data) - start) // 2)
-    return data[start:]
+    return data[start:], data[:start]
 
 
 def remove(path: Path) -> None:

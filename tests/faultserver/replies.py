@@ -21,8 +21,13 @@ from faultserver.modes import error_body, mode_of, refusal_words
 from faultserver.wire import Reply
 
 _NUMBERS = itertools.count(1)
-_HTML = b"<html><head><title>Sign in</title></head><body>The proxy wants a name</body></html>"
 _GATEWAY = b"<html><head><title>502 Bad Gateway</title></head><body>no server behind</body></html>"
+PAGE = Reply(
+    200,
+    b"<html><head><title>Sign in</title></head><body>The proxy wants a name</body></html>",
+    content_type="text/html",
+)
+"""What a proxy on the way answers."""
 # How many characters of text the server counts as a token.
 _TOKEN = 4
 
@@ -257,7 +262,7 @@ def answer(ask: Ask, right: str, fault: Fault | None, behaviour: Behaviour) -> S
     if fault is Fault.BROKEN_JSON:
         data = data[: len(data) // 2]
     if fault is Fault.HTML:
-        return Said(Reply(200, _HTML, content_type="text/html"))
+        return Said(PAGE)
     return Said(Reply(200, data), (ask.prompt_tokens, cached, written))
 
 
