@@ -23,6 +23,7 @@ NOT_RUN = (
     "judge serve",  # stays until Ctrl-C; tests/service starts it
     "--next",  # needs a terminal
     "--concurrency 64",  # asks a paid judge
+    "--max-cost 100",  # asks a paid judge, in batches
     "my-model",  # asks a server; tests/api has one
 )
 
