@@ -17,10 +17,12 @@ from judge.distribution import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.running.asking import Answer, Answered, Asker, Budget, RequestPolicy
+from judge.running.notes import Notes
 from judge.running.progress import Prices, Progress
+from judge.running.shards import Shard
 from judge.running.waiting import Stop
 from judge.studies import StudySet
-from judge.types import CompletionRequest
+from judge.types import CompletionRequest, JudgeError
 
 
 class JudgeSession(AbstractContextManager["JudgeSession"]):
@@ -29,6 +31,8 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     The cache is opened when it is first needed and closed at the end of the `with` block. A
     judge that runs inline has none. `budget` is what its answers are paid from, None for no limit
     but the policy's. `repeat` is which of several runs it makes that ask the same, from 0.
+    `notes_of_workers` is what the judge's copies in other processes say. Raises `JudgeError` for a
+    policy with several of these and a judge that does not run inline.
     """
 
     def __init__(
@@ -44,8 +48,17 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self.judge = judge
         if judge.runs_inline:  # one at a time, and the same each time
             policy = replace(policy, concurrency=1, reask=0, give_up_after=0)
+        elif policy.workers != 1:
+            raise JudgeError(
+                "--workers (RequestPolicy.workers) is for a judge that answers in this process by "
+                f"itself, such as {backends.LEXICON}; how many questions {judge.name} is asked at "
+                "a time is --concurrency (RequestPolicy.concurrency)"
+            )
+        if policy.workers < 1:
+            raise JudgeError(f"there must be at least one worker, not {policy.workers}")
         self.policy = policy
         self.repeat = repeat
+        self.notes_of_workers = Notes()
         self._folder = folder
         self._budget = budget
         self._opened = ExitStack()
@@ -85,11 +98,16 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             return None
         return self._opened.enter_context(CompletionCache(self._folder))
 
-    def signature(self, studies: StudySet, class_source: str) -> str:
-        """Return the signature of a run of `studies`, as `signature` does."""
+    def signature(self, studies: StudySet, class_source: str, shard: Shard | None = None) -> str:
+        """Return the signature of a run of `studies` or of a shard, as `signature` does."""
         return signature(
-            self.rubric, self.judge, studies, class_source, self.policy.reask, self.repeat
+            self.rubric, self.judge, studies, class_source, self.policy.reask, self.repeat, shard
         )
+
+    @property
+    def notes(self) -> Notes:
+        """What a reader must be told of the questions asked so far, in whatever process."""
+        return Notes.of(self.judge) + self.notes_of_workers
 
     @property
     def kind(self) -> str:
@@ -122,6 +140,7 @@ def signature(
     class_source: str,
     reask: int,
     repeat: int = 0,
+    shard: Shard | None = None,
 ) -> str:
     """Return the signature of a run, such as `green:2|judge:lexicon-1+3fa9c1d2|...`.
 
@@ -131,7 +150,8 @@ def signature(
     again (none of these for a judge that runs inline), which of several runs it is that ask the
     same (nothing for the first), the section, where the study class comes from, how many studies
     were left out of the join, a digest of the studies that were judged, who reworded candidates
-    (nothing where nobody did), and the version of this program.
+    (nothing where nobody did), which shard of these studies it is (nothing for all of them), and
+    the version of this program.
     """
     parts = [
         f"{rubric.name}:{rubric.version}",
@@ -144,6 +164,7 @@ def signature(
         f"omitted:{sum(studies.omitted.values())}",
         f"studies:{len(studies)}+{studies_digest(studies)}",
         *([f"writer:{studies.writer}"] if studies.writer else []),
+        *([f"shard:{shard}"] if shard else []),
         f"version:{version()}",
     ]
     return "|".join(part.replace("|", "/") for part in parts)

@@ -43,8 +43,9 @@ class LexiconJudge(Judge):
         """How many of the studies asked about have a report that the rules were not made for."""
         return tuple(
             CountedNote(
-                f"{{n}} of {{of}} studies have a report that seems to be {what}: the built-in judge "
-                "reads English reports of chest X-rays, and what it says of these means little",
+                f"{{n}} of {{of}} studies have a report that seems to be {what}: the built-in "
+                "judge reads English reports of chest X-rays, and what it says of these means "
+                "little",
                 self._unfamiliar[why],
                 self._asked,
             )
