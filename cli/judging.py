@@ -15,6 +15,7 @@ from judge.cli.groups import Decorator, GroupedCommand, heading, with_options
 from judge.cli.numbers import FiniteRange
 from judge.cli.output import by_option, cache_option, format_option, note, print_summary
 from judge.cli.studies import FILE_OPTIONS, read_studies, reading
+from judge.report.words import counted
 from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from judge.running.engine import RunStoppedError, UnreadableError
     from judge.running.run import Finished
     from judge.running.session import JudgeSession
+    from judge.running.shards import Shard
     from judge.studies import StudySet
 
 _LOW_COVERAGE, _INTERRUPTED, _TERMINATED = 3, 130, 143
@@ -212,6 +214,21 @@ _OPTIONS = (
         help="Judge N studies drawn at random, say what all of them would cost and how long "
         "they would take, and stop. Their answers are in the cache for the run.",
     ),
+    click.option(
+        "--shard",
+        metavar="I/N",
+        help="Judge the I-th of N fixed parts of the studies, by their ids, such as 3/8: one "
+        "part a machine. judge merge joins them.",
+    ),
+    click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="The processes that the built-in judge works in, one a core. Other judges have "
+        "--concurrency.",
+    ),
     heading("Output"),
     by_option,
     click.option(
@@ -244,6 +261,7 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
     from judge.cli.forecast import dry_run, sample_run
     from judge.running.engine import RunStoppedError, UnreadableError
     from judge.running.session import JudgeSession
+    from judge.running.shards import Shard
     from judge.stats.table import reserved_names
 
     named = options.pop("judge_names")
@@ -251,6 +269,7 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
         raise click.UsageError("name one --judge; several go with --dry-run, side by side")
     if options["sample"] and (options["out"] or options["dry_run"]):
         raise click.UsageError("--sample writes no run; give it without --out and --dry-run")
+    shard = None if options["shard"] is None else Shard.of(options["shard"])
     settings, policy = settings_of(options), policy_of(options)
     sessions = [
         JudgeSession.load(rubric.name, name, settings, policy=policy, cache=options["cache"])
@@ -262,15 +281,20 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
     if not named:
         note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
     options["judge_name"] = named[0] if named else None  # as the manifest has it
+    options["shard"] = shard and str(shard)
+    part = studies
+    if shard:
+        part = studies.take(shard.rows(studies))
+        note(f"shard {shard}: {len(part):,} of {counted(len(studies), 'study', 'studies')}")
     if options["dry_run"]:
-        dry_run(sessions, studies)
+        dry_run(sessions, part)
         return
     try:
         if n := options.pop("sample"):
-            sample_run(session, studies, n)
+            sample_run(session, part, n)
             return
         with session:
-            finished = _run(session, studies, options)
+            finished = _run(session, studies, shard, options)
     except (UnreadableError, RunStoppedError) as stopped:
         end_stopped(stopped)
     else:
@@ -305,11 +329,15 @@ def policy_of(options: dict[str, Any]) -> RequestPolicy:
 
     as_given = ("concurrency", "reask", "max_cost", "give_up_after")
     return RequestPolicy(
-        max_outage=60 * options["max_outage"], **{name: options[name] for name in as_given}
+        max_outage=60 * options["max_outage"],
+        workers=options.get("workers", 1),
+        **{name: options[name] for name in as_given},
     )
 
 
-def _run(session: JudgeSession, studies: StudySet, options: dict[str, Any]) -> Finished:
+def _run(
+    session: JudgeSession, studies: StudySet, shard: Shard | None, options: dict[str, Any]
+) -> Finished:
     from judge.cli.progress import watching
     from judge.running.run import run
 
@@ -320,6 +348,7 @@ def _run(session: JudgeSession, studies: StudySet, options: dict[str, Any]) -> F
             out=options["out"],
             by=options["by"],
             arguments={k: v for k, v in options.items() if k not in ("form", "out", "cache")},
+            shard=shard,
             listener=listener,
         )
 

@@ -184,7 +184,7 @@ class _ReaderRun:
             f"section:{studies.section}",
             f"class:{self.class_source}",
             "omitted:0",
-            f"studies:{len(studies)}+{studies_digest(studies)}",
+            f"studies:{studies_digest(studies)}",
             f"version:{version()}",
         )
         return "|".join(part.replace("|", "/") for part in parts)

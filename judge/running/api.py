@@ -20,6 +20,7 @@ from judge.running.asking import RequestPolicy
 from judge.running.engine import Judged, ProgressListener, judge_set
 from judge.running.folder import Run
 from judge.running.forms import corrected_report
+from judge.running.merging import merge as merge_runs
 from judge.running.run import run as run_session
 from judge.running.run import with_classes
 from judge.running.session import JudgeSession
@@ -214,6 +215,27 @@ def run(
             return Run(done.path)
 
     return _outside_any_loop(work)
+
+
+def merge(
+    runs: Sequence[str | Path | Run],
+    out: str | Path,
+    *,
+    allow_missing: bool = False,
+    by: Sequence[str] | None = None,
+) -> Run:
+    """Join the runs of all shards of a set into one, and open it.
+
+    `runs` are those of `run(..., shard=(1, n))` to `(n, n)`, or their folders, in any order. The
+    files are those of the run of the whole set, to the byte but for the manifest, which names the
+    shards and adds up what they spent. With `allow_missing` some may be missing; signature and
+    notes then say which. `by` are the fields that the rates are grouped by, by default as in the
+    shards. Raises `JudgeError` for shards that are missing, there twice, damaged or not of one
+    run, and for an `out` that holds another run.
+    """
+    opened = [one if isinstance(one, Run) else Run(one) for one in runs]
+    fields = [by] if isinstance(by, str) else by
+    return Run(merge_runs(opened, Path(out), allow_missing=allow_missing, by=fields).path)
 
 
 def _opened(

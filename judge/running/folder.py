@@ -83,7 +83,7 @@ class Run:
         try:
             return as_read(found, self.reading["lacks"], self.reading["own"])
         except ValueError as error:
-            raise _damaged(self.path / MANIFEST, str(error)) from error
+            raise damaged(self.path / MANIFEST, str(error)) from error
 
     @property
     def reading(self) -> forms.Reading | None:
@@ -103,7 +103,7 @@ class Run:
         try:
             return Part.read(found) if found else None
         except ValueError as error:
-            raise _damaged(self.path / MANIFEST, str(error)) from error
+            raise damaged(self.path / MANIFEST, str(error)) from error
 
     def table(self) -> pd.DataFrame:
         """Return the table of studies; raises `JudgeError` as `columns` does."""
@@ -126,7 +126,7 @@ class Run:
         form = forms.SummaryNow if self.format == forms.FORMAT else forms.SummaryThen
         found = _checked(path, _read_json(path), form)
         if lacking := [name for row in found["rates"] for name in found["by"] if name not in row]:
-            raise _damaged(path, f"a group has no {lacking[0]!r}")
+            raise damaged(path, f"a group has no {lacking[0]!r}")
         return found
 
     def regrouped(self, by: Sequence[str]) -> dict[str, Any]:
@@ -180,7 +180,7 @@ class Run:
         for n, line in enumerate(self.lines(), 1):
             yield self.parsed(n, line, of_any_version=of_any_version)
         if n != (wanted := self._summary["n_studies"]):
-            raise _damaged(
+            raise damaged(
                 self.path / ANNOTATIONS,
                 f"it holds {n:,} studies, {SUMMARY} {wanted:,}: they do not fit together",
             )
@@ -211,7 +211,7 @@ class Run:
         except (ValueError, RecursionError) as error:
             wrong = str(error)
         if wrong:
-            raise _damaged(path, f"in line {n:,}, {wrong}")
+            raise damaged(path, f"in line {n:,}, {wrong}")
         if not of_any_version and (lacking := forms.outdated(found, self.rubric)):
             raise JudgeError(
                 f"{path} is not of today's {self.rubric.title}: in line {n:,}, {lacking}; "
@@ -226,7 +226,7 @@ class Run:
             with open_file(path) as file:
                 while line := file.readline(LONGEST_LINE):
                     if len(line) == LONGEST_LINE:
-                        raise _damaged(path, f"it has a line of over {LONGEST_LINE:,} bytes")
+                        raise damaged(path, f"it has a line of over {LONGEST_LINE:,} bytes")
                     yield line
         except OSError as error:
             raise JudgeError(f"cannot read {path}: {error.strerror}") from error
@@ -255,7 +255,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 def _checked(path: Path, data: object, form: type) -> dict[str, Any]:
     if wrong := forms.fault(data, form):
-        raise _damaged(path, wrong)
+        raise damaged(path, wrong)
     assert isinstance(data, dict)
     return data
 
@@ -266,11 +266,12 @@ def _read_json(path: Path) -> object:
     except OSError as error:
         raise JudgeError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, str(error)) from error
+        raise damaged(path, str(error)) from error
     return data
 
 
-def _damaged(path: Path, why: str) -> JudgeError:
+def damaged(path: Path, why: str) -> JudgeError:
+    """Return the error for a file of a run that is not as it was written."""
     return JudgeError(
         f"{path} is damaged: {why}; move {path.parent} away and judge its studies again "
         "(answers in the cache are not paid for twice)"

@@ -70,7 +70,7 @@ def run(
     claim(path, line)
     n_whole, rows = len(studies), shard.rows(studies) if shard else []
     studies = studies.take(rows) if shard else studies
-    made_by = {
+    made_by: dict[str, Any] = {
         "signature": line,
         "rubric": rubric.name,
         "model": studies.model,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import cached_property
@@ -22,7 +23,7 @@ from judge.running.progress import Prices, Progress
 from judge.running.shards import Shard
 from judge.running.waiting import Stop
 from judge.studies import StudySet
-from judge.types import CompletionRequest, JudgeError
+from judge.types import CompletionRequest, JudgeError, Study
 
 
 class JudgeSession(AbstractContextManager["JudgeSession"]):
@@ -162,7 +163,7 @@ def signature(
         f"section:{studies.section}",
         f"class:{class_source}",
         f"omitted:{sum(studies.omitted.values())}",
-        f"studies:{len(studies)}+{studies_digest(studies)}",
+        f"studies:{studies_digest(studies)}",
         *([f"writer:{studies.writer}"] if studies.writer else []),
         *([f"shard:{shard}"] if shard else []),
         f"version:{version()}",
@@ -199,11 +200,29 @@ def read_today(line: str, rubric: Rubric) -> str:
     return "|".join([f"{rubric.name}:{rubric.version}", *judged, f"version:{version()}"])
 
 
-def studies_digest(studies: StudySet) -> str:
-    """Return eight hexadecimal digits over everything that is known of the studies, in order."""
-    digest = hashlib.sha256()
-    for study in studies:
+class StudiesDigest:
+    """What is known of studies, in their order: how many, and eight hexadecimal digits."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._digest = hashlib.sha256()
+
+    def add(self, study: Study) -> None:
+        """Take one more study in."""
         texts = [study.study_id, study.reference, study.candidate, study.study_class]
         row = json.dumps([texts, study.fields], sort_keys=True, default=str)
-        digest.update(row.encode() + b"\n")
-    return digest.hexdigest()[:8]
+        self._digest.update(row.encode() + b"\n")
+        self._n += 1
+
+    @property
+    def value(self) -> str:
+        """Both, as `10+0a1b2c3d`."""
+        return f"{self._n}+{self._digest.hexdigest()[:8]}"
+
+
+def studies_digest(studies: Iterable[Study]) -> str:
+    """Return how many studies there are, and a digest of all that is known of them, in order."""
+    found = StudiesDigest()
+    for study in studies:
+        found.add(study)
+    return found.value
