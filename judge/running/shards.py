@@ -14,7 +14,7 @@ from judge.studies import StudySet
 from judge.types import JudgeError
 
 MOST = 100_000
-"""Shards of one set; a SLURM array and an indexed Job of Kubernetes have no more tasks either."""
+"""Shards of one set: as many pods as an indexed Job of Kubernetes runs at a time."""
 _FORM = re.compile(r"0*(\d{1,9})/0*(\d{1,9})", re.ASCII)
 
 
