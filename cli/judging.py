@@ -14,8 +14,7 @@ import click
 from judge.cli.groups import Decorator, GroupedCommand, heading, with_options
 from judge.cli.numbers import FiniteRange
 from judge.cli.output import by_option, cache_option, format_option, note, print_summary
-from judge.cli.studies import FILE_OPTIONS, read_studies, reading
-from judge.report.words import counted
+from judge.cli.studies import FILE_OPTIONS, part_of, read_studies, reading, shard_option
 from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -214,12 +213,7 @@ _OPTIONS = (
         help="Judge N studies drawn at random, say what all of them would cost and how long "
         "they would take, and stop. Their answers are in the cache for the run.",
     ),
-    click.option(
-        "--shard",
-        metavar="I/N",
-        help="Judge the I-th of N fixed parts of the studies, by their ids, such as 3/8: one "
-        "part a machine. judge merge joins them.",
-    ),
+    shard_option,
     click.option(
         "--workers",
         type=click.IntRange(min=1),
@@ -282,10 +276,7 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
         note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
     options["judge_name"] = named[0] if named else None  # as the manifest has it
     options["shard"] = shard and str(shard)
-    part = studies
-    if shard:
-        part = studies.take(shard.rows(studies))
-        note(f"shard {shard}: {len(part):,} of {counted(len(studies), 'study', 'studies')}")
+    part = part_of(studies, shard) if shard else studies
     if options["dry_run"]:
         dry_run(sessions, part)
         return
