@@ -59,8 +59,9 @@ def command(
     the shards and adds up what they spent. The shards stay as they are; nothing is asked.
 
     \b
-    for i in 1 2 3; do judge green preds.json refs.json --shard $i/3 --out shards/$i; done
-    judge merge shards/* --out whole
+    judge green preds.json refs.json --shard 1/2 --out one
+    judge green preds.json refs.json --shard 2/2 --out two
+    judge merge one two --out whole
     """
     from judge.cli.progress import account
     from judge.running.folder import Run
