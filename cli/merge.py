@@ -100,18 +100,24 @@ def again(run: Run, shard: Shard) -> str | None:
     arguments: Mapping[str, Any] = {**(run.manifest["arguments"] or {}), "shard": str(shard)}
     if "preds" not in arguments:
         return None
-    words = ["judge", run.rubric.name]
-    options: list[str] = []
-    for one in command_for(run.rubric).params:
+    command = command_for(run.rubric)
+    unsaid = command.make_context(run.rubric.name, [str(arguments["preds"])]).params
+    words, options = ["judge", run.rubric.name], []
+    for one in command.params:
         name = str(one.name)
         value = arguments.get(_JUDGE if name == "judge_names" else name)
+        if value is None or (isinstance(one, click.Option) and _same(value, unsaid[name])):
+            continue
+        several = value if isinstance(value, list | tuple) else [value]
         if isinstance(one, click.Argument):
-            words += [] if value is None else [str(value)]
-        elif isinstance(one, click.Option) and value not in (None, False, (), []):
-            default = one.default() if callable(one.default) else one.default
-            if value == default or (isinstance(value, list) and value == list(default or ())):
-                continue
-            several = value if isinstance(value, list | tuple) else [value]
+            words.append(str(value))
+        elif isinstance(one, click.Option):
             for each in several:
                 options += [one.opts[0]] if one.is_flag else [one.opts[0], str(each)]
     return shlex.join([*words, *options])
+
+
+def _same(value: object, default: object) -> bool:
+    """Whether an argument in a manifest is what it is where nobody says it; a list was a tuple."""
+    both = (list(one) if isinstance(one, tuple) else one for one in (value, default))
+    return next(both) == next(both)

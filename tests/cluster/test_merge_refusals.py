@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from cluster.clusterhelp import in_shards, judged, manifest
-from support import EXAMPLES, Invoke
+from support import EXAMPLES, Invoke, write_json
 
-from judge import JudgeError
+from judge import JudgeError, rubrics
+from judge.cli.judging import command_for
+from judge.cli.merge import again
 from judge.running.folder import Run
 from judge.running.merging import merge
 from judge.running.shards import Shard
@@ -170,3 +174,30 @@ def test_shards_of_a_call_from_python_are_named_as_one(made: Path, invoke: Invok
     done = invoke("merge", made / "shard-1", made / "shard-3", "--out", "out")
     assert done.exit_code == 2
     assert "judge.run(..., shard=(2, 3))" in done.stderr
+
+
+def test_the_command_of_a_missing_shard_has_every_option(tmp_path: Path) -> None:
+    """What was given, as a manifest keeps it, is given again; what was not, is not."""
+    given = ["p one.json", "refs.json", "--judge", "gpt-4o", "--prompt", "mine.yaml"]
+    given += ["--id-field", "row", "--model", "maira 2", "--section", "findings", "--allow-missing"]
+    given += ["--reply", "text", "--base-url", "http://a/v1", "--base-url", "http://b/v1"]
+    given += ["--vllm-arg=--dtype=float32", "--vllm-timeout", "5", "--max-tokens", "99"]
+    given += ["--temperature", "0.5", "--top-p", "0.9", "--seed", "0", "--reasoning-effort", "low"]
+    given += ["--body", 'a={"b": 1}', "--body", "c=2", "--concurrency", "64", "--timeout", "7.5"]
+    given += ["--reask", "0", "--give-up-after", "0", "--max-outage", "0", "--max-cost", "1.5"]
+    given += ["--min-coverage", "0", "--by", "site,study_class", "--shard", "1/3"]
+    command = command_for(rubrics.load("green"))
+
+    def read(words: list[str]) -> dict[str, Any]:
+        return command.make_context("green", [*words]).params
+
+    found = read(given)
+    kept = {k: v for k, v in found.items() if k not in ("out", "cache", "form", "judge_names")}
+    kept["judge_name"] = found["judge_names"][0]
+    write_json(tmp_path / "arguments.json", kept)
+    arguments = json.loads((tmp_path / "arguments.json").read_text("utf-8"))
+    run = SimpleNamespace(rubric=rubrics.load("green"), manifest={"arguments": arguments})
+    judge, rubric, *words = shlex.split(str(again(run, Shard(2, 3))))  # type: ignore[arg-type]
+    assert (judge, rubric) == ("judge", "green")
+    assert read(words) == {**found, "shard": "2/3"}
+    assert "--workers" not in words
