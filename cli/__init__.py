@@ -19,8 +19,8 @@ from judge.distribution import NAME
 from judge.types import JudgeError
 
 _COMMANDS = (
-    *("audit", "batch", "cache", "check", "compare", "completion", "errors", "import", "metrics"),
-    *("prompts", "rates", "readings", "rescore", "reviews", "runs", "sample", "serve"),
+    *("audit", "batch", "cache", "check", "compare", "completion", "errors", "import", "merge"),
+    *("metrics", "prompts", "rates", "readings", "rescore", "reviews", "runs", "sample", "serve"),
     *("stress", "validate"),
 )
 

@@ -68,6 +68,9 @@ def sample_run(session: JudgeSession, studies: StudySet, n: int) -> None:
     from judge.running.dry import without_requests
     from judge.running.engine import judge_set
 
+    if not len(studies):
+        note("There is no study to draw from.")
+        return
     rows = sorted(random.Random(_SEED).sample(range(len(studies)), min(n, len(studies))))  # noqa: S311
     began = time.monotonic()
     with session, watching() as listener:

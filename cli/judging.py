@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
-import sys
-from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,21 +16,20 @@ from judge.cli.batches import (
     check_batches,
     warn_of_batches,
 )
+from judge.cli.endings import end_stopped, end_uncovered
 from judge.cli.groups import Decorator, GroupedCommand, heading, with_options
 from judge.cli.numbers import FiniteRange
 from judge.cli.output import by_option, cache_option, format_option, note, print_summary
-from judge.cli.studies import FILE_OPTIONS, read_studies, reading
+from judge.cli.studies import FILE_OPTIONS, part_of, read_studies, reading, shard_option
 from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
     from judge.backends import JudgeSettings
     from judge.running.asking import RequestPolicy
-    from judge.running.engine import RunStoppedError, UnreadableError
     from judge.running.run import Finished
     from judge.running.session import JudgeSession
+    from judge.running.shards import Shard
     from judge.studies import StudySet
-
-_LOW_COVERAGE, _INTERRUPTED, _TERMINATED = 3, 130, 143
 
 
 def command_for(rubric: Rubric) -> click.Command:
@@ -220,6 +216,16 @@ _OPTIONS = (
         help="Judge N studies drawn at random, say what all of them would cost and how long "
         "they would take, and stop. Their answers are in the cache for the run.",
     ),
+    shard_option,
+    click.option(
+        "--workers",
+        type=click.IntRange(min=1),
+        default=1,
+        show_default=True,
+        metavar="N",
+        help="The processes that the built-in judge works in, one a core. Other judges have "
+        "--concurrency.",
+    ),
     *BATCH_OPTIONS,
     heading("Output"),
     by_option,
@@ -254,6 +260,7 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
     from judge.running.budget import Purse
     from judge.running.engine import RunStoppedError, UnreadableError
     from judge.running.session import JudgeSession
+    from judge.running.shards import Shard
     from judge.stats.table import reserved_names
 
     named = options.pop("judge_names")
@@ -264,6 +271,7 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
     batches = batch_policy(options)
     if options["sample"] and batches:
         raise click.UsageError("--sample asks directly: give it without --batch")
+    shard = None if options["shard"] is None else Shard.of(options["shard"])
     settings, policy = settings_of(options), policy_of(options)
     budget = Purse(policy.max_cost) if batches and policy.max_cost is not None else None
     sessions = [
@@ -279,19 +287,21 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
     if not named:
         note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
     options["judge_name"] = named[0] if named else None  # as the manifest has it
+    options["shard"] = shard and str(shard)
+    part = part_of(studies, shard) if shard else studies
     if options["dry_run"]:
-        dry_run(sessions, studies, in_batches=batches is not None)
+        dry_run(sessions, part, in_batches=batches is not None)
         return
     try:
         if n := options.pop("sample"):
-            sample_run(session, studies, n)
+            sample_run(session, part, n)
             return
         with session, ExitStack() as stack:
             if batches is not None:
-                stack.enter_context(asked_in_batches(session, studies, batches))
+                stack.enter_context(asked_in_batches(session, part, batches))
             else:
                 warn_of_batches(session)
-            finished = _run(session, studies, options)
+            finished = _run(session, studies, shard, options)
     except (UnreadableError, RunStoppedError) as stopped:
         end_stopped(stopped)
     else:
@@ -326,11 +336,15 @@ def policy_of(options: dict[str, Any]) -> RequestPolicy:
 
     as_given = ("concurrency", "reask", "max_cost", "give_up_after")
     return RequestPolicy(
-        max_outage=60 * options["max_outage"], **{name: options[name] for name in as_given}
+        max_outage=60 * options["max_outage"],
+        workers=options.get("workers", 1),
+        **{name: options[name] for name in as_given},
     )
 
 
-def _run(session: JudgeSession, studies: StudySet, options: dict[str, Any]) -> Finished:
+def _run(
+    session: JudgeSession, studies: StudySet, shard: Shard | None, options: dict[str, Any]
+) -> Finished:
     from judge.cli.progress import watching
     from judge.running.run import run
 
@@ -341,6 +355,7 @@ def _run(session: JudgeSession, studies: StudySet, options: dict[str, Any]) -> F
             out=options["out"],
             by=options["by"],
             arguments={k: v for k, v in options.items() if k not in ("form", "out", "cache")},
+            shard=shard,
             listener=listener,
         )
 
@@ -353,41 +368,3 @@ def _finished(finished: Finished, rubric: Rubric, options: dict[str, Any]) -> No
     note(f"run folder  {finished.path}")  # first: who reads the table may close it early
     print_summary(finished.summary, rubric, options["form"])
     end_uncovered([finished.summary], options["min_coverage"])
-
-
-def end_uncovered(summaries: Sequence[Mapping[str, Any]], min_coverage: float) -> None:
-    """Exit where too few studies of a run could be scored, and say how many and why."""
-    is_low = False
-    for summary in summaries:
-        n, scored = summary["n_studies"], summary["n_scored"]
-        if n and scored / n < min_coverage:
-            is_low = True
-            reasons = ", ".join(f"{why} {k}" for why, k in summary["reasons"].items())
-            note(
-                f"Only {scored:,} of {n:,} studies could be scored, less than --min-coverage "
-                f"{min_coverage:g} ({reasons})."
-            )
-    if is_low:
-        sys.exit(_LOW_COVERAGE)
-
-
-def end_stopped(error: UnreadableError | RunStoppedError) -> None:
-    """Say how far the run came, what the answers looked like and how to go on, and exit."""
-    from judge.cli.progress import account
-    from judge.running.engine import INTERRUPTED, TERMINATED, RunStoppedError
-
-    progress, command = error.progress, ["judge", *sys.argv[1:]]
-    far = f"after {progress.done:,} of {progress.total:,} studies."
-    is_given_up = not isinstance(error, RunStoppedError)
-    note(f"Given up {far} {error}" if is_given_up else f"Stopped ({error}) {far}")
-    for line in account(progress):
-        note(line)
-    if is_given_up:
-        command += ["--give-up-after", "0"]
-    elif progress.asked or progress.from_cache:
-        note("Every answer is in the cache. Go on with the same command:")
-    else:
-        note("No run was written. Start again with:")
-    note("  " + shlex.join(command))
-    codes = {INTERRUPTED: _INTERRUPTED, TERMINATED: _TERMINATED}
-    sys.exit(codes.get(str(error), _LOW_COVERAGE))

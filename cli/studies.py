@@ -8,8 +8,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.groups import heading
+from judge.cli.output import note
+from judge.report.words import counted
 
 if TYPE_CHECKING:
+    from judge.running.shards import Shard
     from judge.studies import StudySet
 
 _FIELDS = (
@@ -61,6 +64,13 @@ FILE_OPTIONS = (
 )
 """PREDS, REFS and how they are read, for every command that reads them."""
 
+shard_option = click.option(
+    "--shard",
+    metavar="I/N",
+    help="Judge the I-th of N fixed parts of the studies, by their ids, such as 3/8: one "
+    "part a machine. judge merge joins them.",
+)
+
 
 def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> StudySet:
     """Read the studies that `FILE_OPTIONS` name; raises `JudgeError` as `read_pair`."""
@@ -76,6 +86,13 @@ def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> 
         model=None if options["model"] is None else given_model(options["model"]),
         reserved=reserved,
     )
+
+
+def part_of(studies: StudySet, shard: Shard) -> StudySet:
+    """Return the studies of a shard, and say how many these are."""
+    part = studies.take(shard.rows(studies))
+    note(f"shard {shard}: {len(part):,} of {counted(len(studies), 'study', 'studies')}")
+    return part
 
 
 def reading(studies: StudySet) -> str:

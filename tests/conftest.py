@@ -27,8 +27,8 @@ settings.load_profile("untimed")
 # Folders whose tests ask a real server, and what else takes more than a few seconds.
 SERVERS = {"api", "faultserver_tests", "service", "vllm"}
 SLOW = {
-    *("cache", "compare", "compare_page", "every_rubric", "lexicon", "local", "metrics"),
-    *("page", "parity", "plots", "readers", "stress", "studies", "validating"),
+    *("cache", "cluster", "compare", "compare_page", "every_rubric", "lexicon", "local"),
+    *("metrics", "page", "parity", "plots", "readers", "stress", "studies", "validating"),
 }
 SLOW_NAMES = ("huge", "megabyte", "parse_reads_back", "styled_answer_cut", "every_style")
 

@@ -16,10 +16,11 @@ from support import EXAMPLES
 from judge import JudgeError, annotate, backends, rubrics
 from judge.running.asking import RequestPolicy
 from judge.running.engine import Judged, ProgressListener, judge_set, read
-from judge.running.folder import Run, writing
+from judge.running.folder import Run
 from judge.running.forms import FORMAT, completion_of, outcome_of, study_of, to_record
 from judge.running.run import run
 from judge.running.session import JudgeSession, signature
+from judge.running.writer import writing
 from judge.stats.table import summarise
 from judge.studies import StudySet, from_given, read_pair
 from judge.types import Annotated, Completion, Failed, Study, Unparsed

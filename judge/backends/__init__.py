@@ -14,12 +14,12 @@ from pathlib import Path
 
 from judge import plugins
 from judge.backends import sampling, wording
-from judge.backends.base import TIMEOUT, Judge, JudgeSettings
+from judge.backends.base import TIMEOUT, CountedNote, Judge, JudgeSettings
 from judge.prompts import STRUCTURED
 from judge.rubrics import Rubric
 from judge.types import JudgeError
 
-__all__ = ["LEXICON", "TIMEOUT", "Judge", "JudgeSettings", "load"]
+__all__ = ["LEXICON", "TIMEOUT", "CountedNote", "Judge", "JudgeSettings", "load"]
 
 LEXICON, _VLLM, _HF = "lexicon", "vllm", "hf"
 # What a name begins with before its colon, where it is not a model's name itself.

@@ -18,6 +18,21 @@ if TYPE_CHECKING:
 TIMEOUT = 120.0
 
 
+@dataclass(frozen=True, slots=True)
+class CountedNote:
+    """A note that counts, so that those of the parts of a run add up to that of the whole.
+
+    `text` is what a reader is told where `n` is not 0, with `{n}` and `{of}` for the numbers.
+    """
+
+    text: str
+    n: int
+    of: int = 0
+
+    def __str__(self) -> str:
+        return self.text.replace("{n}", str(self.n)).replace("{of}", str(self.of))
+
+
 class Judge(ABC):
     """Who answers, for one rubric and prompt.
 
@@ -49,9 +64,14 @@ class Judge(ABC):
     servers: Servers | None = None
 
     @property
+    def counted(self) -> tuple[CountedNote, ...]:
+        """What is counted of the questions asked so far, always the same in the same order."""
+        return ()
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """What a reader must be told of the questions asked so far: what was cut from them."""
-        return ()
+        return tuple(str(note) for note in self.counted if note.n)
 
     @property
     def log(self) -> Path | None:

@@ -19,10 +19,11 @@ from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
 from judge.running.engine import Judged
 from judge.running.files import ANOTHER, entries_of, folder_at_once
-from judge.running.folder import MANIFEST, Run, writing
+from judge.running.folder import MANIFEST, Run
 from judge.running.forms import FORMAT, adapter
 from judge.running.run import versions, with_classes
 from judge.running.session import studies_digest
+from judge.running.writer import writing
 from judge.stats.table import DEFAULT_BY, check_fields, reserved_names, summarise
 from judge.studies.fields import renamed, tidy_column
 from judge.studies.join import first_ids
@@ -183,7 +184,7 @@ class _ReaderRun:
             f"section:{studies.section}",
             f"class:{self.class_source}",
             "omitted:0",
-            f"studies:{len(studies)}+{studies_digest(studies)}",
+            f"studies:{studies_digest(studies)}",
             f"version:{version()}",
         )
         return "|".join(part.replace("|", "/") for part in parts)

@@ -12,10 +12,11 @@ from typing import Any
 from judge.cache.entry import Entry, Unreadable, UnreadableError, checksum, entry_of
 from judge.running.asking import Answered
 from judge.running.engine import Judged, read
-from judge.running.folder import ANNOTATIONS, Run, claim, writing
+from judge.running.folder import ANNOTATIONS, Run
 from judge.running.forms import FORMAT, completion_of, outcome_of, study_of
 from judge.running.run import versions
 from judge.running.session import read_today
+from judge.running.writer import claim, writing
 from judge.stats.table import summarise
 from judge.types import Annotated
 
@@ -95,7 +96,7 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
             attempt = record["attempt"]
             writer.add(Judged(at, study, outcome, measures, completion, attempt, key, earlier))
         table = writer.table()
-        made_by = {"signature": line, "reply_modes": dict(writer.modes)}
+        made_by = {"signature": line, "reply_modes": dict(sorted(writer.modes.items()))}
         summary = {**old_summary, **summarise(table, rubric, old_summary["by"]), **made_by}
         now = datetime.now(UTC).isoformat(timespec="seconds")
         this_time = {"at": now, "from_signature": old_line, "n_changed": n_changed}

@@ -20,9 +20,11 @@ from judge.running.asking import RequestPolicy
 from judge.running.engine import Judged, ProgressListener, judge_set
 from judge.running.folder import Run
 from judge.running.forms import corrected_report
+from judge.running.merging import merge as merge_runs
 from judge.running.run import run as run_session
 from judge.running.run import with_classes
 from judge.running.session import JudgeSession
+from judge.running.shards import Shard
 from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_given
 from judge.studies.names import given_model
@@ -51,6 +53,7 @@ class Options(TypedDict, total=False):
     sampling: Mapping[str, object]
     options: Mapping[str, object]
     policy: RequestPolicy | None
+    shard: str | tuple[int, int] | None
     cache: str | Path | None
 
 
@@ -117,7 +120,10 @@ def annotate(
         seconds that this may take.
     policy
         How many requests at a time, how often again and when to give up, a
-        `judge.RequestPolicy`.
+        `judge.RequestPolicy`; for the built-in judge also in how many processes (`workers`).
+    shard
+        (3, 8) or "3/8" judges the third of eight fixed parts of the studies, by their ids;
+        `judge.merge` joins the runs of all parts.
     cache
         The folder where a model's answers are kept; by default `JUDGE_CACHE`, else the
         platform's cache folder. What is there is not asked for again.
@@ -144,6 +150,7 @@ def annotate(
         the cache.
 
     """
+    shard = _shard(options)
     session, given, asked = _opened(references, candidates, rubric, judge, options)
     table = TableBuilder(session.rubric, given.fields)
     answers: dict[int, str | None] = {}
@@ -157,11 +164,15 @@ def annotate(
     def work() -> str:
         with session:
             if out is not None:
-                done = run_session(session, given, out=Path(out), arguments=asked, also=keep)
+                path = Path(out)
+                done = run_session(
+                    session, given, out=path, arguments=asked, shard=shard, also=keep
+                )
                 return str(done.summary["signature"])
             studies, class_source = with_classes(given)
-            judge_set(session, studies, keep, ProgressListener())
-            return session.signature(studies, class_source)
+            judged = studies.take(shard.rows(studies)) if shard else studies
+            judge_set(session, judged, keep, ProgressListener())
+            return session.signature(studies, class_source, shard)
 
     line = _outside_any_loop(work)
     # Studies may have ended in any order; `answers` remembers which.
@@ -193,16 +204,38 @@ def run(
     by; `Run.rates` groups them by any others. The rest is as in `annotate`, and so is what
     is raised; a `JudgeError` also for an unknown field in `by`.
     """
+    shard = _shard(options)
     session, studies, asked = _opened(references, candidates, rubric, judge, options)
 
     def work() -> Run:
         with session:
             path = None if out is None else Path(out)
             fields = [by] if isinstance(by, str) else by
-            done = run_session(session, studies, out=path, by=fields, arguments=asked)
+            done = run_session(session, studies, out=path, by=fields, arguments=asked, shard=shard)
             return Run(done.path)
 
     return _outside_any_loop(work)
+
+
+def merge(
+    runs: Sequence[str | Path | Run],
+    out: str | Path,
+    *,
+    allow_missing: bool = False,
+    by: Sequence[str] | None = None,
+) -> Run:
+    """Join the runs of all shards of a set into one, and open it.
+
+    `runs` are those of `run(..., shard=(1, n))` to `(n, n)`, or their folders, in any order. The
+    files are those of the run of the whole set, to the byte but for the manifest, which names the
+    shards and adds up what they spent. With `allow_missing` some may be missing; signature and
+    notes then say which. `by` are the fields that the rates are grouped by, by default as in the
+    shards. Raises `JudgeError` for shards that are missing, there twice, damaged or not of one
+    run, and for an `out` that holds another run.
+    """
+    opened = [one if isinstance(one, Run) else Run(one) for one in runs]
+    fields = [by] if isinstance(by, str) else by
+    return Run(merge_runs(opened, Path(out), allow_missing=allow_missing, by=fields).path)
 
 
 def _opened(
@@ -217,6 +250,7 @@ def _opened(
     of_reports = {name: options.pop(name) for name in _OF_REPORTS if name in options}
     model = options.pop("model", None)
     policy, cache = options.pop("policy", None), options.pop("cache", None)
+    options.pop("shard", None)
     settings = JudgeSettings(
         **options,
         environ=os.environ,
@@ -228,6 +262,11 @@ def _opened(
     if model is not None:
         studies = replace(studies, model=given_model(model, "with model=..."))
     return JudgeSession.load(rubric, judge, settings, policy=policy, cache=cache), studies, asked
+
+
+def _shard(given: Options) -> Shard | None:
+    named = given.get("shard")
+    return None if named is None else Shard.of(named)
 
 
 def _outside_any_loop(work: Callable[[], T]) -> T:

@@ -56,7 +56,8 @@ class RequestPolicy:
     be read is asked for again; `max_requests` how many requests one question may take;
     `max_outage` for how many seconds a server may be gone; `max_cost` how many US dollars
     the run may spend, None for no limit. The run is given up where more than half of the
-    first `give_up_after` answers cannot be read, 0 for never.
+    first `give_up_after` answers cannot be read, 0 for never. `workers` is how many processes
+    a judge runs in that answers by itself, such as the built-in one.
     """
 
     concurrency: int = 16
@@ -65,6 +66,7 @@ class RequestPolicy:
     max_outage: float = 1800.0
     max_cost: float | None = None
     give_up_after: int = 50
+    workers: int = 1
 
 
 @dataclass(slots=True)

@@ -169,7 +169,7 @@ async def judge_all(
     async def work() -> None:
         try:
             for at, study in numbered:
-                end = await _end_of(session, at, study, answer)
+                end = await judge_one(session, at, study, answer)
                 progress.ended(end.outcome)
                 first.add(study, end.outcome, end.completion)
                 sink(end)
@@ -190,7 +190,7 @@ async def judge_all(
         raise UnreadableError(first.message(), progress)
 
 
-async def _end_of(session: JudgeSession, at: int, study: Study, answer: Answer) -> Judged:
+async def judge_one(session: JudgeSession, at: int, study: Study, answer: Answer) -> Judged:
     """Ask about one study until its answer is read or nothing new can be asked."""
     judge = session.judge
     request: CompletionRequest | None = judge.request(study)
@@ -261,7 +261,14 @@ def judge_set(
                 asyncio.get_running_loop().call_later(_TICK, loading.start)
             ticking = asyncio.create_task(_tick(progress, listener, session.policy.max_outage))
             try:
-                await judge_all(session, studies, sink, answer=answer, stop=stop, progress=progress)
+                if session.policy.workers > 1:
+                    from judge.running.workers import judge_in_workers  # which imports this
+
+                    await judge_in_workers(session, studies, sink, stop=stop, progress=progress)
+                else:
+                    await judge_all(
+                        session, studies, sink, answer=answer, stop=stop, progress=progress
+                    )
             finally:
                 if session.cache is not None:
                     progress.damaged = session.cache.n_damaged

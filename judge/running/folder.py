@@ -8,22 +8,17 @@
     server.log         what a model server wrote that was started for the run
 
 Files are written to one side, by one process at a time, and moved in place when all of them
-are whole; the manifest comes last, so a folder without one is no run. They are readable by
-their owner alone.
+are whole (`judge.running.writer`); the manifest comes last, so a folder without one is no run.
+They are readable by their owner alone.
 """
 
 from __future__ import annotations
 
 import json
-import shutil
-from array import array
-from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 
 from judge import rubrics
 from judge.report.formats import rate_rows
@@ -31,20 +26,10 @@ from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
 from judge.running import format1, forms
 from judge.running.columns import read_columns, read_frame
-from judge.running.engine import Judged
-from judge.running.files import (
-    ANOTHER,
-    LONGEST_LINE,
-    WRITING,
-    entries_of,
-    held,
-    no_run,
-    open_file,
-    put_in_place,
-    read_file,
-)
-from judge.running.forms import outcome_of, study_of, to_record
-from judge.stats.table import DEFAULT_BY, TableBuilder, summarise
+from judge.running.files import LONGEST_LINE, no_run, open_file, read_file
+from judge.running.forms import outcome_of, study_of
+from judge.running.shards import Part
+from judge.stats.table import DEFAULT_BY, summarise
 from judge.types import JudgeError, Outcome, Study
 
 if TYPE_CHECKING:
@@ -57,12 +42,10 @@ TABLE_CSV = "studies.csv"
 TABLE_PARQUET = "studies.parquet"
 SUMMARY = "summary.json"
 SERVER_LOG = "server.log"
-_MADE_BY = (
+MADE_BY = (
     *("signature", "rubric", "model", "judge", "prompt", "section", "class_source", "omitted"),
     *("notes", "reply_modes", "reading"),
 )
-# In the order in which they are moved in place: the manifest makes the folder a run.
-_FILES = (ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
 
 
 class Run:
@@ -100,7 +83,7 @@ class Run:
         try:
             return as_read(found, self.reading["lacks"], self.reading["own"])
         except ValueError as error:
-            raise _damaged(self.path / MANIFEST, str(error)) from error
+            raise damaged(self.path / MANIFEST, str(error)) from error
 
     @property
     def reading(self) -> forms.Reading | None:
@@ -112,6 +95,15 @@ class Run:
     def repeat(self) -> int:
         """Which of several runs it is that asked the same, from 0."""
         return int(self.manifest.get("repeat", 0))
+
+    @property
+    def part(self) -> Part | None:
+        """Which shard of a set it is, None for a run of all; raises `JudgeError`."""
+        found = self.manifest.get("shard")
+        try:
+            return Part.read(found) if found else None
+        except ValueError as error:
+            raise damaged(self.path / MANIFEST, str(error)) from error
 
     def table(self) -> pd.DataFrame:
         """Return the table of studies; raises `JudgeError` as `columns` does."""
@@ -134,7 +126,7 @@ class Run:
         form = forms.SummaryNow if self.format == forms.FORMAT else forms.SummaryThen
         found = _checked(path, _read_json(path), form)
         if lacking := [name for row in found["rates"] for name in found["by"] if name not in row]:
-            raise _damaged(path, f"a group has no {lacking[0]!r}")
+            raise damaged(path, f"a group has no {lacking[0]!r}")
         return found
 
     def regrouped(self, by: Sequence[str]) -> dict[str, Any]:
@@ -172,7 +164,7 @@ class Run:
         """
         found = self._summary
         if self.format != forms.FORMAT or not forms.says_all(found, self.rubric):
-            made_by = {name: found[name] for name in _MADE_BY if name in found}
+            made_by = {name: found[name] for name in MADE_BY if name in found}
             by = format1.fields_of_today(found["by"]) if self.format == 1 else found["by"]
             found = {**made_by, **summarise(self.table(), self.rubric, by)}
         return found
@@ -188,7 +180,7 @@ class Run:
         for n, line in enumerate(self.lines(), 1):
             yield self.parsed(n, line, of_any_version=of_any_version)
         if n != (wanted := self._summary["n_studies"]):
-            raise _damaged(
+            raise damaged(
                 self.path / ANNOTATIONS,
                 f"it holds {n:,} studies, {SUMMARY} {wanted:,}: they do not fit together",
             )
@@ -199,7 +191,7 @@ class Run:
         Raises `JudgeError` where the run has no such study, and for a damaged record.
         """
         # A record begins with its id, so all others are passed over unread.
-        start = _line({"study_id": study_id})[:-1] + b","
+        start = line_of({"study_id": study_id})[:-1] + b","
         for n, line in enumerate(self.lines(), 1):
             if line.startswith(start):
                 return self.parsed(n, line)
@@ -219,7 +211,7 @@ class Run:
         except (ValueError, RecursionError) as error:
             wrong = str(error)
         if wrong:
-            raise _damaged(path, f"in line {n:,}, {wrong}")
+            raise damaged(path, f"in line {n:,}, {wrong}")
         if not of_any_version and (lacking := forms.outdated(found, self.rubric)):
             raise JudgeError(
                 f"{path} is not of today's {self.rubric.title}: in line {n:,}, {lacking}; "
@@ -234,122 +226,14 @@ class Run:
             with open_file(path) as file:
                 while line := file.readline(LONGEST_LINE):
                     if len(line) == LONGEST_LINE:
-                        raise _damaged(path, f"it has a line of over {LONGEST_LINE:,} bytes")
+                        raise damaged(path, f"it has a line of over {LONGEST_LINE:,} bytes")
                     yield line
         except OSError as error:
             raise JudgeError(f"cannot read {path}: {error.strerror}") from error
 
 
-def claim(path: Path, signature: str) -> None:
-    """Check that a run with `signature` may be written to `path`.
-
-    A folder that is new, empty, or holds the same run is free. Raises `JudgeError` for
-    anything else, before any work is done.
-    """
-    entries = entries_of(path) - {WRITING}
-    if MANIFEST in entries:
-        if Run(path).signature != signature:
-            raise JudgeError(f"{path} holds another run; {ANOTHER}")
-    elif entries:
-        raise JudgeError(f"{path} holds files that are no run; {ANOTHER}")
-
-
-@contextmanager
-def writing(path: Path, rubric: Rubric, field_names: list[str]) -> Iterator[RunWriter]:
-    """Write a run; leaving the block without `finish` leaves nothing behind.
-
-    Raises `JudgeError` where another process is writing the same run, and for whatever
-    OSError there is in the block.
-    """
-    made: list[Path] = []
-    try:
-        made += [folder for folder in (path, *path.parents) if not folder.exists()]
-        for folder in reversed(made):
-            folder.mkdir(mode=0o700, exist_ok=True)  # reports stand in it
-        with held(path) as staging:
-            file = (staging / ANNOTATIONS).open("w+b")
-            try:
-                yield RunWriter(path, staging, file, rubric, TableBuilder(rubric, field_names))
-            finally:
-                with suppress(OSError):  # what it still held is thrown away, or was written before
-                    file.close()
-    except OSError as error:
-        raise JudgeError(f"cannot write to {path}: {error.strerror or error}") from error
-    finally:
-        for folder in made:
-            with suppress(OSError):  # never made, or there is something in it: a run, for one
-                folder.rmdir()
-
-
-@dataclass(slots=True)
-class RunWriter:
-    """Writes the files of a run in `staging`; `finish` moves them to its folder, `path`.
-
-    `modes` says how replies of a fixed form were asked for, and how many studies each way.
-    """
-
-    path: Path
-    staging: Path
-    _file: IO[bytes]
-    _rubric: Rubric
-    _table: TableBuilder
-    _places: array[int] = field(default_factory=lambda: array("q"))
-    _offsets: array[int] = field(default_factory=lambda: array("q"))
-    modes: Counter[str] = field(default_factory=Counter)
-
-    def add(self, judged: Judged) -> None:
-        """Write one study down; studies may come in any order."""
-        self._places.append(judged.at)
-        self._offsets.append(self._file.tell())
-        self._file.write(_line(to_record(judged, self._rubric)) + b"\n")
-        self._table.add(judged.study, judged.outcome, judged.measures)
-        if judged.completion and judged.completion.mode:
-            self.modes[judged.completion.mode] += 1
-
-    def keep_log(self, log: Path) -> None:
-        """Take the file `log` in as the log of the server that was started for the run."""
-        shutil.move(log, self.staging / SERVER_LOG)
-
-    @property
-    def columns(self) -> list[str]:
-        """The names of the table's columns."""
-        return self._table.columns
-
-    def table(self) -> pd.DataFrame:
-        """Return the table of the studies written so far, in the order of the references."""
-        return self._table.build().iloc[self._order()].reset_index(drop=True)
-
-    def finish(
-        self, table: pd.DataFrame, summary: dict[str, Any], manifest: dict[str, Any]
-    ) -> None:
-        """Write the rest and put every file in its place."""
-        self._sort()
-        table.to_csv(self.staging / TABLE_CSV, index=False)
-        # Bit rot is found when the file is read.
-        table.to_parquet(self.staging / TABLE_PARQUET, index=False, write_page_checksum=True)
-        _write_json(self.staging / SUMMARY, summary)
-        _write_json(self.staging / MANIFEST, manifest)
-        log = [SERVER_LOG] if (self.staging / SERVER_LOG).exists() else []
-        for name in [*log, *_FILES]:
-            put_in_place(self.staging / name, self.path / name)
-
-    def _order(self) -> list[int]:
-        return sorted(range(len(self._places)), key=self._places.__getitem__)
-
-    def _sort(self) -> None:
-        """Bring the lines into the order of the references, one line in memory at a time."""
-        order = self._order()
-        if order != list(range(len(order))):
-            sorted_path = self.staging / f"{ANNOTATIONS}.sorted"
-            with sorted_path.open("wb") as out:
-                for row in order:
-                    self._file.seek(self._offsets[row])
-                    out.write(self._file.readline())
-            sorted_path.replace(self.staging / ANNOTATIONS)
-        self._file.close()
-
-
-def _line(record: dict[str, Any]) -> bytes:
+def line_of(record: dict[str, Any]) -> bytes:
+    """Return a record as it stands in a run's annotations, without the end of its line."""
     return json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
 
 
@@ -371,7 +255,7 @@ def _read_manifest(path: Path) -> dict[str, Any]:
 
 def _checked(path: Path, data: object, form: type) -> dict[str, Any]:
     if wrong := forms.fault(data, form):
-        raise _damaged(path, wrong)
+        raise damaged(path, wrong)
     assert isinstance(data, dict)
     return data
 
@@ -382,18 +266,13 @@ def _read_json(path: Path) -> object:
     except OSError as error:
         raise JudgeError(f"cannot read {path}: {error.strerror}") from error
     except (ValueError, RecursionError) as error:
-        raise _damaged(path, str(error)) from error
+        raise damaged(path, str(error)) from error
     return data
 
 
-def _damaged(path: Path, why: str) -> JudgeError:
+def damaged(path: Path, why: str) -> JudgeError:
+    """Return the error for a file of a run that is not as it was written."""
     return JudgeError(
         f"{path} is damaged: {why}; move {path.parent} away and judge its studies again "
         "(answers in the cache are not paid for twice)"
     )
-
-
-def _write_json(path: Path, data: dict[str, Any]) -> None:
-    text = json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
-    # The name of a file may hold bytes that are no text.
-    path.write_bytes(text.encode("utf-8", "replace"))

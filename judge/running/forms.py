@@ -84,10 +84,29 @@ class Reading(TypedDict):
     sample: NotRequired[SampleRead]
 
 
+class _Counted(TypedDict):
+    text: str
+    n: int
+    of: int
+
+
+class ShardRecord(TypedDict):
+    """Which part of a set of studies a run judged: see `judge.running.shards.Part`."""
+
+    index: int
+    count: int
+    n_whole: int
+    steps: str
+    notes_of_input: list[str]
+    counted: list[_Counted]
+    notes_of_judge: list[str]
+
+
 class Manifest(MadeBy):
     """`manifest.json`. `reading` is there for the run of a reader, who is no judge.
 
-    `repeat` is there where it is not 0: which of several runs it is that ask the same.
+    `repeat` is there where it is not 0: which of several runs it is that ask the same. `shard` is
+    there for the run of a part of a set.
     """
 
     format: Literal[1, 2]
@@ -95,6 +114,7 @@ class Manifest(MadeBy):
     inputs: list[_Input]
     arguments: dict[str, Any] | None
     repeat: NotRequired[int]
+    shard: NotRequired[ShardRecord]
     reading: NotRequired[Reading]
 
 

@@ -14,11 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from judge import distribution, plugins
+from judge.backends import CountedNote
 from judge.running.engine import Judged, ProgressListener, judge_set
-from judge.running.folder import claim, writing
 from judge.running.forms import FORMAT
+from judge.running.notes import Notes
 from judge.running.progress import Progress
 from judge.running.session import JudgeSession
+from judge.running.shards import Part, Shard
+from judge.running.writer import claim, writing
 from judge.stats.table import DEFAULT_BY, check_fields, summarise
 from judge.studies import StudySet
 
@@ -44,6 +47,7 @@ def run(
     out: Path | None = None,
     by: Sequence[str] = DEFAULT_BY,
     arguments: Mapping[str, object] | None = None,
+    shard: Shard | None = None,
     listener: ProgressListener | None = None,
     also: Callable[[Judged], None] = lambda _judged: None,
 ) -> Finished:
@@ -51,23 +55,22 @@ def run(
 
     `out` defaults to a folder below `judge-runs` whose name is made from the signature, so
     the same run has the same place. `arguments` are what the user asked for, kept in the
-    manifest. `also` is given each study's end beside the folder. Raises `JudgeError` for a
-    folder that holds another run and for an unknown field in `by`, both before the judge is
-    asked, and for what stops the judge; `RunStoppedError` when the run was interrupted or
-    ran out of money.
+    manifest. `also` is given each study's end beside the folder. Of a `shard` its studies alone
+    are judged; what depends on the others is decided by the whole set first.
+
+    Raises `JudgeError` for a folder that holds another run and for an unknown field in `by`,
+    both before the judge is asked, and for what stops the judge; `RunStoppedError` when the run
+    was interrupted or ran out of money.
     """
     rubric, judge = session.rubric, session.judge
     started = datetime.now(UTC)
     studies, class_source = with_classes(studies)
-    line = session.signature(studies, class_source)
+    line = session.signature(studies, class_source, shard)
     path = out or default_folder(session, studies.model, line)
     claim(path, line)
-    notes = [*studies.notes]
-    if n_empty := sum(not candidate.strip() for candidate in studies.candidates):
-        notes.append(
-            f"{n_empty} of {len(studies)} candidates are empty, and are judged like any other"
-        )
-    made_by = {
+    n_whole, rows = len(studies), shard.rows(studies) if shard else []
+    studies = studies.take(rows) if shard else studies
+    made_by: dict[str, Any] = {
         "signature": line,
         "rubric": rubric.name,
         "model": studies.model,
@@ -76,7 +79,7 @@ def run(
         "section": studies.section,
         "class_source": class_source,
         "omitted": dict(studies.omitted),
-        "notes": notes,
+        "notes": [],
     }
     with writing(path, rubric, list(studies.fields)) as writer:
         check_fields(by, writer.columns)  # an unknown field is found before the work
@@ -88,15 +91,18 @@ def run(
         progress = judge_set(session, studies, keep, listener or ProgressListener())
         if judge.log is not None:
             writer.keep_log(judge.log)
-        made_by["notes"] = [*notes, *judge.notes]
+        asked = Notes((_empty(studies),)) + session.notes
+        part = Part(shard, n_whole, rows, studies.notes, asked) if shard else None
+        made_by["notes"] = part.notes if part else [*studies.notes, *asked.told]
         table = writer.table()
-        made_by["reply_modes"] = dict(writer.modes)
+        made_by["reply_modes"] = dict(sorted(writer.modes.items()))
         summary = {**made_by, **summarise(table, rubric, by)}
         manifest = {
             "format": FORMAT,
             **made_by,
             **({"repeat": session.repeat} if session.repeat else {}),
             **({"batches": list(session.batches)} if session.batches else {}),
+            **({"shard": part.plain()} if part else {}),
             "arguments": dict(arguments or {}),
             "inputs": [asdict(file) for file in studies.inputs],
             "fields": list(studies.fields),
@@ -110,6 +116,14 @@ def run(
         }
         writer.finish(table, summary, manifest)
     return Finished(path, summary, progress)
+
+
+def _empty(studies: StudySet) -> CountedNote:
+    return CountedNote(
+        "{n} of {of} candidates are empty, and are judged like any other",
+        sum(not candidate.strip() for candidate in studies.candidates),
+        len(studies),
+    )
 
 
 def with_classes(studies: StudySet) -> tuple[StudySet, str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import cached_property
@@ -20,10 +20,12 @@ from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.running.asking import Answer, Answered, Asker, RequestPolicy
 from judge.running.budget import Budget
+from judge.running.notes import Notes
 from judge.running.progress import Prices, Progress
+from judge.running.shards import Shard
 from judge.running.waiting import Stop
 from judge.studies import StudySet
-from judge.types import CompletionRequest
+from judge.types import CompletionRequest, JudgeError, Study
 
 
 class JudgeSession(AbstractContextManager["JudgeSession"]):
@@ -34,6 +36,8 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     but the policy's. `repeat` is which of several runs it makes that ask the same, from 0.
     `batches` are those that answers came in, for the manifest, `unanswerable` the questions of
     theirs that brought none.
+    `notes_of_workers` is what the judge's copies in other processes say. Raises `JudgeError` for a
+    policy with several of these and a judge that does not run inline.
     """
 
     def __init__(
@@ -49,10 +53,19 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self.judge = judge
         if judge.runs_inline:  # one at a time, and the same each time
             policy = replace(policy, concurrency=1, reask=0, give_up_after=0)
+        elif policy.workers != 1:
+            raise JudgeError(
+                "--workers (RequestPolicy.workers) is for a judge that answers in this process by "
+                f"itself, such as {backends.LEXICON}; how many questions {judge.name} is asked at "
+                "a time is --concurrency (RequestPolicy.concurrency)"
+            )
+        if policy.workers < 1:
+            raise JudgeError(f"there must be at least one worker, not {policy.workers}")
         self.policy = policy
         self.repeat = repeat
         self.batches: Sequence[Mapping[str, object]] = ()
         self.unanswerable: Mapping[str, StudyError] = {}
+        self.notes_of_workers = Notes()
         self._folder = folder
         self.budget = budget
         self._opened = ExitStack()
@@ -92,11 +105,16 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             return None
         return self._opened.enter_context(CompletionCache(self._folder))
 
-    def signature(self, studies: StudySet, class_source: str) -> str:
-        """Return the signature of a run of `studies`, as `signature` does."""
+    def signature(self, studies: StudySet, class_source: str, shard: Shard | None = None) -> str:
+        """Return the signature of a run of `studies` or of a shard, as `signature` does."""
         return signature(
-            self.rubric, self.judge, studies, class_source, self.policy.reask, self.repeat
+            self.rubric, self.judge, studies, class_source, self.policy.reask, self.repeat, shard
         )
+
+    @property
+    def notes(self) -> Notes:
+        """What a reader must be told of the questions asked so far, in whatever process."""
+        return Notes.of(self.judge) + self.notes_of_workers
 
     @property
     def kind(self) -> str:
@@ -130,6 +148,7 @@ def signature(
     class_source: str,
     reask: int,
     repeat: int = 0,
+    shard: Shard | None = None,
 ) -> str:
     """Return the signature of a run, such as `green:2|judge:lexicon-1+3fa9c1d2|...`.
 
@@ -139,7 +158,8 @@ def signature(
     again (none of these for a judge that runs inline), which of several runs it is that ask the
     same (nothing for the first), the section, where the study class comes from, how many studies
     were left out of the join, a digest of the studies that were judged, who reworded candidates
-    (nothing where nobody did), and the version of this program.
+    (nothing where nobody did), which shard of these studies it is (nothing for all of them), and
+    the version of this program.
     """
     parts = [
         f"{rubric.name}:{rubric.version}",
@@ -150,8 +170,9 @@ def signature(
         f"section:{studies.section}",
         f"class:{class_source}",
         f"omitted:{sum(studies.omitted.values())}",
-        f"studies:{len(studies)}+{studies_digest(studies)}",
+        f"studies:{studies_digest(studies)}",
         *([f"writer:{studies.writer}"] if studies.writer else []),
+        *([f"shard:{shard}"] if shard else []),
         f"version:{version()}",
     ]
     return "|".join(part.replace("|", "/") for part in parts)
@@ -186,11 +207,29 @@ def read_today(line: str, rubric: Rubric) -> str:
     return "|".join([f"{rubric.name}:{rubric.version}", *judged, f"version:{version()}"])
 
 
-def studies_digest(studies: StudySet) -> str:
-    """Return eight hexadecimal digits over everything that is known of the studies, in order."""
-    digest = hashlib.sha256()
-    for study in studies:
+class StudiesDigest:
+    """What is known of studies, in their order: how many, and eight hexadecimal digits."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._digest = hashlib.sha256()
+
+    def add(self, study: Study) -> None:
+        """Take one more study in."""
         texts = [study.study_id, study.reference, study.candidate, study.study_class]
         row = json.dumps([texts, study.fields], sort_keys=True, default=str)
-        digest.update(row.encode() + b"\n")
-    return digest.hexdigest()[:8]
+        self._digest.update(row.encode() + b"\n")
+        self._n += 1
+
+    @property
+    def value(self) -> str:
+        """Both, as `10+0a1b2c3d`."""
+        return f"{self._n}+{self._digest.hexdigest()[:8]}"
+
+
+def studies_digest(studies: Iterable[Study]) -> str:
+    """Return how many studies there are, and a digest of all that is known of them, in order."""
+    found = StudiesDigest()
+    for study in studies:
+        found.add(study)
+    return found.value

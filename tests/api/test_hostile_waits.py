@@ -83,9 +83,9 @@ def test_the_first_signal_ends_a_long_wait(tmp_path: Path, number: int, code: in
 def test_sigterm_in_the_middle_of_other_work_cleans_up(tmp_path: Path) -> None:
     program = (
         "import os, signal, sys\n"
-        "from judge.running import folder\n"
+        "from judge.running import writer\n"
         "def stopped(*_): os.kill(os.getpid(), signal.SIGTERM); import time; time.sleep(30)\n"
-        "folder.RunWriter.finish = stopped\n"
+        "writer.RunWriter.finish = stopped\n"
         "from judge.cli import main\n"
         "main()\n"
     )

@@ -6,7 +6,7 @@ from collections import Counter
 from pathlib import Path
 
 from judge.backends import lexicon
-from judge.backends.base import Judge
+from judge.backends.base import CountedNote, Judge
 from judge.rubrics import Rubric
 from judge.types import Completion, CompletionRequest, JudgeError, Message, Study
 
@@ -39,14 +39,17 @@ class LexiconJudge(Judge):
         self._unfamiliar: Counter[str] = Counter()
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def counted(self) -> tuple[CountedNote, ...]:
         """How many of the studies asked about have a report that the rules were not made for."""
         return tuple(
-            f"{self._unfamiliar[why]} of {self._asked} studies have a report that seems to be "
-            f"{what}: the built-in judge reads English reports of chest X-rays, and what it says "
-            "of these means little"
+            CountedNote(
+                f"{{n}} of {{of}} studies have a report that seems to be {what}: the built-in "
+                "judge reads English reports of chest X-rays, and what it says of these means "
+                "little",
+                self._unfamiliar[why],
+                self._asked,
+            )
             for why, what in _UNFAMILIAR.items()
-            if self._unfamiliar[why]
         )
 
     def request(self, study: Study) -> CompletionRequest:

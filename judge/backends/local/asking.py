@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from judge.backends import sampling, structured
-from judge.backends.base import Judge
+from judge.backends.base import CountedNote, Judge
 from judge.backends.errors import StudyError
 from judge.backends.local.encode import Encoded, Encoder
 from judge.prompts import CHAT, Prompt
@@ -15,11 +15,11 @@ from judge.types import Completion, CompletionRequest, Study, Unparsed
 
 # What is counted, and what a reader of the numbers is told of it.
 _NOTES = {
-    "words": "{n} of {prompts} prompts show only the first {words} words of a report, as the "
+    "words": "{{n}} of {{of}} prompts show only the first {words} words of a report, as the "
     "prompt {prompt} wants it.",
-    "tokens": "{n} of {prompts} prompts are longer than the {limit} tokens that the model has "
+    "tokens": "{{n}} of {{of}} prompts are longer than the {limit} tokens that the model has "
     "for prompt and answer, and leave no room for one.",
-    "greedy": "{n} answers that could not be read were not asked for again: the model decodes "
+    "greedy": "{{n}} answers that could not be read were not asked for again: the model decodes "
     "greedily, cannot be told what was wrong, and would say the same.",
 }
 
@@ -48,18 +48,16 @@ class LocalJudge(Judge):
         self.sampling = {"temperature": 0, **lengths, **self.asked}
 
     @property
-    def notes(self) -> tuple[str, ...]:
+    def counted(self) -> tuple[CountedNote, ...]:
         """What a reader of the numbers must know of the prompts built so far."""
         about = {
-            "prompts": self._counts["prompts"],
             "words": self.prompt.words,
             "prompt": self.prompt.name,
             "limit": self.encoder.limit,
         }
         return tuple(
-            note.format(n=self._counts[what], **about)
+            CountedNote(note.format(**about), self._counts[what], self._counts["prompts"])
             for what, note in _NOTES.items()
-            if self._counts[what]
         )
 
     def request(self, study: Study) -> CompletionRequest:

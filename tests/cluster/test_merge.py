@@ -1,0 +1,230 @@
+"""Shards joined are the run of the whole set, to the byte."""
+
+from __future__ import annotations
+
+import json
+import random
+import resource
+import shlex
+import shutil
+import tempfile
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from cluster.clusterhelp import REPORTS, in_shards, judged, manifest, same_files
+from faultserver import Behaviour, Fault, FaultServer, always
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import EXAMPLES, Invoke
+
+import judge
+from judge import rubrics
+from judge.running.folder import Run
+from judge.running.merging import merge
+from judge.studies import StudySet, from_given, read_pair
+
+FILES = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
+
+
+def examples() -> StudySet:
+    return read_pair(*map(str, FILES))
+
+
+@st.composite
+def sets(draw: st.DrawFn) -> StudySet:
+    """Studies with texts of every kind, some without a class, with fields of mixed types."""
+    n = draw(st.integers(1, 14))
+    some = st.lists(st.sampled_from(REPORTS[:4]), min_size=n, max_size=n)
+    values = st.one_of(st.none(), st.integers(-5, 5), st.just(2**60))
+    return from_given(
+        draw(some),
+        draw(st.lists(st.sampled_from(REPORTS), min_size=n, max_size=n)),
+        study_ids=draw(
+            st.lists(
+                st.from_regex(r"[a-zé|:/]{1,6}", fullmatch=True),
+                min_size=n,
+                max_size=n,
+                unique=True,
+            )
+        ),
+        study_classes=draw(
+            st.lists(st.sampled_from(["normal", "abnormal", None]), min_size=n, max_size=n)
+        ),
+        fields={"site": draw(st.lists(values, min_size=n, max_size=n))},
+    )
+
+
+@settings(max_examples=15)
+@given(sets(), st.integers(1, 9), st.sampled_from(rubrics.built_in()), st.randoms())
+def test_merged_is_whole(studies: StudySet, count: int, rubric: str, order: random.Random) -> None:
+    with tempfile.TemporaryDirectory() as work:
+        by = order.choice([("study_class",), ("site", "study_class")])
+        whole = judged(studies, Path(work) / "whole", rubric=rubric, by=by)
+        shards = in_shards(studies, Path(work), count, rubric=rubric, by=by)
+        order.shuffle(shards)
+        merged = merge(shards, Path(work) / "merged").path
+        assert same_files(whole.path, merged)
+        assert Run(merged).signature == whole.signature
+
+
+@pytest.mark.parametrize("rubric", rubrics.built_in())
+def test_a_models_answers_unread_and_missing_too(
+    tmp_path: Path, rubric: str, invoke: Invoke
+) -> None:
+    n = 30
+    ids = [f"study-{at:04}" for at in range(n)]
+    studies = from_given(
+        [f"{name}. The lungs are clear." for name in ids],
+        ["" if at == 3 else "Small left effusion." for at in range(n)],
+        study_ids=ids,
+        fields={"site": [at % 3 for at in range(n)]},
+    )
+    faults = {
+        "study-0002": always(Fault.EMPTY),
+        "study-0005": always(Fault.REFUSAL),
+        "study-0011": always(Fault.FILTERED),
+        "study-0017": always(Fault.TRUNCATED),
+    }
+    with FaultServer(Behaviour(studies=faults), rubric=rubric) as server:
+        how = {"rubric": rubric, "judge": "model-x", "url": server.url, "concurrency": 4}
+        shards = in_shards(studies, tmp_path, 4, **how)
+        merged = merge(shards, tmp_path / "merged")
+        # The same answers, times and all, are those of the shards: the whole run is given them.
+        done = invoke("cache", "import", merged.path, "--cache", tmp_path / "cache-whole")
+        assert done.exit_code == 0, done.output
+        whole = judged(studies, tmp_path / "whole", **how)
+    assert same_files(whole.path, merged.path)
+    summary = whole.summary()
+    assert summary["n_unparsed"] > 0
+    assert summary["n_failed"] > 0
+    assert summary["notes"] == ["1 of 30 candidates are empty, and are judged like any other"]
+    ours, theirs = (manifest(path)["spent"] for path in (merged.path, whole.path))
+    assert theirs["asked"] == 0
+    of = [manifest(shard.path)["spent"] for shard in shards]
+    for name in ("asked", "prompt_tokens", "completion_tokens", "done", "total", "failed"):
+        assert ours[name] == sum(one[name] for one in of) > 0
+    assert ours["done"] == theirs["done"] == 30
+    assert ours["dollars"] is None, "a price that is unknown in one is unknown in all"
+
+
+def test_what_the_manifest_says_of_its_shards(tmp_path: Path) -> None:
+    shards = in_shards(examples(), tmp_path, 3)
+    path = merge(shards[::-1], tmp_path / "merged").path
+    found, of = manifest(path), [manifest(shard.path) for shard in shards]
+    assert [one["folder"] for one in found["shards"]] == ["shard-3", "shard-2", "shard-1"]
+    assert [one["signature"] for one in found["shards"]] == [one.signature for one in shards[::-1]]
+    assert sum(one["n_studies"] for one in found["shards"]) == 15
+    assert found["started"] == min(one["started"] for one in of)
+    assert found["finished"] == max(one["finished"] for one in of)
+    assert "shard" not in found
+    assert "missing" not in found
+
+
+def test_costs_add_up_and_an_unknown_one_is_none(tmp_path: Path) -> None:
+    shards = in_shards(examples(), tmp_path, 2)
+    for at, dollars in enumerate((1.25, 2.5)):
+        found = manifest(shards[at].path)
+        found["spent"] |= {"dollars": dollars, "asked": 7, "retries": {"timeout": at + 1, "x": 1}}
+        (shards[at].path / "manifest.json").write_text(json.dumps(found), "utf-8")
+    again = [Run(shard.path) for shard in shards]
+    spent = manifest(merge(again, tmp_path / "merged").path)["spent"]
+    assert (spent["dollars"], spent["asked"]) == (3.75, 14)
+    assert spent["retries"] == {"timeout": 3, "x": 2}
+    again[0].manifest["spent"]["dollars"] = None
+    assert manifest(merge(again, tmp_path / "other").path)["spent"]["dollars"] is None
+
+
+def test_a_missing_shard_is_named_with_the_command_that_makes_it(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    (tmp_path / "my refs.json").write_bytes(FILES[1].read_bytes())
+    plain = ["green", FILES[0], "my refs.json", "--section", "findings", "--by", "site,study_class"]
+    plain += ["--allow-missing", "--min-coverage", "0.5"]
+    for at in (1, 4):
+        assert invoke(*plain, "--shard", f"{at}/4", "--out", f"shards/{at}").exit_code == 0
+    folders = ("shards/1", "shards/4")
+    done = invoke("merge", *folders, "--out", "whole")
+    assert done.exit_code == 2
+    assert "shards 2-3 of 4 are missing" in done.stderr
+    lines = [line.strip() for line in done.stderr.splitlines() if line.startswith("  judge ")]
+    assert len(lines) == 2
+    assert not Path("whole").exists()
+    for at, line in zip((2, 3), lines, strict=True):
+        assert f"--shard {at}/4" in line
+        assert "'my refs.json'" in line
+        words = shlex.split(line)[1:]
+        assert invoke(*words, "--out", f"shards/{at}").exit_code == 0
+    done = invoke("merge", *(f"shards/{at}" for at in (1, 2, 3, 4)), "--out", "whole")
+    assert done.exit_code == 0, done.stderr
+    assert invoke(*plain, "--out", "direct").exit_code == 0
+    assert same_files(Path("whole"), Path("direct"))
+
+
+def test_what_there_is_is_never_taken_for_the_whole(invoke: Invoke) -> None:
+    for at in (1, 3, 4, 6):
+        assert invoke("green", *FILES, "--shard", f"{at}/6", "--out", f"s/{at}").exit_code == 0
+    assert invoke("green", *FILES, "--out", "whole").exit_code == 0
+    there = [f"s/{at}" for at in (1, 3, 4, 6)]
+    done = invoke("merge", *there, "--out", "part", "--allow-missing")
+    assert done.exit_code == 0, done.stderr
+    part = Run("part")
+    n = len(part.table())
+    assert f"shards 2,5 of 6 are missing: this is a run of {n} of 15 studies" in done.stdout
+    assert "|without:2,5/6|" in part.signature
+    assert part.signature.replace("|without:2,5/6", "") == Run("whole").signature
+    assert manifest(Path("part"))["missing"] == ["2/6", "5/6"]
+    assert "it was merged already" in invoke("merge", "part", "s/1", "--out", "x").stderr
+    assert (
+        "holds another run" in invoke("merge", *there, "--allow-missing", "--out", "whole").stderr
+    )
+    for at in (2, 5):
+        assert invoke("green", *FILES, "--shard", f"{at}/6", "--out", f"s/{at}").exit_code == 0
+    all_of = [f"s/{at}" for at in range(1, 7)]
+    assert invoke("merge", *all_of, "--allow-missing", "--out", "merged").exit_code == 0
+    assert same_files(Path("merged"), Path("whole"))
+    assert invoke("merge", *all_of, "--out", "merged").exit_code == 0, "again, in its own place"
+
+
+def test_from_python(tmp_path: Path) -> None:
+    refs = {f"s{n}": REPORTS[n % 4] for n in range(12)}
+    preds = {f"s{n}": REPORTS[(n + 1) % 5] for n in range(12)}
+    whole = judge.run(refs, preds, out=tmp_path / "whole")
+    shards = [judge.run(refs, preds, out=tmp_path / str(n), shard=(n, 3)) for n in (1, 2, 3)]
+    merged = judge.merge([shards[0], shards[1].path, str(shards[2].path)], tmp_path / "merged")
+    assert same_files(whole.path, merged.path)
+    with pytest.raises(judge.JudgeError, match="shard 2 of 3 is missing"):
+        judge.merge([shards[0], shards[2]], tmp_path / "x")
+
+
+def test_shards_that_were_rescored_are_merged(tmp_path: Path, invoke: Invoke) -> None:
+    shards = in_shards(examples(), tmp_path, 3)
+    whole = judged(examples(), tmp_path / "whole")
+    for shard in shards:
+        assert invoke("rescore", shard.path).exit_code == 0
+    merged = merge([Run(one.path) for one in shards], tmp_path / "merged").path
+    assert same_files(whole.path, merged)
+    assert all("rescored" in one for one in manifest(merged)["shards"])
+
+
+def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    studies = examples()
+    shards = in_shards(studies, tmp_path, 90)
+    whole = judged(studies, tmp_path / "whole")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard))
+    try:
+        merged = merge(shards, tmp_path / "merged").path
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (100, hard)
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+    assert same_files(whole.path, merged)
+
+
+def test_the_shards_stay_as_they_were(tmp_path: Path) -> None:
+    shards = in_shards(examples(), tmp_path, 2)
+    before = {file: file.read_bytes() for one in shards for file in one.path.iterdir()}
+    merge(shards, tmp_path / "merged")
+    assert before == {file: file.read_bytes() for one in shards for file in one.path.iterdir()}
+    assert all(a < b for a, b in pairwise(shards[0].part.places))
+    shutil.rmtree(tmp_path / "merged")

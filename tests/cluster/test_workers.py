@@ -1,0 +1,221 @@
+"""The built-in judge in several processes: the same bytes, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cluster.clusterhelp import REPORTS, judged, manifest, same_files
+from support import Invoke, write_json
+
+from judge import JudgeError, RequestPolicy, annotate, backends, rubrics
+from judge.running.engine import ProgressListener, judge_set
+from judge.running.progress import Progress
+from judge.running.session import JudgeSession
+from judge.studies import StudySet, from_given
+
+MANY = 6_000
+
+
+def studies(n: int) -> StudySet:
+    """So many studies, no two alike."""
+    return from_given(
+        [f"{REPORTS[at % 4]} Nodule of {at} mm." for at in range(n)],
+        [f"{REPORTS[(at + 1) % 5]}" for at in range(n)],
+        study_ids=[f"s{at}" for at in range(n)],
+        fields={"site": [at % 3 for at in range(n)]},
+    )
+
+
+@pytest.mark.parametrize("rubric", rubrics.built_in())
+@pytest.mark.parametrize("n", [1, 31, 33, 200])
+def test_the_same_bytes_with_any_number_of_workers(tmp_path: Path, rubric: str, n: int) -> None:
+    one = judged(studies(n), tmp_path / "one", rubric=rubric)
+    for workers in (2, 3):
+        several = judged(studies(n), tmp_path / f"w{workers}", rubric=rubric, workers=workers)
+        assert same_files(one.path, several.path)
+        assert manifest(several.path)["effort"]["workers"] == workers
+        assert manifest(several.path)["spent"] == manifest(one.path)["spent"]
+    if n >= 31:
+        assert any("in another language" in note for note in one.summary()["notes"])
+
+
+def test_from_python_also_inside_a_loop() -> None:
+    refs, preds = ["Clear."] * 70, ["Large left effusion."] * 70
+    one = annotate(refs, preds)
+    two = annotate(refs, preds, policy=RequestPolicy(workers=2))
+    assert one.equals(two)
+    assert one.attrs == two.attrs
+
+    async def inside() -> Any:
+        return annotate(refs, preds, policy=RequestPolicy(workers=2))
+
+    import asyncio
+
+    assert asyncio.run(inside()).equals(one)
+
+
+def test_progress_is_told_while_it_goes_on() -> None:
+    seen: list[int] = []
+    policy = RequestPolicy(workers=2)
+    with JudgeSession.load("green", "lexicon", backends.JudgeSettings(), policy=policy) as session:
+        listener = ProgressListener(tick=lambda progress: seen.append(progress.done))
+        done = judge_set(session, studies(MANY), lambda _end: None, listener)
+    assert done.done == seen[-1] == MANY
+    assert any(0 < n < MANY for n in seen)
+    assert seen == sorted(seen)
+
+
+@pytest.mark.parametrize("n", ["0", "-1", "two"])
+def test_a_number_that_is_none(invoke: Invoke, n: str) -> None:
+    done = invoke("green", "preds.json", "--workers", n)
+    assert done.exit_code == 2
+    assert "--workers" in done.stderr
+    with pytest.raises(JudgeError, match="at least one worker, not 0"):
+        annotate(["Clear."], ["Clear."], policy=RequestPolicy(workers=0))
+
+
+def test_a_judge_that_is_asked_has_concurrency_instead(invoke: Invoke, tmp_path: Path) -> None:
+    write_json(tmp_path / "both.json", {"a": {"report": "Clear.", "prediction": "Clear."}})
+    done = invoke("green", "both.json", "--judge", "gpt-4o", "--workers", "2", "--dry-run")
+    assert done.exit_code == 2
+    assert "gpt-4o is asked at a time is --concurrency" in done.stderr
+
+
+class Unpacked(backends.Judge):
+    """A judge that cannot be handed on, for it holds an open file."""
+
+    name = version = "open"
+    runs_inline = True
+
+    def __init__(self) -> None:
+        self.file = Path(os.devnull).open("rb")  # noqa: SIM115
+
+    def request(self, study: Any) -> Any:
+        raise AssertionError(study)
+
+    async def complete(self, request: Any) -> Any:
+        raise AssertionError(request)
+
+
+def test_a_judge_that_cannot_be_handed_on_is_one_message(tmp_path: Path) -> None:
+    judge = Unpacked()
+    with judge.file:
+        session = JudgeSession(rubrics.load("green"), judge, RequestPolicy(workers=2), tmp_path)
+        with session, pytest.raises(JudgeError, match="open cannot be handed to other processes"):
+            judge_set(session, studies(40), lambda _end: None, ProgressListener())
+
+
+def started(folder: Path, *options: str) -> subprocess.Popen[str]:
+    """A run in mid-work: `judge` in a process of its own, over many studies."""
+    many = studies(3 * MANY)
+    write_json(folder / "refs.json", dict(zip(many.study_ids, many.references, strict=True)))
+    write_json(folder / "preds.json", dict(zip(many.study_ids, many.candidates, strict=True)))
+    command = [sys.executable, "-m", "judge", "green", "preds.json", "refs.json", "--workers", "2"]
+    return subprocess.Popen(
+        [*command, "--out", "run", *options],
+        cwd=folder,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+
+def workers_of(process: subprocess.Popen[str]) -> list[int]:
+    """The workers of a run, as soon as both are there."""
+    for _ in range(600):
+        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("utf-8")
+        found = [int(child) for child in children.split()]
+        lines = [Path(f"/proc/{child}/cmdline") for child in found]
+        if len(found) == 2 and all(b"judge.running.worker" in line.read_bytes() for line in lines):
+            time.sleep(1.0)  # into their work
+            return found
+        assert process.poll() is None, process.communicate()
+        time.sleep(0.05)
+    raise AssertionError("no workers came")
+
+
+def all_ended(pids: list[int], seconds: float = 15.0) -> bool:
+    """Whether processes end within a time; one that nobody waited for is ended too."""
+
+    def is_there(pid: int) -> bool:
+        try:
+            return ") Z " not in Path(f"/proc/{pid}/stat").read_text("utf-8")
+        except (FileNotFoundError, ProcessLookupError):
+            return False
+
+    until = time.monotonic() + seconds
+    while any(map(is_there, pids)) and time.monotonic() < until:
+        time.sleep(0.05)
+    return not any(map(is_there, pids))
+
+
+@pytest.mark.parametrize(("sent", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_an_interruption_ends_all_of_it(tmp_path: Path, sent: signal.Signals, code: int) -> None:
+    with started(tmp_path) as process:
+        pids = workers_of(process)
+        process.send_signal(sent)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == code, err
+    assert out == ""
+    assert "Traceback" not in err
+    assert "Start again with:" in err
+    assert "--workers 2" in err.splitlines()[-1]
+    assert all_ended(pids)
+    assert not (tmp_path / "run").exists()
+
+
+def test_workers_end_when_the_run_is_killed(tmp_path: Path) -> None:
+    with started(tmp_path) as process:
+        pids = workers_of(process)
+        process.kill()
+        process.communicate()
+    assert all_ended(pids)
+
+
+def test_a_worker_that_dies_is_one_message(tmp_path: Path) -> None:
+    with started(tmp_path) as process:
+        first, other = workers_of(process)
+        os.kill(first, signal.SIGKILL)
+        out, err = process.communicate(timeout=30)
+    assert process.returncode == 2
+    assert out == ""
+    (line,) = [line for line in err.splitlines() if line.startswith("Error")]
+    assert "a worker process of the judge ended before its time (SIGKILL)" in line
+    assert "--workers" in line
+    assert "Traceback" not in err
+    assert all_ended([first, other])
+    assert not (tmp_path / "run").exists()
+
+
+def test_few_studies_are_under_way() -> None:
+    """A set is handed out in small parts: what was drawn is never far ahead of what is done."""
+    drawn = 0
+    ahead: list[int] = []
+
+    class Counted(StudySet):
+        def study(self, row: int) -> Any:
+            nonlocal drawn
+            drawn += 1
+            return super().study(row)
+
+    many = studies(1_000)
+    counted = Counted(**{name: getattr(many, name) for name in StudySet.__dataclass_fields__})
+    done: list[str] = []
+
+    def sink(end: Any) -> None:
+        done.append(end.study.study_id)
+        ahead.append(drawn - len(done))
+
+    policy = RequestPolicy(workers=2)
+    with JudgeSession.load("green", "lexicon", backends.JudgeSettings(), policy=policy) as session:
+        progress = judge_set(session, counted, sink, ProgressListener())
+    assert isinstance(progress, Progress)
+    assert sorted(done) == sorted(many.study_ids)
+    assert max(ahead) <= 2 * 2 * 32
