@@ -50,7 +50,7 @@ def list_(cache: Path | None, form: str) -> None:
         _print_json([asdict(batch) for batch in found])
         return
     if not found:
-        note("No batch was made yet: judge RUBRIC ... --batch makes them.")
+        click.echo("No batch was made yet: judge RUBRIC ... --batch makes them.")
         return
     from judge.report.tables import Table
 
@@ -147,7 +147,7 @@ def cancel(batch_id: str, cache: Path | None) -> None:
 @with_options(
     *FILE_OPTIONS,
     heading("Judge"),
-    click.option("--rubric", default="green", show_default=True, help="What is asked."),
+    click.option("--rubric", required=True, metavar="NAME", help="What is asked."),
     click.option(
         "--judge",
         "judge_name",

@@ -24,6 +24,7 @@ NOT_RUN = (
     "--next",  # needs a terminal
     "--concurrency 64",  # asks a paid judge
     "--max-cost 100",  # asks a paid judge, in batches
+    "batch read",  # needs somebody's answers; tests/api has them
     "my-model",  # asks a server; tests/api has one
 )
 

@@ -99,13 +99,15 @@ def merge(
         table = writer.table()
         made_by["reply_modes"] = dict(sorted(writer.modes.items()))
         summary = {**made_by, **summarise(table, first.rubric, by)}
-        gone = (_SHARD, "rescored", *made_by)
+        gone = (_SHARD, "batches", "rescored", *made_by)
+        batches = [batch for run in runs for batch in run.manifest.get("batches", ())]
         manifest = {
             "format": FORMAT,
             **made_by,
             **{name: value for name, value in first.manifest.items() if name not in gone},
             "arguments": {**(first.manifest["arguments"] or {}), _SHARD: None},
             "shards": [_described(run, part) for run, part in zip(runs, parts, strict=True)],
+            **({"batches": batches} if batches else {}),
             **({"missing": [str(shard) for shard in missing]} if missing else {}),
             "spent": {k: v for k, v in asdict(progress).items() if k != "trouble"},
             "started": min(str(run.manifest.get("started")) for run in runs),

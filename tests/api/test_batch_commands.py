@@ -37,8 +37,8 @@ def left_running(server: FaultServer, ready: Shell) -> str:
 def test_list_show_and_cancel(server: FaultServer, shell: Made) -> None:
     ready = shell(N)
     code, out, err = ready.judge("batch", "list", "--cache", "cache")
-    assert (code, out) == (0, "")
-    assert "No batch was made yet" in err
+    assert (code, err) == (0, "")
+    assert "No batch was made yet" in out
     server.batches.next(BatchPlan(ending="stays", share=0.5))
     name = left_running(server, ready)
     server.batches.advance(4000)
