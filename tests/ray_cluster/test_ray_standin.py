@@ -126,6 +126,19 @@ def test_ctrl_c_ends_a_cluster_of_our_own(folder: Path) -> None:
     assert check == [], "Ray says nothing of its own"
 
 
+@pytest.mark.usefixtures("standin")
+def test_a_run_that_is_terminated_ends_in_order(nodes: Nodes, folder: Path) -> None:
+    with judge(folder, nodes) as run:
+        run.wait_for(10, lambda: cached(folder))
+        there = set().union(*nodes.servers())
+        assert run.process is not None
+        run.process.terminate()
+        assert run.end(60) == 143, run.err()
+    assert there
+    assert gone(there, 5)
+    assert "SIGTERM received" not in run.err(), "Ray's own word for it"
+
+
 def test_a_model_that_cannot_start_is_one_error(nodes: Nodes, folder: Path) -> None:
     (folder / "log").write_text("vllm: error: unrecognized arguments: --nosuch\n", "utf-8")
     write_standin(folder, STANDIN_LOG=str(folder / "log"))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
 import socket
+import threading
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -88,6 +90,14 @@ def join(address: str) -> bool:
         said = " ".join(str(error).split())[:400]
         raise JudgeError(f"cannot join the Ray cluster {address}: {said}") from error
     return True
+
+
+def take_back_sigterm() -> None:
+    """Have SIGTERM handled as before `join`, which has Ray die of it with a trace."""
+    if threading.current_thread() is threading.main_thread():
+        handler = signal.getsignal(signal.SIGTERM)
+        if handler is not None:  # None: not Python's, which nobody here has set
+            signal.signal(signal.SIGTERM, handler)
 
 
 def leave() -> None:

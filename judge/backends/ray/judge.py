@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import prod
-from typing import Any
 
 from judge.backends.base import Judge, JudgeSettings
 from judge.backends.local.files import ModelFiles
@@ -82,10 +81,12 @@ def _spread(given: tuple[str, ...], names: tuple[str, ...]) -> int:
     return int(found) if found.isdecimal() else 1  # vLLM will refuse it in its own words
 
 
-def _whole(options: Mapping[str, Any], name: str, otherwise: int | None, least: int) -> int | None:
-    value = options.get(name, otherwise)
-    if value is otherwise:
+def _whole(
+    options: Mapping[str, object], name: str, otherwise: int | None, least: int
+) -> int | None:
+    value = options.get(name)
+    if value is None:
         return otherwise
-    if type(value) is not int or value < least:
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
         raise JudgeError(f"{name} is a whole number from {least} on, not {value!r}")
     return value

@@ -153,6 +153,7 @@ class Replicas(Servers):
         """Join the cluster and have the replicas placed, or go on with those that stayed."""
         if not self._seats:
             self._leaves = await asyncio.to_thread(cluster.join, self._wanted.address)
+            cluster.take_back_sigterm()
             number = self._wanted.replicas or max(1, cluster.room_for(self._wanted.gpus))
             if self._leaves and self._wanted.address == LOCAL and self._is_too_small():
                 raise JudgeError(
