@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import os
 import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -29,13 +31,29 @@ def folder(tmp_path: Path) -> Path:
 
 
 def judge(folder: Path, *options: str) -> Run:
-    line = ["--prompt", "tiny.yaml", "--max-tokens", "24", *flags()]
+    line = ["--prompt", "tiny.yaml", "--max-tokens", "48", *flags()]
     line += ["--concurrency", str(IN_FLIGHT), *options]
     return Run(folder, folder / "model", *line, **ENVIRON)
 
 
 def answers(nodes: Nodes) -> int:
     return sum(text.count(ANSWERED) for text in nodes.logs().values())
+
+
+@contextmanager
+def halted(nodes: Nodes) -> Iterator[None]:
+    """Let the vLLM that is ready take requests and answer none."""
+    logs = nodes.logs().items()
+    ready = {int(path.stem.rpartition("-")[2]) for path, text in logs if "complete" in text}
+    stopped = [pid for actor, below in nodes.replicas().items() if actor in ready for pid in below]
+    assert stopped
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        for pid in stopped:
+            os.kill(pid, signal.SIGCONT)
 
 
 def test_two_replicas_share_and_survive_and_a_killed_driver_leaves_none(
@@ -55,8 +73,10 @@ def test_two_replicas_share_and_survive_and_a_killed_driver_leaves_none(
     assert asked - known <= IN_FLIGHT, "what was answered is in the cache, but for those under way"
 
     with judge(folder, "--ray-address", nodes.address, "--ray-replicas", "2") as run:
-        wait_for(lambda: "2 of 2 replicas ready" in run.err(), 240)
-        run.wait_for(known + 20, lambda: cached(folder))
+        run.wait_for(1, lambda: "1 of 2 replicas ready" in run.err(), 120)
+        with halted(nodes):  # or it might answer all before the other is there
+            run.wait_for(1, lambda: "2 of 2 replicas ready" in run.err(), 120)
+        run.wait_for(known + 10, lambda: cached(folder))
         lost = max(nodes.servers(), key=len)
         for pid in lost:
             os.kill(pid, signal.SIGKILL)
