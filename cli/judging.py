@@ -47,8 +47,9 @@ def command_for(rubric: Rubric) -> click.Command:
 
 WHO = (
     "Who answers: lexicon (built in; the default), lexicon:FILE with your own lexicon, vllm:MODEL, "
-    "which starts and stops vLLM, hf:MODEL in this process, or a model behind an OpenAI-compatible "
-    "server, such as gpt-4o. MODEL is a name on the Hugging Face Hub or a folder."
+    "which starts and stops vLLM, ray:MODEL, which does so on a Ray cluster, hf:MODEL in this "
+    "process, or a model behind an OpenAI-compatible server, such as gpt-4o. MODEL is a name on "
+    "the Hugging Face Hub or a folder."
 )
 WORDING = "The wording of the question, for judges that read one (see `judge prompts list`)."
 SERVER_OPTIONS = (
@@ -76,14 +77,34 @@ SERVER_OPTIONS = (
         "vllm_args",
         multiple=True,
         metavar="FLAG",
-        help="A flag for the `vllm serve` that vllm:MODEL starts, such as "
+        help="A flag for the `vllm serve` that vllm:MODEL and ray:MODEL start, such as "
         "--vllm-arg=--tensor-parallel-size=2. Repeat it for several.",
     ),
     click.option(
         "--vllm-timeout",
         type=FiniteRange(min=0, min_open=True),
         metavar="MINUTES",
-        help="How long vLLM may take to start, the download of a model included. Default: 60.",
+        help="How long vLLM may take to start, the download of a model included, and ray:MODEL may "
+        "wait for a node. Default: 60.",
+    ),
+    click.option(
+        "--ray-address",
+        metavar="HOST:PORT",
+        help="The Ray cluster of ray:MODEL; auto is the one that runs on this machine. Default: "
+        "the one that RAY_ADDRESS names, else one of its own on this machine.",
+    ),
+    click.option(
+        "--ray-replicas",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="How many times ray:MODEL serves the model. Default: as often as the cluster's GPUs "
+        "have room.",
+    ),
+    click.option(
+        "--gpus-per-replica",
+        type=click.IntRange(min=0),
+        metavar="G",
+        help="The GPUs of each replica of ray:MODEL; 0 serves without. Default: 1.",
     ),
 )
 """How the judge is reached."""
@@ -317,7 +338,8 @@ def settings_of(options: dict[str, Any]) -> JudgeSettings:
     names["reasoning_effort"] = "reasoning_effort"
     given = {name: options[one] for name, one in names.items() if options[one] is not None}
     minutes = options["vllm_timeout"]
-    own = {"vllm_args": options["vllm_args"], "vllm_timeout": minutes and 60 * minutes}
+    own = {"vllm_args": options["vllm_args"] or None, "vllm_timeout": minutes and 60 * minutes}
+    own |= {name: options[name] for name in ("ray_address", "ray_replicas", "gpus_per_replica")}
     as_given = ("prompt", "base_url", "timeout", "max_tokens")
     return JudgeSettings(
         **{name: options[name] for name in as_given},
@@ -326,7 +348,7 @@ def settings_of(options: dict[str, Any]) -> JudgeSettings:
         environ=os.environ,
         say=note,
         sends=not options["dry_run"],
-        options={name: value for name, value in own.items() if value},
+        options={name: value for name, value in own.items() if value is not None},
     )
 
 

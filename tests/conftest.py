@@ -25,7 +25,7 @@ settings.load_profile("untimed")
 
 
 # Folders whose tests ask a real server, and what else takes more than a few seconds.
-SERVERS = {"api", "faultserver_tests", "service", "vllm"}
+SERVERS = {"api", "faultserver_tests", "ray_cluster", "service", "vllm"}
 SLOW = {
     *("cache", "cluster", "compare", "compare_page", "every_rubric", "lexicon", "local"),
     *("metrics", "page", "parity", "plots", "readers", "stress", "studies", "validating"),

@@ -19,6 +19,7 @@ ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "examples/README.md", *sorted((ROOT / "docs").glob("*.md"))]
 NOT_RUN = (
     "vllm:",  # starts vLLM; tests/vllm does
+    "ray:",  # needs a cluster; tests/ray_cluster has one
     "prompts fetch",  # asks a network
     "judge serve",  # stays until Ctrl-C; tests/service starts it
     "--next",  # needs a terminal

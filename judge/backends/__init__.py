@@ -21,21 +21,29 @@ from judge.types import JudgeError
 
 __all__ = ["LEXICON", "TIMEOUT", "CountedNote", "Judge", "JudgeSettings", "load"]
 
-LEXICON, _VLLM, _HF = "lexicon", "vllm", "hf"
+LEXICON, _VLLM, _HF, _RAY = "lexicon", "vllm", "hf", "ray"
 # What a name begins with before its colon, where it is not a model's name itself.
-_KINDS = (LEXICON, _VLLM, _HF)
-_VLLM_OPTIONS = {"vllm_args": "--vllm-arg", "vllm_timeout": "--vllm-timeout"}
+_KINDS = (LEXICON, _VLLM, _HF, _RAY)
+# What each option is called on the command line, and the kinds of judge that take it.
+_OPTIONS = {
+    "vllm_args": ("--vllm-arg", (_VLLM, _RAY)),
+    "vllm_timeout": ("--vllm-timeout", (_VLLM, _RAY)),
+    "ray_address": ("--ray-address", (_RAY,)),
+    "ray_replicas": ("--ray-replicas", (_RAY,)),
+    "gpus_per_replica": ("--gpus-per-replica", (_RAY,)),
+}
 
 
 def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Judge:
     """Return the judge that `spec` names, for `rubric`.
 
     `lexicon` is the built-in judge, `lexicon:FILE` the same with a lexicon of your own;
-    `vllm:MODEL` is a model that vLLM serves, started here or running at `base_url`, and
-    `hf:MODEL` one in this process; any other name is a model behind an OpenAI-compatible
-    server, unless an installed package brings the kind before its colon. Raises `JudgeError`
-    for a name that looks like a slip of these, a bad prompt, a sampling parameter or an
-    option that the judge does not take, a key that is not set, and a package that fails.
+    `vllm:MODEL` is a model that vLLM serves, started here or running at `base_url`, `ray:MODEL`
+    the same on the nodes of a Ray cluster, and `hf:MODEL` one in this process; any other name
+    is a model behind an OpenAI-compatible server, unless an installed package brings the kind
+    before its colon. Raises `JudgeError` for a name that looks like a slip of these, a bad
+    prompt, a sampling parameter or an option that the judge does not take, a key that is not
+    set, and a package that fails.
     """
     settings = settings or JudgeSettings()
     settings = replace(settings, sampling=sampling.checked(settings.sampling))
@@ -55,13 +63,17 @@ def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Ju
         from judge.backends.vllm.judge import load as load_vllm
 
         return load_vllm(rest, rubric, settings)
+    if kind == _RAY and colon:
+        from judge.backends.ray.judge import load as load_ray
+
+        return load_ray(rest, rubric, settings)
     if kind == _HF and colon:
         return _hf(rest, rubric, settings)
     if not spec.strip() or _is_slip(kind, colon):
         raise JudgeError(
             f"unknown judge {spec!r}; write {LEXICON} for the built-in judge, {LEXICON}:FILE for a "
-            "lexicon of your own, vllm:MODEL or hf:MODEL for a model on a machine of yours, or "
-            "a model's name such as gpt-4o"
+            "lexicon of your own, vllm:MODEL or hf:MODEL for a model on a machine of yours, "
+            "ray:MODEL for one on a Ray cluster, or a model's name such as gpt-4o"
         )
     return _served(spec, rubric, settings)
 
@@ -69,10 +81,13 @@ def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Ju
 def _check_options(spec: str, kind: str, given: Iterable[str]) -> None:
     """Raise `JudgeError` for an option that is not of this kind of judge."""
     for name in given:
-        if name not in _VLLM_OPTIONS:
+        if name not in _OPTIONS:
             raise JudgeError(f"the judge {spec} takes no option {name!r}")
-        if kind != _VLLM:
-            raise JudgeError(f"{_VLLM_OPTIONS[name]} belongs to --judge vllm:MODEL")
+        flag, kinds = _OPTIONS[name]
+        if kind not in kinds:
+            raise JudgeError(
+                f"{flag} belongs to --judge " + " and ".join(f"{one}:MODEL" for one in kinds)
+            )
 
 
 def _is_slip(kind: str, colon: str) -> bool:

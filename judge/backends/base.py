@@ -124,7 +124,7 @@ class JudgeSettings:
     tells the user something; `sends` is False where nothing will be sent, so that no key is
     needed. `options` are what one kind of judge alone takes: `vllm:MODEL`
     has `vllm_args`, flags for `vllm serve`, and `vllm_timeout`, the seconds that it may take
-    to start.
+    to start; `ray:MODEL` has these, `ray_address`, `ray_replicas` and `gpus_per_replica`.
     """
 
     prompt: str | None = None

@@ -117,7 +117,8 @@ def annotate(
     options
         What one kind of judge alone takes. "vllm:MODEL" has `vllm_args`, a list of flags for
         the `vllm serve` that it starts, such as "--dtype=float32", and `vllm_timeout`, the
-        seconds that this may take.
+        seconds that this may take; "ray:MODEL", the same on a Ray cluster, has both and
+        `ray_address`, `ray_replicas` and `gpus_per_replica`.
     policy
         How many requests at a time, how often again and when to give up, a
         `judge.RequestPolicy`; for the built-in judge also in how many processes (`workers`).

@@ -5,7 +5,8 @@ Tests put a script that runs this file where the program looks for `vllm`. What 
 told by the environment: STANDIN_LOG is a file whose text it writes and then ends with
 status 1, STANDIN_HANGS makes it never ready, STANDIN_CRASHES ends it after so many answers,
 STANDIN_DEAF makes it answer with errors from then on instead, STANDIN_TAKEN fails for want
-of the port so many times (counted in the file of that name).
+of the port so many times (counted in the file of that name), STANDIN_DELAY is how many seconds
+an answer takes and STANDIN_TALLY a file to which each answered question is added.
 """
 
 from __future__ import annotations
@@ -72,6 +73,10 @@ class Handler(BaseHTTPRequestHandler):
             return
         Handler.answers += 1
         asked = body.get("prompt") or body["messages"][-1]["content"]
+        time.sleep(float(os.environ.get("STANDIN_DELAY", "0")))
+        if tally := os.environ.get("STANDIN_TALLY"):
+            with Path(tally).open("a", encoding="utf-8") as file:
+                file.write(json.dumps([os.getpid(), asked]) + "\n")
         said = f"answer to {asked}"
         chat = {"message": {"role": "assistant", "content": said}}
         choice = {"text": said} if "prompt" in body else chat

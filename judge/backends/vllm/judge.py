@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import platformdirs
@@ -65,8 +65,21 @@ class VLLMJudge(LocalJudge):
         return replace(answer, text=answer.text.removeprefix(" "))
 
 
-def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
+Road = Callable[[str, ModelFiles, tuple[str, ...], JudgeSettings], Servers]
+"""Makes the servers of a model, by its name, its files and the flags for `vllm serve`."""
+
+
+def load(
+    model: str,
+    rubric: Rubric,
+    settings: JudgeSettings,
+    kind: str = KIND,
+    road: Road | None = None,
+) -> Judge:
     """Return the judge `vllm:MODEL`: behind a server of our own, or those at `base_url`.
+
+    Of another `kind` it differs in its `road` alone: its version, and so its answers in the
+    cache, are those of `vllm:` with the same flags.
 
     Nothing is started before there is something to ask. A structured reply is asked for over
     the chat endpoint, text in token ids. Raises `JudgeError` for a model that
@@ -74,7 +87,7 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     `vllm` that is not installed.
     """
     if not model:
-        raise JudgeError(f"{KIND}: names no model; write {KIND}:OWNER/NAME or {KIND}:FOLDER")
+        raise JudgeError(f"{kind}: names no model; write {kind}:OWNER/NAME or {kind}:FOLDER")
     args = settings.options.get("vllm_args", ())
     if not isinstance(args, list | tuple) or not all(isinstance(flag, str) for flag in args):
         raise JudgeError(f"vllm_args is a list of flags, not {args!r}")
@@ -84,23 +97,24 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     prompt, reply = wording.for_own_model(rubric, settings.prompt, settings.reply, settings.environ)
     longest = sampling.max_tokens(model, settings.sampling, settings.max_tokens)
     files = find(model, settings.environ, flags.value(given, "--revision"))
-    served_as = model if settings.base_urls else _served(files)
+    served_as = model if settings.base_urls else served_name(files)
+    road = road or _servers
     if reply == STRUCTURED:
         return OpenAIJudge(
-            name=f"{KIND}:{model}",
+            name=f"{kind}:{model}",
             version=_version(files, given),
             served_as=served_as,
             rubric=rubric,
             prompt=prompt,
             reply=reply,
-            servers=_servers(model, files, given, settings),
+            servers=road(model, files, given, settings),
             max_tokens=longest,
             asked=settings.sampling,
             say=settings.say,
         )
     if "reasoning_effort" in settings.sampling:
         raise JudgeError(
-            f"{KIND}: asks for text in token ids, which know no --reasoning-effort: "
+            f"{kind}: asks for text in token ids, which know no --reasoning-effort: "
             "ask with --reply structured, or name the model's server with --base-url alone"
         )
     encoder = encode.load(files, prompt)
@@ -108,7 +122,7 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         given = _with_default(given, "--dtype", _GREEN_DTYPE)
         given = _with_default(given, "--max-model-len", str(encoder.limit))
     return VLLMJudge(
-        name=f"{KIND}:{model}",
+        name=f"{kind}:{model}",
         version=f"{_version(files, given)},{encoder.layout}",
         prompt=prompt,
         encoder=encoder,
@@ -116,7 +130,7 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         max_tokens=longest,
         asked=settings.sampling,
         served_as=served_as,
-        servers=_servers(model, files, given, settings),
+        servers=road(model, files, given, settings),
     )
 
 
@@ -124,7 +138,7 @@ def _version(files: ModelFiles, given: Sequence[str]) -> str:
     return ",".join(filter(None, (f"{KIND}:{files.version}", flags.marks(given))))
 
 
-def _served(files: ModelFiles) -> str:
+def served_name(files: ModelFiles) -> str:
     """Return the model as `vllm serve` is given it, which is what it then calls it."""
     return files.model if files.commit else str(files.folder.resolve())
 
@@ -141,13 +155,27 @@ def _servers(
         key = settings.environ.get("VLLM_API_KEY", "").strip() or NO_KEY
         servers = [(Connection(url, settings.timeout), key) for url in settings.base_urls]
         return Pool(servers, model, settings.say)
-    if files.commit:  # the weights of the commit whose tokenizer is read here
-        given = _with_default(given, "--revision", files.commit)
     # A file for the log that no other run writes to.
     log = f"vllm-{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}.log"
     folder = platformdirs.user_log_path("judge", appauthor=False)
+    launch = Launch(
+        served_name(files),
+        with_revision(files, given),
+        folder / log,
+        settings.environ,
+        start_timeout(settings),
+    )
+    return Server(launch, settings.say, settings.timeout)
+
+
+def with_revision(files: ModelFiles, given: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the flags with the commit whose tokenizer is read here, that its weights be served."""
+    return _with_default(given, "--revision", files.commit) if files.commit else given
+
+
+def start_timeout(settings: JudgeSettings) -> float:
+    """Return how many seconds vLLM may take to start; raises `JudgeError` for no number."""
     timeout = settings.options.get("vllm_timeout", START_TIMEOUT)
     if not isinstance(timeout, int | float):
         raise JudgeError(f"vllm_timeout is a number of seconds, not {timeout!r}")
-    launch = Launch(_served(files), given, folder / log, settings.environ, timeout)
-    return Server(launch, settings.say, settings.timeout)
+    return timeout

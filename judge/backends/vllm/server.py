@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
 HOST = "127.0.0.1"
 START_TIMEOUT = 3600.0
+ENDED = "server ended"
+"""Why a request has no answer that died with its server."""
 # Names a `vllm` that lives elsewhere: in an environment of its own, behind a script.
 EXECUTABLE = "JUDGE_VLLM"
 _TICK = 0.5
@@ -146,7 +148,12 @@ class Server(Servers):
         self._address: Address | None = None
         self._log_from = 0
         self._restarted = False
-        self._failure: JudgeError | None = None
+        self.failure: JudgeError | None = None
+
+    @property
+    def is_up(self) -> bool:
+        """Whether the server runs and has been ready."""
+        return self._process is not None and self._process.exit_status is None
 
     @property
     def log(self) -> Path | None:
@@ -170,7 +177,7 @@ class Server(Servers):
             return await (await self._to(address)).ask(body, path, mode)
         except TransientError as error:
             if not isinstance(error, OverloadError) and await self._is_gone(address):
-                raise UnavailableError("server ended", str(error)) from error
+                raise UnavailableError(ENDED, str(error)) from error
             raise
 
     async def _to(self, address: Address) -> Client:
@@ -192,15 +199,15 @@ class Server(Servers):
         again gets the same.
         """
         async with self._lock:
-            if self._failure is not None:
-                raise self._failure
+            if self.failure is not None:
+                raise self.failure
             if self._process is not None and self._process.exit_status is not None:
                 await self._ended(self._process.exit_status)
             if self._address is None:
                 try:
                     self._address = await self._start()
                 except JudgeError as error:
-                    self._failure = error
+                    self.failure = error
                     raise
             return self._address
 
@@ -243,12 +250,12 @@ class Server(Servers):
         self._process = self._address = None
         self._quote()
         if self._restarted:
-            self._failure = JudgeError(
+            self.failure = JudgeError(
                 f"vLLM ended in mid-run for the second time ({_status(status)}"
                 f"{self._cause()}); what was answered is in the cache, its log is "
                 f"{self._launch.log}"
             )
-            raise self._failure
+            raise self.failure
         self._restarted = True
         self._say(f"vLLM ended in mid-run ({_status(status)}); starting it again.")
 

@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Judges with every GPU of a Ray cluster, from a machine that reaches its dashboard:
+#
+#   ray job submit --address http://HEAD:8265 --working-dir . -- bash ray_job.sh
+#
+# The job runs on the head, which finds the cluster by RAY_ADDRESS: Ray sets that for a job. The
+# same package is installed on all nodes: pip install 'radiology-judge[ray]'. MODEL, REPLICAS and
+# what else the judge needs come from the environment, ARGUMENTS as they stand.
+#
+# Cut off, the job is submitted again: what was answered is in CACHE, which outlives the job.
+set -euo pipefail
+model=${MODEL:-StanfordAIMI/GREEN-radllama2-7b}
+cache=${CACHE:-$HOME/judge-cache}
+out=${OUT:-$HOME/judge-runs/green}
+# Requests in flight over all replicas: some 64 for each keep a GPU busy.
+concurrency=${CONCURRENCY:-512}
+replicas=${REPLICAS:+--ray-replicas $REPLICAS}
+
+# shellcheck disable=SC2086  # several words are meant
+exec judge green preds.json refs.json --judge "ray:$model" $replicas \
+    --concurrency "$concurrency" --cache "$cache" --out "$out" ${ARGUMENTS:-}

@@ -1,0 +1,184 @@
+"""`--judge ray:MODEL` on a real Ray cluster of two nodes, with a stand-in for `vllm`."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+from collections import Counter
+from pathlib import Path
+
+import pytest
+from children import descendants, gone, sessions, wait_for
+from nodes import QUESTIONS, Nodes, Run, cached, records, write_standin
+
+IN_FLIGHT = 8
+STRUCTURED = ("--reply", "structured", "--prompt", "green-structured")
+
+
+def judge(folder: Path, nodes: Nodes | None, *options: str) -> Run:
+    where = ["--ray-address", nodes.address] if nodes else []
+    line = [*STRUCTURED, "--concurrency", str(IN_FLIGHT), *where, *options]
+    return Run(folder, folder / "model", *line, JUDGE_VLLM=str(folder / "vllm"))
+
+
+def tally(folder: Path) -> Counter[str]:
+    """How often each question was answered, by the stand-ins' own count."""
+    file = folder / "tally"
+    lines = file.read_text("utf-8").splitlines() if file.exists() else []
+    asked = (json.loads(line)[1] for line in lines)
+    return Counter(re.search(r"number (\d+)q", text)[1] for text in asked)  # type: ignore[index]
+
+
+def check_each_has_one(folder: Path) -> None:
+    """Every question has one answer, and none but those in flight at a loss was asked again."""
+    assert set(records(folder).values()) == {"unparsed"}, "an answer, if not one that can be read"
+    assert len(records(folder)) == cached(folder) == QUESTIONS
+    asked = tally(folder)
+    assert len(asked) == QUESTIONS
+    assert sum(asked.values()) - QUESTIONS <= IN_FLIGHT
+
+
+def kill_actor(nodes: Nodes) -> set[int]:
+    actor, below = next(iter(nodes.replicas().items()))
+    os.kill(actor, signal.SIGKILL)
+    return below
+
+
+def kill_server(nodes: Nodes) -> set[int]:
+    lost = nodes.servers()[0]
+    for pid in lost:
+        os.kill(pid, signal.SIGKILL)
+    return lost
+
+
+@pytest.mark.usefixtures("standin")
+@pytest.mark.parametrize("kill", [kill_actor, kill_server])
+def test_a_replica_that_is_lost_costs_nothing(nodes: Nodes, folder: Path, kill: object) -> None:
+    with judge(folder, nodes, "--ray-replicas", "2") as run:
+        wait_for(lambda: "2 of 2 replicas ready" in run.err(), 60)
+        run.wait_for(sum(tally(folder).values()) + 20, lambda: sum(tally(folder).values()))
+        lost = kill(nodes)  # type: ignore[operator]
+        assert run.end() == 0, run.err()
+    assert gone(lost)
+    err = run.err()
+    assert err.count("is lost") == 1
+    assert "1 of 2 replicas ready" in err.partition("is lost")[2]
+    assert "2 of 2 replicas ready" in err.partition("is lost")[2], "it came back"
+    assert len({json.loads(one)[0] for one in (folder / "tally").read_text().splitlines()}) == 3
+    check_each_has_one(folder)
+
+
+@pytest.mark.usefixtures("standin")
+def test_a_node_that_is_killed_is_replaced_by_another(nodes: Nodes, folder: Path) -> None:
+    with judge(folder, nodes, "--ray-replicas", "2") as run:
+        wait_for(lambda: "2 of 2 replicas ready" in run.err(), 60)
+        before = nodes.replicas()
+        nodes.tell("kill 1")
+        assert gone({pid for pid in before if pid not in nodes.replicas()})
+        run.wait_for(sum(tally(folder).values()) + 5, lambda: sum(tally(folder).values()))
+        nodes.tell("add 1")
+        assert run.end() == 0, run.err()
+    assert run.err().count("is lost") == 1, run.err()
+    check_each_has_one(folder)
+
+
+@pytest.mark.usefixtures("standin")
+def test_a_run_whose_driver_is_killed_goes_on_and_leaves_nothing(
+    nodes: Nodes, folder: Path
+) -> None:
+    with judge(folder, nodes, "--ray-replicas", "2") as run:
+        run.wait_for(40, lambda: cached(folder))
+        there = set().union(*nodes.servers())
+        assert there
+        assert run.process is not None
+        run.process.kill()
+        assert gone(there)
+        assert wait_for(lambda: not nodes.replicas(), 20)
+    known, before = cached(folder), tally(folder)
+    with judge(folder, nodes) as again:  # with 0 GPUs, one replica unless told otherwise
+        assert again.end() == 0, again.err()
+    assert "1 of 1 replicas ready" in again.err()
+    assert known >= 40
+    assert sum(tally(folder).values()) - sum(before.values()) == QUESTIONS - known
+    check_each_has_one(folder)
+    with judge(folder, None, "--ray-address", "127.0.0.1:1") as third:  # all cached: no cluster
+        assert third.end() == 0, third.err()
+
+
+@pytest.mark.usefixtures("standin")
+def test_ctrl_c_ends_a_cluster_of_our_own(folder: Path) -> None:
+    from nodes import need_ray
+
+    need_ray()
+    with judge(folder, None) as run:
+        run.wait_for(10, lambda: cached(folder))
+        assert run.process is not None
+        there = descendants(run.process.pid)
+        assert [pid for pid in there if "raylet" in sessions()[pid][2]]
+        os.killpg(run.process.pid, signal.SIGINT)  # as a terminal sends it, to all of the group
+        assert run.end(60) == 130, run.err()
+    assert gone(there, 5)
+    assert "Traceback" not in run.err()
+    assert "same command" in run.err()
+    check = [line for line in run.err().splitlines() if "raylet" in line or "[20" in line]
+    assert check == [], "Ray says nothing of its own"
+
+
+@pytest.mark.usefixtures("standin")
+def test_a_run_that_is_terminated_ends_in_order(nodes: Nodes, folder: Path) -> None:
+    with judge(folder, nodes) as run:
+        run.wait_for(10, lambda: cached(folder))
+        there = set().union(*nodes.servers())
+        assert run.process is not None
+        run.process.terminate()
+        assert run.end(60) == 143, run.err()
+    assert there
+    assert gone(there, 5)
+    assert "SIGTERM received" not in run.err(), "Ray's own word for it"
+
+
+def test_a_model_that_cannot_start_is_one_error(nodes: Nodes, folder: Path) -> None:
+    (folder / "log").write_text("vllm: error: unrecognized arguments: --nosuch\n", "utf-8")
+    write_standin(folder, STANDIN_LOG=str(folder / "log"))
+    before = nodes.logs()
+    with judge(folder, nodes, "--ray-replicas", "2", "--vllm-arg=--nosuch") as run:
+        assert run.end(60) == 2
+    err = run.err()
+    assert err.count("Error: no replica could start") == 1, err
+    assert "unrecognized arguments: --nosuch: check --vllm-arg" in err
+    assert "  | vllm: error: unrecognized" in err
+    starts = "".join(text for path, text in nodes.logs().items() if path not in before)
+    assert 2 <= starts.count("unrecognized") <= 6
+    assert "Traceback" not in err
+
+
+def test_a_cluster_without_room_is_said_and_given_up(nodes: Nodes, folder: Path) -> None:
+    write_standin(folder)
+    options = ("--gpus-per-replica", "1", "--vllm-timeout", "0.2")
+    with judge(folder, nodes, *options) as run:
+        assert run.end(60) == 2
+    what = "each asks for 1 GPU, and the cluster has 0 GPUs and 2 CPUs on 2 nodes"
+    assert run.err().count(what) == 2, run.err()
+    assert "after 0.2 minutes" in run.err()
+
+
+@pytest.mark.usefixtures("standin")
+def test_what_has_no_room_is_waited_for_by_those_that_work(nodes: Nodes, folder: Path) -> None:
+    with judge(folder, nodes, "--ray-replicas", "3") as run:
+        assert run.end() == 0, run.err()
+    assert "2 of 3 replicas ready" in run.err()
+    assert "Error" not in run.err()
+    check_each_has_one(folder)
+
+
+def test_nobody_there_is_said(folder: Path) -> None:
+    from nodes import need_ray
+
+    need_ray()
+    write_standin(folder)
+    with judge(folder, None, "--ray-address", "127.0.0.1:1") as run:
+        assert run.end(60) == 2
+    assert "no Ray cluster answers at 127.0.0.1:1" in run.err()
+    assert "Traceback" not in run.err()
