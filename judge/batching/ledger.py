@@ -321,6 +321,10 @@ class Ledger:
                 "DELETE FROM question WHERE batch = ? AND state != ?",
                 [(batch, OPEN) for batch in batches],
             )
+        with self._explained():
+            ((n,),) = self._data.execute("SELECT COUNT(*) FROM question").fetchall()
+            if not n:  # what large batches took is given back
+                self._data.execute("VACUUM")
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

@@ -186,7 +186,7 @@ def like_of(
 
 def new_id() -> str:
     """Return an id for a batch."""
-    return f"b-{secrets.token_hex(6)}"
+    return f"b-{secrets.token_hex(4)}"
 
 
 def _adopt(ledger: Ledger, batch: Batch, remote_id: str) -> None:

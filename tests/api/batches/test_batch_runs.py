@@ -41,7 +41,7 @@ def test_all_but_one_question_come_in_a_batch_and_the_run_is_the_same(
     assert (len(stats.created), stats.creates) == (N - 1, 1)
     assert server.stats().by_study == {keys(1)[0]: 1}
     paid_once(server)
-    assert re.search(r"Batch b-\w{12} is completed: 11 answered; tokens .* cost unknown", err)
+    assert re.search(r"Batch b-\w{8} is completed: 11 answered; tokens .* cost unknown", err)
     made_by_batch = Run(ready.folder / "run")
     assert made_by_batch.manifest["spent"]["asked"] == 0
     (batch,) = made_by_batch.manifest["batches"]
@@ -55,6 +55,10 @@ def test_all_but_one_question_come_in_a_batch_and_the_run_is_the_same(
     assert plain.signature == made_by_batch.signature
     assert [*plain.lines()] == [*made_by_batch.lines()]
     assert server.batches.stats().paid == stats.paid
+    ledger = ready.folder / "cache" / "batches" / "ledger.db"
+    assert ledger.stat().st_size < 40_000, "the questions, which hold reports, are gone"
+    assert b"lungs" not in ledger.read_bytes()
+    assert [one.name for one in ledger.parent.iterdir() if one.is_dir()] == []
 
 
 def test_nothing_is_sent_where_the_cache_has_all(server: FaultServer, ready: Shell) -> None:
