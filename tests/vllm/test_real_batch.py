@@ -43,7 +43,8 @@ def test_a_file_that_vllm_answers_and_a_server_that_is_asked_say_the_same(
     asked += ["--max-tokens", "64"]
     files = ["preds.json", "refs.json"]
     url = ["--base-url", "http://127.0.0.1:9/v1"]
-    judged("batch", "write", "q.jsonl", *files, *asked, *url, "--cache", "one", folder=folder)
+    asking = ["--rubric", "green", *asked, *url, "--cache", "one"]
+    judged("batch", "write", "q.jsonl", *files, *asking, folder=folder)
     done = subprocess.run(
         [
             *(executable(os.environ), "run-batch", "-i", "q.jsonl", "-o", "a.jsonl"),
