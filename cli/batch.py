@@ -115,9 +115,13 @@ def show(batch_id: str, cache: Path | None, form: str) -> None:
 def cancel(batch_id: str, cache: Path | None) -> None:
     """End a batch; what is answered by then is paid for, and read by the command that made it.
 
-    A batch that was written for somebody else is forgotten: its questions are asked here again.
+    One that has ended by itself is read at once. A batch that was written for somebody else, or
+    that its provider does not know any more, is forgotten: its questions are asked here again.
     """
+    from judge.batching.collecting import collect, said
     from judge.batching.ledger import ELSEWHERE, OVER, RUNNING
+    from judge.batching.openai_form import GoneError
+    from judge.cache import CompletionCache
 
     with _ledger(cache) as ledger:
         batch = _batch(ledger, batch_id)
@@ -134,8 +138,25 @@ def cancel(batch_id: str, cache: Path | None) -> None:
                 f"whether batch {batch.id} was made is not known yet: the command that made it "
                 f"finds out:\n  {batch.command}"
             )
-        with _provider(batch) as provider:
-            remote = provider.cancel(batch.remote_id)
+        try:
+            with _provider(batch) as provider:
+                remote = provider.look(batch.remote_id)
+                if not remote.is_over:
+                    remote = provider.cancel(batch.remote_id)
+                else:
+                    with CompletionCache(ledger.folder.parent) as kept, ledger.making(_busy):
+                        if ledger.batch(batch.id).state == RUNNING:
+                            collect(provider, ledger, kept, batch, remote)
+                    note(said(ledger.batch(batch.id)))
+                    return
+        except GoneError:
+            with ledger.making(_busy):
+                ledger.drop(batch.id)
+            note(
+                f"{batch.server} does not have batch {batch.id}, or its answers, any more: it is "
+                "forgotten, and what it asked is asked again."
+            )
+            return
     note(
         f"Batch {batch.id} is {remote.state} at {batch.server}. Its answers so far are read by:\n"
         f"  {batch.command}"

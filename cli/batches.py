@@ -16,6 +16,7 @@ from judge.cli.output import note
 
 if TYPE_CHECKING:
     from judge.batching.rounds import BatchPolicy
+    from judge.running.engine import ProgressListener
     from judge.running.session import JudgeSession
     from judge.studies import StudySet
 
@@ -71,25 +72,23 @@ def batch_policy(options: dict[str, Any]) -> BatchPolicy | None:
 
 @contextmanager
 def asked_in_batches(
-    session: JudgeSession, studies: StudySet, policy: BatchPolicy
+    session: JudgeSession, studies: StudySet, policy: BatchPolicy, listener: ProgressListener
 ) -> Iterator[None]:
     """Have the questions answered in batches before the block; say how to come back if it ends."""
     from judge.batching.rounds import in_batches
-    from judge.cli.progress import account, watching
+    from judge.cli.progress import account
 
     with ExitStack() as stack:
         try:
-            with watching() as listener:
-                asking = in_batches(session, studies, policy, listener)
-                direct = stack.enter_context(asking)
+            direct = stack.enter_context(in_batches(session, studies, policy, listener))
         except (KeyboardInterrupt, SystemExit):
-            note(
+            listener.say(
                 "Batches that were sent go on. Come back to them with the same command; judge "
                 f"batch list shows them, judge batch cancel ends one:\n  {policy.command}"
             )
             raise
         for line in account(direct):
-            note(line)
+            listener.say(line)
         yield
 
 
@@ -97,17 +96,19 @@ def warn_of_batches(session: JudgeSession) -> None:
     """Say where questions of the kind that this run asks stand in batches: they cost twice."""
     if session.cache is None:
         return
-    from judge.batching.ledger import RUNNING, Ledger
+    from judge.batching.ledger import CREATING, ELSEWHERE, RUNNING, Ledger
 
     ledger = Ledger.found(session.cache.path)
     if ledger is None:
         return
+    states = (CREATING, RUNNING, ELSEWHERE)
     with ledger:
-        names = [batch.id for batch in ledger.batches(kind=session.kind, state=RUNNING)]
-    if names:
+        found = [one for one in ledger.batches(kind=session.kind) if one.state in states]
+    if found:
         note(
-            f"Questions of this kind are under way in batches ({', '.join(names)}). What they hold "
-            "is asked again here, and paid for twice; with --batch the run waits for them."
+            f"Questions of this kind are under way in batches ({', '.join(b.id for b in found)}). "
+            "What they hold is asked again here, and paid for twice; with --batch the run waits "
+            "for them, and for those of judge batch write it says what to do."
         )
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +24,7 @@ from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
     from judge.backends import JudgeSettings
+    from judge.batching.rounds import BatchPolicy
     from judge.running.asking import RequestPolicy
     from judge.running.run import Finished
     from judge.running.session import JudgeSession
@@ -317,12 +317,10 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
         if n := options.pop("sample"):
             sample_run(session, part, n)
             return
-        with session, ExitStack() as stack:
-            if batches is not None:
-                stack.enter_context(asked_in_batches(session, part, batches))
-            else:
+        with session:
+            if batches is None:
                 warn_of_batches(session)
-            finished = _run(session, studies, shard, options)
+            finished = _run(session, studies, shard, options, part, batches)
     except (UnreadableError, RunStoppedError) as stopped:
         end_stopped(stopped)
     else:
@@ -365,7 +363,12 @@ def policy_of(options: dict[str, Any]) -> RequestPolicy:
 
 
 def _run(
-    session: JudgeSession, studies: StudySet, shard: Shard | None, options: dict[str, Any]
+    session: JudgeSession,
+    studies: StudySet,
+    shard: Shard | None,
+    options: dict[str, Any],
+    part: StudySet,
+    batches: BatchPolicy | None,
 ) -> Finished:
     from judge.cli.progress import watching
     from judge.running.run import run
@@ -379,6 +382,7 @@ def _run(
             arguments={k: v for k, v in options.items() if k not in ("form", "out", "cache")},
             shard=shard,
             listener=listener,
+            asking=asked_in_batches(session, part, batches, listener) if batches else None,
         )
 
 

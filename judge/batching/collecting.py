@@ -12,8 +12,8 @@ from typing import Any
 
 from judge.backends.errors import StudyError, TransientError
 from judge.backends.structured import Mode
-from judge.batching.ledger import ANSWERED, OPEN, Batch, Ledger, Spent
-from judge.batching.openai_form import Provider, Remote, answer, parsed
+from judge.batching.ledger import ANSWERED, Batch, Ledger, Spent
+from judge.batching.openai_form import GoneError, Provider, Remote, answer, parsed
 from judge.cache import CompletionCache
 from judge.running.progress import Prices
 from judge.types import Completion, JudgeError
@@ -48,8 +48,9 @@ def take(
     batches: Iterable[Batch],
     taken: Taken,
 ) -> None:
-    """Put the answers in `lines` to open questions of `batches` into the cache; count in `taken`.
+    """Put the answers in `lines` to questions of `batches` into the cache; count in `taken`.
 
+    A line that says why there is no answer gives way to one, in whatever file that comes later.
     The ledger is told of an answer when that is on disk: ended in between, the same lines are
     taken again, with the same result. Raises `UnreadableReplyError` for a line that is none.
     """
@@ -63,8 +64,8 @@ def take(
             if entry is None or batch is None:
                 taken.strange += 1
                 continue
-            if entry.state != OPEN or key in answers.get(batch.id, ()):
-                taken.twice += entry.state in (OPEN, ANSWERED)
+            if entry.state == ANSWERED or key in answers.get(batch.id, ()):
+                taken.twice += 1
                 continue
             record = ledger.record(key)
             completion = _read(taken, ledger, batch, key, value)
@@ -143,6 +144,8 @@ def _fetch(provider: Provider, name: str, file: Path, batch: Batch) -> None:
             provider.fetch(name, file)
             for line in filter(bytes.strip, lines_of(file)):
                 parsed(line)
+        except GoneError as error:
+            raise lost(batch, error) from error
         except TransientError as error:
             if not left:
                 raise JudgeError(
@@ -152,3 +155,24 @@ def _fetch(provider: Provider, name: str, file: Path, batch: Batch) -> None:
             time.sleep(_PAUSE)
         else:
             return
+
+
+def lost(batch: Batch, error: GoneError) -> GoneError:
+    """Return what to say of a batch that is gone from its provider, or whose answers are."""
+    return GoneError(
+        f"{error}: batch {batch.id} is lost there. judge batch cancel {batch.id} forgets it; what "
+        "it asked is then asked, and paid for, again"
+    )
+
+
+def said(batch: Batch) -> str:
+    """Return in a line what came of a batch that is over."""
+    dollars = "unknown" if batch.dollars is None else f"${batch.dollars:,.2f}"
+    parts = [f"{batch.answered:,} answered"]
+    if batch.failed:
+        parts.append(f"{batch.failed:,} without hope of an answer")
+    if batch.again:
+        parts.append(f"{batch.again:,} to be asked again")
+    tokens = f"tokens {batch.prompt_tokens:,} in, {batch.completion_tokens:,} out"
+    state = batch.remote_state or batch.state
+    return f"Batch {batch.id} is {state}: {', '.join(parts)}; {tokens}; cost {dollars}."

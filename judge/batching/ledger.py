@@ -122,13 +122,13 @@ class Ledger:
             # Others read while a large batch is written down.
             self._data.execute("PRAGMA journal_mode = WAL").fetchall()
             self._data.execute("PRAGMA synchronous = FULL")
-            with self.change():
-                ((form,),) = self._data.execute("PRAGMA user_version").fetchall()
-                if form == 0:
-                    for statement in _SCHEMA.split(";"):
-                        self._data.execute(statement)
-                elif form != _FORM:
-                    raise JudgeError(f"{self._file} is of another version of judge (form {form})")
+            if self._form() == 0:
+                with self.change():
+                    if self._form() == 0:  # no other process was faster
+                        for statement in _SCHEMA.split(";"):
+                            self._data.execute(statement)
+            if (form := self._form()) != _FORM:
+                raise JudgeError(f"{self._file} is of another version of judge (form {form})")
 
     @classmethod
     def found(cls, folder: Path) -> Self | None:
@@ -257,6 +257,14 @@ class Ledger:
                 "dollars = dollars + ? WHERE id = ?",
                 values,
             )
+            # An answer to a question that had been given up; else both are counted at the end.
+            self._data.execute(
+                "UPDATE batch SET "
+                "failed = (SELECT COUNT(*) FROM question WHERE batch = id AND state = ?), "
+                "again = (SELECT COUNT(*) FROM question WHERE batch = id AND state = ?) "
+                "WHERE id = ? AND state = ?",
+                (FAILED, AGAIN, batch, OVER),
+            )
 
     def end(self, batch: str, remote_state: str) -> Batch:
         """Note that a batch is over; what it did not answer is to be asked again."""
@@ -295,24 +303,17 @@ class Ledger:
             )
 
     def drop(self, batch: str) -> None:
-        """Forget a batch that was never made; its questions were not asked."""
+        """Forget a batch; its open questions may be asked in another, as if it had held none."""
         with self.change():
-            self._release(batch)
+            self._data.execute(
+                "DELETE FROM question WHERE batch = ? AND (state = ? OR state = ? AND times <= 1)",
+                (batch, ANSWERED, OPEN),
+            )
+            self._data.execute(
+                "UPDATE question SET state = ?, times = times - 1 WHERE batch = ? AND state = ?",
+                (AGAIN, batch, OPEN),
+            )
             self._data.execute("DELETE FROM batch WHERE id = ?", (batch,))
-
-    def release(self, batch: str) -> None:
-        """Let the open questions of a batch be asked in another, as if this had not held them."""
-        with self.change():
-            self._release(batch)
-
-    def _release(self, batch: str) -> None:
-        self._data.execute(
-            "DELETE FROM question WHERE batch = ? AND state = ? AND times <= 1", (batch, OPEN)
-        )
-        self._data.execute(
-            "UPDATE question SET state = ?, times = times - 1 WHERE batch = ? AND state = ?",
-            (AGAIN, batch, OPEN),
-        )
 
     def forget(self, batches: Iterable[str]) -> None:
         """Forget the questions of batches that are over: the next run asks them afresh."""
@@ -325,6 +326,10 @@ class Ledger:
             ((n,),) = self._data.execute("SELECT COUNT(*) FROM question").fetchall()
             if not n:  # what large batches took is given back
                 self._data.execute("VACUUM")
+
+    def _form(self) -> int:
+        ((form,),) = self._data.execute("PRAGMA user_version").fetchall()
+        return int(form)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:

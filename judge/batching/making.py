@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import secrets
+import shutil
 import tempfile
 import time
 from collections.abc import Callable, Iterator
@@ -156,7 +157,9 @@ def settle(provider: Provider, ledger: Ledger, pause: float) -> None:
 
 @contextmanager
 def own_files(ledger: Ledger) -> Iterator[Callable[[int], Path]]:
-    """Give places for files, which are gone at the end of the block."""
+    """Give places for files, which are gone at the end of the block; only under `making`."""
+    for left in ledger.folder.glob("new-*"):  # reports of a process that was killed
+        shutil.rmtree(left, ignore_errors=True)
     with tempfile.TemporaryDirectory(prefix="new-", dir=ledger.folder) as folder:
         yield lambda n: Path(folder) / f"{n}.jsonl"
 

@@ -16,7 +16,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
 from judge.backends.connection import NO_KEY, Connection
-from judge.backends.errors import TransientError, UnavailableError, UnreadableReplyError
+from judge.backends.errors import (
+    AskError,
+    TransientError,
+    UnavailableError,
+    UnreadableReplyError,
+)
 from judge.backends.openai_client import trusted
 from judge.backends.replies import ErrorReply, RefusedError, completion_of
 from judge.backends.structured import Mode
@@ -102,8 +107,15 @@ def answer(line: Mapping[str, Any], mode: Mode | None, tool: str | None, server:
     return completion_of(body, mode, tool, NO_KEY)
 
 
+class GoneError(JudgeError):
+    """The server has no such batch or file, or no batches at all."""
+
+
 class Provider:
-    """The files and batches of one server; to be closed. Raises what asking a judge raises."""
+    """The files and batches of one server; to be closed. Raises what asking a judge raises.
+
+    What is not caught by the end of the `with` block is a `JudgeError` after it.
+    """
 
     def __init__(self, connection: Connection, key: str) -> None:
         import openai
@@ -129,8 +141,13 @@ class Provider:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, *_error: object) -> None:
+    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
         self._client.close()
+        if isinstance(error, AskError):
+            raise JudgeError(
+                f"{self.url} does not answer ({error}); batches that were made go on there: try "
+                "again later with the same command"
+            ) from error
 
     def upload(self, path: Path, name: str) -> str:
         """Return the id of a file with the requests that lie at `path`."""
@@ -175,6 +192,7 @@ class Provider:
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
+        import httpx2  # which openai brings
         import openai
 
         try:
@@ -183,13 +201,23 @@ class Provider:
             response = error.response
             said = json.dumps(error.body).encode() if error.body is not None else b""
             reply = ErrorReply(self.url, error.status_code, response.headers, said)
-            raise reply.meaning({}, None, self._client.api_key) from error
+            if error.status_code == 404:
+                raise GoneError(
+                    f"{self.url} has no such batch or file, or knows no batches at all"
+                ) from error
+            wrong = reply.meaning({}, None, self._client.api_key)
+            if isinstance(wrong, RefusedError):
+                wrong = JudgeError(f"{self.url} refuses the request ({wrong.what})")
+            raise wrong from error
         except openai.APITimeoutError as error:
             raise UnavailableError("timeout", "no whole answer in time (--timeout)") from error
         except openai.APIConnectionError as error:
             raise UnavailableError("connection", str(error.__cause__ or error)[:300]) from error
-        except openai.OpenAIError as error:
-            raise UnreadableReplyError(str(error)[:300]) from error
+        except httpx2.HTTPError as error:  # in the middle of a file
+            raise UnavailableError("connection", str(error)[:300]) from error
+        # A page instead of JSON comes as text, JSON that is none as a ValueError.
+        except (openai.OpenAIError, AttributeError, TypeError, ValueError) as error:
+            raise UnreadableReplyError("it is no reply about batches") from error
 
 
 def _remote(batch: Batch) -> Remote:

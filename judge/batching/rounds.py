@@ -11,10 +11,10 @@ from dataclasses import asdict, dataclass, field
 from judge.backends.errors import AskError, StudyError, TransientError
 from judge.backends.openai import OpenAIJudge
 from judge.batching import ledger as states
-from judge.batching.collecting import collect
+from judge.batching.collecting import collect, lost, said
 from judge.batching.ledger import Batch, Ledger
 from judge.batching.making import Files, Limits, like_of, own_files, run_of, send, settle
-from judge.batching.openai_form import Provider, Remote
+from judge.batching.openai_form import GoneError, Provider, Remote
 from judge.cache import CompletionCache
 from judge.report.words import counted
 from judge.running.engine import (
@@ -106,7 +106,7 @@ def in_batches(
         over = ledger.batches(run=run, state=states.OVER)
         session.batches = [{name: asdict(one)[name] for name in _IN_MANIFEST} for one in over]
         yield rounds.direct
-        ledger.forget(plan.met)
+        ledger.forget(plan.met | {batch.id for batch in over if batch.server})
 
 
 @dataclass(slots=True)
@@ -146,7 +146,17 @@ class _Rounds:
             first = next(self._questions(plan), None)
             if first is None:
                 return plan
-            self._try(first)
+            # What is under way for this run is paid from its budget before more is sent.
+            sent = self.ledger.batches(run=self.run, server=self.provider.url, state=states.RUNNING)
+            for batch in sent:
+                self._count(batch)
+            try:
+                self._try(first)
+            except RunStoppedError:
+                if not sent:
+                    raise
+                # Their answers may cost less than they could.
+                return Plan(waiting={batch.id: batch.n for batch in sent})
             files, plan = self._files(), Plan()
             with own_files(self.ledger) as place:
                 for batch, path in files.write(self._questions(plan), place):
@@ -156,6 +166,7 @@ class _Rounds:
                         plan.waiting[batch.id] = batch.n
                         self._unmade = 0
                     else:
+                        plan.waiting.pop(batch.id, None)
                         self._not_made(batch)
                     path.unlink()
         if files.short_of_money and not plan.waiting and not self._unmade:
@@ -265,11 +276,15 @@ class _Rounds:
                 )
             if batch.run != self.run:
                 self.listener.say(f"{n} in batch {batch.id} of another run: waiting for that.")
-            budget = self.session.budget
-            if budget is not None and batch.id not in self._reserved:
-                budget.reserve(batch.most)
-                self._reserved.add(batch.id)
+            self._count(batch)
         return found
+
+    def _count(self, batch: Batch) -> None:
+        """Count what a batch that another process sent can cost: it stands, room or not."""
+        if batch.id not in self._reserved and batch.most is not None:
+            self._reserved.add(batch.id)
+            if self.session.budget is not None:
+                self.session.budget.settle(0.0, batch.most)
 
     def _wait(self, batches: list[Batch]) -> None:
         """Return when all are over and their answers are taken.
@@ -278,9 +293,10 @@ class _Rounds:
         """
         left = {batch.id: batch for batch in batches}
         progress = Progress(total=sum(batch.n for batch in batches))
-        over, silent_since, is_held = 0, 0.0, False
+        over, silent_since, n_ended = 0, 0.0, 0
+        no_room = ""
         while left:
-            under_way, has_ended = 0, False
+            under_way = 0
             for batch in list(left.values()):
                 remote = self._look(batch, progress)
                 if remote is None:
@@ -293,16 +309,19 @@ class _Rounds:
                     continue
                 del left[batch.id]
                 over += batch.n
-                if self._end(batch, remote, len(left)):
-                    has_ended = True
+                if remote.has_no_room:
+                    no_room = self._no_room(batch, remote)
                 else:
-                    is_held = True
+                    n_ended += 1
+                    self._end(batch, remote)
             progress.done = max(progress.done, over + under_way)
             self.listener.tick(progress)
-            if is_held and has_ended:
+            if no_room and n_ended:
                 return
             if left:
                 time.sleep(self.policy.poll)
+        if no_room:
+            raise JudgeError(no_room)
 
     def _look(self, batch: Batch, progress: Progress) -> Remote | None:
         """Return how a batch is, None where nobody answers."""
@@ -311,6 +330,8 @@ class _Rounds:
         assert batch.remote_id is not None
         try:
             return self.provider.look(batch.remote_id)
+        except GoneError as error:
+            raise lost(batch, error) from error
         except TransientError as error:
             if progress.trouble is None:
                 self.listener.say(f"No answer: {error}. The batches go on; looking again.")
@@ -325,25 +346,28 @@ class _Rounds:
                 "the batches go on there: come back with the same command"
             )
 
-    def _end(self, batch: Batch, remote: Remote, n_left: int) -> bool:
-        """Take the answers of a batch that is over; returns False where it had no room."""
+    def _no_room(self, batch: Batch, remote: Remote) -> str:
+        """Keep a batch for later; returns what to say where no other batch ends before."""
+        self._settle(batch, 0.0)
+        self.ledger.drop(batch.id)
+        self.listener.say(f"No room for batch {batch.id} yet; it is sent when others are over.")
+        return (
+            f"{self.provider.url} has no room for a batch of {batch.n:,} questions: "
+            f"{'; '.join(remote.faults)} "
+            "Give a smaller --batch-size, or come back later with the same command"
+        )
+
+    def _end(self, batch: Batch, remote: Remote) -> None:
+        """Take the answers of a batch that is over."""
         if remote.state == "failed":
             self._settle(batch, 0.0)
             self.ledger.drop(batch.id)
             why = "; ".join(remote.faults) or "it does not say why"
-            if not remote.has_no_room:
-                raise JudgeError(f"{self.provider.url} refused batch {batch.id}: {why}")
-            if not n_left:
-                raise JudgeError(
-                    f"{self.provider.url} has no room for a batch of {batch.n:,} questions: {why} "
-                    "Give a smaller --batch-size, or come back later with the same command"
-                )
-            self.listener.say(f"No room for batch {batch.id} yet; it is sent when others are over.")
-            return False
+            raise JudgeError(f"{self.provider.url} refused batch {batch.id}: {why}")
         with self.ledger.making(lambda: None):
             batch = self.ledger.batch(batch.id)
             if batch.state == states.OVER:  # another process was here
-                return True
+                return
             batch, taken = collect(self.provider, self.ledger, self.cache, batch, remote)
         self._settle(batch, batch.dollars)
         self.listener.say(said(batch))
@@ -357,7 +381,6 @@ class _Rounds:
             raise JudgeError(f"of batch {batch.id}, {counted(n, 'request', 'requests')}: {why}")
         if remote.state == "cancelled":
             raise RunStoppedError(f"batch {batch.id} was cancelled", self._progress())
-        return True
 
     def _settle(self, batch: Batch, dollars: float | None) -> None:
         if self.session.budget is not None and batch.most is not None:
@@ -373,16 +396,3 @@ class _Rounds:
             if so_far.open is None and so_far.outcome is not None:
                 progress.ended(so_far.outcome)
         return progress
-
-
-def said(batch: Batch) -> str:
-    """Return in a line what came of a batch that is over."""
-    dollars = "unknown" if batch.dollars is None else f"${batch.dollars:,.2f}"
-    parts = [f"{batch.answered:,} answered"]
-    if batch.failed:
-        parts.append(f"{batch.failed:,} without hope of an answer")
-    if batch.again:
-        parts.append(f"{batch.again:,} to be asked again")
-    tokens = f"tokens {batch.prompt_tokens:,} in, {batch.completion_tokens:,} out"
-    state = batch.remote_state or batch.state
-    return f"Batch {batch.id} is {state}: {', '.join(parts)}; {tokens}; cost {dollars}."

@@ -6,7 +6,7 @@ import hashlib
 import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
@@ -22,7 +22,7 @@ from judge.running.progress import Progress
 from judge.running.session import JudgeSession
 from judge.running.shards import Part, Shard
 from judge.running.writer import claim, writing
-from judge.stats.table import DEFAULT_BY, check_fields, summarise
+from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
 
 RUNS = Path("judge-runs")
@@ -50,13 +50,15 @@ def run(
     shard: Shard | None = None,
     listener: ProgressListener | None = None,
     also: Callable[[Judged], None] = lambda _judged: None,
+    asking: AbstractContextManager[object] | None = None,
 ) -> Finished:
     """Judge `studies` and write the run's folder, whole or not at all.
 
     `out` defaults to a folder below `judge-runs` whose name is made from the signature, so
     the same run has the same place. `arguments` are what the user asked for, kept in the
     manifest. `also` is given each study's end beside the folder. Of a `shard` its studies alone
-    are judged; what depends on the others is decided by the whole set first.
+    are judged; what depends on the others is decided by the whole set first. `asking` is entered
+    when all that can be wrong with the folder and the fields is known, and left at the end.
 
     Raises `JudgeError` for a folder that holds another run and for an unknown field in `by`,
     both before the judge is asked, and for what stops the judge; `RunStoppedError` when the run
@@ -81,8 +83,9 @@ def run(
         "omitted": dict(studies.omitted),
         "notes": [],
     }
-    with writing(path, rubric, list(studies.fields)) as writer:
-        check_fields(by, writer.columns)  # an unknown field is found before the work
+    # An unknown field is found before the work.
+    check_fields(by, TableBuilder(rubric, list(studies.fields)).columns)
+    with asking or nullcontext(), writing(path, rubric, list(studies.fields)) as writer:
 
         def keep(judged: Judged) -> None:
             writer.add(judged)
