@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import signal
 import sys
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -79,6 +80,8 @@ def asked_in_batches(
     from judge.cli.progress import account
 
     with ExitStack() as stack:
+        # As in every run, also where a shell that started it in the background had it ignored.
+        before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
             direct = stack.enter_context(in_batches(session, studies, policy, listener))
         except (KeyboardInterrupt, SystemExit):
@@ -87,6 +90,8 @@ def asked_in_batches(
                 f"batch list shows them, judge batch cancel ends one:\n  {policy.command}"
             )
             raise
+        finally:
+            signal.signal(signal.SIGINT, before)
         for line in account(direct):
             listener.say(line)
         yield

@@ -27,7 +27,8 @@ from judge.types import JudgeError
 
 # A provider that was told to make a batch has it in its list after so many pauses at the most.
 _LOOKS = 2
-_LONGEST_WAIT = 300.0
+# ... and after so many seconds at the least, however often is looked.
+_LEAST_WAIT, _LONGEST_WAIT = 5.0, 300.0
 _Result = TypeVar("_Result")
 
 
@@ -143,7 +144,7 @@ def settle(provider: Provider, ledger: Ledger, pause: float) -> None:
     looks = 0
     while creating := ledger.batches(state=CREATING, server=provider.url):
         latest = max(batch.asked_at or 0.0 for batch in creating)
-        is_last = looks >= _LOOKS and time.time() > latest + _LOOKS * pause
+        is_last = looks >= _LOOKS and time.time() > latest + max(_LOOKS * pause, _LEAST_WAIT)
         made = provider.made_here(batch.id for batch in creating)
         for batch in creating:
             if batch.id in made:

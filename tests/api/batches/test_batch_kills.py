@@ -101,11 +101,18 @@ def test_ctrl_c_leaves_the_batch_and_says_how_to_come_back(
     server: FaultServer, ready: Shell
 ) -> None:
     server.batches.set(seconds=None)
-    with ready.start(*BATCH) as process:
+    before = signal.signal(
+        signal.SIGINT, signal.SIG_IGN
+    )  # as a shell does to what it starts with &
+    try:
+        process = ready.start(*BATCH)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with process:
         while not server.batches.stats().requests.get("get_batch"):
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate()
+        _, err = process.communicate(timeout=60)
     assert process.returncode == 130, err
     assert "Come back to them with the same command" in err
     assert "judge green preds.json refs.json --judge model-x" in err
