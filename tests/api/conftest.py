@@ -12,10 +12,23 @@ from running import Runner, Shell
 from judge import rubrics
 from judge.rubrics import Rubric
 
+# What these try is the road that a request takes, whatever it asks.
+ROADS = {"test_forecast", "test_give_up", "test_limits", "test_repeats", "test_shell"}
 
-@pytest.fixture(params=rubrics.built_in())
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Try each rubric: what holds against a server holds for all of them; of roads, one."""
+    named = metafunc.definition.iter_markers("parametrize")
+    is_said = any("rubric" in str(mark.args[0]) for mark in named)
+    here = metafunc.definition.path.parent == Path(__file__).parent
+    if here and "rubric" in metafunc.fixturenames and not is_said:
+        is_road = metafunc.definition.path.stem in ROADS
+        names = ["green"] if is_road else rubrics.built_in()
+        metafunc.parametrize("rubric", names, indirect=True)
+
+
+@pytest.fixture
 def rubric(request: pytest.FixtureRequest) -> Rubric:
-    """Each rubric: what holds against a server holds for all of them."""
     return rubrics.load(request.param)
 
 
