@@ -11,8 +11,6 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from pydantic import ValidationError
-
 from judge.report.words import counted
 from judge.running.folder import ANNOTATIONS, MADE_BY, MANIFEST, Run, damaged
 from judge.running.forms import FORMAT, adapter, first_of, outcome_of, study_of
@@ -228,6 +226,8 @@ def _notes(parts: Sequence[Part], missing: Sequence[Shard]) -> list[str]:
 
 
 def _spent(run: Run) -> Progress:
+    from pydantic import ValidationError  # a moment that importing this program does not take
+
     try:
         found = adapter(Progress).validate_python(run.manifest.get("spent"))
     except ValidationError as error:
