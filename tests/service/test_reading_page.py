@@ -230,11 +230,12 @@ def test_nothing_is_lost_while_the_service_is_away(
     with Served(tmp_path, run) as service:
         port = service.url.rpartition(":")[2]
         page = opened(browser, service, "Anna")
+        page.wait_for_load_state("networkidle")  # the next study has been fetched ahead
         service.kill()
         for key in ("ArrowDown", "a", "1"):
             page.keyboard.press(key)
         page.wait_for_selector("#saved.waiting:has-text('Not saved yet')")
-        page.keyboard.press("g")  # the next study is there already
+        page.keyboard.press("g")
         at(page, 2)
         for key in ("ArrowDown", "b", "2"):
             page.keyboard.press(key)
