@@ -24,6 +24,11 @@ class Study:
     the value the user groups by (`normal`, `abnormal`, ...); `class_inferred` marks one that
     was read off the reference by the lexicon rather than given. `fields` holds every
     further field of the input (site, dataset, patient, model, context, ...).
+
+    The rest is what a judge is told beside the two reports. `context` is what was known of the
+    patient (age, sex, indication, ...), each value by its name; `prior` the report of an earlier
+    examination; `modality` what was examined and how, such as `chest CT`, None for the rubric's
+    own.
     """
 
     study_id: str
@@ -32,6 +37,9 @@ class Study:
     study_class: str | None = None
     class_inferred: bool = False
     fields: Mapping[str, object] = field(default_factory=dict)
+    context: Mapping[str, str] = field(default_factory=dict)
+    prior: str | None = None
+    modality: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -215,7 +215,8 @@ class Rubric:
     the candidate. `reply_model` gives the form of a reply that is JSON (called when it is
     needed: the import is slow), None where the reply is text; `structured` is there where it
     can be either, and `parse`, `render` and `prompt` are then those of the text. `tally` is
-    the table of its items.
+    the table of its items. `takes_context` says that the judge is told the study's context
+    unless the user wants otherwise.
 
     Raises ValueError for a declaration that names what it does not declare.
     """
@@ -233,6 +234,7 @@ class Rubric:
     kinds: tuple[Kind, ...] = ()
     facets: tuple[Facet, ...] = ()
     modality: str = "chest radiograph"
+    takes_context: bool = False
     tally: Tally | None = None
     render: Callable[[Annotation], str] | None = None
     baseline: Callable[[ReportComparison, Study], Annotation] | None = None

@@ -26,7 +26,7 @@ SEVERITY = Facet(
 NAMES = tuple(label.name for label in SEVERITY.labels)
 _LEAST_ACTIONABLE = 2
 _LEAST_SIGNIFICANT = 3
-"""The severity from which on an error is clinically significant: docs/numbers.md says why."""
+"""The severity from which on an error is clinically significant, as in ReXrank's figures."""
 
 CORRECTION = Kind(ERROR, "error", "errors", (CATEGORY.name, SEVERITY.name), graded_by=SEVERITY.name)
 _COUNTS = count_measures(CORRECTION, SEVERITY, CATEGORY)
