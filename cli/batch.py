@@ -17,7 +17,7 @@ from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.judging import SERVER_OPTIONS, WORDING, sampling_options, settings_of
 from judge.cli.output import cache_option, format_of, note, print_facts, print_tables
-from judge.cli.studies import FILE_OPTIONS, read_studies, reading
+from judge.cli.studies import FILE_OPTIONS, TOLD_OPTIONS, reading, told_studies
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -167,6 +167,7 @@ def cancel(batch_id: str, cache: Path | None) -> None:
 @click.argument("file", type=NamedPath(dir_okay=False))
 @with_options(
     *FILE_OPTIONS,
+    *TOLD_OPTIONS,
     heading("Judge"),
     click.option("--rubric", required=True, metavar="NAME", help="What is asked."),
     click.option(
@@ -201,7 +202,6 @@ def write(file: Path, **options: Any) -> None:  # noqa: ANN401
     """
     from judge.batching.elsewhere import write_files
     from judge.running.session import JudgeSession
-    from judge.stats.table import reserved_names
 
     rubric = rubrics.load(options["rubric"])
     if file.exists() or file.is_symlink():
@@ -210,7 +210,7 @@ def write(file: Path, **options: Any) -> None:  # noqa: ANN401
     session = JudgeSession.load(
         rubric.name, options["judge_name"], settings, cache=options["cache"]
     )
-    studies = read_studies(options, reserved_names(rubric))
+    studies = told_studies(options, rubric)
     note(reading(studies))
     with session:
         written = write_files(session, studies, file, options["batch_size"], _busy)

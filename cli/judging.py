@@ -19,7 +19,14 @@ from judge.cli.endings import end_stopped, end_uncovered
 from judge.cli.groups import Decorator, GroupedCommand, heading, with_options
 from judge.cli.numbers import FiniteRange
 from judge.cli.output import by_option, cache_option, format_option, note, print_summary
-from judge.cli.studies import FILE_OPTIONS, part_of, read_studies, reading, shard_option
+from judge.cli.studies import (
+    FILE_OPTIONS,
+    TOLD_OPTIONS,
+    part_of,
+    reading,
+    shard_option,
+    told_studies,
+)
 from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -218,6 +225,7 @@ RUNNING_OPTIONS = (
 
 _OPTIONS = (
     *FILE_OPTIONS,
+    *TOLD_OPTIONS,
     heading("Judge"),
     click.option(
         "--judge",
@@ -282,7 +290,6 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
     from judge.running.engine import RunStoppedError, UnreadableError
     from judge.running.session import JudgeSession
     from judge.running.shards import Shard
-    from judge.stats.table import reserved_names
 
     named = options.pop("judge_names")
     if len(named) > 1 and not options["dry_run"]:
@@ -302,7 +309,7 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
         for name in named or (LEXICON,)
     ]
     check_batches(sessions, batches)
-    studies = read_studies(options, reserved_names(rubric))
+    studies = told_studies(options, rubric)
     note(reading(studies))
     session = sessions[0]
     if not named:

@@ -12,6 +12,7 @@ from judge.cli.output import note
 from judge.report.words import counted
 
 if TYPE_CHECKING:
+    from judge.rubrics import Rubric
     from judge.running.shards import Shard
     from judge.studies import StudySet
 
@@ -64,6 +65,34 @@ FILE_OPTIONS = (
 )
 """PREDS, REFS and how they are read, for every command that reads them."""
 
+TOLD_OPTIONS = (
+    heading("Context"),
+    click.option(
+        "--context-field",
+        "context_fields",
+        multiple=True,
+        metavar="FIELD",
+        help="A field with what was known of the patient, which the judge is told: text, an "
+        'object, or ReXrank\'s "Age:50-60.Gender:M.Indication: ...". Repeat it for several. '
+        "Default: for rubrics that take context the fields context, age, sex, indication, "
+        "history, procedure, ... that are there; else none.",
+    ),
+    click.option("--no-context", is_flag=True, help="Tell the judge nothing of the patient."),
+    click.option(
+        "--prior-field",
+        metavar="FIELD",
+        help="The field with the report of the patient's earlier examination, by which "
+        "comparisons are judged.",
+    ),
+    click.option(
+        "--modality",
+        metavar="xr|ct|mr|us|mg|FIELD",
+        help="What the reports are of: radiographs, CT, MRI, ultrasound, mammograms, or the field "
+        "that says it of each study. The built-in judge knows chest radiographs alone.",
+    ),
+)
+"""What the judge is told beside the two reports."""
+
 shard_option = click.option(
     "--shard",
     metavar="I/N",
@@ -85,6 +114,26 @@ def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> 
         allow_missing=options["allow_missing"],
         model=None if options["model"] is None else given_model(options["model"]),
         reserved=reserved,
+    )
+
+
+def told_studies(options: Mapping[str, Any], rubric: Rubric) -> StudySet:
+    """Read the studies, and what `TOLD_OPTIONS` say that the judge is told of them.
+
+    Raises `JudgeError` as `read_studies` and `judge.studies.told.with_told` do.
+    """
+    from judge.stats.table import reserved_names
+    from judge.studies.told import with_told
+
+    given = options["context_fields"]
+    if options["no_context"] and given:
+        raise click.UsageError("give --context-field or --no-context, not both")
+    by_default = None if rubric.takes_context else ()
+    return with_told(
+        read_studies(options, reserved_names(rubric)),
+        context=() if options["no_context"] else given or by_default,
+        prior=options["prior_field"],
+        modality=options["modality"],
     )
 
 

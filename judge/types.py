@@ -16,6 +16,16 @@ class JudgeError(Exception):
     """An error that the user can fix. Its text says what is wrong, where, and what to do."""
 
 
+MODALITIES = {
+    "xr": "chest radiograph",
+    "ct": "CT",
+    "mr": "MRI",
+    "us": "ultrasound",
+    "mg": "mammography",
+}
+"""The kinds of images that reports are about, by their codes, which are near DICOM's."""
+
+
 @dataclass(frozen=True, slots=True)
 class Study:
     """One examination: what the radiologist wrote, what the model wrote, and what is known of it.
@@ -27,7 +37,7 @@ class Study:
 
     The rest is what a judge is told beside the two reports. `context` is what was known of the
     patient (age, sex, indication, ...), each value by its name; `prior` the report of an earlier
-    examination; `modality` what was examined and how, such as `chest CT`, None for the rubric's
+    examination; `modality` the kind of images, by its code in `MODALITIES`, None for the rubric's
     own.
     """
 

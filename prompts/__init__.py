@@ -26,10 +26,11 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
+from types import MappingProxyType
 from typing import Any
 
 from judge.sentences import lines
-from judge.types import JudgeError, Message
+from judge.types import MODALITIES, JudgeError, Message, Study
 from judge.yamlfile import UnreadableYamlError, read_yaml
 
 _ROOT = Path(__file__).parent
@@ -49,6 +50,31 @@ CHAT, GREEN = "chat", "green"
 """The layouts: a model's own chat template, or the one that GREEN models were trained on."""
 TEXT, STRUCTURED = "text", "structured"
 """What is asked for: an answer in the rubric's layout, or a reply of a fixed form, in JSON."""
+
+_NO_CONTEXT: Mapping[str, str] = MappingProxyType({})
+# What stands before the question where more is known than the two reports.
+_MODALITY = Template(
+    "Both reports are of this kind of examination: $words. Judge them as a radiologist who reads "
+    "these, also where the instructions above name another."
+)
+_OF_MODALITY = {
+    "ct": " Measurements, the level or segment, and the phase of the contrast medium are part of "
+    "a finding: one that differs is an error of its size, its place or its description.",
+    "mg": " The side, the BI-RADS category, the density of the breasts and the kind and spread of "
+    "calcifications are part of a finding: a wrong side is a wrong location, a category or "
+    "density that is too high or too low is a wrong severity.",
+}
+_CONTEXT = Template(
+    "What was known of the patient and the examination. It is no report and is not judged: weigh "
+    "by it how much a finding or its absence matters to this patient.\n"
+    "<<<CONTEXT $mark\n$context\n$mark CONTEXT>>>"
+)
+_PRIOR = Template(
+    "The report of this patient's earlier examination. It is not judged: it tells what the two "
+    "reports below compare with. A statement of change that it bears out is right even where the "
+    "reference leaves it out, and one that it contradicts is wrong.\n"
+    "<<<EARLIER REPORT $mark\n$prior\n$mark EARLIER REPORT>>>"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +107,11 @@ class Prompt:
     reply: str | None = None
 
     @property
+    def is_exact(self) -> bool:
+        """Whether models were made for these very words: nothing else is put beside them."""
+        return self.layout == GREEN or self.words is not None or bool(self.turns)
+
+    @property
     def digest(self) -> str:
         """Eight hexadecimal digits that change with any character of the prompt."""
         parts = [self.rubric, self.system, self.user]
@@ -93,14 +124,41 @@ class Prompt:
         parts += [f"reply={self.reply}"] if self.reply == STRUCTURED else []
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
 
-    def messages(self, reference: str, candidate: str) -> tuple[Message, ...]:
-        """Return the turns to send for a pair of reports; the fixed part comes first."""
+    def about(self, study: Study) -> tuple[Message, ...]:
+        """Return the turns to send for a study, as `messages` does for its reports."""
+        return self.messages(
+            study.reference, study.candidate, study.context, study.prior, study.modality
+        )
+
+    def messages(
+        self,
+        reference: str,
+        candidate: str,
+        context: Mapping[str, str] = _NO_CONTEXT,
+        prior: str | None = None,
+        modality: str | None = None,
+    ) -> tuple[Message, ...]:
+        """Return the turns to send for a pair of reports; the fixed part comes first.
+
+        What is known beside the reports stands before the last question. Raises `JudgeError`
+        where the wording has no place for it.
+        """
         turns = [Message("system", self.system)] if self.system else []
         for shot in self.shots:
             turns.append(Message("user", self._question(shot.reference, shot.candidate)))
             turns.append(Message("assistant", shot.reply))
         turns += self.turns
-        turns.append(Message("user", self._question(reference, candidate)))
+        beside = ""
+        if context or prior or modality:
+            if self.is_exact:
+                raise JudgeError(
+                    f"the prompt {self.name} is one exact wording and tells of the two reports "
+                    "alone: leave --context-field, --prior-field and --modality out, or choose "
+                    "another --prompt"
+                )
+            mark = _mark(reference, candidate, *context, *context.values(), prior or "")
+            beside = _beside(mark, context, prior, modality)
+        turns.append(Message("user", beside + self._question(reference, candidate)))
         return tuple(turns)
 
     def cuts(self, reference: str, candidate: str) -> bool:
@@ -210,9 +268,23 @@ def _listed(variables: Iterable[str]) -> str:
     return ", ".join(f"${name}" for name in sorted(variables))
 
 
-def _mark(reference: str, candidate: str) -> str:
-    """Return a short word that occurs in neither report, the same for the same pair."""
+def _beside(mark: str, context: Mapping[str, str], prior: str | None, modality: str | None) -> str:
+    """Return what is known beside the reports, between marked lines as they are."""
+    parts = []
+    if modality:
+        words = MODALITIES[modality]
+        parts.append(_MODALITY.substitute(words=words) + _OF_MODALITY.get(modality, ""))
+    if context:
+        told = "\n".join(f"{name}: {value}" for name, value in context.items())
+        parts.append(_CONTEXT.substitute(mark=mark, context=told))
+    if prior:
+        parts.append(_PRIOR.substitute(mark=mark, prior=prior))
+    return "".join(f"{part}\n\n" for part in parts)
+
+
+def _mark(reference: str, candidate: str, *beside: str) -> str:
+    """Return a short word that occurs in neither report nor `beside`, the same for the same."""
     digest = hashlib.sha256(f"{reference}\0{candidate}".encode(errors="surrogatepass")).hexdigest()
     marks = (digest[at : at + 8] for at in range(len(digest) - 8))
-    reports = f"{reference}\0{candidate}".lower()
+    reports = "\0".join((reference, candidate, *beside)).lower()
     return next(mark for mark in marks if mark not in reports)

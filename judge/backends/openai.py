@@ -54,7 +54,7 @@ class OpenAIJudge(Judge):
         return CompletionRequest(
             endpoint="chat",
             model=self.version,
-            messages=self.prompt.messages(study.reference, study.candidate),
+            messages=self.prompt.about(study),
             sampling=self.sampling,
             schema=self._structured.schema if self._structured else None,
         )

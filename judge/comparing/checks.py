@@ -51,6 +51,7 @@ def compared(named: NamedRun) -> ComparedRun:
     pairs = (part.partition(":") for part in named.run.signature.split("|")[1:])
     parts = {name: value for name, _, value in pairs}
     asked = [parts[name] for name in ("sampling", "reask") if name in parts]
+    told = [f"{name} {parts[name]}" for name in ("context", "prior", "modality") if name in parts]
     return ComparedRun(
         model=named.model,
         rubric=named.rubric,
@@ -58,7 +59,7 @@ def compared(named: NamedRun) -> ComparedRun:
         path=named.run.path,
         signature=named.run.signature,
         judge=" ".join([manifest["judge"]["version"], *asked]),
-        prompt=parts.get("prompt", "none"),
+        prompt=" ".join([parts.get("prompt", "none"), *told]),
         section=manifest["section"],
         n_left_out=sum(named.run.summary()["omitted"].values()),
     )

@@ -28,6 +28,7 @@ from judge.running.shards import Shard
 from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_given
 from judge.studies.names import given_model
+from judge.studies.told import with_told
 
 T = TypeVar("T")
 Column: TypeAlias = "Sequence[object] | Mapping[Any, Any] | pd.Series[Any]"
@@ -44,6 +45,9 @@ class Options(TypedDict, total=False):
     fields: Mapping[str, Column] | None
     section: str | None
     allow_missing: bool
+    context_fields: Sequence[str] | None
+    prior_field: str | None
+    modality: str | None
     model: str | None
     prompt: str | None
     base_url: str | Sequence[str] | None
@@ -101,6 +105,14 @@ def annotate(
         where the references have them. Texts of lists and dictionaries are judged as they are.
     allow_missing
         Leave out, and count, studies that are on one side only or lack a text on a side.
+    context_fields
+        The fields that tell the judge of the patient (age, sex, indication, ...), an empty list for
+        none; by default those that are known by their names for a rubric that takes context, such
+        as "crimson", else none. A value is a text, ReXrank's `context`, or an object.
+    prior_field
+        The field with the report of the patient's earlier examination, which the judge is shown.
+    modality
+        What the reports are of: "xr", "ct", "mr", "us", "mg", or the field that says it.
     model
         The model whose reports the candidates are, for titles, lists and comparisons; by default
         the field `model` where that is the same for all studies.
@@ -250,6 +262,8 @@ def _opened(
     options: dict[str, Any] = {k: value for k, value in given.items() if value is not None}
     of_reports = {name: options.pop(name) for name in _OF_REPORTS if name in options}
     model = options.pop("model", None)
+    told = {name: options.pop(name, None) for name in ("prior_field", "modality")}
+    context = options.pop("context_fields", None if rubrics.load(rubric).takes_context else ())
     policy, cache = options.pop("policy", None), options.pop("cache", None)
     options.pop("shard", None)
     settings = JudgeSettings(
@@ -259,6 +273,12 @@ def _opened(
     )
     studies = from_given(
         references, candidates, reserved=reserved_names(rubrics.load(rubric)), **of_reports
+    )
+    studies = with_told(
+        studies,
+        context=[context] if isinstance(context, str) else context,
+        prior=told["prior_field"],
+        modality=told["modality"],
     )
     if model is not None:
         studies = replace(studies, model=given_model(model, "with model=..."))

@@ -24,6 +24,7 @@ from judge.running.shards import Part, Shard
 from judge.running.writer import claim, writing
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
+from judge.studies.told import compares
 
 RUNS = Path("judge-runs")
 _LIBRARIES = ("instructor", "pandas", "pyarrow", "pyyaml")
@@ -94,7 +95,7 @@ def run(
         progress = judge_set(session, studies, keep, listener or ProgressListener())
         if judge.log is not None:
             writer.keep_log(judge.log)
-        asked = Notes((_empty(studies),)) + session.notes
+        asked = Notes((_empty(studies), *_untold(studies))) + session.notes
         part = Part(shard, n_whole, rows, studies.notes, asked) if shard else None
         made_by["notes"] = part.notes if part else [*studies.notes, *asked.told]
         table = writer.table()
@@ -127,6 +128,14 @@ def _empty(studies: StudySet) -> CountedNote:
         sum(not candidate.strip() for candidate in studies.candidates),
         len(studies),
     )
+
+
+def _untold(studies: StudySet) -> list[CountedNote]:
+    if studies.told.prior:
+        return []
+    n = sum(map(compares, studies.references))
+    what = "{n} of {of} references seem to compare with an earlier examination, whose report the "
+    return [CountedNote(f"{what}judge is not shown (--prior-field shows it)", n, len(studies))]
 
 
 def with_classes(studies: StudySet) -> tuple[StudySet, str]:

@@ -156,10 +156,12 @@ def signature(
     parameters, the reply that is asked for (`text`, or a digest of the form that it is held
     to; nothing where there is only text), and how often an unreadable answer was asked for
     again (none of these for a judge that runs inline), which of several runs it is that ask the
-    same (nothing for the first), the section, where the study class comes from, how many studies
-    were left out of the join, a digest of the studies that were judged, who reworded candidates
-    (nothing where nobody did), which shard of these studies it is (nothing for all of them), and
-    the version of this program.
+    same (nothing for the first), the section, the fields with the patient's context, an earlier
+    report and the modality that the judge is told of (nothing for those that it is not; a rubric
+    that takes context then says `none`), where the study class comes from, how many studies were
+    left out of the join, a digest of the studies that were judged, who reworded candidates (nothing
+    where nobody did), which shard of these studies it is (nothing for all of them), and the version
+    of this program.
     """
     parts = [
         f"{rubric.name}:{rubric.version}",
@@ -168,6 +170,7 @@ def signature(
         *(() if judge.runs_inline else (*_asked(rubric, judge), f"reask:{reask}")),
         *([f"repeat:{repeat}"] if repeat else []),
         f"section:{studies.section}",
+        *(studies.told.signature or (["context:none"] if rubric.takes_context else [])),
         f"class:{class_source}",
         f"omitted:{sum(studies.omitted.values())}",
         f"studies:{studies_digest(studies)}",

@@ -23,7 +23,7 @@ import re
 import shutil
 import tempfile
 import time
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -41,7 +41,7 @@ from judge.service.settings import JOBS, ServiceSettings
 from judge.service.worker import Worker
 from judge.studies.names import NamedFields, given_model
 from judge.studies.sections import SECTIONS
-from judge.types import JudgeError
+from judge.types import MODALITIES, JudgeError
 
 QUEUED, RUNNING, STOPPED, FAILED, FINISHED = "queued", "running", "stopped", "failed", "finished"
 UNFINISHED = (QUEUED, RUNNING)
@@ -79,6 +79,13 @@ class RunOptions(BaseModel):
     reference_field: Short = Field(default="", description="The field of the references.")
     class_field: Short = Field(default="", description="The field of the study classes.")
     patient_field: Short = Field(default="", description="The field of the patients.")
+    context_field: Short = Field(
+        default="", description="The fields with the patient's context, with commas; none for none."
+    )
+    prior_field: Short = Field(default="", description="The field of the earlier reports.")
+    modality: Short = Field(
+        default="", description=f"{', '.join(MODALITIES)}, or the field that says it."
+    )
     model: Short = Field(default="", description="Whose reports the candidates are.")
     allow_missing: bool = Field(default=False, description="Leave out studies of one side only.")
     by: str = Field(default="", max_length=1000, description="Group rates by: fields, with commas.")
@@ -120,6 +127,12 @@ class RunOptions(BaseModel):
     def named_fields(self) -> NamedFields:
         """The fields of the files that were named."""
         return NamedFields.of(vars(self))
+
+    def context_fields(self, *, takes: bool) -> Sequence[str] | None:
+        """The fields of the context; None for those known by name, where a rubric `takes` it."""
+        if not self.context_field:
+            return None if takes else ()
+        return () if self.context_field == "none" else self.context_field.split(",")
 
     @property
     def fields(self) -> tuple[str, ...]:

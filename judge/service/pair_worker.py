@@ -24,6 +24,7 @@ from judge.service import ProblemError
 from judge.service.budget import PAYMENT_REQUIRED, SPENT, Ledger
 from judge.service.worker import Channel, memory_limit, say
 from judge.studies import from_given
+from judge.studies.told import with_told
 from judge.types import JudgeError
 
 # A reader waits for the answer: an outage is theirs to sit out, not ours.
@@ -83,7 +84,9 @@ class PairAnnotator:
             study_ids=[asked["study_id"]],
             fields={} if asked["context"] is None else {"context": [asked["context"]]},
         )
-        studies, class_source = with_classes(given)
+        studies, class_source = with_classes(
+            with_told(given, context=None if session.rubric.takes_context else ())
+        )
         ends: list[Judged] = []
         answer, stop = self._asking[session]
         try:

@@ -24,17 +24,16 @@ from judge.sentences import sentences
 from judge.service import ProblemError, images
 from judge.service.catalogue import OpenRun
 from judge.service.service import Here, RunId, as_json, reader_name, returns
+from judge.studies.told import CONTEXT_FIELDS
 from judge.types import Edit
 
 routes = APIRouter(prefix="/v1/runs", tags=["readings"])
 
 CONTEXT = frozenset(
     (
-        *("indication", "indications", "history", "clinical_history", "clinical_indication"),
-        *("clinical_information", "clinical_data", "reason_for_exam", "reason_for_examination"),
-        *("context", "technique", "procedure", "exam", "examination", "comparison", "comparisons"),
+        *CONTEXT_FIELDS,
         *("prior", "priors", "prior_report", "previous_report", "modality", "view", "views"),
-        *("view_position", "body_part", "age", "patient_age", "sex", "patient_sex", "gender"),
+        *("view_position", "body_part"),
     )
 )
 """The fields of a study that a reader is shown. All others may tell what somebody thinks of the

@@ -29,6 +29,7 @@ from judge.service.worker import Channel, memory_limit, say
 from judge.stats.table import reserved_names
 from judge.studies import StudySet, read_pair
 from judge.studies.names import model_of
+from judge.studies.told import with_told
 from judge.types import JudgeError
 
 _LOOK_SECONDS = 0.25
@@ -132,6 +133,12 @@ def opened(
             allow_missing=asked.allow_missing,
             model=asked.model or None,
             reserved=reserved_names(session.rubric),
+        )
+        studies = with_told(
+            studies,
+            context=asked.context_fields(takes=session.rubric.takes_context),
+            prior=asked.prior_field or None,
+            modality=asked.modality or None,
         )
     return session, _as_called(studies, asked)
 

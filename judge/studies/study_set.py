@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Self, TypeVar
 
 from judge.studies.sections import Section
+from judge.studies.told import NOTHING, Told
 from judge.types import Study
 
 T = TypeVar("T")
@@ -34,7 +35,8 @@ class StudySet:
     section, else the section. A study class that isn't known is None; `class_inferred`
     marks one that was inferred, and `class_field` names the field that gave the others.
     `model` is the model whose reports the candidates are, None where nothing says so.
-    `writer` names everything of who reworded candidates, None where nobody did.
+    `writer` names everything of who reworded candidates, None where nobody did. `told` names the
+    fields that the judge is told of beside the reports.
     `read_from` names what the ids, candidates and references were read from.
     `omitted` counts the studies that were left out, per reason, and `omitted_ids` has the
     first few of them. `notes` say what was odd about the input.
@@ -56,6 +58,7 @@ class StudySet:
     omitted_ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     inputs: tuple[InputFile, ...] = ()
     notes: tuple[str, ...] = ()
+    told: Told = NOTHING
 
     def __post_init__(self) -> None:
         columns = (
@@ -96,11 +99,13 @@ class StudySet:
 
     def study(self, row: int) -> Study:
         """Return the study in a row, counted from 0."""
+        fields = {name: column[row] for name, column in self.fields.items()}
         return Study(
             study_id=self.study_ids[row],
             reference=self.references[row],
             candidate=self.candidates[row],
             study_class=self.study_classes[row],
             class_inferred=self.class_inferred[row],
-            fields={name: column[row] for name, column in self.fields.items()},
+            fields=fields,
+            **(self.told.of(fields) if self.told != NOTHING else {}),
         )

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from pathlib import Path
 
 from judge.backends import lexicon
 from judge.backends.base import CountedNote, Judge
+from judge.backends.errors import StudyError
 from judge.rubrics import Rubric
 from judge.types import Completion, CompletionRequest, JudgeError, Message, Study
 
-_UNFAMILIAR = {"language": "in another language", "images": "of CT, MRI or ultrasound"}
+_RADIOGRAPH = "xr"
+_UNFAMILIAR = {
+    "language": "a report that seems to be in another language than English",
+    "images": "a report that seems to be of CT, MRI or ultrasound; --modality xr judges them as "
+    "chest radiographs",
+    "modality": "another modality than chest radiographs",
+}
+"""Why a study is not judged -> what it has."""
 
 
 class LexiconJudge(Judge):
@@ -40,12 +49,11 @@ class LexiconJudge(Judge):
 
     @property
     def counted(self) -> tuple[CountedNote, ...]:
-        """How many of the studies asked about have a report that the rules were not made for."""
+        """How many of the studies asked about are not judged: the rules were not made for them."""
         return tuple(
             CountedNote(
-                f"{{n}} of {{of}} studies have a report that seems to be {what}: the built-in "
-                "judge reads English reports of chest X-rays, and what it says of these means "
-                "little",
+                "{n} of {of} studies are not judged by the built-in judge, which reads English "
+                f"reports of chest X-rays alone: they have {what}",
                 self._unfamiliar[why],
                 self._asked,
             )
@@ -58,16 +66,36 @@ class LexiconJudge(Judge):
         Counts the studies whose reports are of another language or no X-ray's.
         """
         self._asked += 1
-        both = {"reference": study.reference, "candidate": study.candidate}
-        found = {lexicon.unfamiliar(report, self._lexicon) for report in both.values()}
-        self._unfamiliar.update(filter(None, found))
-        said = {"rubric": self._rubric.name, **both}
+        said = {"rubric": self._rubric.name}
+        said |= {"reference": study.reference, "candidate": study.candidate}
+        if study.context and self._rubric.takes_context:
+            said["context"] = json.dumps(dict(study.context))
+        if why := self._why_not(study):
+            self._unfamiliar[why] += 1
+            said["unfamiliar"] = why
         messages = tuple(Message(role, content) for role, content in said.items())
         return CompletionRequest(endpoint="lexicon", model=self.version, messages=messages)
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Compare the reports and write the result in the rubric's reply format."""
-        _, reference, candidate = (message.content for message in request.messages)
+        """Compare the reports and write the result in the rubric's reply format.
+
+        Raises `StudyError` for reports that the rules were not made for.
+        """
+        said = {message.role: message.content for message in request.messages}
+        if why := said.get("unfamiliar"):
+            raise StudyError(f"unfamiliar {why}", f"the study has {_UNFAMILIAR[why]}")
+        reference, candidate = said["reference"], said["candidate"]
         comparison = lexicon.compare(reference, candidate, self._lexicon)
-        annotation = self._baseline(comparison, Study("", reference, candidate))
+        context = json.loads(said.get("context", "{}"))
+        annotation = self._baseline(comparison, Study("", reference, candidate, context=context))
         return Completion(self._render(annotation), "stop", self.version)
+
+    def _why_not(self, study: Study) -> str | None:
+        """Return why the rules cannot judge a study, one of `_UNFAMILIAR`, None where they can."""
+        if study.modality not in (None, _RADIOGRAPH):
+            return "modality"
+        both = (study.reference, study.candidate)
+        found = {lexicon.unfamiliar(report, self._lexicon) for report in both}
+        if "language" in found:
+            return "language"
+        return "images" if "images" in found and study.modality is None else None

@@ -62,7 +62,7 @@ class LocalJudge(Judge):
 
     def request(self, study: Study) -> CompletionRequest:
         """Return the prompt around the study's reports; counts what is cut."""
-        messages = self.prompt.messages(study.reference, study.candidate)
+        messages = self.prompt.about(study)
         self._counts["prompts"] += 1
         self._counts["words"] += self.prompt.cuts(study.reference, study.candidate)
         self._counts["tokens"] += self.encoder.encode(messages).cut > 0
