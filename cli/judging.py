@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-import os
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.asking import (
+    RUNNING_OPTIONS,
+    SERVER_OPTIONS,
+    WHO,
+    WORDING,
+    policy_of,
+    sampling_options,
+    settings_of,
+)
 from judge.cli.batches import (
     BATCH_OPTIONS,
     asked_in_batches,
@@ -16,9 +25,8 @@ from judge.cli.batches import (
     warn_of_batches,
 )
 from judge.cli.endings import end_stopped, end_uncovered
-from judge.cli.groups import Decorator, GroupedCommand, heading, with_options
-from judge.cli.numbers import FiniteRange
-from judge.cli.output import by_option, cache_option, format_option, note, print_summary
+from judge.cli.groups import GroupedCommand, heading, with_options
+from judge.cli.output import by_option, emit, format_option, note, print_summary, print_tables
 from judge.cli.studies import (
     FILE_OPTIONS,
     TOLD_OPTIONS,
@@ -30,20 +38,27 @@ from judge.cli.studies import (
 from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
-    from judge.backends import JudgeSettings
-    from judge.batching.rounds import BatchPolicy
-    from judge.running.asking import RequestPolicy
     from judge.running.run import Finished
-    from judge.running.session import JudgeSession
-    from judge.running.shards import Shard
-    from judge.studies import StudySet
 
 
 def command_for(rubric: Rubric) -> click.Command:
     """Return the command that judges reports by `rubric`."""
 
     def command(**options: Any) -> None:  # noqa: ANN401
-        _judge(rubric, options)
+        sections = [one.strip() for one in (options["section"] or "").split(",")]
+        if len(sections) == 1:
+            if finished := _judge(rubric, options):
+                _told(finished)
+                print_summary(finished.summary, rubric, options["form"])
+                end_uncovered([finished.summary], options["min_coverage"])
+            return
+        _check_tracks(sections, options)
+        ended = [one for section in sections if (one := _track(rubric, section, options))]
+        for finished in ended:
+            _told(finished)
+        if ended:
+            _print_tracks([one.summary for one in ended], rubric, options["form"])
+            end_uncovered([one.summary for one in ended], options["min_coverage"])
 
     callback = with_options(*_OPTIONS)(command)
     named = click.command(
@@ -51,177 +66,6 @@ def command_for(rubric: Rubric) -> click.Command:
     )
     return named(callback)
 
-
-WHO = (
-    "Who answers: lexicon (built in; the default), lexicon:FILE with your own lexicon, vllm:MODEL, "
-    "which starts and stops vLLM, ray:MODEL, which does so on a Ray cluster, hf:MODEL in this "
-    "process, or a model behind an OpenAI-compatible server, such as gpt-4o. MODEL is a name on "
-    "the Hugging Face Hub or a folder."
-)
-WORDING = "The wording of the question, for judges that read one (see `judge prompts list`)."
-SERVER_OPTIONS = (
-    click.option(
-        "--reply",
-        type=click.Choice(("auto", "text", "structured")),
-        default="auto",
-        show_default=True,
-        help="What to ask a model for: the rubric's layout in text, or a structured reply "
-        "(JSON schema, else a tool call, else plain JSON). auto: structured; but text from "
-        "GREEN models, with a prompt that asks for text, as the official one for GREEN, and "
-        "from hf:.",
-    ),
-    click.option(
-        "--base-url",
-        multiple=True,
-        metavar="URL",
-        help="The server of the model: Azure, vLLM, llama.cpp, Ollama, ... Default: OpenAI. "
-        "Repeat it for servers that share the load. The key comes from OPENAI_API_KEY "
-        "(AZURE_OPENAI_API_KEY for Azure, VLLM_API_KEY for vllm:MODEL); a server on this "
-        "machine needs none.",
-    ),
-    click.option(
-        "--vllm-arg",
-        "vllm_args",
-        multiple=True,
-        metavar="FLAG",
-        help="A flag for the `vllm serve` that vllm:MODEL and ray:MODEL start, such as "
-        "--vllm-arg=--tensor-parallel-size=2. Repeat it for several.",
-    ),
-    click.option(
-        "--vllm-timeout",
-        type=FiniteRange(min=0, min_open=True),
-        metavar="MINUTES",
-        help="How long vLLM may take to start, the download of a model included, and ray:MODEL may "
-        "wait for a node. Default: 60.",
-    ),
-    click.option(
-        "--ray-address",
-        metavar="HOST:PORT",
-        help="The Ray cluster of ray:MODEL; auto is the one that runs on this machine. Default: "
-        "the one that RAY_ADDRESS names, else one of its own on this machine.",
-    ),
-    click.option(
-        "--ray-replicas",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="How many times ray:MODEL serves the model. Default: as often as the cluster's GPUs "
-        "have room.",
-    ),
-    click.option(
-        "--gpus-per-replica",
-        type=click.IntRange(min=0),
-        metavar="G",
-        help="The GPUs of each replica of ray:MODEL; 0 serves without. Default: 1.",
-    ),
-)
-"""How the judge is reached."""
-
-
-def sampling_options(seed: str) -> tuple[Decorator, ...]:
-    """Return the options of sampling, with `seed` as the name of its seed's."""
-    return (
-        heading("Sampling"),
-        click.option(
-            "--max-tokens",
-            type=click.IntRange(min=1),
-            help="The longest answer, in tokens; a longer one is cut and counts as unparsed. A "
-            "model that reasons needs more, since its reasoning counts: one whose name says so "
-            "(o3, gpt-5, deepseek-r1, ...), or that is given --reasoning-effort. Default: 2048, or "
-            "25000 for one that reasons.",
-        ),
-        click.option(
-            "--temperature",
-            type=float,
-            metavar="NUMBER",
-            help="0 is the likeliest answer, more is more varied. Default: 0.",
-        ),
-        click.option(
-            "--top-p",
-            type=float,
-            metavar="NUMBER",
-            help="Sample from the likeliest tokens alone, as many as have this probability "
-            "together.",
-        ),
-        click.option(seed, type=int, help="What sampling starts from, on servers that keep to it."),
-        click.option(
-            "--reasoning-effort",
-            metavar="WORD",
-            help="How much a model is to reason: low, medium, high, or what its server calls it.",
-        ),
-        click.option(
-            "--body",
-            multiple=True,
-            metavar="KEY=JSON",
-            help="Anything else that the server takes in a request, such as --body top_k=20. "
-            "Repeat it for several. Like all of these it stands in the signature.",
-        ),
-    )
-
-
-RUNNING_OPTIONS = (
-    heading("Running"),
-    click.option(
-        "--concurrency",
-        type=click.IntRange(min=1),
-        default=16,
-        show_default=True,
-        help="The most requests in flight; fewer where the server asks for it or is late.",
-    ),
-    click.option(
-        "--timeout",
-        type=FiniteRange(min=0, min_open=True),
-        default=120.0,
-        show_default=True,
-        metavar="SECONDS",
-        help="How long a whole answer may take before it is asked for again.",
-    ),
-    click.option(
-        "--reask",
-        type=click.IntRange(min=0),
-        default=1,
-        show_default=True,
-        help="How often to ask again for an answer that cannot be read. The judge is told "
-        "why; one that cannot be told and would answer the same is not asked.",
-    ),
-    click.option(
-        "--give-up-after",
-        type=click.IntRange(min=0),
-        default=50,
-        show_default=True,
-        metavar="N",
-        help="Stop where more than half of the first N answers cannot be read; 0: never.",
-    ),
-    click.option(
-        "--max-outage",
-        type=FiniteRange(min=0),
-        default=30.0,
-        show_default=True,
-        metavar="MINUTES",
-        help="How long to wait for a server that is gone before giving the run up.",
-    ),
-    click.option(
-        "--max-cost",
-        type=FiniteRange(min=0, min_open=True),
-        metavar="DOLLARS",
-        help="Stop before the run costs more than this.",
-    ),
-    click.option(
-        "--min-coverage",
-        type=FiniteRange(min=0, max=1),
-        default=0.99,
-        show_default=True,
-        metavar="SHARE",
-        help="Exit with code 3 where a smaller share of the studies could be scored.",
-    ),
-    click.option(
-        "--dry-run",
-        is_flag=True,
-        help="Say what would be asked, what is cached and what it may cost; send nothing. "
-        "Needs no key.",
-    ),
-    cache_option,
-)
-"""How a run goes, and what it may cost."""
 
 _OPTIONS = (
     *FILE_OPTIONS,
@@ -266,6 +110,8 @@ _OPTIONS = (
     ),
     format_option,
 )
+_NOT_OF_THE_RUN = ("form", "out", "cache")
+"""Options that stand in no manifest."""
 
 
 def _help(rubric: Rubric) -> str:
@@ -283,22 +129,50 @@ def _help(rubric: Rubric) -> str:
     """
 
 
-def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
+def _check_tracks(sections: Sequence[str], options: Mapping[str, Any]) -> None:
+    if len(set(sections)) < len(sections):
+        raise click.UsageError(f"--section names a section twice: {options['section']}")
+    if options["preds"] == "-" or options["refs"] == "-":
+        raise click.UsageError("standard input is read once: name files for several sections")
+    if options["form"] not in ("table", "json"):
+        raise click.UsageError("several sections go with --format table and json")
+
+
+def _track(rubric: Rubric, section: str, options: Mapping[str, Any]) -> Finished | None:
+    """Judge one of several sections, as a run of its own in a folder of that name."""
+    note(f"section {section}")
+    out = options["out"] and options["out"] / section
+    return _judge(rubric, {**options, "section": section, "out": out})
+
+
+def _print_tracks(summaries: Sequence[Mapping[str, Any]], rubric: Rubric, form: str) -> None:
+    """Print the runs of several sections one after the other, then side by side."""
+    if form == "json":
+        from judge.report.formats import as_json
+
+        emit(as_json({summary["section"]: summary for summary in summaries}))
+        return
+    from judge.report.tables import tracks_table
+
+    for summary in summaries:
+        print_summary(summary, rubric, form)
+    print_tables([tracks_table(summaries, rubric)])
+
+
+def _judge(rubric: Rubric, options: dict[str, Any]) -> Finished | None:
+    """Return the run that the options ask for, None where they ask for none."""
     from judge.backends import LEXICON
     from judge.cli.forecast import dry_run, sample_run
+    from judge.cli.progress import watching
     from judge.running.budget import Purse
     from judge.running.engine import RunStoppedError, UnreadableError
+    from judge.running.run import run
     from judge.running.session import JudgeSession
     from judge.running.shards import Shard
 
     named = options.pop("judge_names")
-    if len(named) > 1 and not options["dry_run"]:
-        raise click.UsageError("name one --judge; several go with --dry-run, side by side")
-    if options["sample"] and (options["out"] or options["dry_run"]):
-        raise click.UsageError("--sample writes no run; give it without --out and --dry-run")
+    _check_usage(named, options)
     batches = batch_policy(options)
-    if options["sample"] and batches:
-        raise click.UsageError("--sample asks directly: give it without --batch")
     shard = None if options["shard"] is None else Shard.of(options["shard"])
     settings, policy = settings_of(options), policy_of(options)
     budget = Purse(policy.max_cost) if batches and policy.max_cost is not None else None
@@ -319,85 +193,43 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
     part = part_of(studies, shard) if shard else studies
     if options["dry_run"]:
         dry_run(sessions, part, in_batches=batches is not None)
-        return
+        return None
     try:
         if n := options.pop("sample"):
             sample_run(session, part, n)
-            return
+            return None
         with session:
             if batches is None:
                 warn_of_batches(session)
-            finished = _run(session, studies, shard, options, part, batches)
+            with watching() as listener:
+                return run(
+                    session,
+                    studies,
+                    out=options["out"],
+                    by=options["by"],
+                    arguments={k: v for k, v in options.items() if k not in _NOT_OF_THE_RUN},
+                    shard=shard,
+                    listener=listener,
+                    asking=asked_in_batches(session, part, batches, listener) if batches else None,
+                )
     except (UnreadableError, RunStoppedError) as stopped:
         end_stopped(stopped)
-    else:
-        _finished(finished, rubric, options)
+    return None
 
 
-def settings_of(options: dict[str, Any]) -> JudgeSettings:
-    """Return what the options say of a judge."""
-    from judge.backends import JudgeSettings, sampling
-
-    seed = "sampling_seed" if "sampling_seed" in options else "seed"
-    names = {"temperature": "temperature", "top_p": "top_p", "seed": seed}
-    names["reasoning_effort"] = "reasoning_effort"
-    given = {name: options[one] for name, one in names.items() if options[one] is not None}
-    minutes = options["vllm_timeout"]
-    own = {"vllm_args": options["vllm_args"] or None, "vllm_timeout": minutes and 60 * minutes}
-    own |= {name: options[name] for name in ("ray_address", "ray_replicas", "gpus_per_replica")}
-    as_given = ("prompt", "base_url", "timeout", "max_tokens")
-    return JudgeSettings(
-        **{name: options[name] for name in as_given},
-        reply=None if options["reply"] == "auto" else options["reply"],
-        sampling=given | sampling.from_body(options["body"]),
-        environ=os.environ,
-        say=note,
-        sends=not options["dry_run"],
-        options={name: value for name, value in own.items() if value is not None},
-    )
+def _check_usage(named: Sequence[str], options: Mapping[str, Any]) -> None:
+    if len(named) > 1 and not options["dry_run"]:
+        raise click.UsageError("name one --judge; several go with --dry-run, side by side")
+    if options["sample"] and (options["out"] or options["dry_run"]):
+        raise click.UsageError("--sample writes no run; give it without --out and --dry-run")
+    if options["sample"] and options["in_batches"]:
+        raise click.UsageError("--sample asks directly: give it without --batch")
 
 
-def policy_of(options: dict[str, Any]) -> RequestPolicy:
-    """Return what the options say of how it is asked."""
-    from judge.running.asking import RequestPolicy
-
-    as_given = ("concurrency", "reask", "max_cost", "give_up_after")
-    return RequestPolicy(
-        max_outage=60 * options["max_outage"],
-        workers=options.get("workers", 1),
-        **{name: options[name] for name in as_given},
-    )
-
-
-def _run(
-    session: JudgeSession,
-    studies: StudySet,
-    shard: Shard | None,
-    options: dict[str, Any],
-    part: StudySet,
-    batches: BatchPolicy | None,
-) -> Finished:
-    from judge.cli.progress import watching
-    from judge.running.run import run
-
-    with watching() as listener:
-        return run(
-            session,
-            studies,
-            out=options["out"],
-            by=options["by"],
-            arguments={k: v for k, v in options.items() if k not in ("form", "out", "cache")},
-            shard=shard,
-            listener=listener,
-            asking=asked_in_batches(session, part, batches, listener) if batches else None,
-        )
-
-
-def _finished(finished: Finished, rubric: Rubric, options: dict[str, Any]) -> None:
+def _told(finished: Finished) -> None:
+    """Say what a run took and where it is."""
     from judge.cli.progress import account
 
     for line in account(finished.progress):
         note(line)
     note(f"run folder  {finished.path}")  # first: who reads the table may close it early
-    print_summary(finished.summary, rubric, options["form"])
-    end_uncovered([finished.summary], options["min_coverage"])

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.asking import policy_of, settings_of
 from judge.cli.endings import end_stopped, end_uncovered
-from judge.cli.judging import policy_of, settings_of
 from judge.cli.output import note
 from judge.cli.stress_make import made_facts, recipe_of, say_made
 from judge.types import JudgeError

@@ -53,9 +53,10 @@ FILE_OPTIONS = (
     ),
     click.option(
         "--section",
-        metavar="findings|impression|report",
+        metavar="findings|impression|report[,...]",
         help="The part of the reports to judge. Default: findings where the references have "
-        "them, else the whole report.",
+        "them, else the whole report. Several, with commas, are judged one after the other, each a "
+        "run of its own in a folder of that name, and printed side by side.",
     ),
     click.option(
         "--allow-missing",

@@ -162,6 +162,16 @@ def rates_tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
     return [table("Scores", scores, counts=True), table("Rates", rates, counts=False)]
 
 
+def tracks_table(summaries: Sequence[Mapping[str, Any]], rubric: Rubric) -> Table:
+    """Return the figures of several sections of the same studies side by side, a column each."""
+    head = ("all studies", *(summary["section"] for summary in summaries))
+    counts = [(name, f"n_{name}") for name in ("studies", "scored")]
+    rows = [(label, *(str(one[key]) for one in summaries)) for label, key in counts]
+    shown = dict.fromkeys((*rubric.shown("groups"), *rubric.shown("compare")))
+    rows += [(one.label, *(_cell(summary, one) for summary in summaries)) for one in shown]
+    return Table("Sections side by side", head, tuple(rows))
+
+
 def _by_group(
     summary: Mapping[str, Any],
 ) -> tuple[list[str], list[tuple[list[str], Mapping[str, Any]]]]:

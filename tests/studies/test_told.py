@@ -197,7 +197,10 @@ def test_context_and_none_exclude_each_other(invoke: Invoke) -> None:
 def test_from_python() -> None:
     told = {"context_fields": ["age"], "modality": "xr"}
     frame = annotate(
-        ["No effusion."], ["Effusion."], fields={"age": ["50-60"]}, **told  # type: ignore[arg-type]
+        ["No effusion."],
+        ["Effusion."],
+        fields={"age": ["50-60"]},
+        **told,  # type: ignore[arg-type]
     )
     assert "|context:age|modality:xr|" in frame.attrs["signature"]
     with pytest.raises(JudgeError, match="no field 'sex', for --context-field"):
