@@ -49,6 +49,12 @@ _CHOSEN_IN = ("table", "md", "latex")
     help="Also a leaderboard for each value of this field (study_class, site, dataset, ...; repeat "
     "it, or separate with commas, for combinations).",
 )
+@click.option(
+    "--by-section",
+    is_flag=True,
+    help="The runs of each section by themselves, one leaderboard a section (with --format table "
+    "and md).",
+)
 @click.option("--common", is_flag=True, help="Compare on the studies that all runs have.")
 @click.option(
     "--allow",
@@ -144,6 +150,31 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     if stress_compare.are_stress(runs, options):
         stress_compare.compare(runs, options["form"], options["figures"])
         return
+    if options.pop("by_section"):
+        for section, members in _by_section(runs, options).items():
+            emit(f"## Section {section}\n" if options["form"] == "md" else f"Section {section}\n")
+            _compare(members, options)
+        return
+    _compare(runs, options)
+
+
+def _by_section(runs: Sequence[str], options: Mapping[str, Any]) -> dict[str, list[str]]:
+    """Return the runs by the section that they judged."""
+    from judge.comparing.names import choice
+    from judge.running.folder import Run
+
+    if options["form"] not in ("table", "md") or options["figures"] or options["html"]:
+        raise JudgeError(
+            "--by-section goes with --format table and md, without --figures and --html: give the "
+            "runs of one section for these"
+        )
+    found: dict[str, list[str]] = {}
+    for run in runs:
+        found.setdefault(Run(choice(run).path).manifest["section"], []).append(run)
+    return found
+
+
+def _compare(runs: Sequence[str], options: Mapping[str, Any]) -> None:
     from judge.cli.page import check_html
     from judge.comparing.comparison import compare_runs
     from judge.comparing.names import choice

@@ -130,6 +130,10 @@ def _help(rubric: Rubric) -> str:
 
 
 def _check_tracks(sections: Sequence[str], options: Mapping[str, Any]) -> None:
+    from judge.studies.sections import known_section
+
+    for section in sections:
+        known_section(section)
     if len(set(sections)) < len(sections):
         raise click.UsageError(f"--section names a section twice: {options['section']}")
     if options["preds"] == "-" or options["refs"] == "-":

@@ -128,7 +128,10 @@ def test_help_has_groups(invoke: Invoke, name: str) -> None:
     assert (
         found
         == {
-            "green": ["Files", "Judge", "Sampling", "Running", "Batch", "Output", "Other"],
+            "green": [
+                *("Files", "Context", "Judge", "Sampling"),
+                *("Running", "Batch", "Output", "Other"),
+            ],
             "compare": ["Studies", "Metrics", "Readers", "Tests", "Output", "Other"],
             "serve": ["Address", "Runs", "Limits", "Other"],
             "check": ["Files", "Output", "Other"],

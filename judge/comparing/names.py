@@ -67,9 +67,11 @@ def named_runs(choices: Sequence[RunChoice]) -> list[NamedRun]:
         named = named_run(chosen)
         other = found.setdefault((named.model, named.rubric), named)
         if other is not named:
+            sections = {one.run.manifest["section"] for one in (other, named)}
+            how = "; --by-section compares each section by itself" if len(sections) > 1 else ""
             raise JudgeError(
                 f"two runs of {named.rubric} are of the model {named.model!r}: {other.shown} and "
-                f"{named.shown}; name their models: NAME={named.shown}"
+                f"{named.shown}; name their models: NAME={named.shown}{how}"
             )
     return list(found.values())
 

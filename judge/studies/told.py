@@ -106,8 +106,10 @@ def with_told(
             key=lambda one: known[plain(one)],
         )
     else:
-        chosen = [_field(studies, name, "--context-field") for name in dict.fromkeys(context)]
-    told = Told(tuple(chosen), _field(studies, prior, "--prior-field") if prior else None)
+        chosen = [_field(studies, name, "--context-field") for name in context]
+    told = Told(
+        tuple(dict.fromkeys(chosen)), _field(studies, prior, "--prior-field") if prior else None
+    )
     if modality is not None:
         code = _DICOM.get(modality.lower(), modality.lower())
         is_code = code in MODALITIES

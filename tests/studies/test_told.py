@@ -138,7 +138,7 @@ def test_an_exact_wording_has_no_place_for_it(tmp_path: Path) -> None:
 
 
 def test_what_the_rules_were_not_made_for_fails_and_is_counted(
-    invoke: Invoke, tmp_path: Path
+    invoke: Invoke,
 ) -> None:
     french = "Le coeur est de taille normale. Il n'y a pas de lesion dans les poumons et la plevre."
     refs = {
