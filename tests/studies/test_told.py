@@ -9,6 +9,8 @@ import pytest
 from support import Invoke
 
 from judge import annotate, prompts, rubrics
+from judge.backends import JudgeSettings
+from judge.running.session import JudgeSession
 from judge.studies import StudySet, from_given
 from judge.studies.told import compares, read_context, with_told
 from judge.types import JudgeError, Study
@@ -212,3 +214,16 @@ def test_rubrics_that_take_context_say_where_there_is_none() -> None:
         if rubrics.load(name).takes_context and rubrics.load(name).baseline:
             signature = annotate(["Clear."], ["Clear."], rubric=name).attrs["signature"]
             assert "|context:none|" in signature
+
+
+def test_a_model_is_asked_with_it(tmp_path: Path) -> None:
+    settings = JudgeSettings(sends=False)
+    session = JudgeSession.load("green", "gpt-4o", settings, cache=tmp_path)
+    studies = with_told(_studies(age=["61"], earlier=["Old."]), context=["age"], prior="earlier")
+    (study,) = studies
+    told = session.judge.request(study).messages[-1].content
+    plain = session.judge.request(Study("1", study.reference, study.candidate)).messages[-1].content
+    assert "age: 61" in told
+    assert "\nOld.\n" in told
+    assert "61" not in plain
+    assert "|context:age|prior:earlier|" in session.signature(studies, "class")
