@@ -258,16 +258,61 @@ class Discrepancy:
     candidate_sentence: int | None = None
 
 
+Attribute = Literal[
+    "location",
+    "severity",
+    "measurement",
+    "certainty",
+    "unspecific",
+    "overinterpretation",
+    "temporal",
+]
+"""What two reports can differ in about a finding that both have."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReportFinding:
+    """One abnormal finding of a report, however often the report speaks of it.
+
+    `text` are the report's words, `comes_with_age` is true of what is expected in the elderly.
+    `partners` are the positions of what matches it in the other report, among all findings.
+    """
+
+    side: Side
+    text: str
+    severity: Severity
+    comes_with_age: bool = False
+    partners: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class AttributeDifference:
+    """What a candidate says otherwise of a finding that matches one of the reference's.
+
+    `reference` and `candidate` are their positions. It is negligible where it would change no
+    patient's care.
+    """
+
+    reference: int
+    candidate: int
+    attribute: Attribute
+    is_negligible: bool
+    text: str
+
+
 @dataclass(frozen=True, slots=True)
 class ReportComparison:
     """What rules found when they compared a candidate with its reference.
 
     `partners` are the pairs of a reference and a candidate sentence, by number, that speak
-    of the same, whether they agree or differ. Each rubric turns it all into an annotation
-    of its own (`Rubric.baseline`).
+    of the same, whether they agree or differ. `findings` and `differences` tell the same by
+    abnormal findings, the reference's first. Each rubric turns it all into an annotation of its
+    own (`Rubric.baseline`).
     """
 
     discrepancies: tuple[Discrepancy, ...]
     matched: tuple[str, ...]
     explanation: str
     partners: tuple[tuple[int, int], ...] = ()
+    findings: tuple[ReportFinding, ...] = ()
+    differences: tuple[AttributeDifference, ...] = ()

@@ -140,8 +140,8 @@ WORDS = (
     "severity3",
 )
 MAY_NAME = {
-    # ReXrank's names of metrics, two of which are rubrics here, for files of others' numbers.
-    "judge/stats/metric.py": {"green", "fineradscore"},
+    # Names of metrics, three of which are rubrics here, for files of others' numbers.
+    "judge/stats/metric.py": {"green", "fineradscore", "crimson"},
     # Format 1 had these columns for every rubric.
     "judge/running/format1.py": {"n_actionable"},
     # The rubric of a call of `annotate` that names none.

@@ -23,10 +23,12 @@ from judge import rubrics
 from judge.rubrics.contract import Rubric, StructuredReply
 from judge.types import (
     Annotation,
+    AttributeDifference,
     Category,
     Discrepancy,
     Item,
     ReportComparison,
+    ReportFinding,
     Study,
     UnparsedError,
 )
@@ -148,6 +150,14 @@ def test_what_rules_find_is_an_answer_that_is_counted_in_its_tally(name: str) ->
         ),
         matched=("effusion",),
         explanation="Two findings differ.",
+        findings=(
+            ReportFinding("reference", "Small effusion", 2, partners=(1,)),
+            ReportFinding("candidate", "Large effusion", 2, partners=(0,)),
+            ReportFinding("candidate", "Pneumothorax", 4),
+        ),
+        differences=(
+            AttributeDifference(0, 1, "severity", is_negligible=False, text="large, not small"),
+        ),
     )
     annotation = rubric.baseline(comparison, study)
     assert rubric.parse(rubric.render(annotation), study, complete=True) == annotation

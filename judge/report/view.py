@@ -9,7 +9,7 @@ from typing import Any
 from judge.report.edits import rows
 from judge.report.highlight import Segment, highlights
 from judge.report.overview import cell
-from judge.rubrics.contract import Rubric
+from judge.rubrics.contract import Kind, Rubric
 
 _STUDY = ("study_id", "study_class", "class_inferred", "answer", "attempt")
 _END = ("outcome", "reason", "detail", "measures")
@@ -76,6 +76,7 @@ def graded_items(annotation: Mapping[str, Any] | None, rubric: Rubric) -> list[d
 def plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any]]:
     """Return the items that are not graded: for each kind how many there are, and their texts.
 
+    The names of an item's labels stand behind its text.
     The number is that of the measure that counts the kind, where there is one: an answer may
     state another than it lists. A kind that a reader was not asked for has no list.
     """
@@ -84,13 +85,20 @@ def plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any
     found = []
     for kind in rubric.kinds:
         if kind.graded_by is None:
-            texts = [i["text"] for i in record["annotation"]["items"] if i["kind"] == kind.name]
+            items = [i for i in record["annotation"]["items"] if i["kind"] == kind.name]
+            texts = [_labelled(item, kind, rubric) for item in items]
             counts = [m for m in rubric.counting(kind.name, {}) if m.counts and not m.counts.labels]
             n = record["measures"][counts[0].name] if counts else len(texts)
             if n is None and not texts:
                 continue  # a reader was not asked for them
             found.append({"kind": kind.name, "n": n, "texts": texts})
     return found
+
+
+def _labelled(item: Mapping[str, Any], kind: Kind, rubric: Rubric) -> str:
+    facets = [rubric.facet(name) for name in kind.facets]
+    labels = [one.text(value) for one in facets for value in item["labels"].get(one.name, ())]
+    return f"{item['text']} ({', '.join(labels)})" if labels else str(item["text"])
 
 
 def stated_otherwise(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any]]:

@@ -48,16 +48,25 @@ def test_a_view_holds_the_whole_record(run: Run, rubric: Rubric) -> None:
         assert view["outcome"] == record["outcome"]
         items = record["annotation"]["items"] if record["annotation"] else []
         graded = {kind.name: kind.graded_by for kind in rubric.graded}
+        rows = [row for row, item in enumerate(items) if item["kind"] in graded]
         assert view["items"] == [
-            {**item, "grade": item["labels"][graded[item["kind"]]][0]}
-            for item in items
-            if item["kind"] in graded
+            {
+                **items[row],
+                "grade": items[row]["labels"][graded[items[row]["kind"]]][0],
+                "links": [rows.index(link) for link in items[row]["links"] if link in rows],
+            }
+            for row in rows
         ]
         assert (view["edits"] is not None) == bool(rubric.editor and record["annotation"])
         plain = [kind.name for kind in rubric.kinds if kind.name not in graded]
         assert [each["kind"] for each in view["lists"]] == (plain if record["annotation"] else [])
         for each in view["lists"]:
-            assert each["texts"] == [i["text"] for i in items if i["kind"] == each["kind"]]
+            own = [item for item in items if item["kind"] == each["kind"]]
+            for text, item in zip(each["texts"], own, strict=True):
+                labels = [
+                    rubric.facet(f).text(v) for f, all_ in item["labels"].items() for v in all_
+                ]
+                assert text == item["text"] + (f" ({', '.join(labels)})" if labels else "")
             counts = rubric.counting(each["kind"], {})
             n = record["measures"][counts[0].name] if counts else len(each["texts"])
             assert each["n"] == n

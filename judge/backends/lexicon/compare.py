@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 
 from judge.backends.lexicon.data import Lexicon
 from judge.backends.lexicon.errors import Found, differences, unpaired, wider_changes
+from judge.backends.lexicon.findings import told_apart
 from judge.backends.lexicon.mentions import Mention
 from judge.backends.lexicon.reports import Alignment, ReadReport, Reports, align, rules_out
 from judge.sentences import sentences
@@ -28,7 +29,9 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportCompariso
     reports = Reports(ReadReport(reference, lexicon), ReadReport(candidate, lexicon), lexicon)
     alignment = align(reports)
     found = [one for pair in alignment.pairs for one in differences(pair, reports)]
-    found += unpaired(alignment, reports)
+    alone, twins = unpaired(alignment, reports)
+    found += alone
+    findings, different = told_apart(reports, (*alignment.same, *alignment.pairs, *twins), found)
     found += wider_changes(reports)
     discrepancies = tuple(sorted(_once(found), key=_order))
     counts = Counter(one.category.label for one in discrepancies)
@@ -45,7 +48,8 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportCompariso
         agreed = _common_sentences(reference, candidate)
         told = f"no finding is recognised in either report, sentences in common: {len(agreed)}"
     explanation = f"Rules of {lexicon.version}: {told}."
-    return ReportComparison(discrepancies, agreed, explanation, tuple(sorted(partners)))
+    pairs = tuple(sorted(partners))
+    return ReportComparison(discrepancies, agreed, explanation, pairs, findings, different)
 
 
 def _once(found: Sequence[Found]) -> list[Discrepancy]:

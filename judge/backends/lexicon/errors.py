@@ -22,7 +22,7 @@ from judge.backends.lexicon.reports import (
     rules_out,
     weight,
 )
-from judge.types import Category, Discrepancy, Severity
+from judge.types import Attribute, Category, Discrepancy, Severity
 
 _OTHER_SIZE = 1.5
 """Lengths with this ratio are clearly different."""
@@ -32,10 +32,16 @@ _DOWNWARD = frozenset({"better", "resolved"})
 
 
 class Found(NamedTuple):
-    """A discrepancy, and what it is about: one topic in one sentence makes one error."""
+    """A discrepancy, and what it is about: one topic in one sentence makes one error.
+
+    `pair` is there where both reports have the finding, `attribute` where the category does not
+    tell which of its attributes differs.
+    """
 
     discrepancy: Discrepancy
     topic: str
+    pair: Pair | None = None
+    attribute: Attribute | None = None
 
 
 def differences(pair: Pair, reports: Reports) -> list[Found]:
@@ -70,7 +76,8 @@ class _Differing:
         one, other = self.one, self.other
         text = f'The reference says "{one.words}", the candidate "{other.words}" ({what}).'
         label, sentences = self.finding.label, (one.sentence, other.sentence)
-        return Found(Discrepancy(category, severity, label, text, *sentences), topic or what)
+        found = Discrepancy(category, severity, label, text, *sentences)
+        return Found(found, topic or what, (one, other))
 
     def reading(self) -> Found | None:
         """Return the error of reading one shadow as something else, if there is one.
@@ -113,7 +120,8 @@ class _Differing:
         if not differ or len(set(self.mine)) > 1 or len(set(self.theirs)) > 1:
             return None
         category = Category.MISSING_FINDING if theirs < ours else Category.FALSE_FINDING
-        return self.error(category, weight(self.one, self.lexicon), f"{theirs} instead of {ours}")
+        error = self.error(category, weight(self.one, self.lexicon), f"{theirs} instead of {ours}")
+        return error._replace(attribute="severity")
 
     def site(self) -> Found | None:
         """Return the error of naming another place.
@@ -151,7 +159,8 @@ class _Differing:
         if not gaps and times < SAME_SIZE:
             return None
         severity = own if max(gaps, default=1) > 1 or times >= _OTHER_SIZE else 1
-        return self.error(Category.WRONG_SEVERITY, severity, "severity or size", self.site_topic)
+        error = self.error(Category.WRONG_SEVERITY, severity, "severity or size", self.site_topic)
+        return error if gaps else error._replace(attribute="measurement")
 
     def change(self) -> Found | None:
         """Return the error of a comparison that only one of the two makes."""
@@ -218,17 +227,20 @@ class _Side:
         return (text, said.sentence, theirs) if self.of_reference else (text, theirs, said.sentence)
 
 
-def unpaired(alignment: Alignment, reports: Reports) -> list[Found]:
+def unpaired(alignment: Alignment, reports: Reports) -> tuple[list[Found], list[Pair]]:
     """Return the errors about mentions that have no partner in the other report.
 
     A mention that repeats what the other report says elsewhere is no error in itself; only
-    what it says differently counts. Several mentions of one finding make one error.
+    what it says differently counts. Several mentions of one finding make one error. Beside the
+    errors are the mentions that repeat others, with those.
     """
-    errors = _unpaired(alignment.only_candidate, _Side(reports, of_reference=False))
-    return errors + _unpaired(alignment.only_reference, _Side(reports, of_reference=True))
+    twins: list[Pair] = []
+    errors = _unpaired(alignment.only_candidate, _Side(reports, of_reference=False), twins)
+    errors += _unpaired(alignment.only_reference, _Side(reports, of_reference=True), twins)
+    return errors, twins
 
 
-def _unpaired(alone: Sequence[Mention], side: _Side) -> list[Found]:
+def _unpaired(alone: Sequence[Mention], side: _Side, twins: list[Pair]) -> list[Found]:
     errors: list[Found] = []
     emitted: list[tuple[Mention, int]] = []
     for mention in filter(lambda one: one.positive, alone):
@@ -237,6 +249,7 @@ def _unpaired(alone: Sequence[Mention], side: _Side) -> list[Found]:
         twin = None if blocked else side.opposite.twin(mention)
         if twin is not None:
             pair = (mention, twin) if side.of_reference else (twin, mention)
+            twins.append(pair)
             errors += differences(pair, side.reports)
             continue
         same = (
@@ -249,9 +262,9 @@ def _unpaired(alone: Sequence[Mention], side: _Side) -> list[Found]:
             emitted.append((mention, len(errors)))
             errors.append(_alone(mention, side))
         else:
-            error, topic = errors[known]
+            error = errors[known].discrepancy
             heavier: Severity = max(error.severity, weight(mention, side.lexicon))
-            errors[known] = Found(replace(error, severity=heavier), topic)
+            errors[known] = errors[known]._replace(discrepancy=replace(error, severity=heavier))
     return errors
 
 
@@ -313,7 +326,7 @@ def wider_changes(reports: Reports) -> list[Found]:
     findings that are present are not meant here. Only what is contradicted is actionable.
     """
     errors = _wider_changes(_Side(reports, of_reference=True))
-    clashing = {error.finding for error, _ in errors}
+    clashing = {one.discrepancy.finding for one in errors}
     added = _wider_changes(_Side(reports, of_reference=False))
     return errors + [one for one in added if one.discrepancy.finding not in clashing]
 

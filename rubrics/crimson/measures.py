@@ -1,0 +1,184 @@
+"""What is found, what it weighs, and the numbers of a study."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+
+from judge.rubrics.categories import ERROR
+from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure
+from judge.rubrics.counting import count_measures, counted
+from judge.types import Annotation, Item, Measures, Study
+
+NEGLIGIBLE = "negligible"
+SIGNIFICANCE = Facet(
+    "significance",
+    "clinical significance",
+    "clinical significances",
+    (
+        Label("urgent", "urgent", "critical"),
+        Label("actionable_not_urgent", "actionable, not urgent", "serious"),
+        Label("not_actionable_not_urgent", "not actionable", "notable"),
+        Label("benign_expected", "benign or expected", "mild"),
+        Label(NEGLIGIBLE, "negligible", "mild"),
+    ),
+)
+"""What a finding matters, and an error about it.
+
+A finding has one of the first four. A false or missing finding has the finding's own; an
+attribute error has that of the reference's finding where it is significant, else `negligible`.
+"""
+LEVELS = tuple(label.name for label in SIGNIFICANCE.labels if label.name != NEGLIGIBLE)
+WEIGHTS: Mapping[str, float] = dict(zip(LEVELS, (1.0, 0.5, 0.25, 0.0), strict=True))
+_ATTRIBUTE_WEIGHT = 0.5
+"""What a significant attribute error weighs; one that is negligible weighs nothing."""
+
+FALSE, MISSING = "false_finding", "missing_finding"
+_ATTRIBUTES = {
+    "location": "wrong location",
+    "severity": "wrong severity",
+    "descriptor": "wrong descriptor",
+    "measurement": "wrong measurement",
+    "certainty": "wrong certainty",
+    "unspecific": "too unspecific",
+    "overinterpretation": "overinterpretation",
+    "temporal": "wrong comparison",
+}
+ATTRIBUTES = tuple(_ATTRIBUTES)
+TYPE = Facet(
+    "error_type",
+    "type",
+    "types",
+    (
+        Label(FALSE, "false finding"),
+        Label(MISSING, "missing finding"),
+        *(Label(name, label) for name, label in _ATTRIBUTES.items()),
+    ),
+)
+
+REFERENCE = Kind(
+    "reference_finding", "finding of the reference", "findings of the reference", ("significance",)
+)
+CANDIDATE = Kind(
+    "candidate_finding", "finding of the candidate", "findings of the candidate", ("significance",)
+)
+MATCH = Kind("match", "matched finding", "matched findings")
+MISTAKE = Kind(ERROR, "error", "errors", (TYPE.name, SIGNIFICANCE.name), SIGNIFICANCE.name)
+
+_COUNTS = count_measures(MISTAKE, SIGNIFICANCE, TYPE)
+_LISTS = tuple(
+    Measure(name, kind.plural, is_whole=True, counts=Counted(kind.name))
+    for name, kind in (
+        ("n_reference_findings", REFERENCE),
+        ("n_candidate_findings", CANDIDATE),
+        ("n_matches", MATCH),
+    )
+)
+_UNLINKED = "findings are not linked with what they match"
+_ALL = (REFERENCE.name, CANDIDATE.name, MATCH.name)
+MEASURES = (
+    Measure(
+        "crimson",
+        "CRIMSON",
+        (-1, 1),
+        higher_is_better=True,
+        role="score",
+        undefined=_UNLINKED,
+        needs=_ALL,
+    ),
+    Measure("reference_weight", "weight of the reference's findings", needs=_ALL[:1]),
+    Measure(
+        "matched_weight",
+        "weight of what matches",
+        higher_is_better=True,
+        undefined=_UNLINKED,
+        needs=_ALL,
+    ),
+    Measure("false_weight", "weight of false findings", needs=(FALSE,)),
+    Measure("missing_weight", "weight of missing findings", needs=(MISSING,)),
+    Measure("n_significant", "urgent errors", is_whole=True, needs=LEVELS[:1]),
+    Measure("n_insignificant", "errors that are not urgent", is_whole=True, needs=LEVELS[:1]),
+    Measure("n_actionable", "urgent or actionable errors", is_whole=True, needs=LEVELS[:2]),
+    *_LISTS,
+    *_COUNTS,
+)
+
+
+def measure(annotation: Annotation, _study: Study) -> Measures:
+    """Return the study's score, the weights it is made of, and its counts.
+
+    Weights are sums over findings (urgent 1, actionable 0.5, not actionable 0.25, benign or
+    expected 0); `crimson` is what `score` makes of them [Baharoon et al. 2026]. It is undefined
+    where a match is not linked with its findings, as a reader's may not be. `n_significant` are
+    the errors at urgent findings, `n_actionable` those at urgent or actionable ones.
+    """
+    errors = annotation.of_kind(ERROR)
+    reference = weight(annotation.of_kind(REFERENCE.name))
+    false, missing = (weight(_of_type(errors, name)) for name in (FALSE, MISSING))
+    matched = _matched(annotation)
+    found = counted(annotation, (*_COUNTS, *_LISTS))
+    n_urgent, n_actionable = (found[f"n_{level}"] for level in LEVELS[:2])
+    return {
+        "crimson": None if matched is None else score(reference, matched, false, missing),
+        "reference_weight": reference,
+        "matched_weight": matched,
+        "false_weight": false,
+        "missing_weight": missing,
+        "n_significant": n_urgent,
+        "n_insignificant": len(errors) - n_urgent,
+        "n_actionable": n_urgent + n_actionable,
+        **found,
+    }
+
+
+def score(reference: float, matched: float, false: float, missing: float) -> float:
+    """Return CRIMSON, from -1 (exclusive) to 1, of four sums of weights.
+
+    (matched - false) / reference where that is not negative. Else, of the excess x of false over
+    matched weight, -x / (1 + x), and 0 where there is no excess. A reference whose findings weigh
+    nothing gives 1 where nothing that weighs is false or missing [Baharoon et al. 2026].
+    """
+    if reference:
+        quotient = (matched - false) / reference
+    else:
+        quotient = -(false + missing + 1) if false or missing else 1.0
+    if quotient >= 0:
+        return quotient
+    excess = false - matched
+    return -excess / (1 + excess) if excess > 0 else 0.0
+
+
+def weight(items: Iterable[Item]) -> float:
+    """Return the sum of what the items' significances weigh."""
+    return sum(WEIGHTS.get(item.label(SIGNIFICANCE.name), 0.0) for item in items)
+
+
+def _of_type(errors: Iterable[Item], name: str) -> list[Item]:
+    return [error for error in errors if name in error.labels.get(TYPE.name, ())]
+
+
+def _matched(annotation: Annotation) -> float | None:
+    """Return what the matched findings of the reference weigh, each once.
+
+    A finding of weight w with attribute errors of weight a gives w * w / (w + a). None where a
+    match or an attribute error is not linked with a finding of the reference.
+    """
+    items = annotation.items
+    lost: defaultdict[int, float] = defaultdict(float)
+    matched: set[int] = set()
+    for item in items:
+        types = item.labels.get(TYPE.name, ())
+        is_attribute = item.kind == ERROR and not {FALSE, MISSING} & set(types)
+        if item.kind != MATCH.name and not is_attribute:
+            continue
+        if not item.links or items[item.links[0]].kind != REFERENCE.name:
+            return None
+        if item.kind == MATCH.name:
+            matched.add(item.links[0])
+        elif item.label(SIGNIFICANCE.name) != NEGLIGIBLE:
+            lost[item.links[0]] += _ATTRIBUTE_WEIGHT
+    total = 0.0
+    for at in matched:
+        own = weight((items[at],))
+        total += own * own / (own + lost[at]) if lost[at] else own
+    return total

@@ -1,0 +1,111 @@
+"""Reads an answer: every finding must be accounted for once, by ids that there are."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from judge.rubrics.categories import ERROR
+from judge.rubrics.crimson.measures import (
+    CANDIDATE,
+    FALSE,
+    MATCH,
+    MISSING,
+    NEGLIGIBLE,
+    REFERENCE,
+    SIGNIFICANCE,
+    TYPE,
+)
+from judge.rubrics.notation import arguments, checked, plain, read_json
+from judge.types import Annotation, Item, Side, Study, UnparsedError
+
+if TYPE_CHECKING:
+    from judge.rubrics.crimson.reply import Finding, Reply
+
+_At = Mapping[str, int]
+"""The positions of findings among an annotation's items, by id."""
+
+
+def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
+    """Return the annotation in an answer: findings, matches and errors, in the reply's order.
+
+    Ids become positions. JSON shows by itself whether it is whole, so `complete` makes no
+    difference. Raises `UnparsedError` for what is no such reply, and for one that uses an id
+    twice or that no finding has, leaves a finding out of both the matches and the errors, has it
+    in both, or tells of an attribute of two findings that it does not match.
+    """
+    from judge.rubrics.crimson.reply import Reply
+
+    return _annotation(checked(Reply, plain(arguments(read_json(text)))))
+
+
+def _annotation(reply: Reply) -> Annotation:
+    ours, theirs = reply.reference_findings, reply.predicted_findings
+    reference, candidate = _positions(ours, 0), _positions(theirs, len(ours))
+    items = [_finding(one, REFERENCE.name, "reference") for one in ours]
+    items += [_finding(one, CANDIDATE.name, "candidate") for one in theirs]
+    # The same pair again says nothing new.
+    matches = dict.fromkeys((one.ref_id, one.pred_id) for one in reply.matched_findings)
+    _accounted(reference, [ref for ref, _ in matches], reply.errors.missing_findings, "missing")
+    _accounted(candidate, [pred for _, pred in matches], reply.errors.false_findings, "false")
+    items += [a_match(items, reference[ref], candidate[pred]) for ref, pred in matches]
+    items += [alone(items, candidate[one], FALSE) for one in reply.errors.false_findings]
+    items += [alone(items, reference[one], MISSING) for one in reply.errors.missing_findings]
+    for one in reply.errors.attribute_errors:
+        pair = one.ref_id, one.pred_id
+        if pair not in matches:
+            raise UnparsedError("pair not matched", f"an attribute error of {' and '.join(pair)}")
+        at = reference[one.ref_id]
+        own = items[at].label(SIGNIFICANCE.name)
+        labels = {
+            TYPE.name: tuple(one.error_types),
+            SIGNIFICANCE.name: (NEGLIGIBLE if one.severity == NEGLIGIBLE else own,),
+        }
+        links = (at, candidate[one.pred_id])
+        items.append(Item(ERROR, one.explanation, labels, links=links))
+    return Annotation(tuple(items))
+
+
+def _positions(findings: Sequence[Finding], first: int) -> _At:
+    found = {one.id: at for at, one in enumerate(findings, first)}
+    if len(found) < len(findings):
+        _once([one.id for one in findings])
+    return found
+
+
+def _once(ids: Collection[str]) -> None:
+    (most, n), *_ = Counter(ids).most_common(1) or [("", 1)]
+    if n > 1:
+        raise UnparsedError("id twice", most)
+
+
+def _accounted(known: _At, matched: Collection[str], alone: Collection[str], what: str) -> None:
+    """Raise `UnparsedError` unless each finding is either matched or in the list of the others."""
+    _once(alone)
+    paired, others = frozenset(matched), frozenset(alone)
+    if dangling := (paired | others) - known.keys():
+        raise UnparsedError("id of no finding", min(dangling))
+    if both := paired & others:
+        raise UnparsedError("contradiction", f"{min(both)} is matched and {what}")
+    if left := known.keys() - paired - others:
+        raise UnparsedError("finding left out", f"{min(left)} is neither matched nor {what}")
+
+
+def _finding(finding: Finding, kind: str, side: Side) -> Item:
+    labels = {SIGNIFICANCE.name: (finding.clinical_significance,)}
+    return Item(kind, finding.finding, labels, side)
+
+
+def a_match(items: Sequence[Item], reference: int, candidate: int) -> Item:
+    """Return the match of the findings at two positions."""
+    said, also = items[reference].text, items[candidate].text
+    text = said if said.casefold() == also.casefold() else f"{said} (candidate: {also})"
+    return Item(MATCH.name, text, links=(reference, candidate))
+
+
+def alone(items: Sequence[Item], at: int, what: str) -> Item:
+    """Return the error of the finding at a position, which is false or missing."""
+    one = items[at]
+    labels = {TYPE.name: (what,), **one.labels}
+    return Item(ERROR, one.text, labels, one.side, (at,))

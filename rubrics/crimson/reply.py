@@ -1,0 +1,113 @@
+"""The form of a reply: what a judge is asked to fill in, and what is taken from it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictStr
+from pydantic_core import PydanticCustomError
+
+from judge.rubrics.crimson.wording import attributes_of, severity_of, significance_of
+from judge.rubrics.notation import visible
+
+
+def _text(value: object) -> object:
+    return " ".join(visible(value).split()) if isinstance(value, str) else value
+
+
+def _words(value: object) -> object:
+    text = _text(value)
+    if text == "":
+        raise PydanticCustomError("empty finding", "a finding has words")
+    return text
+
+
+def _named(read: Callable[[object], object], kind: str, known: str) -> Callable[[object], object]:
+    def check(value: object) -> object:
+        found = read(value)
+        if found is None:
+            raise PydanticCustomError(f"unknown {kind}", f"{kind} is one of {known}")
+        return found
+
+    return check
+
+
+def _attributes(value: object) -> object:
+    found = attributes_of(value)
+    if found is None:
+        raise PydanticCustomError("unknown error type", "error_types names one of the eight")
+    if not found:
+        raise PydanticCustomError("no error type", "error_types names at least one")
+    return found
+
+
+_Id = Annotated[StrictStr, BeforeValidator(_text)]
+_Significance = Annotated[
+    Literal["urgent", "actionable_not_urgent", "not_actionable_not_urgent", "benign_expected"],
+    BeforeValidator(_named(significance_of, "significance", "the four")),
+]
+_Severity = Annotated[
+    Literal["significant", "negligible"],
+    BeforeValidator(_named(severity_of, "severity", "significant and negligible")),
+]
+_Type = Literal[
+    "location",
+    "severity",
+    "descriptor",
+    "measurement",
+    "certainty",
+    "unspecific",
+    "overinterpretation",
+    "temporal",
+]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+
+class Finding(_Part):
+    """One abnormal finding of a report."""
+
+    id: _Id = Field(description="R1, R2, ... in the reference, P1, P2, ... in the candidate.")
+    finding: Annotated[StrictStr, BeforeValidator(_words)] = Field(
+        description="The finding in the report's own words."
+    )
+    clinical_significance: _Significance
+
+
+class Match(_Part):
+    """Two findings that are the same, whether or not they agree in all that is said of them."""
+
+    ref_id: _Id
+    pred_id: _Id
+
+
+class AttributeError(_Part):  # noqa: A001 - the field's own word, used in this module alone
+    """What the candidate gets wrong about a finding that both reports have."""
+
+    ref_id: _Id
+    pred_id: _Id
+    severity: _Severity
+    error_types: Annotated[list[_Type], BeforeValidator(_attributes)]
+    explanation: Annotated[StrictStr, BeforeValidator(_text)] = Field(
+        description="What differs, in a sentence."
+    )
+
+
+class Errors(_Part):
+    """What is wrong with the candidate."""
+
+    false_findings: list[_Id] = Field(description="Ids of the candidate's that match nothing.")
+    missing_findings: list[_Id] = Field(description="Ids of the reference's that match nothing.")
+    attribute_errors: list[AttributeError]
+
+
+class Reply(_Part):
+    """The findings of both reports, which of them match, and the errors."""
+
+    reference_findings: list[Finding]
+    predicted_findings: list[Finding]
+    matched_findings: list[Match]
+    errors: Errors
