@@ -21,7 +21,8 @@ from judge.readers.readings import (
 )
 from judge.readers.sheet import Row, Sheet
 from judge.rubrics.categories import CATEGORY
-from judge.rubrics.fineradscore.wording import category_of, severity_of
+from judge.rubrics.category_names import category_of
+from judge.rubrics.fineradscore.wording import severity_of
 from judge.rubrics.green.layout import MATCHED, matched_finding
 from judge.rubrics.reading import EDIT, own_name
 from judge.rubrics.significance import INSIGNIFICANT, SIGNIFICANT
