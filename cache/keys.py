@@ -13,30 +13,34 @@ VERSION = "v1"
 """A contract: a key of this version is derived in this way for ever."""
 
 
-def canonical(request: CompletionRequest, attempt: int = 0, repeat: int = 0) -> dict[str, Any]:
+def canonical(
+    request: CompletionRequest, attempt: int = 0, repeat: int = 0, sample: int = 0
+) -> dict[str, Any]:
     """Return what is hashed, as JSON objects: the request, and the how manyth time of asking.
 
     `attempt` counts what is asked after an answer that could not be read, `repeat` the runs that
-    ask all the same again; it stands in the record only where it is not 0. Nothing else enters: no
-    study id, no address, no time. The whole number 1 and the fraction 1.0 are one value.
+    ask all the same again, `sample` the answers to the same question in one run; these two stand
+    in the record only where they are not 0. Nothing else enters: no study id, no address, no time.
+    The whole number 1 and the fraction 1.0 are one value.
     """
-    record = {
+    again = {"repeat": repeat, "sample": sample}
+    return {
         "endpoint": request.endpoint,
         "model": request.model,
         "messages": [[message.role, message.content] for message in request.messages],
         "sampling": _plain(request.sampling),
         "schema": _plain_schema(request.schema),
         "attempt": attempt,
+        **{name: number for name, number in again.items() if number},
     }
-    return {**record, "repeat": repeat} if repeat else record
 
 
-def key(request: CompletionRequest, attempt: int = 0, repeat: int = 0) -> str:
+def key(request: CompletionRequest, attempt: int = 0, repeat: int = 0, sample: int = 0) -> str:
     """Return the key of the `attempt`-th answer to `request` in the run with that `repeat`.
 
     Raises `JudgeError` where a number of the request is infinite or no number at all.
     """
-    return key_of(canonical(request, attempt, repeat))
+    return key_of(canonical(request, attempt, repeat, sample))
 
 
 def key_of(record: Mapping[str, Any]) -> str:
@@ -53,8 +57,8 @@ def key_of(record: Mapping[str, Any]) -> str:
     return f"{VERSION}-{hashlib.sha256(text.encode('ascii')).hexdigest()}"
 
 
-def request_of(record: Mapping[str, Any]) -> tuple[CompletionRequest, int, int]:
-    """Return the request, the attempt and the repeat that `canonical` made `record` from."""
+def request_of(record: Mapping[str, Any]) -> tuple[CompletionRequest, int, int, int]:
+    """Return the request and the three numbers that `canonical` made `record` from."""
     request = CompletionRequest(
         endpoint=record["endpoint"],
         model=record["model"],
@@ -62,7 +66,7 @@ def request_of(record: Mapping[str, Any]) -> tuple[CompletionRequest, int, int]:
         sampling=record["sampling"],
         schema=record["schema"],
     )
-    return request, record["attempt"], record.get("repeat", 0)
+    return request, record["attempt"], record.get("repeat", 0), record.get("sample", 0)
 
 
 def _written(value: object) -> str:

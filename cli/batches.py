@@ -120,7 +120,9 @@ def warn_of_batches(session: JudgeSession) -> None:
 def check_batches(sessions: Iterable[JudgeSession], policy: BatchPolicy | None) -> None:
     """Raise `JudgeError` where a judge is to be asked in batches that cannot be."""
     if policy is not None:
+        from judge.batching.making import check_single
         from judge.batching.rounds import one_place
 
         for session in sessions:
+            check_single(session)
             one_place(session)

@@ -7,8 +7,12 @@ authors write it: `[0] first [1] second`), `$mark`, and nothing else; `$$` stand
 dollar sign. Reports are text from outside: `$mark` is a word that occurs in neither
 report, so that no report can close the delimiters it stands between.
 
-A prompt of the rubric `rewording`, which is none, asks a writer for a report in other words: it
-shows the reference alone.
+`asks` says what a question is about that is not about the two reports: `report`, one report
+alone (`$report` or `$reference`), or `phrases`, short phrases, a line each, and the report that
+they are held against (`$phrases`, numbered from 1, and `$report`). The examples then hold these. A
+rubric that asks several questions about a study has a prompt for each.
+
+A prompt of the rubric `rewording`, which is none, asks a writer for a report in other words.
 
 `reply` says what answer the wording asks for, `text` or `structured`, where a rubric has both.
 
@@ -33,17 +37,35 @@ from judge.types import JudgeError, Message
 from judge.yamlfile import UnreadableYamlError, read_yaml
 
 _ROOT = Path(__file__).parent
-_VARIABLES = frozenset({"reference", "candidate", "lines", "row", "mark"})
+PAIR, REPORT, PHRASES = "", "report", "phrases"
+"""What a question is about."""
+_PAIR_VARIABLES = frozenset({"reference", "candidate", "lines", "row", "mark"})
+_VARIABLES = {
+    PAIR: _PAIR_VARIABLES,
+    REPORT: frozenset({"report", "reference", "mark"}),
+    PHRASES: frozenset({"report", "phrases", "mark"}),
+}
 # Of each of these, a question must show one.
-_REQUIRED = (frozenset({"reference"}), frozenset({"candidate", "lines", "row"}))
+_REQUIRED = {
+    PAIR: (frozenset({"reference"}), frozenset({"candidate", "lines", "row"})),
+    REPORT: (frozenset({"report", "reference"}),),
+    PHRASES: (frozenset({"report"}), frozenset({"phrases"})),
+}
 REWORDING = "rewording"
 """What a prompt that asks for a rewording has as its rubric."""
 _NO_LINES = "(no lines: the report is empty)"
 _KINDS = {str: "text", int: "a whole number", list: "a list of mappings"}
-_KEYS: dict[str, type] = dict.fromkeys(("name", "rubric", "system", "user", "layout", "reply"), str)
+_KEYS: dict[str, type] = dict.fromkeys(
+    ("name", "rubric", "system", "user", "layout", "reply", "asks"), str
+)
 _KEYS |= {"version": int, "words": int, "shots": list, "turns": list}
 _NEEDED = ("name", "version", "rubric", "user")
-_SHOT_KEYS = ("reference", "candidate", "reply")
+# What the examples call the two texts.
+_SHOT_KEYS = {
+    PAIR: {"reference": "reference", "candidate": "candidate"},
+    REPORT: {"report": "reference"},
+    PHRASES: {"report": "reference", "phrases": "candidate"},
+}
 _TURN_KEYS = ("role", "content")
 CHAT, GREEN = "chat", "green"
 """The layouts: a model's own chat template, or the one that GREEN models were trained on."""
@@ -53,7 +75,11 @@ TEXT, STRUCTURED = "text", "structured"
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A worked example: a pair of reports and the reply that is wanted for it."""
+    """A worked example: a pair of reports and the reply that is wanted for it.
+
+    In a question about one report, or about phrases and one, that is the reference; the phrases
+    are the candidate.
+    """
 
     reference: str
     candidate: str
@@ -66,7 +92,7 @@ class Prompt:
 
     `turns` go before the question as they are; `words` is how many words of each report
     are shown, None for all; `layout` is `CHAT` or `GREEN`. `reply` is `TEXT` or `STRUCTURED`,
-    None where the wording does not say.
+    None where the wording does not say. `asks` is `PAIR`, `REPORT` or `PHRASES`.
     """
 
     name: str
@@ -79,6 +105,7 @@ class Prompt:
     words: int | None = None
     layout: str = CHAT
     reply: str | None = None
+    asks: str = PAIR
 
     @property
     def digest(self) -> str:
@@ -119,7 +146,9 @@ class Prompt:
         mark = _mark(reference, candidate)
         return Template(self.user).substitute(
             reference=reference,
+            report=reference,
             candidate=candidate,
+            phrases="\n".join(f"{n}. {line}" for n, line in enumerate(candidate.splitlines(), 1)),
             lines="\n".join(f"{at}: {line}" for at, line in numbered) or _NO_LINES,
             row=" ".join(f"[{at}] {line}" for at, line in numbered),
             mark=mark,
@@ -152,16 +181,23 @@ def load(name: str) -> Prompt:
 def _checked(data: object, where: str) -> Prompt:
     where = f"prompt {where}"
     given = _mapping(data, _KEYS, _NEEDED, where)
+    asks = given.get("asks", PAIR)
+    if asks not in _VARIABLES:
+        raise JudgeError(f"{where}: asks is {REPORT} or {PHRASES}; leave it out for two reports")
+    texts = _SHOT_KEYS[asks]
     shots, turns = (
         [
             _mapping(one, dict.fromkeys(keys, str), keys, f"{where}, {name} {number}")
             for number, one in enumerate(given.pop(f"{name}s", ()), start=1)
         ]
-        for name, keys in (("shot", _SHOT_KEYS), ("turn", _TURN_KEYS))
+        for name, keys in (("shot", (*texts, "reply")), ("turn", _TURN_KEYS))
     )
     prompt = Prompt(
         **given,
-        shots=tuple(Shot(**shot) for shot in shots),
+        shots=tuple(
+            Shot(**{"candidate": ""} | {texts.get(key, key): text for key, text in shot.items()})
+            for shot in shots
+        ),
         turns=tuple(Message(**turn) for turn in turns),
     )
     if prompt.words is not None and prompt.words < 1:
@@ -174,12 +210,11 @@ def _checked(data: object, where: str) -> Prompt:
     used = set(template.get_identifiers())
     if not template.is_valid():
         raise JudgeError(f"{where}: a lone $ in user; write $$ for a dollar sign")
-    if unknown := used - _VARIABLES:
+    if unknown := used - _VARIABLES[asks]:
         raise JudgeError(
-            f"{where}: unknown variable {_listed(unknown)}; there are: {_listed(_VARIABLES)}"
+            f"{where}: unknown variable {_listed(unknown)}; there are: {_listed(_VARIABLES[asks])}"
         )
-    required = _REQUIRED[:1] if prompt.rubric == REWORDING else _REQUIRED
-    if missing := [shown for shown in required if not shown & used]:
+    if missing := [shown for shown in _REQUIRED[asks] if not shown & used]:
         lacking = ", ".join(" or ".join(f"${name}" for name in sorted(shown)) for shown in missing)
         raise JudgeError(f"{where}: user lacks {lacking}")
     if prompt.layout == GREEN and prompt.reply == STRUCTURED:

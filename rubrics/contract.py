@@ -17,6 +17,8 @@ from judge.types import Annotation, Item, Measures, ReportComparison, Study
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
+    from judge.rubrics.steps import Steps
+
 Tone = Literal["good", "mild", "notable", "serious", "critical"]
 """How grave a label is: it decides the colour, and `serious` and worse are emphasised."""
 Scale = tuple[float | None, float | None]
@@ -217,8 +219,9 @@ class Rubric:
     the candidate. `reply_model` gives the form of a reply that is JSON (called when it is
     needed: the import is slow), None where the reply is text; `structured` is there where it
     can be either, and `parse`, `render` and `prompt` are then those of the text. `tally` is
-    the table of its items. `takes_context` says that the judge is told the study's context
-    unless the user wants otherwise.
+    the table of its items. `steps` are there where a study takes several questions: `parse` and
+    `render` are then of all answers together, `prompt` and `reply_model` those of one question.
+    `takes_context` says that the judge is told the study's context unless the user wants otherwise.
 
     Raises ValueError for a declaration that names what it does not declare.
     """
@@ -243,6 +246,7 @@ class Rubric:
     editor: Callable[[Annotation, Study], str] | None = None
     reply_model: Callable[[], type[BaseModel]] | None = None
     structured: StructuredReply | None = None
+    steps: Steps | None = None
     count: Callable[[Annotation, Study], Measures] | None = None
     # Looked up for each item of each study.
     _labels: Mapping[str, frozenset[str]] = field(init=False, repr=False)

@@ -47,6 +47,13 @@ def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Ju
     """
     settings = settings or JudgeSettings()
     settings = replace(settings, sampling=sampling.checked(settings.sampling))
+    judge = _load(spec, rubric, settings)
+    if judge.prompt is not None:
+        judge.questions = wording.questions(rubric, judge.prompt, judge.reply, settings.environ)
+    return judge
+
+
+def _load(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     kind, colon, rest = spec.partition(":")
     if kind in _KINDS:
         plugins.BACKENDS.check_unique(kind)

@@ -7,15 +7,20 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from judge.prompts import Prompt
-from judge.types import Completion, CompletionRequest, Study, Unparsed
+from judge.rubrics.steps import Step
+from judge.types import Completion, CompletionRequest, JudgeError, Study, Unparsed
 
 if TYPE_CHECKING:
+    from pydantic import BaseModel
+
     from judge.backends.pool import Servers
 
 TIMEOUT = 120.0
+Form: TypeAlias = "type[BaseModel] | None"
+"""The form that a reply is held to, None for text."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +54,8 @@ class Judge(ABC):
     in this process, and needs neither cache nor patience. One that `is_deterministic` answers the
     same question the same each time, so that asking again tells nothing. `billing_url` is the
     address whose answers are paid for, None where they cost nothing. `servers` is where the
-    requests of a judge go that answers neither here nor by itself.
+    requests of a judge go that answers neither here nor by itself. `questions` are there for a
+    rubric that asks several about a study: the prompt and the form of each, by what it asks about.
     """
 
     name: str
@@ -62,6 +68,13 @@ class Judge(ABC):
     is_deterministic: bool = False
     billing_url: str | None = None
     servers: Servers | None = None
+    questions: Mapping[str, tuple[Prompt, Form]] = MappingProxyType({})
+
+    @property
+    def prompts(self) -> tuple[Prompt, ...]:
+        """The wordings of all that is asked about a study."""
+        several = tuple(prompt for prompt, _ in self.questions.values())
+        return several or (() if self.prompt is None else (self.prompt,))
 
     @property
     def counted(self) -> tuple[CountedNote, ...]:
@@ -81,6 +94,13 @@ class Judge(ABC):
     @abstractmethod
     def request(self, study: Study) -> CompletionRequest:
         """Return what the judge is asked about `study`."""
+
+    def request_step(self, step: Step) -> CompletionRequest:
+        """Return what the judge is asked in one step, by `questions`; raises `JudgeError`."""
+        raise JudgeError(
+            f"the judge {self.name} is asked one question about a study, and {step.name!r} is one "
+            "of several: name a model behind an API, vllm:MODEL or hf:MODEL"
+        )
 
     @abstractmethod
     async def complete(self, request: CompletionRequest) -> Completion:

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import InitVar, dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judge.backends import structured
-from judge.backends.base import Judge
+from judge.backends.base import Form, Judge
 from judge.backends.connection import CHAT
 from judge.backends.pool import Servers
 from judge.backends.replies import RefusedError
 from judge.backends.structured import LABELS, Mode, Structured
 from judge.prompts import STRUCTURED, Prompt
 from judge.rubrics import Rubric
-from judge.types import Completion, CompletionRequest, JudgeError, Message, Study, Unparsed
+from judge.rubrics.steps import Step
+from judge.types import Completion, CompletionRequest, JudgeError, Study, Unparsed
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 # Where a model refuses a parameter, its replacement if there is one; others are left out.
 _REPLACEMENTS = {"max_tokens": "max_completion_tokens"}
@@ -44,20 +48,36 @@ class OpenAIJudge(Judge):
 
     def __post_init__(self, rubric: Rubric, max_tokens: int) -> None:
         form = rubric.reply_model if self.reply == STRUCTURED else None
-        self._structured = Structured(form()) if form else None
+        self._forms: dict[type[BaseModel], Structured] = {}
+        self._structured = self._formed(form() if form else None)
         self.mode = Mode.JSON_SCHEMA if self._structured else None
         self.sampling = {"temperature": 0, "max_tokens": max_tokens, **self.asked}
         self.billing_url = self.servers.billing_url
 
     def request(self, study: Study) -> CompletionRequest:
         """Return the prompt's turns around the study's reports."""
+        return self._request(self.prompt, self._structured, study)
+
+    def request_step(self, step: Step) -> CompletionRequest:
+        """Return the turns of the step's question around its texts."""
+        prompt, form = self.questions[step.asks]
+        return self._request(prompt, self._formed(form), step.study)
+
+    def _request(self, prompt: Prompt, form: Structured | None, study: Study) -> CompletionRequest:
         return CompletionRequest(
             endpoint="chat",
             model=self.version,
-            messages=self.prompt.messages(study.reference, study.candidate),
+            messages=prompt.messages(study.reference, study.candidate),
             sampling=self.sampling,
-            schema=self._structured.schema if self._structured else None,
+            schema=form.schema if form else None,
         )
+
+    def _formed(self, form: Form) -> Structured | None:
+        if form is None:
+            return None
+        if form not in self._forms:
+            self._forms[form] = Structured(form)
+        return self._forms[form]
 
     async def complete(self, request: CompletionRequest) -> Completion:
         """Ask the server once, and again where it refuses a part of how it was asked.
@@ -79,7 +99,7 @@ class OpenAIJudge(Judge):
         """Return what is sent for `request`, without all that the model is known to refuse."""
         return {
             "model": self.served_as,
-            **self._turns(request.messages),
+            **self._turns(request),
             **self._accepted(request.sampling),
         }
 
@@ -94,11 +114,13 @@ class OpenAIJudge(Judge):
         """Return the conversation with that answer and what was wrong with it."""
         return structured.repair_request(request, completion.text, unparsed)
 
-    def _turns(self, turns: Sequence[Message]) -> dict[str, Any]:
+    def _turns(self, request: CompletionRequest) -> dict[str, Any]:
         """Return the conversation and, in today's mode, what holds the reply to its form."""
-        if self._structured is None or self.mode is None:
-            return {"messages": structured.messages_of(turns)}
-        return self._structured.body(self.mode, turns)
+        held = (form for form in self._forms.values() if form.schema == request.schema)
+        form = next(held, None)
+        if form is None or self.mode is None:
+            return {"messages": structured.messages_of(request.messages)}
+        return form.body(self.mode, request.messages)
 
     def _accepted(self, sampling: Mapping[str, object]) -> dict[str, Any]:
         """Return the sampling parameters without those that the model has refused."""

@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping
 
 from judge import official, rubrics
+from judge.backends.base import Form
 from judge.prompts import GREEN, STRUCTURED, TEXT, Prompt
 from judge.rubrics import Rubric
 from judge.types import JudgeError
@@ -40,6 +41,29 @@ def for_own_model(
     if prompt is None and reply == STRUCTURED and rubric.structured is not None:
         prompt = rubric.structured.prompt
     return chosen(rubric, prompt or _OFFICIAL.get(rubric.name, rubric.prompt), reply, environ)
+
+
+def questions(
+    rubric: Rubric, chosen: Prompt, reply: str | None, environ: Mapping[str, str]
+) -> dict[str, tuple[Prompt, Form]]:
+    """Return the prompt and the form of each of the questions of `rubric`, by what they ask about.
+
+    `chosen` takes the place of the one that asks about the same. Raises `JudgeError` for one that
+    asks about what the rubric does not.
+    """
+    asked = rubric.steps.questions if rubric.steps else {}
+    if asked and chosen.asks not in asked:
+        known = ", ".join(one.prompt for one in asked.values())
+        raise JudgeError(
+            f"prompt {chosen.name!r} asks about {chosen.asks or 'two reports'}; {rubric.name} asks "
+            f"as these do: {known}"
+        )
+    found: dict[str, tuple[Prompt, Form]] = {}
+    for asks, one in asked.items():
+        own = rubrics.prompt_files(rubric.name).get(one.prompt, one.prompt)
+        prompt = chosen if asks == chosen.asks else official.load(str(own), environ)
+        found[asks] = prompt, one.reply_model() if one.reply_model and reply != TEXT else None
+    return found
 
 
 def chosen(

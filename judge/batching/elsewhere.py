@@ -10,7 +10,7 @@ from judge.backends.errors import UnreadableReplyError
 from judge.backends.openai import OpenAIJudge
 from judge.batching.collecting import Taken, lines_of, take
 from judge.batching.ledger import ELSEWHERE, OPEN, OVER, Batch, Ledger
-from judge.batching.making import Files, Limits, like_of, own_files
+from judge.batching.making import Files, Limits, check_single, like_of, own_files
 from judge.cache import CompletionCache
 from judge.running.progress import Prices
 from judge.running.questions import Question, asked, question
@@ -29,6 +29,7 @@ def write_files(
     written.
     """
     judge, cache = session.judge, session.cache
+    check_single(session)
     if not isinstance(judge, OpenAIJudge) or cache is None:
         raise JudgeError(
             f"{judge.name} is not asked in a chat, which is all that a batch's file knows: name "

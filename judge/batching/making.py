@@ -165,6 +165,15 @@ def own_files(ledger: Ledger) -> Iterator[Callable[[int], Path]]:
         yield lambda n: Path(folder) / f"{n}.jsonl"
 
 
+def check_single(session: JudgeSession) -> None:
+    """Raise `JudgeError` for a rubric that asks questions which depend on answers to others."""
+    if session.rubric.steps is not None:
+        raise JudgeError(
+            f"{session.rubric.title} asks several questions about a study, the later ones by what "
+            "was answered before, and a batch takes single questions: ask directly, without batches"
+        )
+
+
 def run_of(session: JudgeSession, studies: StudySet) -> str:
     """Return what stands for a run: the same questions about the same studies."""
     return hashlib.sha256(f"{session.kind}|{studies_digest(studies)}".encode()).hexdigest()[:16]

@@ -215,7 +215,7 @@ class _Rounds:
 
         async def ask() -> None:
             try:
-                await self.session.answerer(self.direct, stop)(0, first.request, first.attempt)
+                await self.session.answerer(self.direct, stop)(0, first.request, first.attempt, 0)
             finally:
                 await self.judge.aclose()
 

@@ -16,6 +16,7 @@ from judge.running.folder import ANNOTATIONS, Run
 from judge.running.forms import FORMAT, completion_of, outcome_of, study_of
 from judge.running.run import versions
 from judge.running.session import read_today
+from judge.running.steps import COMPOSED
 from judge.running.writer import claim, writing
 from judge.stats.table import summarise
 from judge.types import Annotated
@@ -45,6 +46,8 @@ def entries(run: Run) -> Iterator[Entry | Unreadable]:
         try:
             record = json.loads(line)
             for part in (*record.get("earlier", ()), record):
+                if part.get("cache_key") == COMPOSED:
+                    continue  # of others, which stand before it
                 if part.get("cache_key") is None:
                     without += part["answer"] is not None
                     continue

@@ -44,8 +44,9 @@ class Answered:
     key: str | None
 
 
-Answer = Callable[[int, CompletionRequest, int], Awaitable[Answered]]
-"""Gets the answer for the study at a place, to a request, the n-th time of asking."""
+Answer = Callable[[int, CompletionRequest, int, int], Awaitable[Answered]]
+"""Gets the answer for the study at a place, to a request, the n-th time of asking, the n-th of
+several answers to the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,13 +99,15 @@ class Asker:
         self._limiter = Limiter(self.policy.concurrency)
         self._outage = Outage(self.policy.max_outage)
 
-    async def answer(self, at: int, request: CompletionRequest, attempt: int) -> Answered:
+    async def answer(
+        self, at: int, request: CompletionRequest, attempt: int, sample: int = 0
+    ) -> Answered:
         """Return the answer to `request`, the `attempt`-th time of asking, for the study at `at`.
 
         An answer is on disk before it is returned. Raises an `AskError` when there is none
         to be had, `StoppedError` when the run was stopped, and `JudgeError` when it must stop.
         """
-        record = canonical(request, attempt, self.repeat)
+        record = canonical(request, attempt, self.repeat, sample)
         name = key_of(record)
         if (flight := self._flying.get(name)) is not None:
             found: Completion | None = await asyncio.shield(flight)

@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from judge.backends import Judge
 from judge.report.words import counted
 from judge.running.progress import Prices, prompt_tokens
-from judge.running.questions import asked, question
+from judge.running.questions import known
 from judge.running.session import JudgeSession
 from judge.studies import StudySet
 from judge.types import CompletionRequest, Usage
+
+_FURTHER = "that depend on their answers: in no number below (--sample 50 has them)"
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +38,8 @@ class Forecast:
     answers of this judge to this prompt, sampled alike, the first time of asking. It is None
     where there are none. `worst` takes each answer to be as long as the limit allows, at the
     seconds a token of those, and to be asked for again as often as the policy has it, with
-    itself in the prompt.
+    itself in the prompt. `further` is how many requests at most may follow from their answers, None
+    where none ever do: their prompts are not known before, and they are in no estimate.
     """
 
     requests: int
@@ -46,6 +49,7 @@ class Forecast:
     n_seen: int
     typical: Estimate | None
     worst: Estimate
+    further: int | None = None
 
 
 def forecast(
@@ -57,26 +61,28 @@ def forecast(
     would. None for a judge that runs inline: nothing is asked of anybody. `in_batches` takes the
     prices for answers in batches, whose minutes nobody knows.
     """
-    judge, cache = session.judge, session.cache
+    judge, cache, steps = session.judge, session.cache, session.rubric.steps
     if cache is None:
         return None
     prices = Prices(judge.version, judge.billing_url, in_batches=in_batches)
     names: set[str] = set()
-    cached = repeated = 0
+    cached = repeated = further = 0
     # Of each request to send: the tokens of its prompt, the longest answer, the times of asking.
     to_send: list[tuple[int, int, int]] = []
     for study in studies:
-        first = question(session, judge.request(study))
-        if first.key in names:
-            repeated += 1
-            continue
-        names.add(first.key)
-        so_far = asked(session, cache, study, first)
-        cached += so_far.n_cached
-        if so_far.open is not None:
-            times = session.policy.reask + 1 - so_far.open.attempt
-            request = so_far.open.request
-            to_send.append((prompt_tokens(request), _longest(request), times))
+        questions = list(known(session, cache, study))
+        if steps and any(one.open for one in questions):
+            further += steps.most - len(questions)
+        for so_far in questions:
+            if so_far.key in names:
+                repeated += 1
+                continue
+            names.add(so_far.key)
+            cached += so_far.n_cached
+            if so_far.open is not None:
+                times = session.policy.reask + 1 - so_far.open.attempt
+                request = so_far.open.request
+                to_send.append((prompt_tokens(request), _longest(request), times))
 
     seen = cache.seen(session.kind)
     at_once = max(1, min(session.policy.concurrency, len(to_send)))
@@ -96,7 +102,10 @@ def forecast(
         sum(times * tokens + (times - 1) * longest for tokens, longest, times in to_send),
         sum(times * longest for _, longest, times in to_send),
     )
-    return Forecast(n, cached, repeated, prompt, seen.n if seen else 0, typical, worst)
+    n_seen = seen.n if seen else 0
+    return Forecast(
+        *(n, cached, repeated, prompt, n_seen, typical, worst), further=further if steps else None
+    )
 
 
 def _longest(request: CompletionRequest) -> int:
@@ -113,9 +122,11 @@ def facts(
     """
     spared = f"{coming.cached:,} cached, {coming.repeated:,} repeated"
     seen = counted(coming.n_seen, "answer", "answers")
+    more = {} if coming.further is None else {"further": f"at most {coming.further:,} {_FURTHER}"}
     return {
         "studies": f"{n_studies:,}",
         "requests": f"{coming.requests:,} ({spared})",
+        **more,
         "at a time": "in batches, within a day" if concurrency is None else f"{concurrency:,}",
         "tokens in": f"about {coming.prompt_tokens:,}",
         "typical": _words(coming.typical) if coming.typical else unseen,

@@ -9,20 +9,21 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from importlib import import_module
 
-from judge.backends.errors import AskError, StudyError
 from judge.report.words import harmless
 from judge.rubrics import Rubric
+from judge.rubrics.steps import check_end
 from judge.running.asking import Answer, Answered
 from judge.running.progress import Progress
 from judge.running.session import JudgeSession
+from judge.running.steps import all_read, until_read
 from judge.running.waiting import Stop, StoppedError
 from judge.studies import StudySet
 from judge.types import (
     Annotated,
     Completion,
-    CompletionRequest,
     Failed,
     JudgeError,
     Measures,
@@ -68,15 +69,10 @@ def read(rubric: Rubric, study: Study, completion: Completion) -> tuple[Outcome,
     and one that called tools in another way than it was asked to are never read, whatever
     they look like. How it was asked for decides how it is read.
     """
-    if completion.finish_reason == "length":
-        return Unparsed("truncated", "the answer was cut at the token limit"), None
-    if completion.finish_reason == "refusal":
-        return Unparsed("refusal", completion.text), None
-    if completion.finish_reason == "tool_calls":
-        return Unparsed("wrong tool call", "not one call of the tool that was given"), None
     structured = rubric.structured if completion.mode is not None else None
     parse = structured.parse if structured else rubric.parse
     try:
+        check_end(completion)
         annotation = parse(completion.text, study, complete=completion.finish_reason == "stop")
     except UnparsedError as error:
         return Unparsed(error.reason, error.detail), None
@@ -191,30 +187,21 @@ async def judge_all(
 
 
 async def judge_one(session: JudgeSession, at: int, study: Study, answer: Answer) -> Judged:
-    """Ask about one study until its answer is read or nothing new can be asked."""
-    judge = session.judge
-    request: CompletionRequest | None = judge.request(study)
-    end: Judged | None = None
-    answers: tuple[Answered, ...] = ()
-    attempt = 0
-    while request is not None:
-        try:
-            answered = await answer(at, request, attempt)
-        except AskError as error:
-            if end is not None and isinstance(error, StudyError):
-                break  # told what was wrong it would be too long: the answer stays as it was
-            failed = Failed(error.reason, error.detail)
-            return Judged(at, study, failed, None, None, attempt, earlier=answers)
-        completion = answered.completion
-        outcome, measures = read(session.rubric, study, completion)
-        end = Judged(at, study, outcome, measures, completion, attempt, answered.key, answers)
-        answers = (*answers, answered)
-        if not isinstance(outcome, Unparsed) or attempt == session.policy.reask:
-            break
-        request = judge.repair_request(request, completion, outcome)
-        attempt += 1
-    assert end is not None
-    return end
+    """Ask about one study until its answer, or each of several, is read or nothing is left to ask.
+
+    A judge that runs inline gives the answers to several questions as one.
+    """
+    judge, rubric, reask = session.judge, session.rubric, session.policy.reask
+    ask, understand = partial(answer, at), partial(read, rubric, study)
+    if rubric.steps is None or judge.runs_inline:
+        asked = await until_read(judge, judge.request(study), ask, understand, reask)
+    else:
+        asked = await all_read(judge, rubric.steps, study, ask, understand, reask)
+    if isinstance(asked.outcome, Failed):
+        return Judged(at, study, asked.outcome, None, None, asked.attempt, earlier=asked.answers)
+    *earlier, last = asked.answers
+    end = (asked.outcome, asked.measures, last.completion, asked.attempt, last.key)
+    return Judged(at, study, *end, earlier=tuple(earlier))
 
 
 class RunStoppedError(Exception):

@@ -134,7 +134,9 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             unanswerable=self.unanswerable,
         ).answer
 
-    async def _at_once(self, _at: int, request: CompletionRequest, _attempt: int) -> Answered:
+    async def _at_once(
+        self, _at: int, request: CompletionRequest, _attempt: int, _sample: int
+    ) -> Answered:
         return Answered(await self.judge.complete(request), key=None)
 
     def __exit__(self, *_error: object) -> None:
@@ -179,8 +181,8 @@ def signature(
 
 
 def _prompt(judge: Judge) -> str:
-    prompt = judge.prompt
-    return f"prompt:{prompt.name}@{prompt.version}+{prompt.digest}" if prompt else "prompt:none"
+    named = (f"{one.name}@{one.version}+{one.digest}" for one in judge.prompts)
+    return f"prompt:{','.join(named) or 'none'}"
 
 
 def _asked(rubric: Rubric, judge: Judge) -> list[str]:
@@ -197,8 +199,10 @@ def _reply(rubric: Rubric, judge: Judge) -> list[str]:
     # Without a choice a reply is in the only form that the rubric reads.
     if rubric.reply_model is None or (judge.reply is None and rubric.structured is not None):
         return []
-    form = json.dumps(rubric.reply_model().model_json_schema(), sort_keys=True)
-    return [f"reply:{hashlib.sha256(form.encode()).hexdigest()[:8]}"]
+    several = [form for _, form in judge.questions.values() if form]
+    forms = several or [rubric.reply_model()]
+    written = (json.dumps(form.model_json_schema(), sort_keys=True) for form in forms)
+    return [f"reply:{hashlib.sha256(''.join(written).encode()).hexdigest()[:8]}"]
 
 
 def read_today(line: str, rubric: Rubric) -> str:

@@ -35,7 +35,8 @@ def sessions(
     asked: set[str] = set()
     for prompt in dict.fromkeys(prompts) or (None,):
         first = load(prompt, 0)
-        asks = key(first.judge.request(_ANY))
+        several = [one.digest for one, _ in first.judge.questions.values()]
+        asks = "|".join([key(first.judge.request(_ANY)), *several])
         if asks in asked:
             say(f"--prompt {prompt} asks nothing else than the one before: it is one run.")
             continue
@@ -86,6 +87,7 @@ def together(coming: Sequence[Forecast]) -> Forecast:
     """Return several forecasts as one: what all of the runs take, one after the other."""
     typical = [one.typical for one in coming if one.requests] or [coming[0].typical]
     known = [one for one in typical if one is not None]
+    further = [one.further for one in coming if one.further is not None]
     return replace(
         coming[0],
         requests=sum(one.requests for one in coming),
@@ -95,6 +97,7 @@ def together(coming: Sequence[Forecast]) -> Forecast:
         n_seen=max(one.n_seen for one in coming),
         typical=_sum(known) if len(known) == len(typical) else None,
         worst=_sum([one.worst for one in coming]),
+        further=sum(further) if further else None,
     )
 
 

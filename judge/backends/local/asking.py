@@ -11,6 +11,7 @@ from judge.backends.base import CountedNote, Judge
 from judge.backends.errors import StudyError
 from judge.backends.local.encode import Encoded, Encoder
 from judge.prompts import CHAT, Prompt
+from judge.rubrics.steps import Step
 from judge.types import Completion, CompletionRequest, Study, Unparsed
 
 # What is counted, and what a reader of the numbers is told of it.
@@ -62,9 +63,17 @@ class LocalJudge(Judge):
 
     def request(self, study: Study) -> CompletionRequest:
         """Return the prompt around the study's reports; counts what is cut."""
-        messages = self.prompt.messages(study.reference, study.candidate)
+        return self._request(self.prompt, study)
+
+    def request_step(self, step: Step) -> CompletionRequest:
+        """Return the prompt of the step's question around its texts; counts what is cut."""
+        prompt, _ = self.questions[step.asks]
+        return self._request(prompt, step.study)
+
+    def _request(self, prompt: Prompt, study: Study) -> CompletionRequest:
+        messages = prompt.messages(study.reference, study.candidate)
         self._counts["prompts"] += 1
-        self._counts["words"] += self.prompt.cuts(study.reference, study.candidate)
+        self._counts["words"] += prompt.cuts(study.reference, study.candidate)
         self._counts["tokens"] += self.encoder.encode(messages).cut > 0
         return CompletionRequest(
             endpoint="completions",

@@ -1,0 +1,140 @@
+"""Rubrics that ask several questions about a study, later ones by what was answered before.
+
+Each question is asked, kept, paid for and asked again by itself. Their answers make one
+completion, which is what the rubric's `parse` reads and a run's folder keeps.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+from judge.rubrics.notation import Object
+from judge.types import Completion, Study, UnparsedError, Usage
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+_ENDS = {
+    "length": ("truncated", "the answer was cut at the token limit"),
+    "refusal": ("refusal", ""),
+    "tool_calls": ("wrong tool call", "not one call of the tool that was given"),
+}
+_CUT = {"text", "finish_reason"}
+
+
+class Check(Protocol):
+    """Reads the answer to one question; raises `UnparsedError` for one that cannot be read."""
+
+    def __call__(self, text: str, study: Study, *, complete: bool = False) -> object:
+        """Return what `text` says of the texts that the step's `study` holds."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: the default `prompt`, how an answer is read, and the form of a reply."""
+
+    prompt: str
+    check: Check
+    reply_model: Callable[[], type[BaseModel]] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One asking of a question.
+
+    `name` tells it from the study's others. `study` holds the texts that it is about and nothing
+    else: studies that share them share the answer. `asks` is what the question asks about, as its
+    prompts say (`Prompt.asks`). `sample` is which of several answers to the same it is, from 0.
+    """
+
+    name: str
+    study: Study
+    asks: str = ""
+    sample: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """The questions that a rubric asks about a study.
+
+    `coming(study, answers)` gives the steps that can be asked now, by the raw answers so far under
+    the names of theirs; none when all are there. `questions` are by what they ask about. `most` is
+    how many steps a study has at most.
+    """
+
+    coming: Callable[[Study, Mapping[str, str]], Sequence[Step]]
+    questions: Mapping[str, Question]
+    most: int
+
+
+def check_end(completion: Completion) -> None:
+    """Raise `UnparsedError` for an answer that did not end as one that can be read."""
+    if completion.finish_reason in _ENDS:
+        reason, detail = _ENDS[completion.finish_reason]
+        raise UnparsedError(reason, detail or completion.text)
+
+
+def composed(answers: Mapping[str, Completion]) -> Completion:
+    """Return the answers to a study's steps, if it takes any, as one completion.
+
+    Its text is a JSON object of each step's name and raw answer, its usage that of all.
+    """
+    written = {
+        name: {"text": one.text, "finish_reason": one.finish_reason}
+        if one.finish_reason in _ENDS
+        else one.text
+        for name, one in answers.items()
+    }
+    each = list(answers.values())
+    ends = [one.finish_reason for one in each if one.finish_reason not in ("stop", *_ENDS)]
+    return Completion(
+        text=json.dumps(written, ensure_ascii=False, indent=1),
+        finish_reason=ends[0] if ends else "stop",
+        model=each[-1].model if each else "",
+        usage=_total([one.usage for one in each if one.usage]),
+        created=max((one.created for one in each if one.created), default=None),
+        mode=each[-1].mode if each else None,
+    )
+
+
+def _total(used: Sequence[Usage]) -> Usage | None:
+    names = ("prompt_tokens", "completion_tokens", "cached_tokens")
+    sums = (sum(getattr(one, name) for one in used) for name in names)
+    return Usage(*sums) if used else None
+
+
+def parts(text: str) -> dict[str, str]:
+    """Return the raw answers in the text of such a completion, by their step's name.
+
+    Raises `UnparsedError` for any other text, and for an answer that did not end as it should.
+    """
+    try:
+        value = json.loads(text, object_pairs_hook=Object)
+    except (ValueError, RecursionError) as error:
+        raise UnparsedError("not JSON", str(error)) from error
+    if not isinstance(value, Object):
+        raise UnparsedError("unexpected form", "not the answers to several questions")
+    found: dict[str, str] = {}
+    for name, part in value.once().items():
+        if isinstance(part, Object) and (cut := part.once()).keys() == _CUT:
+            with of_step(name):
+                check_end(Completion(str(cut["text"]), str(cut["finish_reason"]), ""))
+        if not isinstance(part, str):
+            raise UnparsedError("unexpected form", f"{name}: no text")
+        found[name] = part
+    return found
+
+
+@contextmanager
+def of_step(name: str) -> Iterator[None]:
+    """Let an `UnparsedError` of the block say which step's answer it is about."""
+    try:
+        yield
+    except UnparsedError as error:
+        detail = f"{name}: {error.detail}" if error.detail else name
+        raise UnparsedError(error.reason, detail) from error
