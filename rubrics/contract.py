@@ -72,7 +72,8 @@ class Kind:
 
     `facets` are those that label it. `graded_by` is the one of them that says how grave an item
     is: it divides the list, colours the item and its words in the reports. Items of a kind that
-    is not graded are listed by their text alone.
+    is not graded are listed by their text alone. Where a judge states how many there are and lists
+    none, `is_listed` is False.
     """
 
     name: str
@@ -80,6 +81,7 @@ class Kind:
     plural: str
     facets: tuple[str, ...] = ()
     graded_by: str | None = None
+    is_listed: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -350,8 +352,11 @@ class Rubric:
 
     @property
     def graded(self) -> tuple[Kind, ...]:
-        """The kinds whose items are graded: those that are numbered, marked and reviewed."""
-        return tuple(kind for kind in self.kinds if kind.graded_by is not None)
+        """The kinds whose items are graded: those that are numbered, marked and reviewed.
+
+        Not one whose items no judge lists.
+        """
+        return tuple(kind for kind in self.kinds if kind.graded_by is not None and kind.is_listed)
 
     def grade(self, item: Item) -> Label:
         """Return how grave an item is; raises KeyError for one that is not graded."""
@@ -362,8 +367,8 @@ class Rubric:
 
     @property
     def grades(self) -> Facet | None:
-        """The facet that grades items, of the first kind that is graded."""
-        return next((self.facet(str(kind.graded_by)) for kind in self.graded), None)
+        """The facet that grades items, of the first kind that is graded, listed or not."""
+        return next((self.facet(kind.graded_by) for kind in self.kinds if kind.graded_by), None)
 
     @property
     def codes(self) -> Facet | None:

@@ -36,7 +36,8 @@ def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -
     `lacks` gives for a kind of items, a facet, one of its labels, `EDIT` or `REFERENCE` the reason
     in a few words; whatever counts or needs one of them is undefined. `own` are names of the
     reader's categories beside those in the rows of the rubric's table of items. Measures are those
-    of the items: a reader states no counts. Raises ValueError for what the rubric has not.
+    of the items: a reader lists them and states no counts. Raises ValueError for what the rubric
+    has not.
     """
     known = {*(kind.name for kind in rubric.kinds), *(facet.name for facet in rubric.facets)}
     known |= {label.name for facet in rubric.facets for label in facet.labels}
@@ -71,6 +72,7 @@ def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -
     return replace(
         rubric,
         facets=facets,
+        kinds=tuple(replace(kind, is_listed=True) for kind in rubric.kinds),
         measures=measures,
         measure=measure,
         tally=tally if tally and not {tally.rows, tally.columns, tally.kind} & {*lacks} else None,

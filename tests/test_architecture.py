@@ -143,7 +143,13 @@ MAY_NAME = {
     # Names of metrics, three of which are rubrics here, for files of others' numbers.
     "judge/stats/metric.py": {"green", "fineradscore", "crimson"},
     # Format 1 had these columns for every rubric.
-    "judge/running/format1.py": {"n_actionable"},
+    "judge/running/format1.py": {"n_actionable", "counts"},
+    # A key of a page's data, and of what a library returns.
+    "judge/report/compare_page/data.py": {"counts"},
+    "judge/report/overview.py": {"counts"},
+    "judge/report/stress_page/data.py": {"counts"},
+    "judge/report/validate_page/data.py": {"counts"},
+    "judge/running/columns.py": {"counts"},
     # The rubric of a call of `annotate` that names none.
     "judge/running/api.py": {"green"},
     # The rubric of a command that names none.

@@ -145,7 +145,7 @@ def _check_asked(runs: Sequence[Run]) -> None:
 def _gathered(run: Run, rubric: Rubric, wanted: Collection[str] | None = None) -> ErrorGroups:
     """Return the errors of a run's scored studies, or of those that are `wanted`."""
     if not rubric.graded:
-        raise JudgeError(f"{rubric.title} grades nothing that it finds: it has no errors to group")
+        raise JudgeError(f"{rubric.title} grades nothing that it lists: it has no errors to group")
     found = ErrorGroups(rubric)
     for record in run.records():
         if record["outcome"] == OUTCOMES[Annotated] and (

@@ -9,7 +9,8 @@ from collections import defaultdict
 
 from judge.readers.readings import CODES, NO_MATCHED, Readings, Studies, an_error, blank
 from judge.readers.sheet import Row, Sheet
-from judge.rubrics.green.layout import INSIGNIFICANT, LEVELS, MATCHED, SIGNIFICANT
+from judge.rubrics.green.layout import MATCHED
+from judge.rubrics.significance import INSIGNIFICANT, LEVELS, SIGNIFICANT
 from judge.types import Annotated, Annotation, JudgeError, Unparsed
 
 _NUMBERS = ("one", "two", "three", "four", "five", "six", "seven", "eight")

@@ -18,7 +18,8 @@ from judge.readers.readings import (
     blank,
 )
 from judge.readers.sheet import Row, Sheet
-from judge.rubrics.green.layout import INSIGNIFICANT, LEVELS, MATCHED, SIGNIFICANT
+from judge.rubrics.green.layout import MATCHED
+from judge.rubrics.significance import INSIGNIFICANT, LEVELS, SIGNIFICANT
 from judge.types import Annotated, Annotation, JudgeError, Unparsed
 
 _REPORTS = ("study_id", "gt_report")

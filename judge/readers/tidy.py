@@ -21,9 +21,11 @@ from judge.readers.readings import (
 )
 from judge.readers.sheet import Row, Sheet
 from judge.rubrics.categories import CATEGORY
-from judge.rubrics.fineradscore.wording import category_of, severity_of
-from judge.rubrics.green.layout import INSIGNIFICANT, MATCHED, SIGNIFICANT, matched_finding
+from judge.rubrics.category_names import category_of
+from judge.rubrics.fineradscore.wording import severity_of
+from judge.rubrics.green.layout import MATCHED, matched_finding
 from judge.rubrics.reading import EDIT, own_name
+from judge.rubrics.significance import INSIGNIFICANT, SIGNIFICANT
 from judge.studies.names import plain
 from judge.studies.table import check_names
 from judge.types import Annotated, Annotation, Item, JudgeError, Unparsed

@@ -10,6 +10,7 @@ from judge.report.edits import rows
 from judge.report.highlight import Segment, highlights
 from judge.report.overview import cell
 from judge.rubrics.contract import Kind, Rubric
+from judge.types import Measures
 
 _STUDY = ("study_id", "study_class", "class_inferred", "answer", "attempt")
 _END = ("outcome", "reason", "detail", "measures")
@@ -78,15 +79,18 @@ def plain_lists(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any
 
     The names of an item's labels stand behind its text.
     The number is that of the measure that counts the kind, where there is one: an answer may
-    state another than it lists. A kind that a reader was not asked for has no list.
+    state another than it lists. A kind that a reader was not asked for has no list. For one whose
+    items no judge lists, the texts say how many there are by grade and code.
     """
     if record["annotation"] is None:
         return []
     found = []
     for kind in rubric.kinds:
-        if kind.graded_by is None:
+        if kind not in rubric.graded:
             items = [i for i in record["annotation"]["items"] if i["kind"] == kind.name]
             texts = [_labelled(item, kind, rubric) for item in items]
+            if not kind.is_listed:
+                texts = _stated(record["measures"], kind, rubric)
             counts = [m for m in rubric.counting(kind.name, {}) if m.counts and not m.counts.labels]
             n = record["measures"][counts[0].name] if counts else len(texts)
             if n is None and not texts:
@@ -99,6 +103,17 @@ def _labelled(item: Mapping[str, Any], kind: Kind, rubric: Rubric) -> str:
     facets = [rubric.facet(name) for name in kind.facets]
     labels = [one.text(value) for one in facets for value in item["labels"].get(one.name, ())]
     return f"{item['text']} ({', '.join(labels)})" if labels else str(item["text"])
+
+
+def _stated(measures: Measures, kind: Kind, rubric: Rubric) -> list[str]:
+    return [
+        f"{measure.label}: {number}"
+        for measure in rubric.measures
+        if (of := measure.counts)
+        and of.kind == kind.name
+        and len(of.labels) == len(kind.facets)
+        and (number := measures[measure.name])
+    ]
 
 
 def stated_otherwise(record: Mapping[str, Any], rubric: Rubric) -> list[dict[str, Any]]:

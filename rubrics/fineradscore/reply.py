@@ -7,7 +7,8 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic_core import PydanticCustomError
 
-from judge.rubrics.fineradscore.wording import categories_of, deletes, edit_of, line_of, severity_of
+from judge.rubrics.category_names import categories_of
+from judge.rubrics.fineradscore.wording import deletes, edit_of, line_of, severity_of
 from judge.rubrics.notation import visible
 
 

@@ -1,4 +1,4 @@
-"""What judges call a severity, a category, an edit and a line, and what each of them means.
+"""What judges call a severity, an edit and a line, and what each of them means.
 
 Form is read leniently, meaning strictly: a word that is not known, two that differ, and
 whatever could mean two things give nothing.
@@ -9,12 +9,9 @@ from __future__ import annotations
 import re
 from typing import Literal
 
-from judge.types import Category
+from judge.rubrics.category_names import CAMEL, LONGEST
 
 EditKind = Literal["change", "delete", "insert"]
-
-_LONGEST = 120
-"""Letters of the longest name there is, with room to spare: nothing longer is looked at."""
 
 # ---------------------------------------------------------------------------- severity
 
@@ -22,7 +19,6 @@ _TOKEN = re.compile(r"[0-9]+(?:\.[0-9]+)?|[^\W\d_]+")
 _SAID = re.compile(r"(?:[^\W_]|[\s.,:;()\[\]{}_/*\"'`=#\-\u2010-\u2015])+")
 """The characters of a plain statement: a question mark, a plus or a tilde leave room for doubt."""
 _SIGNED = re.compile(r"(?<![^\W_])\s*[-\u2010-\u2015.][0-9]")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _NEGATED = re.compile(r"\bno[nt][\s-]*(actionable|urgent|emergent)\b")
 _OF_FOUR = re.compile(r"(?<![0-9.])([1-4])\s*(?:/|out of|of)\s*4(?![0-9.])")
 _NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4} | {
@@ -52,114 +48,17 @@ def severity_of(value: object) -> int | None:
     """
     if isinstance(value, int | float) and not isinstance(value, bool):
         return int(value) if value in (1, 2, 3, 4) else None
-    if not isinstance(value, str) or len(value) > _LONGEST:
+    if not isinstance(value, str) or len(value) > LONGEST:
         return None
     if not _SAID.fullmatch(value) or _SIGNED.search(value):
         return None
-    text = _CAMEL.sub(" ", value).lower().replace("_", " ")
+    text = CAMEL.sub(" ", value).lower().replace("_", " ")
     text = _NEGATED.sub(r"no\1", _OF_FOUR.sub(r"\1", text))
     words = [word for word in _TOKEN.findall(text) if word not in _AROUND]
     numbers = {_NUMBERS[word] for word in words if word in _NUMBERS}
     name = frozenset(word for word in words if word not in _NUMBERS)
     found = numbers | ({_SEVERITIES.get(name - _JOINING)} if name else set())
     return found.pop() if len(found) == 1 else None
-
-
-# ---------------------------------------------------------------------------- category
-
-_CATEGORIES = {
-    Category.FALSE_FINDING: (
-        *("false finding", "false prediction", "false prediction of finding"),
-        *("false report of finding", "false report of finding in candidate"),
-    ),
-    Category.MISSING_FINDING: (
-        *("missing finding", "omitted finding", "omission of finding", "missed finding"),
-        "missing finding present in reference",
-    ),
-    Category.WRONG_LOCATION: (
-        *("wrong location", "incorrect location", "incorrect location of finding"),
-        *("wrong position", "incorrect position", "incorrect position of finding"),
-        *("wrong location position", "incorrect location position"),
-        *("incorrect location position of finding", "misidentification of finding location"),
-        "misidentification of finding s anatomic location position",
-    ),
-    Category.WRONG_SEVERITY: (
-        *("wrong severity", "incorrect severity", "incorrect severity of finding"),
-        *("misassessment of severity", "misassessment of severity of finding"),
-    ),
-    Category.FALSE_COMPARISON: (
-        *("false comparison", "comparison not in reference"),
-        "mention of comparison that is not present in reference impression",
-        "mention of comparison that is not present in reference",
-        "mention of comparison not present in reference",
-        "mentioning comparison that isn t in reference",
-    ),
-    Category.OMITTED_COMPARISON: (
-        *("omitted comparison", "missing comparison", "omission of comparison"),
-        "omission of comparison describing change from previous study",
-        "omitting comparison detailing change from prior study",
-    ),
-}
-"""The names of the original's prompt, of GREEN's and our own, without articles."""
-
-_NAMED = {name: category for category, names in _CATEGORIES.items() for name in names}
-_ORDER = tuple(Category)
-_ARTICLES = frozenset(("a", "an", "the"))
-_SINGULAR = {"findings": "finding", "comparisons": "comparison", "locations": "location"}
-_MARKED = re.compile(r"[\W_]*(?:(?:error\s+)?category[\W_]+)?([a-f1-6])\b(.*)", re.I | re.S)
-_LETTERS = re.compile(r"[\W_]*[a-f](?:(?:[\s,;/&+|()\[\]\"']|\band\b)+[a-f]\b)*[\W_]*", re.I)
-_APART = re.compile(r"[,;|\n]|\band\b|&")
-
-
-def category_of(value: object) -> Category | None:
-    """Return the category that `value` names: a letter, a number from 1, a name, or two in accord.
-
-    None for anything that is none of the six.
-    """
-    if isinstance(value, int) and not isinstance(value, bool):
-        return _ORDER[value - 1] if 1 <= value <= len(_ORDER) else None
-    if not isinstance(value, str) or len(value) > _LONGEST:
-        return None
-    marked = _MARKED.fullmatch(value)
-    if marked is None:
-        return _named(value)
-    named = _named(marked[2])
-    mark = marked[1].lower()
-    category = _ORDER[int(mark) - 1] if mark.isdigit() else Category(mark)
-    alone = re.search(r"[^\W_]", marked[2]) is None
-    return category if alone or named is category else None
-
-
-def _named(text: str) -> Category | None:
-    """Return the category whose name `text` is, whatever its articles, plurals and stops."""
-    if re.search(r"[0-9?]", text):
-        return None
-    words = re.findall(r"[^\W_]+", _CAMEL.sub(" ", text).lower())
-    kept = [_SINGULAR.get(word, word) for word in words if word not in _ARTICLES]
-    while kept and kept[-1] in ("error", "errors"):
-        kept.pop()
-    return _NAMED.get(" ".join(kept))
-
-
-def categories_of(value: object) -> list[Category] | None:
-    """Return the categories that `value` names, a list of them or one text, each once, in order.
-
-    None where one of them is none of the six; an empty list where there is none.
-    """
-    given: object = [value] if isinstance(value, int) and not isinstance(value, bool) else value
-    if isinstance(given, str):
-        given = _parts(given)
-    if not isinstance(given, list):
-        return None
-    parts = [(_parts(one) if isinstance(one, str) else None) or [one] for one in given]
-    found = {category_of(part) for several in parts for part in several}
-    return None if None in found else sorted(category for category in found if category)
-
-
-def _parts(text: str) -> list[str]:
-    if len(text) <= _LONGEST and _LETTERS.fullmatch(text):
-        return re.findall(r"\b[a-f]\b", text, re.I)
-    return [text] if category_of(text) else [part for part in _APART.split(text) if part.strip()]
 
 
 # ------------------------------------------------------------------------ edit and line
@@ -193,7 +92,7 @@ _DELETED = re.compile(
 
 def edit_of(value: object) -> EditKind | None:
     """Return what `value` says to do with a line; None for what is none of the three."""
-    if not isinstance(value, str) or len(value) > _LONGEST:
+    if not isinstance(value, str) or len(value) > LONGEST:
         return None
     words = re.findall(r"[^\W_]+", value.lower())
     return _EDITS.get("".join(word for word in words if word not in _THE_LINE))
@@ -209,7 +108,7 @@ def line_of(value: object) -> object:
         value = value[0]
     if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
         return value
-    if isinstance(value, str) and len(value) <= _LONGEST:
+    if isinstance(value, str) and len(value) <= LONGEST:
         if found := _LINE.fullmatch(value):
             return int(found[1])
         if _NO_LINE.fullmatch(value):
@@ -219,7 +118,7 @@ def line_of(value: object) -> object:
 
 def deletes(text: object) -> bool:
     """Return whether `text` says to delete, "[delete]" in the original's reply format."""
-    return isinstance(text, str) and len(text) < _LONGEST and bool(_DELETED.fullmatch(text))
+    return isinstance(text, str) and len(text) < LONGEST and bool(_DELETED.fullmatch(text))
 
 
 # ------------------------------------------------------------------- what a line says

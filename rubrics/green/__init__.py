@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING
 from judge.rubrics.categories import CATEGORY, ERROR, ERRORS, no_error
 from judge.rubrics.contract import (
     Counted,
-    Facet,
     Kind,
-    Label,
     Measure,
     Order,
     Rubric,
@@ -21,35 +19,23 @@ from judge.rubrics.contract import (
     StructuredReply,
     Tally,
 )
-from judge.rubrics.counting import count_measures, counted
-from judge.rubrics.green.layout import (
-    CATEGORIES,
-    INSIGNIFICANT,
-    KEY,
-    KEYS,
-    LEVELS,
-    MATCHED,
-    SIGNIFICANCE,
-    SIGNIFICANT,
-)
+from judge.rubrics.counting import counted
+from judge.rubrics.green.layout import MATCHED
 from judge.rubrics.green.parse import parse
 from judge.rubrics.green.render import baseline, render
+from judge.rubrics.significance import (
+    COUNTS,
+    GRADED_ERROR,
+    GRADES,
+    SIGNIFICANCE,
+    SIGNIFICANT,
+    stated,
+)
 from judge.types import Annotation, Measures, Study
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-_SIGNIFICANCE = Facet(
-    SIGNIFICANCE,
-    "significance",
-    "significances",
-    (
-        Label(SIGNIFICANT, "clinically significant", "serious"),
-        Label(INSIGNIFICANT, "clinically insignificant", "mild"),
-    ),
-)
-_ERROR = Kind(ERROR, "error", "errors", (CATEGORY.name, SIGNIFICANCE), graded_by=SIGNIFICANCE)
-_BY_GRADE = count_measures(_ERROR, _SIGNIFICANCE, CATEGORY)
 _MATCHED = Measure(
     "n_matched",
     "matched findings",
@@ -85,23 +71,14 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     or fewer errors than it states, the stated count holds, as in the published
     implementation.
     """
-    stated = annotation.stated_counts
-    significant, insignificant = (
-        sum(stated[KEY[level, category]] for category in CATEGORIES) for level in LEVELS
-    )
-    matched = stated[MATCHED]
-    return {
-        "green": _score(matched, significant),
-        "n_significant": significant,
-        "n_insignificant": insignificant,
-        "n_matched": matched,
-        **{name: stated[name] for name in KEYS},
-    }
+    found = stated(annotation)
+    matched = annotation.stated_counts[MATCHED]
+    return {"green": _score(matched, found["n_significant"]), "n_matched": matched, **found}
 
 
 def count(annotation: Annotation, _study: Study) -> Measures:
     """Return the same of what a reader wrote, who lists the errors and states no counts."""
-    found = counted(annotation, (*_BY_GRADE, _MATCHED))
+    found = counted(annotation, (*COUNTS, _MATCHED))
     return {"green": _score(found[_MATCHED.name], found["n_significant"]), **found}
 
 
@@ -115,13 +92,13 @@ RUBRIC = Rubric(
     title="GREEN",
     summary="Judge reports by GREEN: errors in six categories, significant or not.",
     prompt="green",
-    kinds=(_ERROR, Kind(MATCHED, "matched finding", "matched findings")),
-    facets=(CATEGORY, _SIGNIFICANCE),
+    kinds=(GRADED_ERROR, Kind(MATCHED, "matched finding", "matched findings")),
+    facets=(CATEGORY, GRADES),
     measures=(
         Measure("green", "GREEN", (0, 1), higher_is_better=True, role="score", needs=(MATCHED,)),
-        *_BY_GRADE[:2],
+        *COUNTS[:2],
         _MATCHED,
-        *_BY_GRADE[2:],
+        *COUNTS[2:],
     ),
     statistics=(
         Statistic(

@@ -10,19 +10,11 @@ from typing import NamedTuple
 
 from judge.rubrics.green.categories import LABEL, Slot, named_category, openers, read_slot
 from judge.rubrics.green.counts import ADJECTIVE, Count, read_count, says_no_errors, states_nothing
-from judge.rubrics.green.layout import (
-    CATEGORIES,
-    INSIGNIFICANT,
-    KEY,
-    LEVELS,
-    MATCHED,
-    SIGNIFICANT,
-    Reason,
-    unparsed,
-)
+from judge.rubrics.green.layout import MATCHED, Reason, unparsed
 from judge.rubrics.green.lists import ASIDE, ITEM, RULE, Listed, read_list
 from judge.rubrics.green.markup import plain_section
 from judge.rubrics.green.sections import Section
+from judge.rubrics.significance import CATEGORIES, INSIGNIFICANT, KEY, LEVELS, SIGNIFICANT
 from judge.types import Category
 
 # What stands on a category's line before its mark.

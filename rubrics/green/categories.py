@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from judge.rubrics.green.counts import Count, may_hold, read_count
-from judge.rubrics.green.layout import CATEGORIES
+from judge.rubrics.significance import CATEGORIES
 from judge.types import Category
 
 _LETTER = {category.value: category for category in CATEGORIES}

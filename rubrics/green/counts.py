@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-from judge.rubrics.green.layout import MAX_COUNT
+from judge.rubrics.significance import MAX_COUNT
 from judge.types import Category
 
 _WORD_LIST = (

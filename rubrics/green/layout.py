@@ -11,12 +11,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
 from judge.rubrics.categories import CATEGORY, ERROR, error
+from judge.rubrics.significance import INSIGNIFICANT, KEY, KEYS, SIGNIFICANCE, SIGNIFICANT
 from judge.types import Annotation, Category, Item, UnparsedError
 
-SIGNIFICANCE = "significance"
-SIGNIFICANT = "significant"
-INSIGNIFICANT = "insignificant"
-LEVELS = (SIGNIFICANT, INSIGNIFICANT)
 MATCHED = "matched"
 EXPLANATION = "explanation"
 
@@ -28,20 +25,9 @@ TITLES = {
 }
 """The sections in the order of the published layout, and their headings."""
 
-MAX_COUNT = 9999
-"""The largest count that is read; a longer digit run is no count."""
-
 END = "\x03"
 """Stands on a line of its own where the judge's end-of-answer token was."""
 
-CATEGORIES = tuple(Category)
-"""The six categories in their order."""
-KEY = {
-    (level, category): f"{level}_{category.value}" for level in LEVELS for category in CATEGORIES
-}
-"""The name of each error count in `Annotation.stated_counts`, such as `significant_a`."""
-KEYS = tuple(KEY.values())
-"""The names of the twelve error counts, in the order in which they are written."""
 NAMES = (*KEYS, MATCHED)
 NOT_LISTED = "category not listed, counted 0: "
 DIFFERS = "stated count differs from list: "

@@ -8,10 +8,7 @@ from functools import lru_cache
 from judge.rubrics.green.bodies import check_tallies, read_errors, read_matched
 from judge.rubrics.green.layout import (
     BODY_PLACEHOLDER,
-    CATEGORIES,
     EXPLANATION,
-    KEY,
-    LEVELS,
     MATCHED,
     TITLES,
     Reason,
@@ -31,6 +28,7 @@ from judge.rubrics.green.sections import (
     split,
     with_headings_on_lines,
 )
+from judge.rubrics.significance import CATEGORIES, KEY, LEVELS
 from judge.types import Annotation, Item, Study, UnparsedError
 
 _REFUSAL = re.compile(

@@ -7,18 +7,11 @@ import re
 from judge.rubrics.categories import CATEGORY
 from judge.rubrics.green.categories import fits_error
 from judge.rubrics.green.layout import (
-    CATEGORIES,
     END,
     EXPLANATION,
-    INSIGNIFICANT,
-    KEY,
-    KEYS,
-    LEVELS,
     MATCHED,
-    MAX_COUNT,
     NAMES,
     NOT_LISTED,
-    SIGNIFICANT,
     TITLES,
     an_error,
     counts_of,
@@ -31,10 +24,9 @@ from judge.rubrics.green.layout import (
 from judge.rubrics.green.lists import fits_list
 from judge.rubrics.green.markup import plain_answer
 from judge.rubrics.green.sections import fits_explanation, opens_section
+from judge.rubrics.significance import CATEGORIES, KEY, KEYS, LEVELS, MAX_COUNT, level_of
 from judge.types import Annotation, ReportComparison, Study
 
-_LEAST_SIGNIFICANT = 2
-"""The lowest severity of a discrepancy that counts as clinically significant."""
 _NO_BRACKETS = str.maketrans(dict.fromkeys("()[]<>{}" + END, " "))
 _NO_COLONS = str.maketrans(
     {":": ",", "=": ",", "|": ",", "`": "'", "*": " ", "~": " ", "\u2022": ","}
@@ -124,7 +116,7 @@ def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
     """
     errors = [
         an_error(
-            SIGNIFICANT if discrepancy.severity >= _LEAST_SIGNIFICANT else INSIGNIFICANT,
+            level_of(discrepancy),
             discrepancy.category,
             _entry(discrepancy.text) or _entry(discrepancy.finding) or "finding",
         )

@@ -13,17 +13,9 @@ from typing import Annotated
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictStr
 
-from judge.rubrics.green.layout import (
-    CATEGORIES,
-    KEY,
-    LEVELS,
-    MATCHED,
-    an_error,
-    counts_of,
-    matched_finding,
-    texts_by_count,
-)
+from judge.rubrics.green.layout import MATCHED, an_error, counts_of, matched_finding, texts_by_count
 from judge.rubrics.notation import arguments, checked, plain, read_json, visible
+from judge.rubrics.significance import CATEGORIES, KEY, LEVELS
 from judge.types import Annotation, Study, UnparsedError
 
 

@@ -18,17 +18,15 @@ from judge.rubrics.green.layout import (
     END,
     EXPLANATION,
     HEADING,
-    INSIGNIFICANT,
-    LEVELS,
     MATCHED,
     PLACEHOLDER,
-    SIGNIFICANT,
     TEMPLATE_LINE,
     Reason,
     unparsed,
 )
 from judge.rubrics.green.markup import plain_answer
 from judge.rubrics.notation import CHAT_TOKEN, after_thought
+from judge.rubrics.significance import INSIGNIFICANT, LEVELS, SIGNIFICANT
 
 _END_TOKEN = re.compile(
     r"</s>|<end_of_turn>|<\|(?:end|end_of_text|endoftext|eom_id|eos|eot_id|im_end)\|>"

@@ -200,7 +200,7 @@ def test_a_rubric_that_grades_nothing_has_no_errors_to_group(
     direct = answered(tmp_path / "direct", {"s0": None}, "toy_direct")
     done = invoke("errors", direct)
     assert done.exit_code == 2
-    assert "grades nothing that it finds" in done.stderr
+    assert "grades nothing that it lists" in done.stderr
 
 
 def test_the_real_reports_say_what_a_reader_would(shared: Path, invoke: Invoke) -> None:

@@ -18,7 +18,8 @@ from typing import Any
 import pytest
 
 from judge import rubrics
-from judge.rubrics.fineradscore.wording import category_of, edit_of, line_of, severity_of
+from judge.rubrics.category_names import category_of
+from judge.rubrics.fineradscore.wording import edit_of, line_of, severity_of
 from judge.types import Annotation, Study, UnparsedError
 
 RUBRIC = rubrics.load("fineradscore")

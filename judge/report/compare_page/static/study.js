@@ -51,7 +51,7 @@ function referencesOf(records, marker) {
 
 // The rubrics whose items are marked in the reports.
 function gradedOf({ rubrics }) {
-  return Object.keys(rubrics).filter((name) => rubrics[name].kinds.some((kind) => kind.graded_by !== null));
+  return Object.keys(rubrics).filter((name) => rubrics[name].kinds.some((kind) => kind.graded_by !== null && kind.is_listed));
 }
 
 function candidate(row, model, letter, records, marker, values, app) {

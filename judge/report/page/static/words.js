@@ -58,7 +58,7 @@ export function itemLabels({ kinds, facets, codes }) {
   const kindOf = new Map(kinds.map((kind) => [kind.name, kind]));
   const facetOf = new Map(facets.map((facet) =>
     [facet.name, { ...facet, labelOf: new Map(facet.labels.map((label) => [label.name, label])) }]));
-  const graded = kinds.filter((kind) => kind.graded_by !== null);
+  const graded = kinds.filter((kind) => kind.graded_by !== null && kind.is_listed);
   const grade = (item) => facetOf.get(kindOf.get(item.kind).graded_by).labelOf.get(item.grade);
   return {
     kind: (name) => kindOf.get(name),
