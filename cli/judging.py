@@ -18,8 +18,9 @@ from judge.cli.batches import (
 from judge.cli.endings import end_stopped, end_uncovered
 from judge.cli.groups import Decorator, GroupedCommand, heading, with_options
 from judge.cli.numbers import FiniteRange
-from judge.cli.output import by_option, cache_option, format_option, note, print_summary
-from judge.cli.studies import FILE_OPTIONS, part_of, read_studies, reading, shard_option
+from judge.cli.output import by_option, cache_option, format_option, note
+from judge.cli.references import REFERENCE_OPTIONS, asked_of, print_finished, run_asked
+from judge.cli.studies import FILE_OPTIONS, read_studies, reading, shard_option
 from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -218,6 +219,7 @@ RUNNING_OPTIONS = (
 
 _OPTIONS = (
     *FILE_OPTIONS,
+    *REFERENCE_OPTIONS,
     heading("Judge"),
     click.option(
         "--judge",
@@ -309,7 +311,7 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> None:
         note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
     options["judge_name"] = named[0] if named else None  # as the manifest has it
     options["shard"] = shard and str(shard)
-    part = part_of(studies, shard) if shard else studies
+    part = asked_of(studies, shard, options)
     if options["dry_run"]:
         dry_run(sessions, part, in_batches=batches is not None)
         return
@@ -371,12 +373,12 @@ def _run(
     batches: BatchPolicy | None,
 ) -> Finished:
     from judge.cli.progress import watching
-    from judge.running.run import run
 
     with watching() as listener:
-        return run(
+        return run_asked(
             session,
             studies,
+            options,
             out=options["out"],
             by=options["by"],
             arguments={k: v for k, v in options.items() if k not in ("form", "out", "cache")},
@@ -392,5 +394,4 @@ def _finished(finished: Finished, rubric: Rubric, options: dict[str, Any]) -> No
     for line in account(finished.progress):
         note(line)
     note(f"run folder  {finished.path}")  # first: who reads the table may close it early
-    print_summary(finished.summary, rubric, options["form"])
-    end_uncovered([finished.summary], options["min_coverage"])
+    end_uncovered(print_finished(finished, rubric, options["form"]), options["min_coverage"])

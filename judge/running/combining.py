@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -141,12 +141,17 @@ def write(
     by: Sequence[str],
     *,
     progress: Progress | None = None,
+    log: Path | None = None,
+    further: Callable[[], tuple[list[str], dict[str, Any]]] = lambda: ([], {}),
 ) -> Finished:
     """Write the run of `studies` with their ends, whole or not at all.
 
     `made_by` and `manifest` are what the manifest says beside what is found here; notes stand in
-    the first. Raises `JudgeError` for an `out` that holds another run, an unknown field in `by`,
-    and a field that is called as a number of the run.
+    the first. `further` gives more notes, and more of what the run is made of, when all studies
+    have ended. `log` is the log of a server that is kept.
+
+    Raises `JudgeError` for an `out` that holds another run, an unknown field in `by`, and a field
+    that is called as a number of the run.
     """
     rubric, fields = combining.how.rubric(combining.rubric), list(manifest["fields"])
     if taken := {*reserved_names(rubric)} & {*fields}:
@@ -158,8 +163,9 @@ def write(
             writer.add(combining.judged(at, study, ends))
         table = writer.table()
         agreement = combining.agreement() if combining.how.of == "judge" else []
-        notes = [*combining.notes(agreement), *made_by["notes"]]
-        head = {**made_by, "notes": notes, "reply_modes": {}}
+        more_notes, more = further()
+        notes = [*combining.notes(agreement), *more_notes, *made_by["notes"]]
+        head = {"reply_modes": {}, **made_by, "notes": notes}
         summary = {**head, **summarise(table, rubric, by)}
         whole = {
             "format": FORMAT,
@@ -170,10 +176,13 @@ def write(
                 "least": combining.least,
                 "agreement": agreement,
                 **manifest["combined"],
+                **more,
             },
-            **{name: value for name, value in manifest.items() if name != "combined"},
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": versions(),
+            **{name: value for name, value in manifest.items() if name != "combined"},
         }
+        if log is not None and log.exists():
+            writer.keep_log(log)
         writer.finish(table, summary, whole)
     return Finished(out, summary, progress or Progress(total=len(table)))
