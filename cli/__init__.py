@@ -20,8 +20,8 @@ from judge.types import JudgeError
 
 _COMMANDS = (
     *("audit", "batch", "cache", "check", "compare", "completion", "errors", "import", "merge"),
-    *("metrics", "prompts", "rates", "readings", "rescore", "reviews", "runs", "sample", "serve"),
-    *("stress", "validate"),
+    *("metrics", "panel", "prompts", "rates", "readings", "rescore", "reviews", "runs", "sample"),
+    *("serve", "stress", "validate"),
 )
 
 _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143

@@ -27,14 +27,8 @@ from judge.cli.batches import (
 from judge.cli.endings import end_stopped, end_uncovered
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import by_option, emit, format_option, note, print_summary, print_tables
-from judge.cli.studies import (
-    FILE_OPTIONS,
-    TOLD_OPTIONS,
-    part_of,
-    reading,
-    shard_option,
-    told_studies,
-)
+from judge.cli.references import REFERENCE_OPTIONS, asked_of, print_finished, run_asked
+from judge.cli.studies import FILE_OPTIONS, TOLD_OPTIONS, reading, shard_option, told_studies
 from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
@@ -49,8 +43,8 @@ def command_for(rubric: Rubric) -> click.Command:
         if len(sections) == 1:
             if finished := _judge(rubric, options):
                 _told(finished)
-                print_summary(finished.summary, rubric, options["form"])
-                end_uncovered([finished.summary], options["min_coverage"])
+                summaries = print_finished(finished, rubric, options["form"])
+                end_uncovered(summaries, options["min_coverage"])
             return
         _check_tracks(sections, options)
         ended = [one for section in sections if (one := _track(rubric, section, options))]
@@ -70,6 +64,7 @@ def command_for(rubric: Rubric) -> click.Command:
 _OPTIONS = (
     *FILE_OPTIONS,
     *TOLD_OPTIONS,
+    *REFERENCE_OPTIONS,
     heading("Judge"),
     click.option(
         "--judge",
@@ -138,6 +133,8 @@ def _check_tracks(sections: Sequence[str], options: Mapping[str, Any]) -> None:
         raise click.UsageError(f"--section names a section twice: {options['section']}")
     if options["preds"] == "-" or options["refs"] == "-":
         raise click.UsageError("standard input is read once: name files for several sections")
+    if options["references"] == "all":
+        raise click.UsageError("--references all has runs of its own: name one --section")
     if options["form"] not in ("table", "json"):
         raise click.UsageError("several sections go with --format table and json")
 
@@ -170,7 +167,6 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> Finished | None:
     from judge.cli.progress import watching
     from judge.running.budget import Purse
     from judge.running.engine import RunStoppedError, UnreadableError
-    from judge.running.run import run
     from judge.running.session import JudgeSession
     from judge.running.shards import Shard
 
@@ -194,7 +190,7 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> Finished | None:
         note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
     options["judge_name"] = named[0] if named else None  # as the manifest has it
     options["shard"] = shard and str(shard)
-    part = part_of(studies, shard) if shard else studies
+    part = asked_of(studies, shard, options)
     if options["dry_run"]:
         dry_run(sessions, part, in_batches=batches is not None)
         return None
@@ -206,9 +202,10 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> Finished | None:
             if batches is None:
                 warn_of_batches(session)
             with watching() as listener:
-                return run(
+                return run_asked(
                     session,
                     studies,
+                    options,
                     out=options["out"],
                     by=options["by"],
                     arguments={k: v for k, v in options.items() if k not in _NOT_OF_THE_RUN},

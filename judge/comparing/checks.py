@@ -50,7 +50,7 @@ def compared(named: NamedRun) -> ComparedRun:
     manifest = named.run.manifest
     pairs = (part.partition(":") for part in named.run.signature.split("|")[1:])
     parts = {name: value for name, _, value in pairs}
-    asked = [parts[name] for name in ("sampling", "reask") if name in parts]
+    asked = [parts[name] for name in ("sampling", "reask", "references") if name in parts]
     told = [f"{name} {parts[name]}" for name in ("context", "prior", "modality") if name in parts]
     return ComparedRun(
         model=named.model,

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge import distribution, rubrics
+from judge import distribution
 from judge.comparing import checks
 from judge.comparing.checks import ComparedRun
 from judge.comparing.metric_files import MetricFile
@@ -19,7 +19,7 @@ from judge.comparing.names import RunChoice, named_runs
 from judge.comparing.table import RunTable, merged_field, read_table
 from judge.running.folder import Run
 from judge.stats.compare import Comparison, compare
-from judge.stats.metric import Metric, rubric_metrics
+from judge.stats.metric import Metric
 from judge.stats.paired import Resampling
 from judge.stats.panel import GROUP_FIELDS, Counts, Panel, Values
 from judge.stats.table import OUTCOMES
@@ -151,13 +151,20 @@ def _rubric_values(
 ) -> tuple[dict[Metric, Values], dict[Metric, Values]]:
     """Return the values of every rubric's metrics, studies by models; NaN: no such run.
 
-    The second are what ratios are divided by.
+    The second are what ratios are divided by. Raises `JudgeError` where runs of a rubric have no
+    metrics in common, as those of a panel by the mean and of one judge.
     """
     values: dict[Metric, Values] = {}
     per: dict[Metric, Values] = {}
     for name in sorted({run.rubric for run, _ in sides}):
         tables = {models.index(run.model): table for run, table in sides if run.rubric == name}
-        for metric in rubric_metrics(rubrics.load(name)):
+        first, *others = tables.values()
+        if any(table.metrics != first.metrics for table in others):
+            raise JudgeError(
+                f"a panel's rates by --rule mean are means of {name}'s, and are compared with "
+                "those of other panels by the mean only; make it with --rule majority"
+            )
+        for metric in first.metrics:
             parts = [(values, "values")] + [(per, "per")] * (metric.kind == "ratio")
             for grids, part in parts:
                 grid = grids[metric] = np.full((n_studies, len(models)), np.nan)

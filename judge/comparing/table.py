@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from judge import rubrics
 from judge.comparing.names import NamedRun
 from judge.stats.estimate import summed
-from judge.stats.metric import rubric_metrics
+from judge.stats.metric import Metric, rubric_metrics
 from judge.stats.panel import Counts, Values
 from judge.stats.tally import cuts
 from judge.studies.fields import as_text
@@ -22,9 +22,10 @@ from judge.types import JudgeError
 
 @dataclass(frozen=True)
 class RunTable:
-    """A run's studies in columns: ids, values by metric (NaN: not scored), what ratios are
-    divided by, the counts of its tally by studies, further fields."""
+    """A run's studies in columns: its metrics, ids, values by metric (NaN: not scored), what ratios
+    are divided by, the counts of its tally by studies, further fields."""
 
+    metrics: tuple[Metric, ...]
     study_ids: tuple[str, ...]
     outcomes: NDArray[np.str_]
     values: Mapping[str, Values]
@@ -53,8 +54,9 @@ def read_table(named: NamedRun, fields: Sequence[str]) -> RunTable:
 
     Raises `JudgeError` as `Run.columns` does.
     """
-    # A reader may have categories beside the rubric's: they are compared in its totals.
-    rubric = rubrics.load(named.rubric)
+    # A reader may have categories beside the rubric's: they are compared in its totals. What is
+    # said of several judges is another thing than of one.
+    rubric = named.run.rubric if named.run.combined else rubrics.load(named.rubric)
     metrics, tally = rubric_metrics(rubric), list(cuts(rubric).values())
     measures = dict.fromkeys(name for one in metrics for name in (*one.measures, *one.per))
     measures |= dict.fromkeys(tally)
@@ -77,6 +79,7 @@ def read_table(named: NamedRun, fields: Sequence[str]) -> RunTable:
             found = np.where(np.isnan(found), np.nan, found == 0)
         values[metric.name] = found
     return RunTable(
+        metrics,
         tuple(table["study_id"].to_pylist()),
         outcomes,
         values,

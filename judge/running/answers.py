@@ -19,7 +19,7 @@ from judge.running.session import read_today
 from judge.running.steps import COMPOSED
 from judge.running.writer import claim, writing
 from judge.stats.table import summarise
-from judge.types import Annotated
+from judge.types import Annotated, JudgeError
 
 
 def answered_of(part: Mapping[str, Any]) -> Answered | None:
@@ -78,8 +78,14 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
     No judge is asked. Without `out` the run's own files are replaced, all or none; its
     manifest then says what it was before. A study that failed has no answer and stays so. A
     reader's annotation is its own source: its numbers are made anew.
-    Raises `JudgeError` where `out` holds another run.
+    Raises `JudgeError` where `out` holds another run, and for a run that is made of several.
     """
+    if run.combined is not None:
+        again = "judge panel" if run.combined.of == "judge" else "the command that made it"
+        raise JudgeError(
+            f"{run.path} is made of several runs and has no answers of its own: rescore those and "
+            f"make it again with {again} (answers in the cache are not paid for twice)"
+        )
     rubric = run.rubric
     old_line, old_summary = run.signature, run.summary()
     line = read_today(old_line, rubric)

@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge import rubrics
 from judge.report.formats import rate_rows
+from judge.rubrics.combining import Combination
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
 from judge.running import format1, forms
@@ -73,14 +74,16 @@ class Run:
 
     @cached_property
     def rubric(self) -> Rubric:
-        """The rubric, in a reader's run as the reader used it; raises `JudgeError` as `load`."""
+        """The rubric, as a reader or several judges used it; raises `JudgeError` as `load`."""
         try:
             found = rubrics.load(self.manifest["rubric"])
         except JudgeError as error:
             raise JudgeError(f"{self.path / MANIFEST}: {error}") from error
-        if self.reading is None:
-            return found
         try:
+            if self.combined is not None:
+                return self.combined.rubric(found)
+            if self.reading is None:
+                return found
             return as_read(found, self.reading["lacks"], self.reading["own"])
         except ValueError as error:
             raise damaged(self.path / MANIFEST, str(error)) from error
@@ -90,6 +93,13 @@ class Run:
         """How a reader used the rubric, None for a run of a judge."""
         found: forms.Reading | None = self.manifest.get("reading")
         return found
+
+    @property
+    def combined(self) -> Combination | None:
+        """What it is made of, None for the run of one judge against one reference a study."""
+        found: forms.CombinedRecord | None = self.manifest.get("combined")
+        names = [part["name"] for part in found["parts"]] if found else []
+        return Combination(found["of"], found["rule"], tuple(names)) if found else None
 
     @property
     def repeat(self) -> int:

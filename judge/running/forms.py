@@ -90,6 +90,21 @@ class _Counted(TypedDict):
     of: int
 
 
+class _PartRecord(TypedDict):
+    """One of several that a run is made of: what it is called, and what made its numbers."""
+
+    name: str
+    signature: str
+
+
+class CombinedRecord(TypedDict):
+    """What a run is made of, and by which rule: see `judge.rubrics.combining`."""
+
+    of: Literal["judge", "reference"]
+    rule: Literal["majority", "mean", "any", "best"]
+    parts: list[_PartRecord]
+
+
 class ShardRecord(TypedDict):
     """Which part of a set of studies a run judged: see `judge.running.shards.Part`."""
 
@@ -116,6 +131,7 @@ class Manifest(MadeBy):
     repeat: NotRequired[int]
     shard: NotRequired[ShardRecord]
     reading: NotRequired[Reading]
+    combined: NotRequired[CombinedRecord]
 
 
 class Summary(MadeBy):

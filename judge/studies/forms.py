@@ -34,7 +34,9 @@ def looks_like_json(text: str) -> bool:
     return text.lstrip()[:1] in ("{", "[")
 
 
-def read_json(name: str, text: str, *, lines: bool, id_field: str | None) -> StudyTable:
+def read_json(
+    name: str, text: str, *, lines: bool, id_field: str | None, several: bool = False
+) -> StudyTable:
     """Read JSON or JSONL; `lines` says that the file's name promises JSONL.
 
     Objects that follow one another are JSONL, whatever the name and wherever the lines
@@ -48,7 +50,7 @@ def read_json(name: str, text: str, *, lines: bool, id_field: str | None) -> Stu
     if isinstance(value, list):
         return _from_records(name, value, id_field)
     if isinstance(value, dict):
-        return _from_keyed(name, value, id_field)
+        return _from_keyed(name, value, id_field, several=several)
     raise _wrong_shape(name, _what(value))
 
 
@@ -111,7 +113,9 @@ def _from_records(name: str, records: Sequence[object], id_field: str | None) ->
     return to_table(name, to_columns(name, checked), id_field=id_field)
 
 
-def _from_keyed(name: str, value: dict[str, Any], id_field: str | None) -> StudyTable:
+def _from_keyed(
+    name: str, value: dict[str, Any], id_field: str | None, *, several: bool
+) -> StudyTable:
     pairs = list(value.pairs if isinstance(value, _Object) else value.items())
     if not pairs:
         raise JudgeError(f"{name} holds no study: its object is empty")
@@ -121,12 +125,15 @@ def _from_keyed(name: str, value: dict[str, Any], id_field: str | None) -> Study
         if isinstance(entry, dict):
             _check_record(name, repr(key), entry)
             records.append(entry)
-        elif _is_missing(entry) or (flat and isinstance(entry, str)):
+        elif _is_missing(entry) or (
+            flat and (isinstance(entry, str) or (several and _is_texts(entry)))
+        ):
             records.append({FLAT_TEXT: entry} if flat else {})
         else:
             if isinstance(entry, list) and any(isinstance(one, dict) for one in entry):
                 raise _wrong_shape(name, f"its records stand under {key!r}; give that list alone")
             beside = "" if flat else " beside objects"
+            beside += "; --references takes several of a study" if _is_texts(entry) else ""
             raise _wrong_shape(name, f"{key!r} holds {_what(entry)}{beside}")
     columns = to_columns(name, records)
     keys = tuple(encodable(key) for key, _ in pairs)
@@ -171,6 +178,11 @@ def _check_record(name: str, where: str, record: dict[str, Any]) -> None:
         if isinstance(value, dict | list):
             entries = value.values() if isinstance(value, dict) else value
             inner += [(entry, depth + 1) for entry in entries if isinstance(entry, dict | list)]
+
+
+def _is_texts(value: object) -> bool:
+    """Whether an entry holds several references of a study."""
+    return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
 
 
 def _is_missing(value: object) -> bool:

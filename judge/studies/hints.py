@@ -58,7 +58,9 @@ def no_field(
     lists = [name for name in odd if isinstance(_first_value(table, name), list)]
     found = f"{table.name} has no field for the {side}s; its fields are: {shown_fields(table)}. "
     if lists:
-        return JudgeError(f"{found}The field {lists[0]} holds lists, not texts: one text a record")
+        more = "; --references takes several of a study" if side == "reference" else ""
+        what = f"The field {lists[0]} holds lists, not texts: one text a record"
+        return JudgeError(f"{found}{what}{more}")
     if not from_files:
         return JudgeError(f"{found}Rename the one that holds them {usual}")
     name_it = f"name the one that holds them: --{side}-field "

@@ -28,12 +28,14 @@ class Problem:
     """What keeps some studies from being joined.
 
     `reason` names it among the omissions; None where leaving the studies out would not
-    mend it, because it isn't known which record is meant.
+    mend it, because it isn't known which record is meant; `may_be_several` says that they may all
+    be meant, as several references of a study.
     """
 
     label: str
     ids: tuple[str, ...]
     reason: str | None = None
+    may_be_several: bool = False
 
     def __str__(self) -> str:
         return f"{self.label}: {len(self.ids)} ({first_ids(self.ids)})"
@@ -51,7 +53,7 @@ def first_ids(ids: Sequence[str]) -> str:
 
 def alone(table: StudyTable) -> Joined:
     """Return a file that holds both sides, joined with itself."""
-    return [(row, row) for row in range(len(table))], _repeated(table)
+    return [(row, row) for row in range(len(table))], _repeated(table, may_be_several=True)
 
 
 def join(preds: StudyTable, refs: StudyTable, *, by_row: bool = False) -> Joined:
@@ -87,7 +89,7 @@ def join(preds: StudyTable, refs: StudyTable, *, by_row: bool = False) -> Joined
     other_type = tuple(pair for pair in common if not _same_type(preds, refs, pair))
     problems = [
         *_repeated(preds),
-        *_repeated(refs),
+        *_repeated(refs, may_be_several=True),
         Problem("ids that differ by type only", tuple(refs.ids[row] for _, row in other_type)),
         Problem(f"only in {preds.name}", only_preds, ONLY_IN_PREDS),
         Problem(f"only in {refs.name}", only_refs, ONLY_IN_REFS),
@@ -149,13 +151,15 @@ def settle(
         if len(grave) < len(found) and not allow_missing:
             which = "these studies" if not grave else "studies on one side or without a text"
             ways.append(f"leave {which} out, and have them counted, with {option}")
+        if option.startswith("-") and any(problem.may_be_several for problem in grave):
+            ways.append("judge against several references of a study with --references")
         raise JudgeError(f"the studies of {names} don't match:{lines}\n" + " or ".join(ways))
     return {str(problem.reason): problem for problem in found}
 
 
-def _repeated(table: StudyTable) -> list[Problem]:
+def _repeated(table: StudyTable, *, may_be_several: bool = False) -> list[Problem]:
     repeated = tuple(study_id for study_id, n in Counter(table.ids).items() if n > 1)
-    return [Problem(f"ids more than once in {table.name}", repeated)]
+    return [Problem(f"ids more than once in {table.name}", repeated, may_be_several=may_be_several)]
 
 
 def _same_type(preds: StudyTable, refs: StudyTable, pair: tuple[int, int]) -> bool:

@@ -91,7 +91,8 @@ _ENDS = {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".txt"
 class NamedFields:
     """The fields that the user named; None where a name that is known here is to serve.
 
-    `id` may be `ROW`.
+    `id` may be `ROW`. `several` says that studies may have several references, which the field
+    `reference_id` tells apart.
     """
 
     id: str | None = None
@@ -99,6 +100,8 @@ class NamedFields:
     reference: str | None = None
     study_class: str | None = None
     patient: str | None = None
+    reference_id: str | None = None
+    several: bool = False
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -109,6 +112,8 @@ class NamedFields:
             reference=options["reference_field"] or None,
             study_class=options["class_field"] or None,
             patient=options["patient_field"] or None,
+            reference_id=options.get("reference_id_field") or None,
+            several=options.get("references") is not None,
         )
 
     def names_report(self, columns: Iterable[str]) -> bool:

@@ -29,6 +29,7 @@ from judge.studies.names import (
     named,
 )
 from judge.studies.reader import read_file
+from judge.studies.references import one_each
 from judge.studies.run_folder import is_run, read_run, runs_in
 from judge.studies.sections import SECTIONS, Section, known_section
 from judge.studies.source import STDIN
@@ -109,16 +110,16 @@ def read_pair(
         raise JudgeError("only one of PREDS and REFS can be standard input (-)")
     roles = {"both": preds} if refs is None else {"preds": preds, "refs": refs}
     files = [read_file(source, role, fields) for role, source in roles.items()]
+    tables, further = one_each((files[0][0], files[-1][0]), fields, section, _report_fields)
     studies = pair_tables(
-        files[0][0],
-        files[-1][0],
+        *tables,
         fields=fields,
         section=section,
         allow_missing=allow_missing,
         reserved=reserved,
         inputs=tuple(file for _, file in files),
     )
-    return replace(studies, model=model or studies.model or named_after(preds))
+    return further.beside(replace(studies, model=model or studies.model or named_after(preds)))
 
 
 def pair_tables(

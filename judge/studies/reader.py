@@ -47,7 +47,7 @@ def _read_table(content: Content, fields: NamedFields) -> StudyTable:
     suffix = _suffix(name)
     if looks_like_json(text) or (suffix in _JSON_SUFFIXES and not has_header(text, fields)):
         lines = suffix in (".jsonl", ".ndjson")
-        table = read_json(name, text, lines=lines, id_field=fields.id)
+        table = read_json(name, text, lines=lines, id_field=fields.id, several=fields.several)
     elif suffix == ".txt" and not has_header(text, fields):
         reports: list[object] = [cleaned(line) for line in _LINE_END.split(text)]
         if not reports[-1]:

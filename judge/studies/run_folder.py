@@ -51,6 +51,8 @@ def read_run(
     the run's, and for `fields` that are named, since a run's have names of their own.
     """
     path = Path(source) / _ANNOTATIONS
+    if fields.several:
+        raise JudgeError(f"{source} is a run, with one reference a study: leave --references out")
     if fields != KNOWN_NAMES:
         raise JudgeError(f"{source} is a run, whose fields have names: leave the --...-field away")
     try:
@@ -58,6 +60,8 @@ def read_run(
         data = path.read_bytes()
         records = [json.loads(line) for line in data.splitlines()]
         whole = {name: [str(record[name]) for record in records] for name in _TEXTS}
+        if manifest.get("combined", {}).get("of") == "reference":
+            raise JudgeError(f"{source} is made of several references a study; give PREDS and REFS")
         known, made_by = manifest["section"], manifest.get("class_source")
         columns = {
             name: tidy_column([record["fields"].get(name) for record in records])

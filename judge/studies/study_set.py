@@ -39,7 +39,9 @@ class StudySet:
     fields that the judge is told of beside the reports.
     `read_from` names what the ids, candidates and references were read from.
     `omitted` counts the studies that were left out, per reason, and `omitted_ids` has the
-    first few of them. `notes` say what was odd about the input.
+    first few of them. `notes` say what was odd about the input. `every_reference` has, where
+    studies have several, all of each study's with what they are called, the one that stands in
+    `references` among them.
     """
 
     study_ids: tuple[str, ...]
@@ -59,6 +61,7 @@ class StudySet:
     inputs: tuple[InputFile, ...] = ()
     notes: tuple[str, ...] = ()
     told: Told = NOTHING
+    every_reference: tuple[tuple[tuple[str, str], ...], ...] = ()
 
     def __post_init__(self) -> None:
         columns = (
@@ -68,6 +71,7 @@ class StudySet:
             self.class_inferred,
             self.full_references,
             *self.fields.values(),
+            *([self.every_reference] if self.every_reference else []),
         )
         if any(len(column) != len(self) for column in columns):
             raise ValueError("the columns of a StudySet differ in length")
@@ -80,21 +84,25 @@ class StudySet:
     def __iter__(self) -> Iterator[Study]:
         return map(self.study, range(len(self)))
 
-    def take(self, rows: Sequence[int]) -> Self:
-        """Return the studies of some rows alone, in that order; they are of the same input."""
+    def take(self, rows: Sequence[int], study_ids: Sequence[str] | None = None) -> Self:
+        """Return the studies of some rows alone, in that order; they are of the same input.
+
+        A row may be there several times where each has an id of its own, of `study_ids`.
+        """
 
         def picked(column: Sequence[T]) -> tuple[T, ...]:
             return tuple(column[row] for row in rows)
 
         return replace(
             self,
-            study_ids=picked(self.study_ids),
+            study_ids=picked(self.study_ids) if study_ids is None else tuple(study_ids),
             references=picked(self.references),
             candidates=picked(self.candidates),
             study_classes=picked(self.study_classes),
             class_inferred=picked(self.class_inferred),
             full_references=picked(self.full_references),
             fields={name: picked(column) for name, column in self.fields.items()},
+            every_reference=picked(self.every_reference) if self.every_reference else (),
         )
 
     def study(self, row: int) -> Study:

@@ -239,5 +239,6 @@ def text_of(table: StudyTable, field: str | None, row: int) -> str | None:
         raise JudgeError(
             f"{table.name}: {field!r} of study {table.ids[row]!r} is not a text but a {kind}: "
             f"{str(value)[:40]}"
+            + ("; --references takes several references of a study" if kind == "list" else "")
         )
     return value.replace("\r\n", "\n").replace("\r", "\n").strip()
