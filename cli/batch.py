@@ -15,8 +15,9 @@ import click
 from judge import rubrics
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading, with_options
-from judge.cli.judging import SERVER_OPTIONS, WORDING, sampling_options, settings_of
+from judge.cli.judging import SERVER_OPTIONS, WORDING, settings_of
 from judge.cli.output import cache_option, format_of, note, print_facts, print_tables
+from judge.cli.sampling import sampling_options
 from judge.cli.studies import FILE_OPTIONS, read_studies, reading
 from judge.types import JudgeError
 

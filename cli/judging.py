@@ -16,9 +16,10 @@ from judge.cli.batches import (
     warn_of_batches,
 )
 from judge.cli.endings import end_stopped, end_uncovered
-from judge.cli.groups import Decorator, GroupedCommand, heading, with_options
+from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.numbers import FiniteRange
 from judge.cli.output import by_option, cache_option, format_option, note, print_summary
+from judge.cli.sampling import SAMPLES, sampling_options
 from judge.cli.studies import FILE_OPTIONS, part_of, read_studies, reading, shard_option
 from judge.rubrics import Rubric
 
@@ -38,7 +39,8 @@ def command_for(rubric: Rubric) -> click.Command:
     def command(**options: Any) -> None:  # noqa: ANN401
         _judge(rubric, options)
 
-    callback = with_options(*_OPTIONS)(command)
+    several = (SAMPLES,) if rubric.takes_samples else ()
+    callback = with_options(*_ASKING, *several, *_RUNNING)(command)
     named = click.command(
         rubric.name, GroupedCommand, help=_help(rubric), short_help=rubric.summary
     )
@@ -110,47 +112,6 @@ SERVER_OPTIONS = (
 """How the judge is reached."""
 
 
-def sampling_options(seed: str) -> tuple[Decorator, ...]:
-    """Return the options of sampling, with `seed` as the name of its seed's."""
-    return (
-        heading("Sampling"),
-        click.option(
-            "--max-tokens",
-            type=click.IntRange(min=1),
-            help="The longest answer, in tokens; a longer one is cut and counts as unparsed. A "
-            "model that reasons needs more, since its reasoning counts: one whose name says so "
-            "(o3, gpt-5, deepseek-r1, ...), or that is given --reasoning-effort. Default: 2048, or "
-            "25000 for one that reasons.",
-        ),
-        click.option(
-            "--temperature",
-            type=float,
-            metavar="NUMBER",
-            help="0 is the likeliest answer, more is more varied. Default: 0.",
-        ),
-        click.option(
-            "--top-p",
-            type=float,
-            metavar="NUMBER",
-            help="Sample from the likeliest tokens alone, as many as have this probability "
-            "together.",
-        ),
-        click.option(seed, type=int, help="What sampling starts from, on servers that keep to it."),
-        click.option(
-            "--reasoning-effort",
-            metavar="WORD",
-            help="How much a model is to reason: low, medium, high, or what its server calls it.",
-        ),
-        click.option(
-            "--body",
-            multiple=True,
-            metavar="KEY=JSON",
-            help="Anything else that the server takes in a request, such as --body top_k=20. "
-            "Repeat it for several. Like all of these it stands in the signature.",
-        ),
-    )
-
-
 RUNNING_OPTIONS = (
     heading("Running"),
     click.option(
@@ -216,7 +177,7 @@ RUNNING_OPTIONS = (
 )
 """How a run goes, and what it may cost."""
 
-_OPTIONS = (
+_ASKING = (
     *FILE_OPTIONS,
     heading("Judge"),
     click.option(
@@ -229,6 +190,8 @@ _OPTIONS = (
     click.option("--prompt", metavar="NAME|FILE", help=WORDING),
     *SERVER_OPTIONS,
     *sampling_options("--seed"),
+)
+_RUNNING = (
     *RUNNING_OPTIONS,
     click.option(
         "--sample",
@@ -341,6 +304,7 @@ def settings_of(options: dict[str, Any]) -> JudgeSettings:
     as_given = ("prompt", "base_url", "timeout", "max_tokens")
     return JudgeSettings(
         **{name: options[name] for name in as_given},
+        samples=options.get("samples", 1),
         reply=None if options["reply"] == "auto" else options["reply"],
         sampling=given | sampling.from_body(options["body"]),
         environ=os.environ,
