@@ -13,10 +13,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge import rubrics
-from judge.cli.asking import SERVER_OPTIONS, WORDING, sampling_options, settings_of
+from judge.cli.asking import SERVER_OPTIONS, WORDING, settings_of
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import cache_option, format_of, note, print_facts, print_tables
+from judge.cli.sampling import sampling_options
 from judge.cli.studies import FILE_OPTIONS, TOLD_OPTIONS, reading, told_studies
 from judge.types import JudgeError
 

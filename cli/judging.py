@@ -14,7 +14,6 @@ from judge.cli.asking import (
     WHO,
     WORDING,
     policy_of,
-    sampling_options,
     settings_of,
 )
 from judge.cli.batches import (
@@ -28,6 +27,7 @@ from judge.cli.endings import end_stopped, end_uncovered
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import by_option, emit, format_option, note, print_summary, print_tables
 from judge.cli.references import REFERENCE_OPTIONS, asked_of, print_finished, run_asked
+from judge.cli.sampling import SAMPLES, sampling_options
 from judge.cli.studies import FILE_OPTIONS, TOLD_OPTIONS, reading, shard_option, told_studies
 from judge.rubrics import Rubric
 
@@ -54,14 +54,15 @@ def command_for(rubric: Rubric) -> click.Command:
             _print_tracks([one.summary for one in ended], rubric, options["form"])
             end_uncovered([one.summary for one in ended], options["min_coverage"])
 
-    callback = with_options(*_OPTIONS)(command)
+    several = (SAMPLES,) if rubric.takes_samples else ()
+    callback = with_options(*_ASKING, *several, *_RUNNING)(command)
     named = click.command(
         rubric.name, GroupedCommand, help=_help(rubric), short_help=rubric.summary
     )
     return named(callback)
 
 
-_OPTIONS = (
+_ASKING = (
     *FILE_OPTIONS,
     *TOLD_OPTIONS,
     *REFERENCE_OPTIONS,
@@ -76,6 +77,8 @@ _OPTIONS = (
     click.option("--prompt", metavar="NAME|FILE", help=WORDING),
     *SERVER_OPTIONS,
     *sampling_options("--seed"),
+)
+_RUNNING = (
     *RUNNING_OPTIONS,
     click.option(
         "--sample",

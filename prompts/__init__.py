@@ -15,6 +15,8 @@ rubric that asks several questions about a study has a prompt for each.
 A prompt of the rubric `rewording`, which is none, asks a writer for a report in other words.
 
 `reply` says what answer the wording asks for, `text` or `structured`, where a rubric has both.
+`scale`, two numbers, is what a score is given on where the rubric asks for one: the wording names
+both.
 
 Three more keys are for models that know one exact wording. `turns` are few-shot turns as
 they are sent, each a `role` and a `content`; `words` cuts each report to so many words,
@@ -26,8 +28,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
 from string import Template
 from types import MappingProxyType
@@ -55,11 +59,11 @@ _REQUIRED = {
 REWORDING = "rewording"
 """What a prompt that asks for a rewording has as its rubric."""
 _NO_LINES = "(no lines: the report is empty)"
-_KINDS = {str: "text", int: "a whole number", list: "a list of mappings"}
+_KINDS = {str: "text", int: "a whole number", list: "a list"}
 _KEYS: dict[str, type] = dict.fromkeys(
     ("name", "rubric", "system", "user", "layout", "reply", "asks"), str
 )
-_KEYS |= {"version": int, "words": int, "shots": list, "turns": list}
+_KEYS |= {"version": int, "words": int, "shots": list, "turns": list, "scale": list}
 _NEEDED = ("name", "version", "rubric", "user")
 # What the examples call the two texts.
 _SHOT_KEYS = {
@@ -118,7 +122,8 @@ class Prompt:
 
     `turns` go before the question as they are; `words` is how many words of each report
     are shown, None for all; `layout` is `CHAT` or `GREEN`. `reply` is `TEXT` or `STRUCTURED`,
-    None where the wording does not say. `asks` is `PAIR`, `REPORT` or `PHRASES`.
+    None where the wording does not say. `asks` is `PAIR`, `REPORT` or `PHRASES`. `scale` is the
+    least and the greatest score, None where the wording declares none.
     """
 
     name: str
@@ -132,6 +137,7 @@ class Prompt:
     layout: str = CHAT
     reply: str | None = None
     asks: str = PAIR
+    scale: tuple[float, float] | None = None
 
     @property
     def is_exact(self) -> bool:
@@ -149,6 +155,7 @@ class Prompt:
         parts += [f"words={self.words}"] if self.words is not None else []
         parts += [f"layout={self.layout}"] if self.layout != CHAT else []
         parts += [f"reply={self.reply}"] if self.reply == STRUCTURED else []
+        parts += [f"scale={self.scale}"] if self.scale is not None else []
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
 
     def about(self, study: Study) -> tuple[Message, ...]:
@@ -250,8 +257,10 @@ def _checked(data: object, where: str) -> Prompt:
         ]
         for name, keys in (("shot", (*texts, "reply")), ("turn", _TURN_KEYS))
     )
+    scale, wording = given.pop("scale", None), f"{given.get('system')} {given['user']}"
     prompt = Prompt(
         **given,
+        scale=None if scale is None else _scale(scale, wording, where),
         shots=tuple(
             Shot(**{"candidate": ""} | {texts.get(key, key): text for key, text in shot.items()})
             for shot in shots
@@ -278,6 +287,18 @@ def _checked(data: object, where: str) -> Prompt:
     if prompt.layout == GREEN and prompt.reply == STRUCTURED:
         raise JudgeError(f"{where}: in the layout {GREEN} the reply is {TEXT}")
     return prompt
+
+
+def _scale(given: list[Any], wording: str, where: str) -> tuple[float, float]:
+    """Return the ends of a scale; raises `JudgeError` for what is none or is told no judge."""
+    are_numbers = all(type(end) in (int, float) and isfinite(end) for end in given)
+    if len(given) != 2 or not are_numbers or given[0] >= given[1]:
+        raise JudgeError(f"{where}: scale is its lowest and its highest number, such as [0, 100]")
+    low, high = given
+    for end in (low, high):
+        if not re.search(rf"(?<![\d.-]){re.escape(f'{end:.15g}')}(?!\.?\d)", wording):
+            raise JudgeError(f"{where}: scale ends at {end:.15g}, which the wording does not name")
+    return float(low), float(high)
 
 
 def _mapping(

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from judge.rubrics.steps import Steps
 
+
 Tone = Literal["good", "mild", "notable", "serious", "critical"]
 """How grave a label is: it decides the colour, and `serious` and worse are emphasised."""
 Scale = tuple[float | None, float | None]
@@ -222,6 +223,8 @@ class Rubric:
     the table of its items. `steps` are there where a study takes several questions: `parse` and
     `render` are then of all answers together, `prompt` and `reply_model` those of one question.
     `takes_context` says that the judge is told the study's context unless the user wants otherwise.
+    `parse_on` reads answers on the scale that a prompt declares, if one does. `takes_samples` says
+    that `parse` and `render` also take several answers to a question (`rubrics.asking`).
 
     Raises ValueError for a declaration that names what it does not declare.
     """
@@ -247,6 +250,8 @@ class Rubric:
     reply_model: Callable[[], type[BaseModel]] | None = None
     structured: StructuredReply | None = None
     steps: Steps | None = None
+    parse_on: Callable[[tuple[float, float]], Parse] | None = None
+    takes_samples: bool = False
     count: Callable[[Annotation, Study], Measures] | None = None
     # Looked up for each item of each study.
     _labels: Mapping[str, frozenset[str]] = field(init=False, repr=False)
@@ -352,10 +357,7 @@ class Rubric:
 
     @property
     def graded(self) -> tuple[Kind, ...]:
-        """The kinds whose items are graded: those that are numbered, marked and reviewed.
-
-        Not one whose items no judge lists.
-        """
+        """The kinds whose items are listed and graded: numbered, marked and reviewed."""
         return tuple(kind for kind in self.kinds if kind.graded_by is not None and kind.is_listed)
 
     def grade(self, item: Item) -> Label:

@@ -139,7 +139,8 @@ class JudgeSettings:
     model is served, several where several servers share the load; `environ` is where keys
     are looked up; `timeout` is in seconds and `max_tokens` bounds one answer (None: by the
     model, see `sampling.max_tokens`); `reply` is `text` or `structured`, None for what suits
-    rubric, model and prompt; `sampling` holds further parameters by their name in a request
+    rubric, model and prompt; `samples` is how many answers to the same question a study gets, where
+    the rubric takes several; `sampling` holds further parameters by their name in a request
     (`temperature`, `top_p`, `seed`, `reasoning_effort`, or any that the server takes); `say`
     tells the user something; `sends` is False where nothing will be sent, so that no key is
     needed. `options` are what one kind of judge alone takes: `vllm:MODEL`
@@ -153,6 +154,7 @@ class JudgeSettings:
     max_tokens: int | None = None
     reply: str | None = None
     sampling: Mapping[str, object] = field(default_factory=dict)
+    samples: int = 1
     environ: Mapping[str, str] = field(default_factory=dict)
     say: Callable[[str], None] = lambda _text: None
     sends: bool = True

@@ -9,6 +9,7 @@ from judge import official, rubrics
 from judge.backends.base import Form
 from judge.prompts import GREEN, STRUCTURED, TEXT, Prompt
 from judge.rubrics import Rubric
+from judge.rubrics.asking import on_scale
 from judge.types import JudgeError
 
 _OFFICIAL = {"green": "green-official"}
@@ -72,7 +73,8 @@ def chosen(
     """Return the prompt of that name or path, and the reply: as asked, else as it says.
 
     A prompt that does not say asks for text where the rubric has text. Raises `JudgeError`
-    for a prompt of another rubric, and for a reply that the prompt or the rubric has not.
+    for a prompt of another rubric, and for a reply or a scale that the prompt or the rubric has
+    not.
     """
     own = rubrics.prompt_files(rubric.name).get(name, name)
     prompt = official.load(str(own), environ)
@@ -88,5 +90,6 @@ def chosen(
         )
     if reply == STRUCTURED and rubric.reply_model is None:
         raise JudgeError(f"the rubric {rubric.name} has no structured reply")
+    on_scale(rubric, prompt.scale)
     is_formed = rubric.reply_model is not None and rubric.structured is None
     return prompt, reply or wanted or (STRUCTURED if is_formed else TEXT)

@@ -55,6 +55,7 @@ class Options(TypedDict, total=False):
     max_tokens: int | None
     reply: str | None
     sampling: Mapping[str, object]
+    samples: int
     options: Mapping[str, object]
     policy: RequestPolicy | None
     shard: str | tuple[int, int] | None
@@ -126,6 +127,8 @@ def annotate(
     sampling
         Further parameters of a request by their name: "temperature" (0 by default), "top_p",
         "seed", "reasoning_effort", or any other that the server takes.
+    samples
+        How many answers to the same question each study gets, for a rubric that takes several.
     options
         What one kind of judge alone takes. "vllm:MODEL" has `vllm_args`, a list of flags for
         the `vllm serve` that it starts, such as "--dtype=float32", and `vllm_timeout`, the

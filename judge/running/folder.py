@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge import rubrics
 from judge.report.formats import rate_rows
+from judge.rubrics.asking import on_scale
 from judge.rubrics.combining import Combination
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
@@ -74,9 +75,14 @@ class Run:
 
     @cached_property
     def rubric(self) -> Rubric:
-        """The rubric, as a reader or several judges used it; raises `JudgeError` as `load`."""
+        """The rubric on the prompt's scale, as a reader or several judges used it.
+
+        Raises `JudgeError` as `load`.
+        """
         try:
             found = rubrics.load(self.manifest["rubric"])
+            if scale := self.manifest.get("scale"):
+                found = on_scale(found, (scale[0], scale[1]))
         except JudgeError as error:
             raise JudgeError(f"{self.path / MANIFEST}: {error}") from error
         try:

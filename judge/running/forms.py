@@ -120,7 +120,8 @@ class ShardRecord(TypedDict):
 class Manifest(MadeBy):
     """`manifest.json`. `reading` is there for the run of a reader, who is no judge.
 
-    `repeat` is there where it is not 0: which of several runs it is that ask the same. `shard` is
+    `repeat` is there where it is not 0: which of several runs it is that ask the same. `scale` is
+    there where the prompt declares one: what the answers are read on. `shard` is
     there for the run of a part of a set.
     """
 
@@ -129,6 +130,7 @@ class Manifest(MadeBy):
     inputs: list[_Input]
     arguments: dict[str, Any] | None
     repeat: NotRequired[int]
+    scale: NotRequired[list[float]]
     shard: NotRequired[ShardRecord]
     reading: NotRequired[Reading]
     combined: NotRequired[CombinedRecord]

@@ -109,6 +109,7 @@ def run(
             "format": FORMAT,
             **made_by,
             **({"repeat": session.repeat} if session.repeat else {}),
+            **({"scale": [*judge.prompt.scale]} if judge.prompt and judge.prompt.scale else {}),
             **({"batches": list(session.batches)} if session.batches else {}),
             **({"shard": part.plain()} if part else {}),
             "arguments": dict(arguments or {}),

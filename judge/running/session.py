@@ -18,6 +18,7 @@ from judge.cache import CompletionCache, place
 from judge.distribution import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
+from judge.rubrics.asking import n_samples, on_scale, sampled
 from judge.running.asking import Answer, Answered, Asker, RequestPolicy
 from judge.running.budget import Budget
 from judge.running.notes import Notes
@@ -37,7 +38,8 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     `batches` are those that answers came in, for the manifest, `unanswerable` the questions of
     theirs that brought none.
     `notes_of_workers` is what the judge's copies in other processes say. Raises `JudgeError` for a
-    policy with several of these and a judge that does not run inline.
+    policy with several of these and a judge that does not run inline, and for several answers to
+    the same question of a judge that gives one.
     """
 
     def __init__(
@@ -49,8 +51,13 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         budget: Budget | None = None,
         repeat: int = 0,
     ) -> None:
-        self.rubric = rubric
+        self.rubric = on_scale(rubric, judge.prompt.scale if judge.prompt else None)
         self.judge = judge
+        if (n := n_samples(rubric)) > 1 and _answers_the_same(judge):
+            raise JudgeError(
+                f"{judge.name} would give the same answer {n} times, for money and without a "
+                "spread: several --samples want a --temperature above 0 and no --seed"
+            )
         if judge.runs_inline:  # one at a time, and the same each time
             policy = replace(policy, concurrency=1, reask=0, give_up_after=0)
         elif policy.workers != 1:
@@ -88,7 +95,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         else the platform's. Nothing is asked, started or written. Raises `JudgeError` as
         `judge.rubrics.load` and `judge.backends.load` do.
         """
-        chosen = rubrics.load(rubric)
+        chosen = sampled(rubrics.load(rubric), settings.samples)
         return cls(
             chosen,
             backends.load(judge, chosen, settings),
@@ -157,8 +164,9 @@ def signature(
     Parts: the rubric and its version, the judge, the prompt and its digest, the sampling
     parameters, the reply that is asked for (`text`, or a digest of the form that it is held
     to; nothing where there is only text), and how often an unreadable answer was asked for
-    again (none of these for a judge that runs inline), which of several runs it is that ask the
-    same (nothing for the first), the section, the fields with the patient's context, an earlier
+    again (none of these for a judge that runs inline), how many answers to the same question a
+    study has (nothing for one), which of several runs it is that ask the same (nothing for the
+    first), the section, the fields with the patient's context, an earlier
     report and the modality that the judge is told of (nothing for those that it is not; a rubric
     that takes context then says `none`), where the study class comes from, how many studies were
     left out of the join, a digest of the studies that were judged, who reworded candidates (nothing
@@ -170,6 +178,7 @@ def signature(
         f"judge:{judge.version}",
         _prompt(judge),
         *(() if judge.runs_inline else (*_asked(rubric, judge), f"reask:{reask}")),
+        *([f"samples:{n}"] if (n := n_samples(rubric)) > 1 else []),
         *([f"repeat:{repeat}"] if repeat else []),
         f"section:{studies.section}",
         *(studies.told.signature or (["context:none"] if rubric.takes_context else [])),
@@ -181,6 +190,12 @@ def signature(
         f"version:{version()}",
     ]
     return "|".join(part.replace("|", "/") for part in parts)
+
+
+def _answers_the_same(judge: Judge) -> bool:
+    sampling = judge.sampling
+    is_greedy = sampling.get("temperature") == 0 or sampling.get("seed") is not None
+    return judge.is_deterministic or judge.runs_inline or is_greedy
 
 
 def _prompt(judge: Judge) -> str:

@@ -10,6 +10,7 @@ from pydantic_core import PydanticCustomError
 
 from judge.rubrics.significance import MAX_COUNT
 
+_COUNTS = range(MAX_COUNT + 1)
 _DIGITS = re.compile(r"\s*([0-9]{1,4})(?:\.0+)?\s*")
 
 
@@ -17,9 +18,9 @@ def _count(value: object) -> int:
     """Return the whole number that `value` is, or that its digits are."""
     if isinstance(value, str) and (digits := _DIGITS.fullmatch(value)):
         return int(digits[1])
-    is_number = isinstance(value, int | float) and not isinstance(value, bool)
-    if is_number and 0 <= value <= MAX_COUNT and value % 1 == 0:
-        return int(value)
+    # True is an int.
+    if type(value) in (int, float) and value in _COUNTS:
+        return int(value)  # type: ignore[call-overload,no-any-return]
     raise PydanticCustomError(
         "unreadable count", f"a count is a whole number from 0 to {MAX_COUNT}"
     )
