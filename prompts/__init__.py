@@ -16,6 +16,9 @@ Three more keys are for models that know one exact wording. `turns` are few-shot
 they are sent, each a `role` and a `content`; `words` cuts each report to so many words,
 separated by single spaces; `layout: green` lays the turns out as GREEN models were
 trained on them, rather than as the model's own chat template does.
+
+`user_in_context` is the template that is used instead of `user` where something is known of the
+patient; it shows that as `$context`, a line for each.
 """
 
 from __future__ import annotations
@@ -26,6 +29,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from string import Template
+from types import MappingProxyType
 from typing import Any
 
 from judge.sentences import lines
@@ -41,7 +45,7 @@ REWORDING = "rewording"
 _NO_LINES = "(no lines: the report is empty)"
 _KINDS = {str: "text", int: "a whole number", list: "a list of mappings"}
 _KEYS: dict[str, type] = dict.fromkeys(("name", "rubric", "system", "user", "layout", "reply"), str)
-_KEYS |= {"version": int, "words": int, "shots": list, "turns": list}
+_KEYS |= {"version": int, "words": int, "shots": list, "turns": list, "user_in_context": str}
 _NEEDED = ("name", "version", "rubric", "user")
 _SHOT_KEYS = ("reference", "candidate", "reply")
 _TURN_KEYS = ("role", "content")
@@ -66,7 +70,7 @@ class Prompt:
 
     `turns` go before the question as they are; `words` is how many words of each report
     are shown, None for all; `layout` is `CHAT` or `GREEN`. `reply` is `TEXT` or `STRUCTURED`,
-    None where the wording does not say.
+    None where the wording does not say. `user_in_context` asks where a context is known.
     """
 
     name: str
@@ -79,6 +83,7 @@ class Prompt:
     words: int | None = None
     layout: str = CHAT
     reply: str | None = None
+    user_in_context: str | None = None
 
     @property
     def digest(self) -> str:
@@ -91,16 +96,22 @@ class Prompt:
         parts += [f"words={self.words}"] if self.words is not None else []
         parts += [f"layout={self.layout}"] if self.layout != CHAT else []
         parts += [f"reply={self.reply}"] if self.reply == STRUCTURED else []
+        parts += [f"in_context={self.user_in_context}"] if self.user_in_context else []
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
 
-    def messages(self, reference: str, candidate: str) -> tuple[Message, ...]:
-        """Return the turns to send for a pair of reports; the fixed part comes first."""
+    def messages(
+        self, reference: str, candidate: str, context: Mapping[str, str] = MappingProxyType({})
+    ) -> tuple[Message, ...]:
+        """Return the turns to send for a pair of reports; the fixed part comes first.
+
+        `context` is what is known of the patient; a wording without a place for it leaves it out.
+        """
         turns = [Message("system", self.system)] if self.system else []
         for shot in self.shots:
             turns.append(Message("user", self._question(shot.reference, shot.candidate)))
             turns.append(Message("assistant", shot.reply))
         turns += self.turns
-        turns.append(Message("user", self._question(reference, candidate)))
+        turns.append(Message("user", self._question(reference, candidate, context)))
         return tuple(turns)
 
     def cuts(self, reference: str, candidate: str) -> bool:
@@ -109,15 +120,20 @@ class Prompt:
             len(report.split()) > self.words for report in (reference, candidate)
         )
 
-    def _question(self, reference: str, candidate: str) -> str:
+    def _question(
+        self, reference: str, candidate: str, context: Mapping[str, str] = MappingProxyType({})
+    ) -> str:
         if self.words is not None:
             reference, candidate = (
                 " ".join(report.split()[: self.words]) for report in (reference, candidate)
             )
-        is_numbered = "$lines" in self.user or "$row" in self.user or "${" in self.user
+        user = (self.user_in_context if context else None) or self.user
+        known = "\n".join(f"    {name}: {value}" for name, value in context.items())
+        is_numbered = "$lines" in user or "$row" in user or "${" in user
         numbered = list(enumerate(lines(candidate))) if is_numbered else []
-        mark = _mark(reference, candidate)
-        return Template(self.user).substitute(
+        mark = _mark(reference, candidate, known)
+        return Template(user).substitute(
+            context=known,
             reference=reference,
             candidate=candidate,
             lines="\n".join(f"{at}: {line}" for at, line in numbered) or _NO_LINES,
@@ -170,21 +186,35 @@ def _checked(data: object, where: str) -> Prompt:
         raise JudgeError(f"{where}: layout is {CHAT} or {GREEN}")
     if prompt.reply not in (None, TEXT, STRUCTURED):
         raise JudgeError(f"{where}: reply is {TEXT} or {STRUCTURED}")
-    template = Template(prompt.user)
-    used = set(template.get_identifiers())
-    if not template.is_valid():
-        raise JudgeError(f"{where}: a lone $ in user; write $$ for a dollar sign")
-    if unknown := used - _VARIABLES:
-        raise JudgeError(
-            f"{where}: unknown variable {_listed(unknown)}; there are: {_listed(_VARIABLES)}"
-        )
     required = _REQUIRED[:1] if prompt.rubric == REWORDING else _REQUIRED
-    if missing := [shown for shown in required if not shown & used]:
-        lacking = ", ".join(" or ".join(f"${name}" for name in sorted(shown)) for shown in missing)
-        raise JudgeError(f"{where}: user lacks {lacking}")
+    _check_template(where, "user", prompt.user, _VARIABLES, required)
+    if prompt.user_in_context is not None:
+        known, required = _VARIABLES | {"context"}, (*required, frozenset({"context"}))
+        _check_template(where, "user_in_context", prompt.user_in_context, known, required)
     if prompt.layout == GREEN and prompt.reply == STRUCTURED:
         raise JudgeError(f"{where}: in the layout {GREEN} the reply is {TEXT}")
     return prompt
+
+
+def _check_template(
+    where: str,
+    key: str,
+    text: str,
+    known: Collection[str],
+    required: Iterable[Collection[str]],
+) -> None:
+    """Raise `JudgeError` for a template with a variable that is not known or lacks one."""
+    template = Template(text)
+    used = set(template.get_identifiers())
+    if not template.is_valid():
+        raise JudgeError(f"{where}: a lone $ in {key}; write $$ for a dollar sign")
+    if unknown := used.difference(known):
+        raise JudgeError(
+            f"{where}: unknown variable {_listed(unknown)}; there are: {_listed(known)}"
+        )
+    if missing := [shown for shown in required if used.isdisjoint(shown)]:
+        lacking = ", ".join(" or ".join(f"${name}" for name in sorted(shown)) for shown in missing)
+        raise JudgeError(f"{where}: {key} lacks {lacking}")
 
 
 def _mapping(
@@ -210,9 +240,9 @@ def _listed(variables: Iterable[str]) -> str:
     return ", ".join(f"${name}" for name in sorted(variables))
 
 
-def _mark(reference: str, candidate: str) -> str:
-    """Return a short word that occurs in neither report, the same for the same pair."""
+def _mark(reference: str, candidate: str, context: str) -> str:
+    """Return a short word that occurs in none of them, the same for the same reports."""
     digest = hashlib.sha256(f"{reference}\0{candidate}".encode(errors="surrogatepass")).hexdigest()
     marks = (digest[at : at + 8] for at in range(len(digest) - 8))
-    reports = f"{reference}\0{candidate}".lower()
+    reports = f"{reference}\0{candidate}\0{context}".lower()
     return next(mark for mark in marks if mark not in reports)
