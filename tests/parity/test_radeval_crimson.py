@@ -94,7 +94,7 @@ def test_a_thousand_replies_have_the_same_score(scorer: Any) -> None:
             assert n == expected["error_counts"][f"{name}_errors"]
         scores.add(expected["crimson_score"])
     # The replies are of many kinds, so that agreement is no accident.
-    assert len(scores) > 100
+    assert len(scores) > 50
     assert 1.0 in scores
     assert min(scores) < -0.5
     assert set(WEIGHTS.values()) == {0, 0.25, 0.5, 1}
