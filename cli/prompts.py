@@ -67,7 +67,7 @@ def show(name: str) -> None:
     "origin",
     metavar="FILE",
     help="A copy of the authors' file, the folder that holds their files, or `radeval`: the "
-    "installed package of that name, which has GREEN's.",
+    "installed package of that name, which has those of GREEN and CRIMSON.",
 )
 @click.option(
     "--base-url",
@@ -76,7 +76,7 @@ def show(name: str) -> None:
     help="A mirror of the repositories' files.  [default: GitHub's raw files]",
 )
 def fetch(name: str, origin: str | None, base_url: str | None) -> None:
-    """Fetch the official prompt NAME: green-official or fineradscore-official.
+    """Fetch the official prompt NAME, one of those that `judge prompts list` names.
 
     It is read from the source that its authors published, which is not run, accepted only
     if it is the known text, and kept in the user's configuration folder, or in JUDGE_CONFIG.

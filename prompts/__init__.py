@@ -22,6 +22,9 @@ Three more keys are for models that know one exact wording. `turns` are few-shot
 they are sent, each a `role` and a `content`; `words` cuts each report to so many words,
 separated by single spaces; `layout: green` lays the turns out as GREEN models were
 trained on them, rather than as the model's own chat template does.
+
+`user_in_context` is the template that is used instead of `user` where something is known of the
+patient; it shows that as `$context`, a line for each.
 """
 
 from __future__ import annotations
@@ -61,7 +64,7 @@ REWORDING = "rewording"
 _NO_LINES = "(no lines: the report is empty)"
 _KINDS = {str: "text", int: "a whole number", list: "a list"}
 _KEYS: dict[str, type] = dict.fromkeys(
-    ("name", "rubric", "system", "user", "layout", "reply", "asks"), str
+    ("name", "rubric", "system", "user", "user_in_context", "layout", "reply", "asks"), str
 )
 _KEYS |= {"version": int, "words": int, "shots": list, "turns": list, "scale": list}
 _NEEDED = ("name", "version", "rubric", "user")
@@ -123,7 +126,8 @@ class Prompt:
     `turns` go before the question as they are; `words` is how many words of each report
     are shown, None for all; `layout` is `CHAT` or `GREEN`. `reply` is `TEXT` or `STRUCTURED`,
     None where the wording does not say. `asks` is `PAIR`, `REPORT` or `PHRASES`. `scale` is the
-    least and the greatest score, None where the wording declares none.
+    least and the greatest score, None where the wording declares none. `user_in_context` asks
+    where a context is known, with a place for it.
     """
 
     name: str
@@ -138,11 +142,13 @@ class Prompt:
     reply: str | None = None
     asks: str = PAIR
     scale: tuple[float, float] | None = None
+    user_in_context: str | None = None
 
     @property
     def is_exact(self) -> bool:
         """Whether models were made for these very words: nothing else is put beside them."""
-        return self.layout == GREEN or self.words is not None or bool(self.turns)
+        has_place = self.user_in_context is not None
+        return self.layout == GREEN or self.words is not None or bool(self.turns) or has_place
 
     @property
     def digest(self) -> str:
@@ -156,6 +162,7 @@ class Prompt:
         parts += [f"layout={self.layout}"] if self.layout != CHAT else []
         parts += [f"reply={self.reply}"] if self.reply == STRUCTURED else []
         parts += [f"scale={self.scale}"] if self.scale is not None else []
+        parts += [f"in_context={self.user_in_context}"] if self.user_in_context else []
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
 
     def about(self, study: Study) -> tuple[Message, ...]:
@@ -182,17 +189,19 @@ class Prompt:
             turns.append(Message("user", self._question(shot.reference, shot.candidate)))
             turns.append(Message("assistant", shot.reply))
         turns += self.turns
+        own = context if self.user_in_context else _NO_CONTEXT
+        told = _NO_CONTEXT if own else context
         beside = ""
-        if context or prior or modality:
+        if told or prior or modality:
             if self.is_exact:
                 raise JudgeError(
-                    f"the prompt {self.name} is one exact wording and tells of the two reports "
-                    "alone: leave --context-field, --prior-field and --modality out, or choose "
+                    f"the prompt {self.name} is one exact wording, with no place for all that is "
+                    "told: leave --context-field, --prior-field and --modality out, or choose "
                     "another --prompt"
                 )
             mark = _mark(reference, candidate, *context, *context.values(), prior or "")
-            beside = _beside(mark, context, prior, modality)
-        turns.append(Message("user", beside + self._question(reference, candidate)))
+            beside = _beside(mark, told, prior, modality)
+        turns.append(Message("user", beside + self._question(reference, candidate, own)))
         return tuple(turns)
 
     def cuts(self, reference: str, candidate: str) -> bool:
@@ -201,15 +210,20 @@ class Prompt:
             len(report.split()) > self.words for report in (reference, candidate)
         )
 
-    def _question(self, reference: str, candidate: str) -> str:
+    def _question(
+        self, reference: str, candidate: str, context: Mapping[str, str] = _NO_CONTEXT
+    ) -> str:
         if self.words is not None:
             reference, candidate = (
                 " ".join(report.split()[: self.words]) for report in (reference, candidate)
             )
-        is_numbered = "$lines" in self.user or "$row" in self.user or "${" in self.user
+        user = (self.user_in_context if context else None) or self.user
+        known = "\n".join(f"    {name}: {value}" for name, value in context.items())
+        is_numbered = "$lines" in user or "$row" in user or "${" in user
         numbered = list(enumerate(lines(candidate))) if is_numbered else []
-        mark = _mark(reference, candidate)
-        return Template(self.user).substitute(
+        mark = _mark(reference, candidate, known)
+        return Template(user).substitute(
+            context=known,
             reference=reference,
             report=reference,
             candidate=candidate,
@@ -273,17 +287,11 @@ def _checked(data: object, where: str) -> Prompt:
         raise JudgeError(f"{where}: layout is {CHAT} or {GREEN}")
     if prompt.reply not in (None, TEXT, STRUCTURED):
         raise JudgeError(f"{where}: reply is {TEXT} or {STRUCTURED}")
-    template = Template(prompt.user)
-    used = set(template.get_identifiers())
-    if not template.is_valid():
-        raise JudgeError(f"{where}: a lone $ in user; write $$ for a dollar sign")
-    if unknown := used - _VARIABLES[asks]:
-        raise JudgeError(
-            f"{where}: unknown variable {_listed(unknown)}; there are: {_listed(_VARIABLES[asks])}"
-        )
-    if missing := [shown for shown in _REQUIRED[asks] if not shown & used]:
-        lacking = ", ".join(" or ".join(f"${name}" for name in sorted(shown)) for shown in missing)
-        raise JudgeError(f"{where}: user lacks {lacking}")
+    _check_template(where, "user", prompt.user, _VARIABLES[asks], _REQUIRED[asks])
+    if prompt.user_in_context is not None:
+        known = _VARIABLES[asks] | {"context"}
+        required = (*_REQUIRED[asks], frozenset({"context"}))
+        _check_template(where, "user_in_context", prompt.user_in_context, known, required)
     if prompt.layout == GREEN and prompt.reply == STRUCTURED:
         raise JudgeError(f"{where}: in the layout {GREEN} the reply is {TEXT}")
     return prompt
@@ -299,6 +307,27 @@ def _scale(given: list[Any], wording: str, where: str) -> tuple[float, float]:
         if not re.search(rf"(?<![\d.-]){re.escape(f'{end:.15g}')}(?!\.?\d)", wording):
             raise JudgeError(f"{where}: scale ends at {end:.15g}, which the wording does not name")
     return float(low), float(high)
+
+
+def _check_template(
+    where: str,
+    key: str,
+    text: str,
+    known: Collection[str],
+    required: Iterable[Collection[str]],
+) -> None:
+    """Raise `JudgeError` for a template with a variable that is not known or lacks one."""
+    template = Template(text)
+    used = set(template.get_identifiers())
+    if not template.is_valid():
+        raise JudgeError(f"{where}: a lone $ in {key}; write $$ for a dollar sign")
+    if unknown := used.difference(known):
+        raise JudgeError(
+            f"{where}: unknown variable {_listed(unknown)}; there are: {_listed(known)}"
+        )
+    if missing := [shown for shown in required if used.isdisjoint(shown)]:
+        lacking = ", ".join(" or ".join(f"${name}" for name in sorted(shown)) for shown in missing)
+        raise JudgeError(f"{where}: {key} lacks {lacking}")
 
 
 def _mapping(

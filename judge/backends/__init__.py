@@ -143,7 +143,9 @@ def _hf(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     if settings.base_urls:
         raise JudgeError("--base-url belongs to a model behind an API, not to hf:")
     sampling.refuse(settings.sampling, f"hf:{model}, which decodes greedily,", {"temperature": 0})
-    prompt, _ = wording.for_own_model(rubric, settings.prompt, settings.reply, settings.environ)
+    prompt, _ = wording.for_own_model(
+        rubric, model, settings.prompt, settings.reply, settings.environ
+    )
     if STRUCTURED in (settings.reply, prompt.reply):
         raise JudgeError("a model in this process answers in text; for a structured reply, vllm:")
     return HfJudge(

@@ -12,7 +12,6 @@ from judge.rubrics import Rubric
 from judge.rubrics.asking import on_scale
 from judge.types import JudgeError
 
-_OFFICIAL = {"green": "green-official"}
 # As the authors of GREEN name their models: StanfordAIMI/GREEN-radllama2-7b.
 _GREEN_MODEL = re.compile(r"(?:^|/)green-", re.IGNORECASE)
 
@@ -32,16 +31,18 @@ def for_api(
 
 
 def for_own_model(
-    rubric: Rubric, prompt: str | None, reply: str | None, environ: Mapping[str, str]
+    rubric: Rubric, model: str, prompt: str | None, reply: str | None, environ: Mapping[str, str]
 ) -> tuple[Prompt, str]:
     """Return the same for a model on one's own machine.
 
-    Where the user leaves it open it is the official prompt, and so text, where the rubric has
-    models of its own: a GREEN model knows one wording.
+    Where the user leaves it open it is the official prompt, and so text, for a model that its
+    authors trained on that wording alone.
     """
     if prompt is None and reply == STRUCTURED and rubric.structured is not None:
         prompt = rubric.structured.prompt
-    return chosen(rubric, prompt or _OFFICIAL.get(rubric.name, rubric.prompt), reply, environ)
+    return chosen(
+        rubric, prompt or official.for_model(rubric.name, model) or rubric.prompt, reply, environ
+    )
 
 
 def questions(

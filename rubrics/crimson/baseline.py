@@ -29,7 +29,7 @@ _ELDERLY = 65
 _URGENT, _ACTIONABLE, _MINOR, _BENIGN = LEVELS
 _BY_SEVERITY = {4: _URGENT, 3: _URGENT, 2: _ACTIONABLE, 1: _MINOR}
 
-_NAMED_AGE = re.compile(r"(?:^|[^a-z]|(?<=[a-z])(?=A))age(?:[^a-z]|$)", re.I)
+_NAMED_AGE = re.compile(r"(?:\A|[^A-Za-z])(?:[Aa]ge(?![a-z])|AGE(?![A-Za-z]))|[a-z]Age(?![a-z])")
 _TOLD_AGE = re.compile(
     r"\bage[ds]?\b\s*[:=]?([^\n.;]{1,40})|(\d{1,3}[- ]?(?:years?|yrs?|y/?o)\b)", re.I
 )

@@ -59,6 +59,25 @@ def generate_gpt4_response(pred_target, gt_target):
 def generate_gpt4_response_zeroshot(pred_target, gt_target):
     return api.create(messages=[{"role": "user", "content": INSTRUCTION + "x"}])
 '''
+# A text for each that the program puts together, and what it must leave alone.
+CRIMSON_TEXTS = {
+    name: f"{name.title()} for $5:\n    - {{{{R1}}}}, {{x}} 'quoted' \\ é\n"
+    for name in (
+        *("OBJECTIVE", "TASK_STEPS", "CLINICAL_SIGNIFICANCE_LEVELS", "SIGNIFICANCE_APPLICATION"),
+        *("ATTRIBUTE_SEVERITY_LEVELS", "ATTRIBUTE_ERROR_INSTRUCTIONS", "ERROR_CATEGORIES"),
+        *("MATCHING_CRITERIA", "OUTPUT_FORMAT", "CONTEXT_GUIDELINES", "IMPORTANT_NOTES"),
+        *("SIGNIFICANCE_EXAMPLES", "ATTRIBUTE_SEVERITY_GUIDELINES"),
+    )
+}
+CRIMSON_SOURCE = "\n\n".join(
+    (
+        '"""Parts of a prompt."""',
+        *(f"{name} = {text!r}" for name, text in CRIMSON_TEXTS.items()),
+        "UNKNOWN = 'a text that no prompt has'",
+        "COMPUTED = OBJECTIVE + TASK_STEPS",
+        'raise SystemExit("this file was run")\n',
+    )
+)
 
 
 def digest(text: str) -> str:
@@ -80,7 +99,12 @@ FINERADSCORE = stand_in(
     "fineradscore-official",
     {"few_shot_prompt.py": TEXTS_SOURCE, "gpt4_generations.py": CALL_SOURCE},
 )
+CRIMSON, CRIMSON_MEDGEMMA = (
+    stand_in(name, {"CRIMSON/prompt_parts.py": CRIMSON_SOURCE})
+    for name in ("crimson-official", "crimson-medgemma-official")
+)
 SOURCES = {
+    CRIMSON.name: {"CRIMSON/prompt_parts.py": CRIMSON_SOURCE},
     GREEN.name: {"green_score/utils.py": GREEN_SOURCE},
     FINERADSCORE.name: {
         "few_shot_prompt.py": TEXTS_SOURCE,
@@ -93,7 +117,7 @@ def published() -> dict[str, bytes]:
     """What the server has, by path."""
     return {
         f"/{one.repository}/{one.commit}/{path}": source.encode()
-        for one in (GREEN, FINERADSCORE)
+        for one in (GREEN, FINERADSCORE, CRIMSON)
         for path, source in SOURCES[one.name].items()
     }
 

@@ -12,6 +12,7 @@ from types import SimpleNamespace
 import pytest
 from authors import (
     CALL_SOURCE,
+    CRIMSON,
     FINERADSCORE,
     GREEN,
     GREEN_SOURCE,
@@ -46,7 +47,7 @@ def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 def stand_ins(monkeypatch: pytest.MonkeyPatch) -> None:
     """The program knows the stand-ins in place of the authors' texts."""
-    for one in (GREEN, FINERADSCORE):
+    for one in (GREEN, FINERADSCORE, CRIMSON):
         monkeypatch.setitem(KNOWN, one.name, one)  # type: ignore[arg-type]
 
 
@@ -55,7 +56,7 @@ def kept(config: Path) -> list[str]:
 
 
 @pytest.mark.usefixtures("stand_ins")
-@pytest.mark.parametrize("one", [GREEN, FINERADSCORE], ids=lambda one: one.name)
+@pytest.mark.parametrize("one", [GREEN, FINERADSCORE, CRIMSON], ids=lambda one: one.name)
 def test_a_download_with_the_right_hash_is_kept(invoke: Invoke, one, config: Path) -> None:
     with serving(published()) as (url, asked):
         done = invoke("prompts", "fetch", one.name, "--base-url", f"{url}/")
@@ -81,7 +82,7 @@ def test_a_mirror_can_be_named_by_the_environment(
 
 
 @pytest.mark.usefixtures("stand_ins")
-@pytest.mark.parametrize("name", [GREEN.name, FINERADSCORE.name])
+@pytest.mark.parametrize("name", [GREEN.name, FINERADSCORE.name, CRIMSON.name])
 def test_a_download_with_the_wrong_hash_is_not(invoke: Invoke, name: str, config: Path) -> None:
     # A comment more: the text is the same, the file is not.
     files = {path: body + b"# more\n" for path, body in published().items()}

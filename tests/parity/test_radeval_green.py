@@ -6,15 +6,11 @@ installs it and runs this file.
 
 from __future__ import annotations
 
-import importlib.util
-import os
 import random
-import sys
-from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 import pytest
+from installed import module
 
 from judge.rubrics.green import RUBRIC
 from judge.types import Category, Study
@@ -49,39 +45,11 @@ EXPLANATIONS = [
 ]
 
 
-def _unmet() -> str | None:
-    for name in ("radeval", "torch", "transformers", "datasets"):
-        if importlib.util.find_spec(name) is None:
-            return f"{name} is not installed; .ci/radeval installs what this test needs"
-    return None
-
-
-def _module(package: Path) -> ModuleType:
-    """Load the scorer's module, unmodified, without what `import radeval` does beside it.
-
-    The package's own `__init__` imports every metric there is and fetches data; stand-ins
-    for the packages on the way let the one module be imported by its own name.
-    """
-    for name in ("radeval", "radeval.metrics", "radeval.metrics.green_score"):
-        stand_in = ModuleType(name)
-        stand_in.__path__ = [str(package.joinpath(*name.split(".")[1:]))]
-        sys.modules[name] = stand_in
-    return importlib.import_module("radeval.metrics.green_score.green")
-
-
 @pytest.fixture(scope="module")
 def reference() -> Any:
     """The reference scorer, without a model."""
-    unmet = _unmet()
-    if unmet and os.environ.get("JUDGE_NEEDS_RADEVAL"):
-        pytest.fail(unmet)
-    if unmet:
-        pytest.skip(unmet)
-    spec = importlib.util.find_spec("radeval")
-    assert spec is not None
-    assert spec.origin is not None
-    module = _module(Path(spec.origin).parent)
-    return module.GREEN(model_name=None, cpu=True)
+    green = module("metrics.green_score.green", "torch", "transformers", "datasets")
+    return green.GREEN(model_name=None, cpu=True)
 
 
 def _answer(rng: random.Random) -> str:

@@ -94,7 +94,9 @@ def load(
     given = flags.split(args)
     if settings.base_urls and given:
         raise JudgeError("--vllm-arg belongs to a server that judge starts, not to --base-url")
-    prompt, reply = wording.for_own_model(rubric, settings.prompt, settings.reply, settings.environ)
+    prompt, reply = wording.for_own_model(
+        rubric, model, settings.prompt, settings.reply, settings.environ
+    )
     longest = sampling.max_tokens(model, settings.sampling, settings.max_tokens)
     files = find(model, settings.environ, flags.value(given, "--revision"))
     served_as = model if settings.base_urls else served_name(files)

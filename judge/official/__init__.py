@@ -9,18 +9,18 @@ from __future__ import annotations
 import ast
 import hashlib
 import json
-from collections.abc import Collection, Mapping
-from contextlib import suppress
-from dataclasses import asdict, dataclass
+import re
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, replace
 from importlib.machinery import PathFinder
-from itertools import chain
 from pathlib import Path, PurePosixPath
 
 import yaml
 
 from judge import prompts
 from judge.distribution import install
-from judge.prompts import CHAT, GREEN, Prompt
+from judge.official.reading import Turns, literals, parsed, prompts_in, value_of
+from judge.prompts import CHAT, GREEN, TEXT, Prompt
 from judge.types import JudgeError, Message
 
 HOST = "https://raw.githubusercontent.com"
@@ -29,8 +29,8 @@ HOST = "https://raw.githubusercontent.com"
 _TIMEOUT = 30.0
 _MOST = 1_000_000
 
-Turns = list[tuple[str, str]]
-"""The turns of a prompt, each a role and a content; `{name}` stands for a report."""
+_IN_CONTEXT = "user in context"
+"""The role of the question that is asked where something is known of the patient."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +43,11 @@ class Official:
     for the function's name of each report that of `judge.prompts`; `words` and `layout` are
     the prompt's. `sha256` is of the turns as JSON (see `digest`). `installed` is the file of
     an installed package that holds the function too, as the package and the path in it.
+
+    A prompt without a `function` is put together of `parts`, with an empty line between them:
+    each is the name of a text that the sources hold, or text itself. Those in `in_context` are
+    left out where nothing is known of the patient. `system` goes before it. `models` is a
+    pattern that the names of models match which know this wording alone; `reply` is the prompt's.
     """
 
     name: str
@@ -56,6 +61,11 @@ class Official:
     words: int | None = None
     layout: str = CHAT
     installed: tuple[str, str] | None = None
+    models: str | None = None
+    parts: tuple[str, ...] = ()
+    in_context: frozenset[str] = frozenset()
+    system: str = ""
+    reply: str | None = None
 
     def read(self, sources: Mapping[str, str]) -> Prompt:
         """Return the prompt that stands in `sources`, given by path; nothing of them is run.
@@ -69,12 +79,14 @@ class Official:
 
     def turns(self, sources: Mapping[str, str]) -> Turns:
         """Return the turns in `sources`, whatever their text; raises as `read` does."""
-        trees = [_parsed(source, path) for path, source in sources.items()]
+        trees = [parsed(source, path) for path, source in sources.items()]
+        if self.parts:
+            return self._assembled(literals(trees), ", ".join(sources))
         found = [
-            _value(node, _literals(trees), self.reports)
+            value_of(node, literals(trees), self.reports)
             for function in ast.walk(trees[-1])
             if isinstance(function, ast.FunctionDef) and function.name == self.function
-            for node in _prompts(function)
+            for node in prompts_in(function)
         ]
         match found:
             case [str(text)]:
@@ -86,24 +98,59 @@ class Official:
             f"published: one prompt in one function {self.function}"
         )
 
+    def _assembled(self, texts: Mapping[str, object], where: str) -> Turns:
+        parts = {part: texts.get(part) if part.isidentifier() else part for part in self.parts}
+        if lacking := [part for part, text in parts.items() if not isinstance(text, str)]:
+            raise JudgeError(
+                f"{where} does not hold {self.name} in the form that its authors published: a text "
+                f"called {lacking[0]}"
+            )
+        always = [str(text) for part, text in parts.items() if part not in self.in_context]
+        turns = [("system", self.system), ("user", "\n\n".join(always))]
+        if self.in_context:
+            turns.append((_IN_CONTEXT, "\n\n".join(map(str, parts.values()))))
+        return turns
+
     def build(self, turns: Turns) -> Prompt:
-        """Return the prompt of turns: the first of several is the system, the last the question."""
-        *before, (_, user) = turns
+        """Return the prompt of turns: the first of several is the system, the last the question.
+
+        The question where something is known of the patient comes behind it.
+        """
+        *before, (role, user) = turns
+        in_context = None
+        if role == _IN_CONTEXT:
+            in_context = self._template(user)
+            *before, (_, user) = before
         system = before.pop(0)[1] if before else ""
-        user = user.replace("$", "$$")
+        return Prompt(
+            self.name,
+            1,
+            self.rubric,
+            self._template(user),
+            system,
+            turns=tuple(Message(role, content) for role, content in before),
+            words=self.words,
+            layout=self.layout,
+            reply=self.reply,
+            user_in_context=in_context,
+        )
+
+    def _template(self, text: str) -> str:
+        text = text.replace("$", "$$")
         for theirs, ours in self.reports.items():
-            user = user.replace(f"{{{theirs}}}", f"${{{ours}}}")
-        more = tuple(Message(role, content) for role, content in before)
-        return Prompt(self.name, 1, self.rubric, user, system, (), more, self.words, self.layout)
+            text = text.replace(f"{{{theirs}}}", f"${{{ours}}}")
+        return text
 
     def is_genuine(self, prompt: Prompt) -> bool:
         """Return whether `prompt` is the official one, nothing changed in it or around it."""
-        user = prompt.user
-        for theirs, ours in self.reports.items():
-            user = user.replace(f"${{{ours}}}", f"{{{theirs}}}")
+        asked = [("user", prompt.user), (_IN_CONTEXT, prompt.user_in_context)]
         turns = [("system", prompt.system)] if prompt.system else []
         turns += [(turn.role, turn.content) for turn in prompt.turns]
-        turns.append(("user", user.replace("$$", "$")))
+        for role, text in asked:
+            if text is not None:
+                for theirs, ours in self.reports.items():
+                    text = text.replace(f"${{{ours}}}", f"{{{theirs}}}")
+                turns.append((role, text.replace("$$", "$")))
         return digest(turns) == self.sha256 and self.build(turns) == prompt
 
 
@@ -127,6 +174,7 @@ _GREEN = Official(
     words=300,
     layout=GREEN,
     installed=("radeval", "metrics/green_score/utils.py"),
+    models="",
 )
 
 _FINERADSCORE = Official(
@@ -145,7 +193,62 @@ _FINERADSCORE = Official(
     sha256="7cc147d8582647d05498a3829828bbc51d746e97912cdb1bb337b6f1300d2801",
 )
 
-KNOWN: Mapping[str, Official] = {one.name: one for one in (_GREEN, _FINERADSCORE)}
+_CRIMSON = Official(
+    name="crimson-official",
+    rubric="crimson",
+    repository="rajpurkarlab/CRIMSON",
+    commit="07e333152f2cb9c3429ec4d4eba12a1a7fce979e",
+    sources={
+        "CRIMSON/prompt_parts.py": (
+            "e97fe82d4fbb097c1c37bf0d7e96c0551f80b30e5ebf5cf5107c0502527c5a3e"
+        )
+    },
+    function="",
+    reports={"reference": "reference", "candidate": "candidate", "context": "context"},
+    sha256="95879c9ff9697e1b2e4351d37d4314261e46c5447f328a17c04c834474e0091d",
+    installed=("radeval", "metrics/crimson/prompt_parts.py"),
+    parts=(
+        "OBJECTIVE",
+        "Patient Context:\n{context}\n",
+        "Reference Findings (Ground Truth):\n{reference}",
+        "Predicted Findings (Candidate):\n{candidate}",
+        "TASK_STEPS",
+        "CLINICAL_SIGNIFICANCE_LEVELS",
+        "SIGNIFICANCE_EXAMPLES",
+        "SIGNIFICANCE_APPLICATION",
+        "ATTRIBUTE_SEVERITY_LEVELS",
+        "ERROR_CATEGORIES",
+        "MATCHING_CRITERIA",
+        "ATTRIBUTE_ERROR_INSTRUCTIONS",
+        "ATTRIBUTE_SEVERITY_GUIDELINES",
+        "CONTEXT_GUIDELINES",
+        "OUTPUT_FORMAT",
+        "IMPORTANT_NOTES",
+    ),
+    in_context=frozenset({"Patient Context:\n{context}\n", "CONTEXT_GUIDELINES"}),
+    system="You are an expert radiology evaluator that assesses the accuracy of radiology reports.",
+)
+
+_GUIDELINES = {"SIGNIFICANCE_EXAMPLES", "ATTRIBUTE_SEVERITY_GUIDELINES", "CONTEXT_GUIDELINES"}
+# The authors' own model was trained without the guidelines and on text.
+_CRIMSON_MEDGEMMA = replace(
+    _CRIMSON,
+    name="crimson-medgemma-official",
+    sha256="416f49a96764e9974cea6500f5aa8961b2bd17c45395d6fb103cbdb04cbf3626",
+    parts=tuple(part for part in _CRIMSON.parts if part not in _GUIDELINES),
+    models=r"(?:^|/)medgemma-[^/]*crimson",
+    reply=TEXT,
+)
+
+KNOWN: Mapping[str, Official] = {
+    one.name: one for one in (_GREEN, _FINERADSCORE, _CRIMSON, _CRIMSON_MEDGEMMA)
+}
+
+
+def for_model(rubric: str, model: str) -> str | None:
+    """Return the name of the official prompt that a model on one's own machine knows alone."""
+    own = (one for one in KNOWN.values() if one.rubric == rubric and one.models is not None)
+    return next((one.name for one in own if re.search(str(one.models), model, re.I)), None)
 
 
 def place(name: str, environ: Mapping[str, str]) -> Path:
@@ -282,58 +385,3 @@ def _read(path: Path) -> str:
         raise JudgeError(f"cannot read {path}: {error.strerror or error}") from error
     except UnicodeDecodeError as error:
         raise JudgeError(f"{path} is no text in UTF-8: {error}") from error
-
-
-def _parsed(source: str, path: str) -> ast.Module:
-    try:
-        return ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError) as error:
-        raise JudgeError(f"{path} is no Python source: {error}") from error
-
-
-def _literals(trees: Collection[ast.Module]) -> dict[str, object]:
-    """Return the values that the modules give to names, where they are plain literals."""
-    found: dict[str, object] = {}
-    for node in chain.from_iterable(tree.body for tree in trees):
-        match node:
-            case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                with suppress(ValueError):
-                    found[name] = ast.literal_eval(value)
-    return found
-
-
-def _prompts(function: ast.FunctionDef) -> list[ast.expr | None]:
-    """Return what in a function can be its prompt."""
-    return [
-        node.value
-        for node in ast.walk(function)
-        if (isinstance(node, ast.Assign | ast.Return) and isinstance(node.value, ast.JoinedStr))
-        or (isinstance(node, ast.keyword) and node.arg == "messages")
-    ]
-
-
-def _value(
-    node: ast.expr | None, literals: Mapping[str, object], reports: Collection[str]
-) -> str | tuple[str, str] | Turns | None:
-    """Return a text, a turn or turns as the source would make them, None for any other form."""
-    match node:
-        case ast.List(elts=elements):
-            found = [_value(element, literals, reports) for element in elements]
-            turns = [turn for turn in found if isinstance(turn, tuple)]
-            return turns if len(turns) == len(found) else None
-        case ast.Dict([ast.Constant("role"), ast.Constant("content")], [ast.Constant(role), text]):
-            content = _value(text, literals, reports)
-            return (str(role), content) if isinstance(content, str) else None
-        case ast.Constant(value=str(text)):
-            return text
-        case ast.JoinedStr(values=values):
-            parts = [_value(part, literals, reports) for part in values]
-            texts = [part for part in parts if isinstance(part, str)]
-            return "".join(texts) if len(texts) == len(parts) else None
-        case ast.FormattedValue(value=ast.Name(id=name), conversion=-1, format_spec=None):
-            return f"{{{name}}}" if name in reports else None
-        case ast.Name(id=name) if isinstance(literals.get(name), str):
-            return str(literals[name])
-        case ast.Call(ast.Attribute(ast.Name("json"), "dumps"), [ast.Name(id=name)], []):
-            return json.dumps(literals[name]) if name in literals else None
-    return None

@@ -1,0 +1,130 @@
+"""CRIMSON's official prompts: put together of texts, with a context and without."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from authors import CRIMSON, CRIMSON_MEDGEMMA, CRIMSON_SOURCE, CRIMSON_TEXTS
+from support import Invoke
+
+from judge import official, rubrics
+from judge.backends import wording
+from judge.official import KNOWN
+from judge.prompts import TEXT
+from judge.types import JudgeError
+
+CONTEXT = {"Age": "70-80", "Indication": "Cough; $7 and {x}"}
+# The order that the authors put them in; what stands in brackets only with a context.
+ORDER = (
+    *("OBJECTIVE", "[context]", "reference", "candidate", "TASK_STEPS"),
+    *("CLINICAL_SIGNIFICANCE_LEVELS", "SIGNIFICANCE_EXAMPLES", "SIGNIFICANCE_APPLICATION"),
+    *("ATTRIBUTE_SEVERITY_LEVELS", "ERROR_CATEGORIES", "MATCHING_CRITERIA"),
+    *("ATTRIBUTE_ERROR_INSTRUCTIONS", "ATTRIBUTE_SEVERITY_GUIDELINES", "[CONTEXT_GUIDELINES]"),
+    *("OUTPUT_FORMAT", "IMPORTANT_NOTES"),
+)
+GUIDELINES = ("SIGNIFICANCE_EXAMPLES", "ATTRIBUTE_SEVERITY_GUIDELINES", "[CONTEXT_GUIDELINES]")
+
+
+@pytest.fixture
+def config(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A configuration folder of the test's own, where the program knows the stand-ins."""
+    monkeypatch.setenv("JUDGE_CONFIG", str(tmp_path / "config"))
+    for one in (CRIMSON, CRIMSON_MEDGEMMA):
+        monkeypatch.setitem(KNOWN, one.name, one)  # type: ignore[arg-type]
+    copy = tmp_path / "prompt_parts.py"
+    copy.write_text(CRIMSON_SOURCE, "utf-8")
+    return copy
+
+
+def expected(reference: str, candidate: str, *, known: bool, left_out: tuple[str, ...]) -> str:
+    told = "".join(f"    {name}: {value}\n" for name, value in CONTEXT.items())
+    texts = {
+        **CRIMSON_TEXTS,
+        "context": f"Patient Context:\n{told}",
+        "reference": f"Reference Findings (Ground Truth):\n{reference}",
+        "candidate": f"Predicted Findings (Candidate):\n{candidate}",
+    }
+    kept = [part for part in ORDER if part not in left_out and (known or part[0] != "[")]
+    return "\n\n".join(texts[part.strip("[]")] for part in kept)
+
+
+@pytest.mark.parametrize(
+    ("one", "left_out"), [(CRIMSON, ()), (CRIMSON_MEDGEMMA, GUIDELINES)], ids=["all", "medgemma"]
+)
+@pytest.mark.parametrize("context", [{}, CONTEXT], ids=["without", "with"])
+def test_the_parts_stand_in_their_order_as_they_are(
+    invoke: Invoke, config: Path, one, left_out: tuple[str, ...], context: dict[str, str]
+) -> None:
+    assert invoke("prompts", "fetch", one.name, "--from", config).exit_code == 0
+    prompt = official.load(one.name, os.environ)
+    reports = ("Effusion, $3 {candidate} ${context}.", "No {reference}.\nClear.")
+    system, user = prompt.messages(*reports, context)
+    assert user.content == expected(*reports, known=bool(context), left_out=left_out)
+    assert (system.role, user.role) == ("system", "user")
+    assert "a text that no prompt has" not in user.content
+    shown = invoke("prompts", "show", one.name)
+    assert "(the reference report)" in shown.stdout
+    assert "Patient Context" not in shown.stdout
+
+
+@pytest.mark.parametrize("name", sorted(CRIMSON_TEXTS))
+def test_a_text_that_is_missing_or_computed_is_named(name: str) -> None:
+    path = "CRIMSON/prompt_parts.py"
+    for source in (
+        CRIMSON_SOURCE.replace(f"{name} = ", f"{name}_2 = "),
+        CRIMSON_SOURCE.replace(f"{name} = ", f"{name} = str() + "),
+        CRIMSON_SOURCE.replace(f"{name} = ", f"{name} = 3 # "),
+    ):
+        with pytest.raises(JudgeError, match=f"a text called {name}$"):
+            CRIMSON.read({path: source})
+
+
+def test_other_words_are_refused(invoke: Invoke, config: Path) -> None:
+    config.write_text(CRIMSON_SOURCE.replace("Matching_Criteria for", "Matching for"), "utf-8")
+    done = invoke("prompts", "fetch", CRIMSON.name, "--from", config)
+    assert done.exit_code == 2
+    assert "holds another prompt than crimson-official" in done.stderr
+    assert not official.place(CRIMSON.name, os.environ).exists()
+
+
+@pytest.mark.parametrize("part", ["user", "user_in_context", "system", "reply"])
+def test_a_prompt_changed_since_is_refused(invoke: Invoke, config: Path, part: str) -> None:
+    assert invoke("prompts", "fetch", CRIMSON_MEDGEMMA.name, "--from", config).exit_code == 0
+    path = official.place(CRIMSON_MEDGEMMA.name, os.environ)
+    lines = path.read_text("utf-8").splitlines()
+    (at,) = (at for at, line in enumerate(lines) if line.startswith(f'"{part}": '))
+    lines[at] = '"reply": "structured"' if part == "reply" else lines[at][:-1] + ' "'
+    path.write_text("\n".join(lines), "utf-8")
+    with pytest.raises(JudgeError, match="not the prompt crimson-medgemma-official"):
+        official.load(CRIMSON_MEDGEMMA.name, os.environ)
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [
+        ("rajpurkarlab/medgemma-4b-it-crimson", "crimson-medgemma-official"),
+        ("weights/CRIMSONScore/MedGemma-4b-it-crimson", "crimson-medgemma-official"),
+        ("google/medgemma-4b-it", "crimson"),
+        ("crimson/Qwen3-8B", "crimson"),
+    ],
+)
+def test_the_authors_model_is_asked_as_they_ask_it(
+    invoke: Invoke, config: Path, model: str, name: str
+) -> None:
+    invoke("prompts", "fetch", CRIMSON_MEDGEMMA.name, "--from", config)
+    rubric = rubrics.load("crimson")
+    prompt, reply = wording.for_own_model(rubric, model, None, None, os.environ)
+    assert prompt.name == name
+    assert (reply == TEXT) == (name != "crimson")
+    # The user's choice comes first.
+    assert wording.for_own_model(rubric, model, "crimson", None, os.environ)[0].name == "crimson"
+
+
+def test_without_the_prompt_the_authors_model_says_how_to_get_it(config: Path) -> None:
+    assert config.exists()
+    with pytest.raises(JudgeError, match="judge prompts fetch crimson-medgemma-official"):
+        wording.for_own_model(
+            rubrics.load("crimson"), "x/medgemma-4b-it-crimson", None, None, os.environ
+        )
