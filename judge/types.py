@@ -249,11 +249,26 @@ class Discrepancy:
 
 
 @dataclass(frozen=True, slots=True)
+class Statement:
+    """One thing that a report says, in its own words, and what the other report says of it.
+
+    `verdict` is `entailed`, `contradicted` or `not_mentioned`; `other_sentence` is the number of
+    the sentence there that decides it, from 0, None where nothing is said.
+    """
+
+    side: Side
+    text: str
+    verdict: str
+    other_sentence: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ReportComparison:
     """What rules found when they compared a candidate with its reference.
 
     `partners` are the pairs of a reference and a candidate sentence, by number, that speak
-    of the same, whether they agree or differ. Each rubric turns it all into an annotation
+    of the same, whether they agree or differ. `statements` are what each report says, the
+    reference's first. Each rubric turns it all into an annotation
     of its own (`Rubric.baseline`).
     """
 
@@ -261,3 +276,4 @@ class ReportComparison:
     matched: tuple[str, ...]
     explanation: str
     partners: tuple[tuple[int, int], ...] = ()
+    statements: tuple[Statement, ...] = ()

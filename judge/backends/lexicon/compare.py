@@ -9,6 +9,7 @@ from judge.backends.lexicon.data import Lexicon
 from judge.backends.lexicon.errors import Found, differences, unpaired, wider_changes
 from judge.backends.lexicon.mentions import Mention
 from judge.backends.lexicon.reports import Alignment, ReadReport, Reports, align, rules_out
+from judge.backends.lexicon.statements import statements
 from judge.sentences import sentences
 from judge.types import Category, Discrepancy, ReportComparison
 
@@ -45,7 +46,10 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportCompariso
         agreed = _common_sentences(reference, candidate)
         told = f"no finding is recognised in either report, sentences in common: {len(agreed)}"
     explanation = f"Rules of {lexicon.version}: {told}."
-    return ReportComparison(discrepancies, agreed, explanation, tuple(sorted(partners)))
+    return ReportComparison(
+        *(discrepancies, agreed, explanation, tuple(sorted(partners))),
+        statements=statements(reports, alignment),
+    )
 
 
 def _once(found: Sequence[Found]) -> list[Discrepancy]:
