@@ -301,13 +301,27 @@ class AttributeDifference:
 
 
 @dataclass(frozen=True, slots=True)
+class Statement:
+    """One thing that a report says, in its own words, and what the other report says of it.
+
+    `verdict` is `entailed`, `contradicted` or `not_mentioned`; `other_sentence` is the number of
+    the sentence there that decides it, from 0, None where nothing is said.
+    """
+
+    side: Side
+    text: str
+    verdict: str
+    other_sentence: int | None
+
+
+@dataclass(frozen=True, slots=True)
 class ReportComparison:
     """What rules found when they compared a candidate with its reference.
 
     `partners` are the pairs of a reference and a candidate sentence, by number, that speak
     of the same, whether they agree or differ. `findings` and `differences` tell the same by
-    abnormal findings, the reference's first. Each rubric turns it all into an annotation of its
-    own (`Rubric.baseline`).
+    abnormal findings, `statements` by all that the reports say, the reference's first in both.
+    Each rubric turns it all into an annotation of its own (`Rubric.baseline`).
     """
 
     discrepancies: tuple[Discrepancy, ...]
@@ -316,3 +330,4 @@ class ReportComparison:
     partners: tuple[tuple[int, int], ...] = ()
     findings: tuple[ReportFinding, ...] = ()
     differences: tuple[AttributeDifference, ...] = ()
+    statements: tuple[Statement, ...] = ()

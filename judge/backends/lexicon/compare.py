@@ -10,6 +10,7 @@ from judge.backends.lexicon.errors import Found, differences, unpaired, wider_ch
 from judge.backends.lexicon.findings import told_apart
 from judge.backends.lexicon.mentions import Mention
 from judge.backends.lexicon.reports import Alignment, ReadReport, Reports, align, rules_out
+from judge.backends.lexicon.statements import statements
 from judge.sentences import sentences
 from judge.types import Category, Discrepancy, ReportComparison
 
@@ -48,8 +49,10 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportCompariso
         agreed = _common_sentences(reference, candidate)
         told = f"no finding is recognised in either report, sentences in common: {len(agreed)}"
     explanation = f"Rules of {lexicon.version}: {told}."
-    pairs = tuple(sorted(partners))
-    return ReportComparison(discrepancies, agreed, explanation, pairs, findings, different)
+    return ReportComparison(
+        *(discrepancies, agreed, explanation, tuple(sorted(partners)), findings, different),
+        statements=statements(reports, alignment),
+    )
 
 
 def _once(found: Sequence[Found]) -> list[Discrepancy]:

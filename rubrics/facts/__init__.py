@@ -1,0 +1,44 @@
+"""Atomic facts: each report in short phrases, and which of them the other report entails.
+
+Logical precision is the share of the candidate's phrases that the reference entails, recall that of
+the reference's phrases that the candidate entails [after RadFact, Bannur et al. 2024; DocLens, Xie
+et al. 2024; FActScore, Min et al. 2023]. A study takes up to four questions: the phrases of each
+report, by its text alone, and the phrases of each held against the other.
+"""
+
+from __future__ import annotations
+
+from judge.rubrics.contract import Order, Rubric
+from judge.rubrics.facts.answers import STEPS, parse, render, verdicts_form
+from judge.rubrics.facts.measures import (
+    EVIDENCE,
+    FACT,
+    MEASURES,
+    STATISTICS,
+    VERDICT,
+    baseline,
+    measure,
+)
+
+RUBRIC = Rubric(
+    name="facts",
+    version=1,
+    title="Facts",
+    summary="Judge reports by atomic facts: precision and recall of short phrases, with evidence.",
+    prompt="facts-verdicts",
+    kinds=(FACT, EVIDENCE),
+    facets=(VERDICT,),
+    measures=MEASURES,
+    statistics=STATISTICS,
+    worst=(
+        Order("n_contradicted", largest_first=True),
+        Order("f1", largest_first=False),
+        Order("recall", largest_first=False),
+    ),
+    parse=parse,
+    render=render,
+    measure=measure,
+    baseline=baseline,
+    reply_model=verdicts_form,
+    steps=STEPS,
+)

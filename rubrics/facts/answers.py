@@ -1,0 +1,213 @@
+"""The questions of a study, and how their answers are read and written."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from itertools import product
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from judge.rubrics.facts.measures import (
+    EVIDENCE,
+    FACT,
+    NOT_MENTIONED,
+    OTHER,
+    SIDES,
+    VERDICT,
+    Fact,
+    Quotable,
+    annotated,
+    facts_of,
+    key_of,
+)
+from judge.rubrics.notation import arguments, checked, plain, read_json
+from judge.rubrics.steps import Question, Step, Steps, of_step, parts
+from judge.types import Annotation, Side, Study, UnparsedError
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
+
+# What the two questions are about, as their prompts say.
+REPORT, PHRASES = "report", "phrases"
+_Model = TypeVar("_Model", bound="BaseModel")
+_STEPS: Mapping[tuple[str, Side], str] = {
+    (asks, side): name.format(side)
+    for (asks, name), side in product(
+        ((REPORT, "phrases of the {}"), (PHRASES, "verdicts on the {}")), SIDES
+    )
+}
+_NOTHING = frozenset({"", "none", "n/a", "na", "nil", "null", "nothing", "no phrase", "no phrases"})
+
+
+def phrases_form() -> type[BaseModel]:
+    """Return the form of the reply that holds a report's phrases."""
+    from judge.rubrics.facts.reply import Phrases
+
+    return Phrases
+
+
+def verdicts_form() -> type[BaseModel]:
+    """Return the form of the reply that holds the verdicts on phrases."""
+    from judge.rubrics.facts.reply import Verdicts
+
+    return Verdicts
+
+
+def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[str, ...]:  # noqa: ARG001
+    """Return the phrases in the answer to what one report says; it may be their list alone.
+
+    JSON shows by itself whether it is whole, so `complete` makes no difference. Raises
+    `UnparsedError` for what is none of these, a phrase that says nothing, and one that stands
+    twice.
+    """
+    from judge.rubrics.facts.reply import Phrases
+
+    phrases = _reply(text, Phrases, "phrases").phrases
+    seen: set[str] = set()
+    for phrase in phrases:
+        key = key_of(phrase)
+        if key in _NOTHING or not any(map(str.isalpha, key)):
+            raise UnparsedError("empty phrase", phrase)
+        if key in seen:
+            raise UnparsedError("phrase twice", phrase)
+        seen.add(key)
+    return tuple(phrases)
+
+
+def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fact]:  # noqa: ARG001
+    """Return the phrases of `study.candidate`, a line each, as facts with the verdicts on them.
+
+    Raises `UnparsedError` for a phrase without a verdict or with two, and for evidence that does
+    not stand in `study.reference`, is missing, or stands by a phrase that is not mentioned.
+    """
+    from judge.rubrics.facts.reply import Verdicts
+
+    phrases = study.candidate.splitlines()
+    report = Quotable(study.reference)
+    found: dict[int, Fact] = {}
+    for one in _reply(text, Verdicts, "verdicts").verdicts:
+        if not 1 <= one.phrase <= len(phrases):
+            raise UnparsedError("phrase off the list", f"{one.phrase} of {len(phrases)}")
+        if one.phrase in found:
+            raise UnparsedError("two verdicts", f"on phrase {one.phrase}")
+        quotes = [_quoted(quote, report) for quote in one.evidence]
+        if bool(quotes) == (one.verdict == NOT_MENTIONED):
+            says = VERDICT[one.verdict].label
+            reason = "evidence for nothing" if quotes else "no evidence"
+            raise UnparsedError(reason, f"phrase {one.phrase} is {says}")
+        fact = Fact(phrases[one.phrase - 1], one.verdict, tuple(dict.fromkeys(quotes)))
+        found[one.phrase] = fact
+    if missing := set(range(1, len(phrases) + 1)) - found.keys():
+        raise UnparsedError("no verdict", f"on phrase {min(missing)}")
+    return [found[number] for number in sorted(found)]
+
+
+def _reply(text: str, form: type[_Model], name: str) -> _Model:
+    given = read_json(text)
+    if isinstance(given, list):
+        return checked(form, {name: plain(given)})
+    return checked(form, plain(arguments(given)))
+
+
+def _quoted(quote: str, report: Quotable) -> str:
+    found = report.find(quote)
+    if found is None:
+        raise UnparsedError("evidence not in the report", quote)
+    return found
+
+
+def coming(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
+    """Return the steps that can be asked now: the phrases, and when they are there the verdicts.
+
+    A report without a word has no phrases, and entails none: nothing is asked of it.
+    """
+    texts = {"reference": study.reference, "candidate": study.candidate}
+    steps = []
+    for side in SIDES:
+        first, then = _STEPS[REPORT, side], _STEPS[PHRASES, side]
+        if not _speaks(texts[side]):
+            continue
+        if first not in answers:
+            about = Study("", texts[side], "", modality=study.modality)
+            steps.append(Step(first, about, REPORT))
+        elif then not in answers and _speaks(texts[OTHER[side]]):
+            about = _held(texts[OTHER[side]], read_phrases(answers[first], study), study)
+            steps += [Step(then, about, PHRASES)] * bool(about.candidate)
+    return steps
+
+
+def _held(report: str, phrases: Sequence[str], study: Study) -> Study:
+    return Study("", report, "\n".join(phrases), modality=study.modality)
+
+
+def _speaks(report: str) -> bool:
+    return any(map(str.isalnum, report))
+
+
+STEPS = Steps(
+    coming,
+    {
+        REPORT: Question("facts-phrases", read_phrases, phrases_form),
+        PHRASES: Question("facts-verdicts", read_verdicts, verdicts_form),
+    },
+    most=len(_STEPS),
+)
+
+
+def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
+    """Return the facts that the answers to a study's questions tell of.
+
+    Phrases are not mentioned by a report without a word. Raises `UnparsedError` for an answer
+    that cannot be read, one that is missing, and one to what is not asked.
+    """
+    answers = parts(text)
+    texts = {"reference": study.reference, "candidate": study.candidate}
+    facts: dict[Side, Sequence[Fact]] = {}
+    phrases: dict[Side, tuple[str, ...]] = {}
+    for side in SIDES:
+        with of_step(step := _STEPS[REPORT, side]):
+            told = answers.pop(step, None)
+            if told is None and _speaks(texts[side]):
+                raise UnparsedError("missing answer")
+            phrases[side] = () if told is None else read_phrases(told, study)
+            if phrases[side] and not _speaks(texts[side]):
+                raise UnparsedError("phrases of nothing")
+    for side in SIDES:
+        about = _held(texts[OTHER[side]], phrases[side], study)
+        with of_step(step := _STEPS[PHRASES, side]):
+            told = answers.pop(step, None)
+            if told is None and phrases[side] and _speaks(about.reference):
+                raise UnparsedError("missing answer")
+            facts[side] = (
+                [Fact(phrase, NOT_MENTIONED) for phrase in phrases[side]]
+                if told is None
+                else read_verdicts(told, about)
+            )
+    if answers:
+        raise UnparsedError("unexpected form", f"an answer to {min(answers)!r}, which is not asked")
+    return annotated(facts)
+
+
+def render(annotation: Annotation) -> str:
+    """Return the annotation as the answers that a judge would give: the inverse of `parse`.
+
+    Raises ValueError for an annotation that they do not express.
+    """
+    facts = facts_of(annotation)
+    if annotated(facts) != annotation:
+        raise ValueError(f"an answer holds {FACT.plural} and their {EVIDENCE.plural} alone")
+    answers: dict[str, str] = {}
+    for side in SIDES:
+        answers[_STEPS[REPORT, side]] = _written("phrases", [fact.text for fact in facts[side]])
+    for side in SIDES:
+        verdicts = [
+            {"phrase": number, "evidence": list(fact.evidence), "verdict": fact.verdict}
+            for number, fact in enumerate(facts[side], 1)
+        ]
+        if verdicts:
+            answers[_STEPS[PHRASES, side]] = _written("verdicts", verdicts)
+    return json.dumps(answers, ensure_ascii=False, indent=1)
+
+
+def _written(name: str, entries: Sequence[Any]) -> str:
+    return json.dumps({name: entries}, ensure_ascii=False)

@@ -1,0 +1,255 @@
+"""The verdicts, the numbers of a study and of a set, and what rules make of two reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic
+from judge.sentences import lines
+from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study
+
+ENTAILED, CONTRADICTED, NOT_MENTIONED = "entailed", "contradicted", "not_mentioned"
+VERDICT = Facet(
+    "verdict",
+    "verdict",
+    "verdicts",
+    (
+        Label(ENTAILED, "entailed", "good"),
+        Label(NOT_MENTIONED, "not mentioned", "notable"),
+        Label(CONTRADICTED, "contradicted", "serious"),
+    ),
+)
+FACT = Kind("fact", "fact", "facts", (VERDICT.name,), graded_by=VERDICT.name)
+EVIDENCE = Kind("evidence", "evidence sentence", "evidence sentences")
+SIDES: tuple[Side, ...] = ("reference", "candidate")
+OTHER: Mapping[Side, Side] = {"reference": "candidate", "candidate": "reference"}
+_AROUND = "\"'`\u201c\u201d\u2018\u2019\u00ab\u00bb "
+FEWEST = 10
+"""The number of facts below which FActScore's precision is lowered [Min et al. 2023]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """A phrase of one report, what the other says of it, and the words there that do."""
+
+    text: str
+    verdict: str
+    evidence: tuple[str, ...] = ()
+
+
+def key_of(phrase: str) -> str:
+    """Return what two phrases have in common that say the same in the same words."""
+    return " ".join(phrase.casefold().split()).strip(" .")
+
+
+class Quotable:
+    """A report whose words are looked up whatever their case and the white space between them."""
+
+    def __init__(self, report: str) -> None:
+        self._text = " ".join(report.split())
+        self._folded = _folded(self._text)
+
+    def find(self, quote: str) -> str | None:
+        """Return the words of the report that are quoted, None where they do not stand there.
+
+        Whole words alone, without what quotes them and the full stop behind them.
+        """
+        wanted = _folded(" ".join(quote.split()).strip(_AROUND).rstrip(_AROUND + "."))
+        at = self._folded.find(wanted) if any(map(str.isalnum, wanted)) else -1
+        while at >= 0:
+            end = at + len(wanted)
+            if _is_edge(self._folded, at) and _is_edge(self._folded, end):
+                return self._text[at:end]
+            at = self._folded.find(wanted, at + 1)
+        return None
+
+
+def _is_edge(text: str, at: int) -> bool:
+    """Return whether no word goes on across this place."""
+    return not (0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum())
+
+
+def _folded(text: str) -> str:
+    """Return `text` in lower case, character by character."""
+    low = text.lower()
+    return (
+        low
+        if len(low) == len(text)
+        else "".join(c if len(c.lower()) > 1 else c.lower() for c in text)
+    )
+
+
+def annotated(facts: Mapping[Side, Sequence[Fact]]) -> Annotation:
+    """Return the facts of both reports, the reference's first, and then their evidence, each once.
+
+    A fact is linked to its evidence, which stands in the other report.
+    """
+    of_each = [(side, fact) for side in SIDES for fact in facts[side]]
+    quoted = list(dict.fromkeys((OTHER[side], q) for side, fact in of_each for q in fact.evidence))
+    place = {key: len(of_each) + at for at, key in enumerate(quoted)}
+    items = [
+        Item(
+            *(FACT.name, fact.text, {VERDICT.name: (fact.verdict,)}, side),
+            links=tuple(place[OTHER[side], quote] for quote in fact.evidence),
+        )
+        for side, fact in of_each
+    ]
+    items += [Item(EVIDENCE.name, quote, side=side) for side, quote in quoted]
+    return Annotation(tuple(items))
+
+
+def facts_of(annotation: Annotation) -> dict[Side, list[Fact]]:
+    """Return the facts of each report with their evidence: the inverse of `annotated`."""
+    found: dict[Side, list[Fact]] = {side: [] for side in SIDES}
+    for item in annotation.of_kind(FACT.name):
+        if item.side is None:
+            raise ValueError(f"a fact stands in one of the reports: {item.text}")
+        evidence = tuple(annotation.items[link].text for link in item.links)
+        found[item.side].append(Fact(item.text, item.label(VERDICT.name), evidence))
+    return found
+
+
+_OF_FACTS = (FACT.name,)
+_NO_CANDIDATE, _NO_REFERENCE = "no fact in the candidate", "no fact in the reference"
+_SCORES = {
+    "precision": ("precision", _NO_CANDIDATE),
+    "recall": ("recall", _NO_REFERENCE),
+    "f1": ("F1", "no fact in one of the reports"),
+    "penalised_precision": (f"precision, lowered below {FEWEST} facts", _NO_CANDIDATE),
+}
+_OF_SIDES = {
+    f"n_{side}{name}": f"facts of the {side}{label}"
+    for side in SIDES
+    for name, label in (("", ""), *((f"_{one.name}", f", {one.label}") for one in VERDICT.labels))
+}
+MEASURES = (
+    *(
+        Measure(
+            *(name, label, (0, 1)),
+            higher_is_better=True,
+            role="other" if name == "penalised_precision" else "score",
+            undefined=undefined,
+            needs=_OF_FACTS,
+        )
+        for name, (label, undefined) in _SCORES.items()
+    ),
+    *(
+        Measure(
+            *(f"n_{label.name}", label.label),
+            higher_is_better=label.name == ENTAILED,
+            role="count",
+            is_whole=True,
+            counts=Counted(FACT.name, {VERDICT.name: label.name}),
+        )
+        for label in VERDICT.labels
+    ),
+    *(Measure(name, label, is_whole=True, needs=_OF_FACTS) for name, label in _OF_SIDES.items()),
+)
+
+
+def measure(annotation: Annotation, _study: Study) -> Measures:
+    """Return the study's precision, recall and F1, and its counts.
+
+    `precision`: entailed facts of the candidate / all of them; `recall`: the same of the
+    reference. `f1`: their harmonic mean, 0 where both are 0. `penalised_precision`: times
+    exp(1 - 10 / n) where the candidate has n < 10 facts. None where there is nothing to divide by.
+    """
+    counts = {one.name: 0 for one in MEASURES if one.is_whole}
+    for item in annotation.of_kind(FACT.name):
+        verdict = item.label(VERDICT.name)
+        for name in (f"n_{verdict}", f"n_{item.side}", f"n_{item.side}_{verdict}"):
+            counts[name] += 1
+    precision, recall = (
+        counts[f"n_{side}_{ENTAILED}"] / n if (n := counts[f"n_{side}"]) else None
+        for side in reversed(SIDES)
+    )
+    f1 = None
+    if precision is not None and recall is not None:
+        f1 = 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+    n = counts["n_candidate"]
+    penalty = math.exp(1 - FEWEST / n) if 0 < n < FEWEST else 1.0
+    return {
+        "precision": precision,
+        "recall": recall,
+        "f1": f1,
+        "penalised_precision": None if precision is None else precision * penalty,
+        **counts,
+    }
+
+
+def _statistic(
+    *names: str,
+    over: str,
+    per: str | None = None,
+    is_bad: bool = False,
+    shown: Collection[Literal["head", "groups", "compare"]] = ("head", "groups", "compare"),
+) -> Statistic:
+    """Return a statistic with its name, label and definition: a mean, or a ratio of sums."""
+    name, label, definition = names
+    return Statistic(
+        *(name, label, "ratio" if per else "mean", (over,)),
+        higher_is_better=not is_bad,
+        per=(per,) if per else (),
+        scale=(0, 1),
+        definition=definition,
+        shown=frozenset(shown),
+    )
+
+
+STATISTICS = (
+    _statistic(
+        *("macro_precision", "precision (macro)", "precision of facts, mean of studies"),
+        over="precision",
+    ),
+    _statistic(
+        *("macro_recall", "recall (macro)", "recall of facts, mean of studies"), over="recall"
+    ),
+    _statistic(*("macro_f1", "F1 (macro)", "F1 of facts, mean of studies"), over="f1"),
+    _statistic(
+        *("micro_precision", "precision (micro)", "precision of all facts"),
+        over="n_candidate_entailed",
+        per="n_candidate",
+        shown=("head", "compare"),
+    ),
+    _statistic(
+        *("micro_recall", "recall (micro)", "recall of all facts"),
+        over="n_reference_entailed",
+        per="n_reference",
+        shown=("head", "compare"),
+    ),
+    _statistic(
+        *("contradicted", "contradicted", "candidate's facts that the reference contradicts"),
+        over="n_candidate_contradicted",
+        per="n_candidate",
+        is_bad=True,
+        shown=("head", "compare"),
+    ),
+    _statistic(
+        "penalised_precision",
+        f"length-penalised precision (g={FEWEST})",
+        f"precision of facts, lowered below {FEWEST} facts, mean of studies",
+        over="penalised_precision",
+        shown=(),
+    ),
+)
+
+
+def baseline(comparison: ReportComparison, study: Study) -> Annotation:
+    """Return what rules read in the reports as facts, with the sentences that bear on them.
+
+    A statement is a fact once a report, in the words that come first.
+    """
+    texts = {"reference": lines(study.reference), "candidate": lines(study.candidate)}
+    report = {"reference": Quotable(study.reference), "candidate": Quotable(study.candidate)}
+    facts: dict[Side, dict[str, Fact]] = {side: {} for side in SIDES}
+    for one in comparison.statements:
+        at = one.other_sentence
+        stands = None if at is None else report[OTHER[one.side]].find(texts[OTHER[one.side]][at])
+        phrase = " ".join(one.text.split())
+        if any(map(str.isalpha, phrase)):
+            verdict, evidence = (one.verdict, (stands,)) if stands else (NOT_MENTIONED, ())
+            facts[one.side].setdefault(key_of(phrase), Fact(phrase, verdict, evidence))
+    return annotated({side: tuple(facts[side].values()) for side in SIDES})
