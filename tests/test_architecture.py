@@ -144,11 +144,11 @@ MAY_NAME = {
     "judge/stats/metric.py": {"green", "fineradscore", "crimson"},
     # Format 1 had these columns for every rubric.
     "judge/running/format1.py": {"n_actionable", "counts"},
-    # A key of a page's data, and of what a library returns.
+    # Keys of a page's data, and of what a library returns: ordinary words.
     "judge/report/compare_page/data.py": {"counts"},
-    "judge/report/overview.py": {"counts"},
-    "judge/report/stress_page/data.py": {"counts"},
-    "judge/report/validate_page/data.py": {"counts"},
+    "judge/report/overview.py": {"counts", "facts"},
+    "judge/report/stress_page/data.py": {"counts", "facts"},
+    "judge/report/validate_page/data.py": {"counts", "facts"},
     "judge/running/columns.py": {"counts"},
     # The rubric of a call of `annotate` that names none.
     "judge/running/api.py": {"green"},
@@ -156,10 +156,6 @@ MAY_NAME = {
     "cli/stress.py": {"green"},
     # A colour.
     "cli/output.py": {"green"},
-    # What is known of something, under that name: an ordinary word.
-    "judge/report/overview.py": {"facts"},
-    "judge/report/stress_page/data.py": {"facts"},
-    "judge/report/validate_page/data.py": {"facts"},
     "judge/service/check_worker.py": {"facts"},
 }
 

@@ -16,7 +16,7 @@ from cluster.clusterhelp import REPORTS, in_shards, judged, manifest, same_files
 from faultserver import Behaviour, Fault, FaultServer, always
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import EXAMPLES, Invoke
+from support import EXAMPLES, Invoke, with_rules
 
 import judge
 from judge import rubrics
@@ -56,7 +56,7 @@ def sets(draw: st.DrawFn) -> StudySet:
 
 
 @settings(max_examples=15)
-@given(sets(), st.integers(1, 9), st.sampled_from(rubrics.built_in()), st.randoms())
+@given(sets(), st.integers(1, 9), st.sampled_from(with_rules(rubrics.built_in())), st.randoms())
 def test_merged_is_whole(studies: StudySet, count: int, rubric: str, order: random.Random) -> None:
     with tempfile.TemporaryDirectory() as work:
         by = order.choice([("study_class",), ("site", "study_class")])

@@ -6,15 +6,14 @@ from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
-from support import EXAMPLES
+from support import EXAMPLES, with_rules
 
-from judge import rubrics
 from judge.cli import main
 
 MODELS = {"model": EXAMPLES / "preds.json", "itself": EXAMPLES / "refs.json"}
 
 
-@pytest.fixture(scope="session", params=rubrics.names())
+@pytest.fixture(scope="session", params=with_rules())
 def judged(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder named after its rubric, with a run of each model; nobody writes to it."""
     folder = tmp_path_factory.mktemp("judged") / str(request.param)

@@ -6,7 +6,9 @@ import random
 from collections.abc import Callable
 
 from judge.rubrics.categories import error
+from judge.rubrics.direct.parse import ASPECTS
 from judge.rubrics.green.layout import an_error, key_of, matched_finding
+from judge.rubrics.significance import KEYS
 from judge.types import Annotation, Category, Edit
 
 Annotate = Callable[[str, int], Annotation]
@@ -94,6 +96,23 @@ def corrections_for(key: str, seed: int = 0) -> Annotation:
     return Annotation(tuple(errors))
 
 
+def counts_for(key: str, seed: int = 0) -> Annotation:
+    """Return the twelve counts, 0 to 3 each, that are right for the study `key`."""
+    rng = random.Random(f"{seed}/{key}")
+    return Annotation(stated_counts={name: rng.choice((0, 0, 1, 2, 3)) for name in KEYS})
+
+
+def score_for(key: str, seed: int = 0) -> Annotation:
+    """Return the score from 0 to 100, with those of some aspects, that is right for the study.
+
+    The reasons name the study.
+    """
+    rng = random.Random(f"{seed}/{key}")
+    aspects = {name: float(rng.randint(0, 100)) for name in ASPECTS if rng.random() < 0.6}
+    values = {"low": 0.0, "high": 100.0, "score": rng.randint(0, 1000) / 10, **aspects}
+    return Annotation(explanation=f"This is about {key}. It says most of it.", values=values)
+
+
 def _words(rng: random.Random) -> dict[str, str]:
     return {
         "finding": rng.choice(_FINDINGS),
@@ -102,7 +121,12 @@ def _words(rng: random.Random) -> dict[str, str]:
     }
 
 
-ANNOTATE: dict[str, Annotate] = {"green": annotation_for, "fineradscore": corrections_for}
+ANNOTATE: dict[str, Annotate] = {
+    "green": annotation_for,
+    "fineradscore": corrections_for,
+    "counts": counts_for,
+    "direct": score_for,
+}
 """Each rubric's function from a study's key and a seed to the annotation that is right for it."""
 
 

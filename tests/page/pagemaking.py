@@ -108,7 +108,7 @@ def hostile(
     edit = Edit("change", 0, HOSTILE) if rubric.editor else None
     text = HOSTILE.replace(";", ",").replace("\n", " ")
     items = []
-    for kind in rubric.kinds:
+    for kind in (kind for kind in rubric.kinds if kind.is_listed):
         labels = {facet: (rubric.facet(facet).labels[0].name,) for facet in kind.facets}
         is_graded = kind in rubric.graded
         items.append(
@@ -121,9 +121,7 @@ def hostile(
         tuple(items),
         HOSTILE,
         values={} if rubric.kinds else {"score": 30.0},
-        stated_counts={**stated, "significant_a": 1, "matched": 1}
-        if rubric.name == "green"
-        else {},
+        stated_counts={**stated, "significant_a": 1, "matched": 1} if rubric.count else {},
         warnings=(HOSTILE,),
     )
     study = Study(study_id, report + "x" * length, report, HOSTILE, fields={HOSTILE: HOSTILE})

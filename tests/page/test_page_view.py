@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pagemaking import HOSTILE, examples, failed, hostile, write_run
+from support import with_rules
 
 from judge import rubrics
 from judge.report.edits import rows
@@ -24,7 +25,7 @@ from judge.stats.table import TableBuilder, codes, summarise, worst_order, worst
 from judge.types import Annotation, Edit, Study
 
 
-@pytest.fixture(scope="module", params=rubrics.names())
+@pytest.fixture(scope="module", params=with_rules())
 def rubric(request: pytest.FixtureRequest) -> Rubric:
     return rubrics.load(request.param)
 
@@ -37,6 +38,18 @@ def run(rubric: Rubric, tmp_path_factory: pytest.TempPathFactory) -> Run:
 
 def joined(side: list[dict[str, Any]]) -> str:
     return "".join(segment["text"] for segment in side)
+
+
+def stated(record: dict[str, Any], rubric: Rubric) -> list[tuple[str, str]]:
+    """The names and labels of the counts by grade and code that are not 0."""
+    both = [m for m in rubric.measures if m.counts and len(m.counts.labels) == 2]
+    return [(m.name, m.label) for m in both if (record["measures"] or {}).get(m.name)]
+
+
+def labelled(item: dict[str, Any], rubric: Rubric) -> str:
+    """The text of an item with the names of its labels behind it."""
+    labels = [rubric.facet(f).text(v) for f, all_ in item["labels"].items() for v in all_]
+    return item["text"] + (f" ({', '.join(labels)})" if labels else "")
 
 
 def test_a_view_holds_the_whole_record(run: Run, rubric: Rubric) -> None:
@@ -61,12 +74,12 @@ def test_a_view_holds_the_whole_record(run: Run, rubric: Rubric) -> None:
         plain = [kind.name for kind in rubric.kinds if kind.name not in graded]
         assert [each["kind"] for each in view["lists"]] == (plain if record["annotation"] else [])
         for each in view["lists"]:
-            own = [item for item in items if item["kind"] == each["kind"]]
-            for text, item in zip(each["texts"], own, strict=True):
-                labels = [
-                    rubric.facet(f).text(v) for f, all_ in item["labels"].items() for v in all_
+            texts = [labelled(one, rubric) for one in items if one["kind"] == each["kind"]]
+            if not rubric.kind(each["kind"]).is_listed:
+                texts = [
+                    f"{said}: {record['measures'][name]}" for name, said in stated(record, rubric)
                 ]
-                assert text == item["text"] + (f" ({', '.join(labels)})" if labels else "")
+            assert each["texts"] == texts
             counts = rubric.counting(each["kind"], {})
             n = record["measures"][counts[0].name] if counts else len(each["texts"])
             assert each["n"] == n
@@ -105,6 +118,9 @@ def test_letters_are_those_of_the_errors(run: Run, rubric: Rubric) -> None:
     for record, letters in zip(run.records(), codes(run.table(), rubric), strict=True):
         items = record["annotation"]["items"] if record["annotation"] else []
         facet = rubric.codes
+        if not all(kind.is_listed for kind in rubric.kinds):
+            assert letters == "".join(sorted({name[-1] for name, _ in stated(record, rubric)}))
+            continue
         found = {code for item in items for code in item["labels"].get(facet and facet.name, ())}
         names = [label.name for label in facet.labels if label.name in found] if facet else []
         assert letters == ("" if not names or len(names[0]) == 1 else ", ").join(names)
