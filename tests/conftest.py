@@ -19,6 +19,10 @@ from judge.cli import main
 sys.path.append(str(TOYS))
 os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (os.environ.get("PYTHONPATH"), str(TOYS))))
 
+# One thread a process for linear algebra: where other work has the cores, waiting for the second
+# thread takes longer than its share of the sums. Read when numpy is imported, here and there.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # No test is timed: how long an example takes is the machine's affair.
 settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")

@@ -80,10 +80,6 @@ def test_a_run_gives_every_answer_back(server: FaultServer, judged: Shell) -> No
     assert any(record["attempt"] == 1 and record["earlier"] for record in same)
 
 
-ONE_RUBRIC = pytest.mark.parametrize("rubric", ["green"], indirect=True)
-
-
-@ONE_RUBRIC
 def test_it_can_be_repeated_and_goes_on_from_cache_to_cache(judged: Shell) -> None:
     judged.judge("cache", "import", "run", "--cache", "cache")
     n = len(list(Contents(judged.folder / "cache")))
@@ -104,7 +100,6 @@ def test_it_can_be_repeated_and_goes_on_from_cache_to_cache(judged: Shell) -> No
     assert f"{n} entries removed" in err
 
 
-@ONE_RUBRIC
 def test_an_answer_that_is_there_already_stays(judged: Shell) -> None:
     def another(at: int, record: dict[str, Any]) -> None:
         if at == 0:
@@ -119,7 +114,6 @@ def test_an_answer_that_is_there_already_stays(judged: Shell) -> None:
     assert list(Contents(judged.folder / "lost")) == before
 
 
-@ONE_RUBRIC
 def test_what_is_damaged_is_refused_and_the_rest_taken(judged: Shell) -> None:
     def damage(at: int, record: dict[str, Any]) -> None:
         if at == 0:
@@ -145,7 +139,6 @@ def test_what_is_damaged_is_refused_and_the_rest_taken(judged: Shell) -> None:
     assert n - 4 <= taken <= n - 3
 
 
-@ONE_RUBRIC
 def test_a_rescored_run_holds_the_keys_of_whole_answers_only(judged: Shell) -> None:
     run = judged.folder / "run"
     n = len(list(Contents(judged.folder / "lost")))
@@ -157,7 +150,6 @@ def test_a_rescored_run_holds_the_keys_of_whole_answers_only(judged: Shell) -> N
     assert f"{n - 1} entries taken, 0 were there already, 1 refused" in err
 
 
-@ONE_RUBRIC
 def test_a_run_without_keys_is_one_message(judged: Shell) -> None:
     old = ROOT / "tests" / "format1" / "green"
     answers = sum(r["answer"] is not None for r in records(old))
@@ -167,7 +159,6 @@ def test_a_run_without_keys_is_one_message(judged: Shell) -> None:
     assert "0 entries taken, 0 were there already, 1 refused" in err
 
 
-@ONE_RUBRIC
 def test_what_is_no_run_is_a_message_and_nothing_is_taken(judged: Shell) -> None:
     (judged.folder / "none").mkdir()
     for name, said in (("none", "none is not a run"), ("x" * 300, "cannot read xxx")):

@@ -101,7 +101,9 @@ def test_the_signature_says_which() -> None:
     assert part(load(model="lexicon", base_url=None), GREEN) == []
 
 
-def test_both_replies_give_the_same_annotations(server: FaultServer, runner: Runner) -> None:
+def test_both_replies_give_the_same_annotations(
+    server: FaultServer, runner: Runner, rubric: Rubric
+) -> None:
     structured, _ = runner(30)
     text, _ = runner(30, asking={"reply": "text"})
     assert server.stats().by_mode == {"json_schema": 30, "text": 30}
@@ -109,12 +111,16 @@ def test_both_replies_give_the_same_annotations(server: FaultServer, runner: Run
         assert isinstance(end.outcome, Annotated)
         assert end.outcome == text[key].outcome == Annotated(server.annotation(key))
         assert end.measures == text[key].measures
+        assert end.measures == rubric.measured(server.annotation(key), end.study)
 
 
-def test_a_text_that_was_not_read_is_told_why(server: FaultServer, runner: Runner) -> None:
+def test_a_text_that_was_not_read_is_told_why(
+    server: FaultServer, runner: Runner, rubric: Rubric
+) -> None:
     server.set_faults(studies={"study-0001": first(Fault.REFUSAL_TEXT)}, record=True)
     ends, progress = runner(3, asking={"reply": "text"})
-    assert isinstance(ends["study-0001"].outcome, Annotated)
+    end = ends["study-0001"]
+    assert end.measures == rubric.measured(server.annotation("study-0001"), end.study)
     assert progress.asked == 4
     one, two = (each["body"] for each in server.requests() if each["study"] == "study-0001")
     assert two["messages"][:-2] == one["messages"]

@@ -16,10 +16,9 @@ from cluster.clusterhelp import REPORTS, in_shards, judged, manifest, same_files
 from faultserver import Behaviour, Fault, FaultServer, always
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support import EXAMPLES, Invoke, with_rules
+from support import EXAMPLES, REPLIES, Invoke
 
 import judge
-from judge import rubrics
 from judge.running.folder import Run
 from judge.running.merging import merge
 from judge.studies import StudySet, from_given, read_pair
@@ -56,7 +55,7 @@ def sets(draw: st.DrawFn) -> StudySet:
 
 
 @settings(max_examples=15)
-@given(sets(), st.integers(1, 9), st.sampled_from(with_rules(rubrics.built_in())), st.randoms())
+@given(sets(), st.integers(1, 9), st.sampled_from(REPLIES), st.randoms())
 def test_merged_is_whole(studies: StudySet, count: int, rubric: str, order: random.Random) -> None:
     with tempfile.TemporaryDirectory() as work:
         by = order.choice([("study_class",), ("site", "study_class")])
@@ -68,7 +67,7 @@ def test_merged_is_whole(studies: StudySet, count: int, rubric: str, order: rand
         assert Run(merged).signature == whole.signature
 
 
-@pytest.mark.parametrize("rubric", rubrics.built_in())
+@pytest.mark.parametrize("rubric", REPLIES)
 def test_a_models_answers_unread_and_missing_too(
     tmp_path: Path, rubric: str, invoke: Invoke
 ) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from cluster.clusterhelp import REPORTS, judged, manifest, same_files
-from support import Invoke, with_rules, write_json
+from support import REPLIES, Invoke, write_json
 
 from judge import JudgeError, RequestPolicy, annotate, backends, rubrics
 from judge.running.engine import ProgressListener, judge_set
@@ -33,7 +33,7 @@ def studies(n: int) -> StudySet:
     )
 
 
-@pytest.mark.parametrize("rubric", with_rules(rubrics.built_in()))
+@pytest.mark.parametrize("rubric", REPLIES)
 @pytest.mark.parametrize("n", [1, 31, 33, 200])
 def test_the_same_bytes_with_any_number_of_workers(tmp_path: Path, rubric: str, n: int) -> None:
     one = judged(studies(n), tmp_path / "one", rubric=rubric)

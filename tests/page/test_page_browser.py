@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 from browserhelp import NARROW, WIDE, Watch, axe_in_both_schemes, chromium, ready, watch
 from pagemaking import HOSTILE, examples, failed, hostile, write_run
-from support import with_rules
+from support import SHAPES
 
 from judge import rubrics
 from judge.report.page.file import html_file
@@ -31,7 +31,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     """A page for each rubric, one with nothing but hostile texts, one without studies, ..."""
     folder = tmp_path_factory.mktemp("pages")
     made = {}
-    for name in with_rules():
+    for name in SHAPES:
         rubric = rubrics.load(name)
         shown, hidden = examples(name), [failed(f"f-{n:03}") for n in range(120)]
         for kind, ends in (
@@ -77,7 +77,7 @@ def quiet(seen: Watch) -> None:
     assert len({url for url in seen.requests if url.startswith("file:")}) == 1
 
 
-@pytest.mark.parametrize("name", with_rules())
+@pytest.mark.parametrize("name", SHAPES)
 def test_open_sort_filter_search(page: Page, files: dict[str, Path], name: str) -> None:
     seen = show(page, files[f"{name}-examples"])
     assert "a note" in page.inner_text("header")
@@ -129,7 +129,7 @@ def test_a_range_of_scores(page: Page, files: dict[str, Path]) -> None:
     quiet(seen)
 
 
-@pytest.mark.parametrize("name", with_rules())
+@pytest.mark.parametrize("name", SHAPES)
 def test_a_study_shows_why(page: Page, files: dict[str, Path], name: str) -> None:
     seen = show(page, files[f"{name}-examples"])
     page.click("text=ex-010")
@@ -196,7 +196,7 @@ def test_an_unknown_study_says_so(page: Page, files: dict[str, Path]) -> None:
     assert "no study" in page.inner_text("#alarm")
 
 
-@pytest.mark.parametrize("name", with_rules())
+@pytest.mark.parametrize("name", SHAPES)
 def test_a_hostile_study_does_nothing(page: Page, files: dict[str, Path], name: str) -> None:
     seen = show(page, files[f"{name}-hostile"])
     page.click("text=More tables")
@@ -232,7 +232,7 @@ def test_right_to_left_marks_stay_in_their_place(page: Page, files: dict[str, Pa
     quiet(seen)
 
 
-@pytest.mark.parametrize("name", with_rules())
+@pytest.mark.parametrize("name", SHAPES)
 def test_studies_without_a_score(page: Page, files: dict[str, Path], name: str) -> None:
     seen = show(page, files[f"{name}-failed"])
     assert len(ids(page)) == 50
@@ -247,14 +247,14 @@ def test_studies_without_a_score(page: Page, files: dict[str, Path], name: str) 
     quiet(seen)
 
 
-@pytest.mark.parametrize("name", with_rules())
+@pytest.mark.parametrize("name", SHAPES)
 def test_no_study_at_all(page: Page, files: dict[str, Path], name: str) -> None:
     seen = show(page, files[f"{name}-empty"])
     assert "No study matches." in page.inner_text("#list")
     quiet(seen)
 
 
-@pytest.mark.parametrize("name", with_rules())
+@pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("size", [WIDE, NARROW], ids=["wide", "narrow"])
 def test_everyone_can_use_it(
     browser: Browser, files: dict[str, Path], name: str, size: dict[str, int]

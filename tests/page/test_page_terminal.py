@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 from pagemaking import examples, failed, hostile, write_run
-from support import with_rules
+from support import SHAPES
 
 from judge import rubrics
 from judge.cli import main
@@ -35,7 +35,7 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
             rubrics.load(name),
             [*examples(name), failed("f-1"), hostile(rubrics.load(name), "h-1", 2000)],
         ).path
-        for name in with_rules()
+        for name in SHAPES
     }
 
 
@@ -109,7 +109,7 @@ def terminal() -> Iterator[Callable[..., Terminal]]:
         each.close()
 
 
-@pytest.mark.parametrize("name", with_rules())
+@pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("columns", [40, 80, 150])
 def test_no_line_is_wider_than_the_terminal(
     terminal: Callable[..., Terminal], runs: dict[str, Path], name: str, columns: int
@@ -133,7 +133,7 @@ def test_a_correction_hangs_below_its_words(
     assert re.match(r" {5}\S", lines[at + 1])
 
 
-@pytest.mark.parametrize("name", with_rules())
+@pytest.mark.parametrize("name", SHAPES)
 def test_a_pipe_gets_no_colour_and_the_same_marks(runs: dict[str, Path], name: str) -> None:
     text = CliRunner().invoke(main, ["audit", str(runs[name]), "ex-010"], color=True).stdout
     assert "\x1b" not in text
@@ -144,7 +144,7 @@ def test_a_pipe_gets_no_colour_and_the_same_marks(runs: dict[str, Path], name: s
     assert text.index("Reference") < text.index("Candidate")
 
 
-@pytest.mark.parametrize("name", with_rules())
+@pytest.mark.parametrize("name", SHAPES)
 def test_hostile_text_steers_nothing(
     terminal: Callable[..., Terminal], runs: dict[str, Path], name: str
 ) -> None:

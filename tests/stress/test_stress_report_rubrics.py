@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from scriptedhelp import by_text, error, judged, line, with_errors, written
-from support import Invoke, with_rules
+from support import SHAPES, Invoke
 
 from judge import rubrics
 from judge.stress.reading import scale_of
@@ -30,7 +30,7 @@ LINES = [
 ]
 
 
-@pytest.mark.parametrize("rubric", with_rules())
+@pytest.mark.parametrize("rubric", SHAPES)
 def test_every_rubric_has_a_report(invoke: Invoke, tmp_path: Path, rubric: str) -> None:
     made = written(tmp_path / "made", LINES)
     done = invoke(rubric, made / "preds.json", made / "refs.json", "--out", made / "runs" / "a")
