@@ -62,11 +62,18 @@ _REQUIRED = {
 REWORDING = "rewording"
 """What a prompt that asks for a rewording has as its rubric."""
 _NO_LINES = "(no lines: the report is empty)"
-_KINDS = {str: "text", int: "a whole number", list: "a list"}
+_KINDS = {str: "text", int: "a whole number", list: "a list", dict: "a mapping"}
 _KEYS: dict[str, type] = dict.fromkeys(
     ("name", "rubric", "system", "user", "user_in_context", "layout", "reply", "asks"), str
 )
-_KEYS |= {"version": int, "words": int, "shots": list, "turns": list, "scale": list}
+_KEYS |= {
+    "modalities": dict,
+    "version": int,
+    "words": int,
+    "shots": list,
+    "turns": list,
+    "scale": list,
+}
 _NEEDED = ("name", "version", "rubric", "user")
 # What the examples call the two texts.
 _SHOT_KEYS = {
@@ -87,9 +94,9 @@ _MODALITY = Template(
     "these, also where the instructions above name another."
 )
 _OF_MODALITY = {
-    "ct": " Measurements, the level or segment, and the phase of the contrast medium are part of "
+    "ct": "Measurements, the level or segment, and the phase of the contrast medium are part of "
     "a finding: one that differs is an error of its size, its place or its description.",
-    "mg": " The side, the BI-RADS category, the density of the breasts and the kind and spread of "
+    "mg": "The side, the BI-RADS category, the density of the breasts and the kind and spread of "
     "calcifications are part of a finding: a wrong side is a wrong location, a category or "
     "density that is too high or too low is a wrong severity.",
 }
@@ -127,7 +134,8 @@ class Prompt:
     are shown, None for all; `layout` is `CHAT` or `GREEN`. `reply` is `TEXT` or `STRUCTURED`,
     None where the wording does not say. `asks` is `PAIR`, `REPORT` or `PHRASES`. `scale` is the
     least and the greatest score, None where the wording declares none. `user_in_context` asks
-    where a context is known, with a place for it.
+    where a context is known, with a place for it. `modalities` says what is part of a finding of
+    another modality, by its code, where that is not the usual.
     """
 
     name: str
@@ -143,6 +151,7 @@ class Prompt:
     asks: str = PAIR
     scale: tuple[float, float] | None = None
     user_in_context: str | None = None
+    modalities: Mapping[str, str] | None = None
 
     @property
     def is_exact(self) -> bool:
@@ -162,6 +171,7 @@ class Prompt:
         parts += [f"layout={self.layout}"] if self.layout != CHAT else []
         parts += [f"reply={self.reply}"] if self.reply == STRUCTURED else []
         parts += [f"scale={self.scale}"] if self.scale is not None else []
+        parts += [f"{name}={text}" for name, text in sorted((self.modalities or {}).items())]
         parts += [f"in_context={self.user_in_context}"] if self.user_in_context else []
         return hashlib.sha256(json.dumps(parts).encode()).hexdigest()[:8]
 
@@ -200,9 +210,26 @@ class Prompt:
                     "another --prompt"
                 )
             mark = _mark(reference, candidate, *context, *context.values(), prior or "")
-            beside = _beside(mark, told, prior, modality)
+            beside = self._beside(mark, told, prior, modality)
         turns.append(Message("user", beside + self._question(reference, candidate, own)))
         return tuple(turns)
+
+    def _beside(
+        self, mark: str, context: Mapping[str, str], prior: str | None, modality: str | None
+    ) -> str:
+        """Return what is known beside the reports, between marked lines as they are."""
+        parts = []
+        if modality:
+            told = _MODALITY.substitute(words=MODALITIES[modality])
+            parts.append(
+                " ".join(filter(None, (told, (self.modalities or _OF_MODALITY).get(modality))))
+            )
+        if context:
+            told = "\n".join(f"{name}: {value}" for name, value in context.items())
+            parts.append(_CONTEXT.substitute(mark=mark, context=told))
+        if prior:
+            parts.append(_PRIOR.substitute(mark=mark, prior=prior))
+        return "".join(f"{part}\n\n" for part in parts)
 
     def cuts(self, reference: str, candidate: str) -> bool:
         """Return whether a report of the pair has more words than are shown."""
@@ -292,6 +319,8 @@ def _checked(data: object, where: str) -> Prompt:
         known = _VARIABLES[asks] | {"context"}
         required = (*_REQUIRED[asks], frozenset({"context"}))
         _check_template(where, "user_in_context", prompt.user_in_context, known, required)
+    if not set(prompt.modalities or ()) <= MODALITIES.keys():
+        raise JudgeError(f"{where}: modalities are of {', '.join(MODALITIES)}")
     if prompt.layout == GREEN and prompt.reply == STRUCTURED:
         raise JudgeError(f"{where}: in the layout {GREEN} the reply is {TEXT}")
     return prompt
@@ -351,20 +380,6 @@ def _mapping(
 
 def _listed(variables: Iterable[str]) -> str:
     return ", ".join(f"${name}" for name in sorted(variables))
-
-
-def _beside(mark: str, context: Mapping[str, str], prior: str | None, modality: str | None) -> str:
-    """Return what is known beside the reports, between marked lines as they are."""
-    parts = []
-    if modality:
-        words = MODALITIES[modality]
-        parts.append(_MODALITY.substitute(words=words) + _OF_MODALITY.get(modality, ""))
-    if context:
-        told = "\n".join(f"{name}: {value}" for name, value in context.items())
-        parts.append(_CONTEXT.substitute(mark=mark, context=told))
-    if prior:
-        parts.append(_PRIOR.substitute(mark=mark, prior=prior))
-    return "".join(f"{part}\n\n" for part in parts)
 
 
 def _mark(reference: str, candidate: str, *beside: str) -> str:

@@ -28,11 +28,12 @@ Scale = tuple[float | None, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One value of a facet."""
+    """One value of a facet; with a `modality`, a value that reports of that alone have."""
 
     name: str
     label: str
     tone: Tone | None = None
+    modality: str | None = None
 
     @property
     def is_grave(self) -> bool:
@@ -253,7 +254,6 @@ class Rubric:
     parse_on: Callable[[tuple[float, float]], Parse] | None = None
     takes_samples: bool = False
     count: Callable[[Annotation, Study], Measures] | None = None
-    # Looked up for each item of each study.
     _labels: Mapping[str, frozenset[str]] = field(init=False, repr=False)
     _kinds: Mapping[str, Kind] = field(init=False, repr=False)
 

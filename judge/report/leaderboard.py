@@ -189,7 +189,9 @@ def error_tables(panel: Panel, key: Mapping[str, object], order: Sequence[int]) 
         if tally is None or not counts:
             continue
         across, down = rubric.facet(tally.rows), rubric.facet(tally.columns)
-        labels = [*(label.name for label in across.labels), None]
+        some = {label for one in counts.values() for (label, _), n in one.cuts.items() if n.value}
+        shown = [one for one in across.labels if one.modality is None or one.name in some]
+        labels = [*(label.name for label in shown), None]
         n_studies = len(panel.study_ids)
         short = {model: one.n_scored < n_studies for model, one in counts.items()}
         rows = tuple(
@@ -203,10 +205,10 @@ def error_tables(panel: Panel, key: Mapping[str, object], order: Sequence[int]) 
             if model in counts
         )
         title = f"{tally.title}, per study: {group_name(key)} ({n_studies:,}), {rubric.title}"
-        texts = [across.text(label.name) for label in across.labels]
+        texts = [across.text(label.name) for label in shown]
         if across.has_codes:  # whole labels for columns would not fit a page
             title += f": {', '.join(texts)}"
-            texts = [f"({label.name})" for label in across.labels]
+            texts = [f"({label.name})" for label in shown]
         head = (down.label, "model", *texts, f"all {rubric.kind(tally.kind).plural}")
         found.append(Table(title, head, rows, n_left=2))
     return found

@@ -161,13 +161,18 @@ def _tally(summary: Mapping[str, Any], rubric: Rubric) -> dict[str, Any] | None:
         found: int | None = summary["totals"][measure.name]["n"]
         return found
 
+    counts = [
+        (row, {column.name: n(row.name, column.name) for column in columns})
+        for row in rubric.facet(tally.rows).labels
+    ]
     return {
         "title": tally.title,
         "rows": tally.rows,
         "columns": tally.columns,
         "counts": [
-            {"name": row.name, "n": {column.name: n(row.name, column.name) for column in columns}}
-            for row in rubric.facet(tally.rows).labels
+            {"name": row.name, "n": found}
+            for row, found in counts
+            if row.modality is None or any(found.values())
         ],
     }
 

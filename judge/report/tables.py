@@ -109,6 +109,11 @@ def tally_table(summary: Mapping[str, Any], rubric: Rubric, tally: Tally) -> Tab
         )
         for row in rows_of.labels
     ]
+    named = [
+        (text, totals)
+        for row, (text, totals) in zip(rows_of.labels, named, strict=True)
+        if row.modality is None or any(one["n"] for one in totals)
+    ]
     named.append((f"all {kind.plural}", [total(**{tally.columns: one.name}) for one in columns]))
     if len(columns) > _MOST_PAIRS:
         title = f"{tally.title}: how many (per scored study)"

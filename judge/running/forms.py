@@ -7,6 +7,7 @@ today's by `judge.running.format1`.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NotRequired
 
@@ -252,6 +253,7 @@ class StudyRecord(KeptAnswer):
     outcome: Literal["annotated", "unparsed", "failed"]
     attempt: int
     earlier: list[KeptAnswer]
+    modality: NotRequired[str]
 
 
 class Scored(StudyRecord):
@@ -348,12 +350,13 @@ def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
         "reference": study.reference,
         "candidate": study.candidate,
         "outcome": OUTCOMES[type(outcome)],
-        "reason": None if isinstance(outcome, Annotated) else outcome.reason,
-        "detail": None if isinstance(outcome, Annotated) else outcome.detail,
+        **dict.fromkeys(("reason", "detail")),
+        **({} if isinstance(outcome, Annotated) else asdict(outcome)),
         "annotation": annotation and adapter(Annotation).dump_python(annotation),
         "corrected": corrected_report(rubric, study, outcome),
         "measures": dict(judged.measures) if annotation and judged.measures else None,
         "attempt": judged.attempt,
+        **({"modality": study.modality} if study.modality else {}),
         **_answer(judged.completion, judged.key),
         "earlier": [_answer(each.completion, each.key) for each in judged.earlier],
     }
@@ -382,7 +385,7 @@ def corrected_report(rubric: Rubric, study: Study, outcome: Outcome) -> str | No
 def study_of(record: Mapping[str, Any]) -> Study:
     """Return the study that a record is about."""
     names = ("study_id", "reference", "candidate", "study_class", "class_inferred", "fields")
-    return Study(**{name: record[name] for name in names})
+    return Study(**{name: record[name] for name in names}, modality=record.get("modality"))
 
 
 def completion_of(record: Mapping[str, Any]) -> Completion | None:

@@ -44,7 +44,17 @@ _ATTRIBUTES = {
     "overinterpretation": "overinterpretation",
     "temporal": "wrong comparison",
 }
-ATTRIBUTES = tuple(_ATTRIBUTES)
+_OF_MODALITY = {
+    "level": ("wrong level or segment", "ct"),
+    "phase": ("wrong phase of contrast", "ct"),
+    "laterality": ("wrong side", "mg"),
+    "birads": ("wrong BI-RADS category", "mg"),
+    "density": ("wrong breast density", "mg"),
+    "calcification": ("wrong calcification", "mg"),
+}
+"""What else can be wrong of a finding, in reports of one modality; ours, not the authors'."""
+ATTRIBUTES = (*_ATTRIBUTES, *_OF_MODALITY)
+MODALITY_OF = {name: modality for name, (_, modality) in _OF_MODALITY.items()}
 TYPE = Facet(
     "error_type",
     "type",
@@ -53,6 +63,7 @@ TYPE = Facet(
         Label(FALSE, "false finding"),
         Label(MISSING, "missing finding"),
         *(Label(name, label) for name, label in _ATTRIBUTES.items()),
+        *(Label(name, label, modality=of) for name, (label, of) in _OF_MODALITY.items()),
     ),
 )
 

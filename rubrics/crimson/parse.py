@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import ERROR
 from judge.rubrics.crimson.measures import (
+    ATTRIBUTES,
     CANDIDATE,
     FALSE,
     MATCH,
     MISSING,
+    MODALITY_OF,
     NEGLIGIBLE,
     REFERENCE,
     SIGNIFICANCE,
@@ -37,10 +39,10 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     """
     from judge.rubrics.crimson.reply import Reply
 
-    return _annotation(checked(Reply, plain(arguments(read_json(text)))))
+    return _annotation(checked(Reply, plain(arguments(read_json(text)))), study.modality)
 
 
-def _annotation(reply: Reply) -> Annotation:
+def _annotation(reply: Reply, modality: str | None) -> Annotation:
     ours, theirs = reply.reference_findings, reply.predicted_findings
     reference, candidate = _positions(ours, 0), _positions(theirs, len(ours))
     items = [_finding(one, REFERENCE.name, "reference") for one in ours]
@@ -59,12 +61,24 @@ def _annotation(reply: Reply) -> Annotation:
         at = reference[one.ref_id]
         own = items[at].label(SIGNIFICANCE.name)
         labels = {
-            TYPE.name: tuple(one.error_types),
+            TYPE.name: _types(one.error_types, modality),
             SIGNIFICANCE.name: (NEGLIGIBLE if one.severity == NEGLIGIBLE else own,),
         }
         links = (at, candidate[one.pred_id])
         items.append(Item(ERROR, one.explanation, labels, links=links))
     return Annotation(tuple(items))
+
+
+def _types(named: Sequence[str], modality: str | None) -> tuple[str, ...]:
+    """Return the types; a side is one of its own in mammography, else a place.
+
+    Raises `UnparsedError` for a type that reports of this modality have not.
+    """
+    own = ["location" if one == "laterality" and modality != "mg" else one for one in named]
+    for one in own:
+        if MODALITY_OF.get(one) not in (None, modality):
+            raise UnparsedError("unknown error type", f"{one}, which is of {MODALITY_OF[one]}")
+    return tuple(sorted(set(own), key=ATTRIBUTES.index))
 
 
 def _positions(findings: Sequence[Finding], first: int) -> _At:

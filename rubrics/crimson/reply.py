@@ -36,7 +36,7 @@ def _named(read: Callable[[object], object], kind: str, known: str) -> Callable[
 def _attributes(value: object) -> object:
     found = attributes_of(value)
     if found is None:
-        raise PydanticCustomError("unknown error type", "error_types names one of the eight")
+        raise PydanticCustomError("unknown error type", "error_types names none that there is")
     if not found:
         raise PydanticCustomError("no error type", "error_types names at least one")
     return found
@@ -60,6 +60,12 @@ _Type = Literal[
     "unspecific",
     "overinterpretation",
     "temporal",
+    "level",
+    "phase",
+    "laterality",
+    "birads",
+    "density",
+    "calcification",
 ]
 
 

@@ -13,7 +13,14 @@ _LONGEST = 80
 _APART = re.compile(r"[\s_\-/,]+(?:(?:and|but|or)[\s_\-]+)?")
 _SEVERAL = re.compile(r"[|;,/]")
 _ALSO = {
-    "laterality": "location",
+    "side": "laterality",
+    "bi_rads": "birads",
+    "birads_category": "birads",
+    "bi_rads_category": "birads",
+    "breast_density": "density",
+    "calcifications": "calcification",
+    "segment": "level",
+    "contrast_phase": "phase",
     "extent": "severity",
     "descriptors": "descriptor",
     "morphological_descriptor": "descriptor",
@@ -45,7 +52,7 @@ def severity_of(value: object) -> str | None:
 def attributes_of(value: object) -> list[str] | None:
     """Return the attributes that `value` names, a list of them or one text, each once, in order.
 
-    "location|severity" names two. None where one of them is none of the eight.
+    "location|severity" names two. None where one of them is none that there is.
     """
     given = [value] if isinstance(value, str) else value
     if not isinstance(given, list):

@@ -1,0 +1,101 @@
+"""What can be wrong of a finding in reports of one modality alone."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import Invoke
+
+from judge import prompts, rubrics
+from judge.report.tables import tables
+from judge.running.engine import Judged
+from judge.running.forms import study_of, to_record
+from judge.types import Annotated, Failed, JudgeError, Study, UnparsedError
+
+RUBRIC = rubrics.load("crimson")
+
+
+def reply(*types: str) -> str:
+    finding = {"finding": "Mass.", "clinical_significance": "urgent"}
+    error: dict[str, Any] = {"ref_id": "R1", "pred_id": "P1", "severity": "significant"}
+    return json.dumps(
+        {
+            "reference_findings": [{"id": "R1", **finding}],
+            "predicted_findings": [{"id": "P1", **finding}],
+            "matched_findings": [{"ref_id": "R1", "pred_id": "P1"}],
+            "errors": {
+                "false_findings": [],
+                "missing_findings": [],
+                "attribute_errors": [{**error, "error_types": [*types], "explanation": "Other."}],
+            },
+        }
+    )
+
+
+def types(text: str, modality: str | None) -> tuple[str, ...]:
+    study = Study("1", "Mass.", "Mass.", modality=modality)
+    return RUBRIC.parse(text, study).items[-1].labels["error_type"]
+
+
+def test_a_side_is_a_place_but_in_mammography() -> None:
+    assert types(reply("laterality"), None) == ("location",)
+    assert types(reply("laterality", "location"), "ct") == ("location",)
+    assert types(reply("Side", "BI-RADS category"), "mg") == ("laterality", "birads")
+
+
+@pytest.mark.parametrize(
+    ("named", "own", "other"),
+    [("level", "ct", "mg"), ("phase", "ct", None), ("birads", "mg", "xr"), ("density", "mg", "us")],
+)
+def test_a_type_of_one_modality_is_unknown_in_others(
+    named: str, own: str, other: str | None
+) -> None:
+    assert types(reply(named), own) == (named,)
+    with pytest.raises(UnparsedError, match=f"unknown error type: {named}, which is of {own}"):
+        types(reply(named), other)
+
+
+def test_the_question_names_them_where_they_are() -> None:
+    prompt = prompts.load("crimson")
+    assert "birads" in prompt.messages("R", "C", modality="mg")[-1].content
+    assert "birads" not in "".join(one.content for one in prompt.messages("R", "C", modality="ct"))
+    assert "radiograph. Judge" not in prompt.messages("R", "C", modality="us")[-1].content
+
+
+def test_a_prompt_names_modalities_that_there_are(tmp_path: Path) -> None:
+    path = tmp_path / "own.yaml"
+    path.write_text(
+        "name: own\nversion: 1\nrubric: green\nuser: $reference $candidate\n"
+        "modalities:\n  pet: A level.\n"
+    )
+    with pytest.raises(JudgeError, match="modalities are of xr, ct, mr, us, mg"):
+        prompts.load(str(path))
+
+
+def test_the_modality_is_kept_for_reading_again() -> None:
+    study = Study("a", "Mass.", "Mass.", modality="mg")
+    annotation = RUBRIC.parse(reply("birads"), study)
+    measured = RUBRIC.measured(annotation, study)
+    assert measured["urgent_birads"] == 1
+    end = Judged(0, study, Annotated(annotation), measured, None)
+    assert study_of(to_record(end, RUBRIC)) == study
+    plain = Study("a", "Mass.", "Mass.")
+    assert "modality" not in to_record(Judged(0, plain, Failed("x"), None, None), RUBRIC)
+
+
+def test_tables_have_a_row_for_them_where_they_occur(invoke: Invoke) -> None:
+    Path("refs.json").write_text(json.dumps({"a": "Mass."}))
+    assert invoke("crimson", "refs.json", "refs.json", "--out", "plain").exit_code == 0
+    summary = json.loads(Path("plain/summary.json").read_text())
+    assert "wrong BI-RADS category" not in _first_column(summary)
+    summary["totals"]["urgent_birads"] = {"n": 1, "per_study": 1.0}
+    assert "wrong BI-RADS category" in _first_column(summary)
+    assert "wrong phase of contrast" not in _first_column(summary)
+
+
+def _first_column(summary: dict[str, Any]) -> list[str]:
+    (table,) = [one for one in tables(summary, RUBRIC) if one.title.startswith("Errors by type")]
+    return [row[0] for row in table.rows]
