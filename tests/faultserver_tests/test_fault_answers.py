@@ -41,7 +41,7 @@ def test_no_rubric_reads_a_wrong_answer(rubric: str, text: str) -> None:
         rubrics.load(rubric).parse(text, STUDY, complete=True)
 
 
-@pytest.mark.parametrize("name", rubrics.built_in())
+@pytest.mark.parametrize("name", ANNOTATE)
 def test_every_rubric_reads_its_right_answers(name: str) -> None:
     rubric = rubrics.load(name)
     for number in range(300):

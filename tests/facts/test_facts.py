@@ -1,0 +1,159 @@
+"""What is read of facts, what they are worth, and what rules make of two reports."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from judge import rubrics
+from judge.backends import lexicon
+from judge.rubrics.facts.measures import Fact, annotated
+from judge.rubrics.steps import composed, parts
+from judge.types import Completion, Study, UnparsedError, Usage
+
+RUBRIC = rubrics.load("facts")
+LEXICON = lexicon.load()
+WORDS = st.sampled_from(["effusion", "Left", "no", "2.5 cm", "Größe", "(stable)", "line's", "1."])
+SENTENCE = (
+    st.lists(WORDS, min_size=1, max_size=5)
+    .map(" ".join)
+    .filter(lambda text: any(map(str.isalpha, text)))
+)
+REPORT = st.lists(SENTENCE, min_size=1, max_size=4).map(lambda said: ".\n ".join(said) + ".")
+
+
+@st.composite
+def judged(draw: st.DrawFn) -> tuple[Study, dict]:
+    """A study, and facts about it that quote the other report as it stands."""
+    study = Study("s", draw(REPORT), draw(REPORT))
+    facts = {}
+    for side, other in (("reference", study.candidate), ("candidate", study.reference)):
+        phrases = draw(st.lists(SENTENCE, max_size=4, unique_by=lambda t: t.lower().strip(" .")))
+        facts[side] = []
+        for phrase in phrases:
+            verdict = draw(st.sampled_from(["entailed", "contradicted", "not_mentioned"]))
+            words = " ".join(other.split()).split()
+            start = draw(st.integers(0, len(words) - 1))
+            quote = " ".join(words[start : draw(st.integers(start + 1, len(words)))])
+            evidence = () if verdict == "not_mentioned" else (quote,)
+            facts[side].append((phrase, verdict, evidence))
+    return study, facts
+
+
+@settings(max_examples=150, deadline=None)
+@given(judged())
+def test_what_is_written_is_read_again(drawn: tuple[Study, dict]) -> None:
+    study, facts = drawn
+    made = {side: [Fact(*one) for one in each] for side, each in facts.items()}
+    read = RUBRIC.parse(RUBRIC.render(annotated(made)), study)
+    assert RUBRIC.parse(RUBRIC.render(read), study) == read
+    found = [(item.side, item.text, item.label("verdict")) for item in read.of_kind("fact")]
+    assert found == [(side, text, v) for side in facts for text, v, _ in facts[side]]
+    measures = RUBRIC.measured(read, study)
+    assert measures["n_reference"] == len(facts["reference"])
+    for item in read.of_kind("fact"):
+        for link in item.links:
+            evidence = read.items[link]
+            other = study.candidate if item.side == "reference" else study.reference
+            assert evidence.text in " ".join(other.split())
+            assert evidence.side != item.side
+
+
+def facts(entailed: int, contradicted: int, unsaid: int) -> list[Fact]:
+    verdicts = ["entailed"] * entailed + ["contradicted"] * contradicted
+    verdicts += ["not_mentioned"] * unsaid
+    return [
+        Fact(f"finding {at}", verdict, () if verdict == "not_mentioned" else ("x",))
+        for at, verdict in enumerate(verdicts)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "precision", "recall", "f1", "penalised"),
+    [
+        ((3, 1, 0), (1, 0, 1), 1 / 2, 3 / 4, 3 / 5, math.exp(1 - 10 / 2) / 2),
+        ((2, 0, 0), (9, 0, 0), 1.0, 1.0, 1.0, math.exp(1 - 10 / 9)),
+        ((2, 0, 0), (10, 0, 0), 1.0, 1.0, 1.0, 1.0),
+        ((1, 0, 1), (6, 3, 3), 1 / 2, 1 / 2, 1 / 2, 1 / 2),
+        ((0, 2, 0), (0, 0, 3), 0.0, 0.0, 0.0, 0.0),
+        ((0, 0, 0), (2, 0, 0), 1.0, None, None, math.exp(1 - 10 / 2)),
+        ((0, 0, 4), (0, 0, 0), None, 0.0, None, None),
+        ((0, 0, 0), (0, 0, 0), None, None, None, None),
+    ],
+)
+def test_the_numbers_of_a_study(
+    reference: tuple[int, int, int],
+    candidate: tuple[int, int, int],
+    precision: float | None,
+    recall: float | None,
+    f1: float | None,
+    penalised: float | None,
+) -> None:
+    made = annotated({"reference": facts(*reference), "candidate": facts(*candidate)})
+    found = RUBRIC.measured(made, Study("s", "x", "x"))
+    names = ("precision", "recall", "f1", "penalised_precision")
+    wanted = (precision, recall, f1, penalised)
+    for name, value in zip(names, wanted, strict=True):
+        assert found[name] == (None if value is None else pytest.approx(value)), name
+    assert found["n_contradicted"] == reference[1] + candidate[1]
+    assert [
+        found[f"n_candidate{of}"] for of in ("_entailed", "_contradicted", "_not_mentioned")
+    ] == [*candidate]
+    assert found["n_candidate"] == sum(candidate)
+
+
+def test_micro_is_the_ratio_of_sums_and_macro_the_mean_of_those_that_have_it() -> None:
+    by_name = {one.name: one for one in RUBRIC.statistics}
+    assert (by_name["micro_precision"].measures, by_name["micro_precision"].per) == (
+        ("n_candidate_entailed",),
+        ("n_candidate",),
+    )
+    assert by_name["macro_recall"].measures == ("recall",)
+    assert not by_name["penalised_precision"].shown
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "verdicts"),
+    [
+        ("Small left effusion.", "No pleural effusion.", ["contradicted", "contradicted"]),
+        ("Left effusion.", "Right effusion.", ["contradicted", "contradicted"]),
+        ("The heart is enlarged.", "Lungs are clear.", ["not_mentioned", "not_mentioned"]),
+        ("Heart size is normal.", "The heart is normal.", ["entailed", "entailed"]),
+        ("Pneumothorax.", "Normal chest radiograph.", ["contradicted", "contradicted"]),
+        ("Large effusion. Nodule.", "Large effusion.", ["entailed", "not_mentioned", "entailed"]),
+        ("Something else.", "", []),
+    ],
+)
+def test_rules_say_what_one_report_states_of_the_other(
+    reference: str, candidate: str, verdicts: list[str]
+) -> None:
+    study = Study("s", reference, candidate)
+    assert RUBRIC.baseline is not None
+    found = RUBRIC.baseline(lexicon.compare(reference, candidate, LEXICON), study)
+    assert [item.label("verdict") for item in found.of_kind("fact")] == verdicts
+    assert RUBRIC.parse(RUBRIC.render(found), study) == found
+
+
+def test_answers_together_keep_what_each_cost_and_how_each_ended() -> None:
+    first = Completion("{}", "stop", "m", Usage(10, 2, 4), "2026-01-01T00:00:00", "json_schema")
+    cut = Completion('{"a', "length", "m", Usage(1, 1), "2026-01-02T00:00:00", "json_schema")
+    both = composed({"one": first, "two": first})
+    assert both.usage == Usage(20, 4, 8)
+    assert (both.finish_reason, both.mode, both.model) == ("stop", "json_schema", "m")
+    assert parts(both.text) == {"one": "{}", "two": "{}"}
+    whole = composed({"one": first, "two": cut})
+    assert whole.created == "2026-01-02T00:00:00"
+    with pytest.raises(UnparsedError, match=r"truncated: two: .*token limit"):
+        parts(whole.text)
+    assert composed({}).text == "{}"
+
+
+@pytest.mark.parametrize(
+    "text", ['{"one": 1}', '{"one": {"text": "x"}}', '["one"]', '{"one": "", "one": ""}', "one", ""]
+)
+def test_what_is_not_several_answers_is_not_read(text: str) -> None:
+    with pytest.raises(UnparsedError):
+        parts(text)
