@@ -45,6 +45,14 @@ def test_built_in_prompts_load_and_belong_to_a_rubric(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", QUESTIONS)
+def test_reports_may_be_in_any_language_and_what_is_written_of_them_is_english(name: str) -> None:
+    system = " ".join(prompts.load(name).system.split())
+    assert "any language" in system
+    # Counts alone are no words.
+    assert "English" in system or name == "counts"
+
+
+@pytest.mark.parametrize("name", QUESTIONS)
 def test_worked_examples_are_answers_that_can_be_read(name: str) -> None:
     prompt = prompts.load(name)
     rubric = rubrics.load(prompt.rubric)

@@ -1,7 +1,7 @@
 """Direct: one number for the whole report and the reasons for it, by a scale of the prompt.
 
 The number is normalised to 0 to 100, 100 for a report that is as good as the reference:
-(score - low) / (high - low) * 100. Scores of single aspects, where the judge gives them, are on
+100 * (score - low) / (high - low). Scores of single aspects, where the judge gives them, are on
 the same scale. Of several answers to the same question (`--samples`) the score is their mean, and
 `spread` their standard deviation.
 """
@@ -43,7 +43,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     found: dict[str, float | None] = {}
     for name in (SCORE, *ASPECTS):
         given = samples(annotation, name)
-        each = [(one - low) / (high - low) * 100 for one in given if one is not None]
+        each = [100 * (one - low) / (high - low) for one in given if one is not None]
         found[name] = fmean(each) if len(each) == len(given) else None
         if name == SCORE:
             found[_SPREAD] = stdev(each) if len(each) > 1 else None

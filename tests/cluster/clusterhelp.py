@@ -38,10 +38,11 @@ def judged(
     url: str | None = None,
     shard: Shard | None = None,
     by: Sequence[str] = ("study_class",),
+    prompt: str | None = None,
     **policy: int,
 ) -> Run:
     """A run of studies, or of a shard of them."""
-    settings = backends.JudgeSettings(base_url=url)
+    settings = backends.JudgeSettings(base_url=url, prompt=prompt)
     asked = RequestPolicy(**policy)  # type: ignore[arg-type]
     cache = out.parent / f"cache-{out.name}"
     with JudgeSession.load(rubric, judge, settings, policy=asked, cache=cache) as session:

@@ -1,0 +1,174 @@
+"""GREEN's counts, stated and not listed: what is read and what can be said of them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cluster.clusterhelp import judged
+from faultserver import ANNOTATE, Behaviour, Fault, FaultServer, spread
+from hypothesis import given
+from hypothesis import strategies as st
+from support import EXAMPLES, Invoke
+
+from judge import rubrics
+from judge.rubrics.categories import error
+from judge.rubrics.quantities import quantities_of
+from judge.rubrics.reading import as_read
+from judge.rubrics.significance import CATEGORIES, KEYS, LEVELS
+from judge.running.folder import Run
+from judge.studies import from_given
+from judge.types import Annotation, Item, Study, UnparsedError
+
+COUNTS, GREEN = rubrics.load("counts"), rubrics.load("green")
+STUDY = Study("s", "Clear.", "Effusion.")
+FILES = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
+
+twelve = st.fixed_dictionaries(dict.fromkeys(KEYS, st.integers(0, 9999)))
+
+
+@given(twelve)
+def test_what_is_written_is_read_back_and_sums_up(counts: dict[str, int]) -> None:
+    annotation = Annotation(stated_counts=counts)
+    assert COUNTS.parse(COUNTS.render(annotation), STUDY) == annotation
+    measures = COUNTS.measured(annotation, STUDY)
+    for level in LEVELS:
+        of_level = [n for name, n in counts.items() if name.startswith(f"{level}_")]
+        assert measures[f"n_{level}"] == sum(of_level)
+    assert measures["n_errors"] == sum(counts.values())
+
+
+@given(twelve, st.sampled_from(KEYS), st.sampled_from([-1, 0.5, 10_000, None, True, "2.5", "-1"]))
+def test_one_count_that_is_none_spoils_the_answer(
+    counts: dict[str, int], name: str, bad: object
+) -> None:
+    reply = json.loads(COUNTS.render(Annotation(stated_counts=counts)))
+    level, category = name.rsplit("_", 1)
+    reply[level][category] = bad
+    with pytest.raises(UnparsedError, match="unreadable count"):
+        COUNTS.parse(json.dumps(reply), STUDY)
+    del reply[level][category]
+    with pytest.raises(UnparsedError, match="missing field"):
+        COUNTS.parse(json.dumps(reply), STUDY)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        Annotation(),
+        Annotation(stated_counts=dict.fromkeys(KEYS, 0), explanation="Why."),
+        Annotation((Item("error", "x"),), stated_counts=dict.fromkeys(KEYS, 0)),
+        Annotation(stated_counts=dict.fromkeys((*KEYS, "matched"), 0)),
+    ],
+)
+def test_what_no_reply_expresses_is_not_written(annotation: Annotation) -> None:
+    with pytest.raises(ValueError, match="twelve counts and nothing beside"):
+        COUNTS.render(annotation)
+
+
+def test_the_built_in_judge_counts_as_it_does_for_green(invoke: Invoke, tmp_path: Path) -> None:
+    for name in ("counts", "green"):
+        done = invoke(name, *FILES, "--out", tmp_path / name)
+        assert done.exit_code == 0, done.stderr
+    ours, theirs = (Run(tmp_path / name).table() for name in ("counts", "green"))
+    names = [*KEYS, "n_significant", "n_insignificant"]
+    assert ours[names].equals(theirs[names])
+    assert ours["n_errors"].sum() > 10
+    found = [Run(tmp_path / name).summary()["statistics"] for name in ("counts", "green")]
+    assert found[0].keys() < found[1].keys()
+    assert all(found[0][name] == found[1][name] for name in found[0])
+
+
+def test_an_answer_takes_a_tenth_of_greens(invoke: Invoke, tmp_path: Path) -> None:
+    """By characters, over the same findings: both wordings ask for more than rules write."""
+    length = {}
+    for name in ("counts", "green"):
+        invoke(name, *FILES, "--out", tmp_path / name)
+        records = Run(tmp_path / name).records()
+        length[name] = sum(len(record["answer"]["text"].replace(" ", "")) for record in records)
+    assert length["counts"] < 0.25 * length["green"]
+
+
+def test_both_rubrics_share_their_quantities() -> None:
+    ours, theirs = quantities_of(COUNTS), quantities_of(GREEN)
+    assert ours.keys() == theirs.keys()
+    for name in ours.keys() - {"score"}:
+        assert ours[name].measures == theirs[name].measures
+
+
+def test_a_study_shows_its_counts(invoke: Invoke, tmp_path: Path) -> None:
+    invoke("counts", *FILES, "--out", tmp_path / "run")
+    text = invoke("audit", tmp_path / "run", "ex-015").stdout
+    record = Run(tmp_path / "run").record("ex-015")
+    assert record["annotation"]["items"] == []
+    assert f"Errors: {record['measures']['n_errors']}" in text
+    for name, n in record["annotation"]["stated_counts"].items():
+        level, letter = name.rsplit("_", 1)
+        (label,) = (one.label for one in CATEGORIES if one.value == letter)
+        assert (f"- clinically {level}: {label}: {n}" in text) == bool(n)
+    assert "counts say" not in text
+
+
+def test_nothing_that_is_not_listed_recurs(invoke: Invoke, tmp_path: Path) -> None:
+    invoke("counts", *FILES, "--out", tmp_path / "run")
+    done = invoke("errors", tmp_path / "run")
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert "Counts grades nothing that it lists" in done.stderr
+
+
+def test_a_reader_lists_what_a_judge_counts() -> None:
+    reader = as_read(COUNTS, {})
+    assert reader.graded
+    assert not COUNTS.graded
+    items = (
+        error("a", "significance", "significant", "no effusion"),
+        error("bd", "significance", "insignificant", "scar"),
+    )
+    measures = reader.measured(Annotation(items), STUDY)
+    stated = {name: n for name, n in measures.items() if n}
+    assert stated == {
+        **dict.fromkeys(("significant_a", "insignificant_b", "insignificant_d"), 1),
+        **dict.fromkeys(("n_significant", "n_insignificant"), 1),
+        "n_errors": 2,
+    }
+    # Who was not asked for insignificant errors has not found none.
+    part = as_read(COUNTS, {"insignificant": "not asked for"})
+    measures = part.measured(Annotation(items[:1]), STUDY)
+    assert (measures["n_significant"], measures["n_errors"]) == (1, None)
+
+
+def test_models_are_compared_with_greens_counts(invoke: Invoke, tmp_path: Path) -> None:
+    for name in ("counts", "green"):
+        invoke(name, *FILES, "--out", tmp_path / name)
+    for form in ("table", "json"):
+        runs = (f"a={tmp_path / 'counts'}", f"b={tmp_path / 'counts'}")
+        done = invoke("compare", *runs, "--format", form)
+        assert done.exit_code == 0, done.stderr
+    page = tmp_path / "page.html"
+    invoke("compare", *runs, "--html", page)
+    assert page.stat().st_size > 10_000
+
+
+@pytest.mark.parametrize("name", ["counts", "direct"])
+def test_a_models_answers_with_every_kind_of_trouble(tmp_path: Path, name: str) -> None:
+    n = 60
+    ids = [f"study-{at:04}" for at in range(n)]
+    studies = from_given(
+        [f"{one}. The lungs are clear." for one in ids], ["Effusion."] * n, study_ids=ids
+    )
+    faults = {Fault.RATE_LIMIT: 0.1, Fault.MALFORMED: 0.1, Fault.REFUSAL: 0.1, Fault.DROP: 0.05}
+    plans = spread(ids, faults)
+    with FaultServer(Behaviour(studies=plans), rubric=name) as server:
+        run = judged(studies, tmp_path / "run", rubric=name, judge="model-x", url=server.url)
+        again = judged(studies, tmp_path / "run", rubric=name, judge="model-x", url=server.url)
+    rubric = rubrics.load(name)
+    lost = {key for key, plan in plans.items() if plan.then in (Fault.MALFORMED, Fault.REFUSAL)}
+    assert len(lost) == 12
+    for record in run.records():
+        key = record["study_id"]
+        assert (record["outcome"] == "annotated") == (key not in lost), record["reason"]
+        right = ANNOTATE[name](key, 0)
+        expected = None if key in lost else rubric.measured(right, STUDY)
+        assert record["measures"] == expected
+    assert again.table().equals(run.table())
