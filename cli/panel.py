@@ -65,11 +65,12 @@ def command(
     judge panel first second third --rule majority --out panel
     """
     from judge.running.folder import Run
-    from judge.running.panel import RULES, panel
+    from judge.running.panel import panel, rule_called
 
-    chosen = next(one for one in RULES if one == rule)
     opened = [Run(path) for path in runs]
-    finished = panel(opened, out, chosen, min_judges=min_judges, by=by or None, allow=allow)
+    finished = panel(
+        opened, out, rule_called(rule), min_judges=min_judges, by=by or None, allow=allow
+    )
     note(f"{len(opened)} judges, by the rule {rule}")
     note(f"run folder  {finished.path}")
     print_summary(finished.summary, Run(finished.path).rubric, form)

@@ -20,7 +20,7 @@ if not Path(__file__).with_name("cli").exists():
 if TYPE_CHECKING:
     from judge.comparing.api import Leaderboard, compare, recurring_errors
     from judge.rubrics import Rubric
-    from judge.running.api import annotate, merge, run
+    from judge.running.api import annotate, merge, panel, run
     from judge.running.asking import RequestPolicy
     from judge.running.engine import RunStoppedError
     from judge.running.folder import Run
@@ -34,11 +34,11 @@ if TYPE_CHECKING:
 __all__ = ["Annotated", "Annotation", "Failed", "JudgeError", "Leaderboard", "Outcome"]
 __all__ += ["RequestPolicy", "Resampling", "Rubric", "Run", "RunStoppedError", "Study", "Unparsed"]
 __all__ += ["StressReport", "Validation", "__version__", "annotate", "compare", "merge"]
-__all__ += ["recurring_errors", "run", "stress_report", "validate"]
+__all__ += ["panel", "recurring_errors", "run", "stress_report", "validate"]
 
 _FROM = {
     **dict.fromkeys(("Leaderboard", "compare", "recurring_errors"), "judge.comparing.api"),
-    **dict.fromkeys(("annotate", "merge", "run"), "judge.running.api"),
+    **dict.fromkeys(("annotate", "merge", "panel", "run"), "judge.running.api"),
     **dict.fromkeys(("StressReport", "stress_report"), "judge.stress.api"),
     **dict.fromkeys(("Validation", "validate"), "judge.validating.api"),
     "RequestPolicy": "judge.running.asking",

@@ -21,6 +21,8 @@ from judge.running.engine import Judged, ProgressListener, judge_set
 from judge.running.folder import Run
 from judge.running.forms import corrected_report
 from judge.running.merging import merge as merge_runs
+from judge.running.panel import panel as panel_of
+from judge.running.panel import rule_called
 from judge.running.run import run as run_session
 from judge.running.run import with_classes
 from judge.running.session import JudgeSession
@@ -252,6 +254,31 @@ def merge(
     opened = [one if isinstance(one, Run) else Run(one) for one in runs]
     fields = [by] if isinstance(by, str) else by
     return Run(merge_runs(opened, Path(out), allow_missing=allow_missing, by=fields).path)
+
+
+def panel(
+    runs: Sequence[str | Path | Run],
+    out: str | Path,
+    *,
+    rule: str,
+    min_judges: int | None = None,
+    by: Sequence[str] | None = None,
+    allow: Sequence[str] = (),
+) -> Run:
+    """Make one run out of those of several judges, of one rubric over the same studies.
+
+    `rule` is "majority", "mean" or "any", as in `judge panel`; a study is scored where all judges
+    scored it, or at least `min_judges`. `by` are the fields that the rates are grouped by, by
+    default as in the first run; with "prompt" in `allow` the judges may have read different
+    prompts. Raises `JudgeError` for runs that do not fit together, and for an `out` that holds
+    another run.
+    """
+    opened = [one if isinstance(one, Run) else Run(one) for one in runs]
+    fields = [by] if isinstance(by, str) else by
+    done = panel_of(
+        opened, Path(out), rule_called(rule), min_judges=min_judges, by=fields, allow=allow
+    )
+    return Run(done.path)
 
 
 def _opened(

@@ -26,6 +26,7 @@ RULES: tuple[Rule, ...] = ("majority", "mean", "any")
 PROMPT = "prompt"
 # What of a signature is the judge's: the rest is of the studies and of this program.
 _OF_JUDGE = ("judge", "prompt", "sampling", "reply", "reask", "repeat")
+_OF_STUDIES = ("section", "class", "omitted", "studies")
 _DIGITS = 8
 _MOST_NAMES = 3
 
@@ -104,6 +105,14 @@ def panel(
     return write(out, combining, _studies(parts), made_by, manifest, groups)
 
 
+def rule_called(name: str) -> Rule:
+    """Return the rule of that name; raises `JudgeError` where there is none."""
+    found = next((rule for rule in RULES if rule == name), None)
+    if found is None:
+        raise JudgeError(f"there is no rule {name!r} for a panel; there are: {', '.join(RULES)}")
+    return found
+
+
 def _checked(runs: Sequence[Run], allow: Collection[str]) -> list[Run]:
     """Raise `JudgeError` where these cannot sit on one panel; returns them in a fixed order."""
     if len(runs) < 2:
@@ -118,12 +127,14 @@ def _checked(runs: Sequence[Run], allow: Collection[str]) -> list[Run]:
         seen[run.signature] = run
     first = runs[0]
     for run in runs[1:]:
-        ours, theirs = (_parts(one.signature) for one in (first, run))
-        for what in ("rubric", "section"):
-            if ours.get(what) != theirs.get(what):
+        for what, ours, theirs in (
+            ("rubric", first.signature.split("|")[0], run.signature.split("|")[0]),
+            ("section", first.manifest["section"], run.manifest["section"]),
+        ):
+            if ours != theirs:
                 raise JudgeError(
-                    f"the judges of a panel have one {what}: it is {ours.get(what)} in "
-                    f"{first.path} and {theirs.get(what)} in {run.path}"
+                    f"the judges of a panel have one {what}: it is {ours} in {first.path} and "
+                    f"{theirs} in {run.path}"
                 )
     rubric = rubrics.load(first.manifest["rubric"])
     today = read_today(first.signature, rubric).split("|")[0]
@@ -186,7 +197,7 @@ def _signature(parts: Sequence[_Part], version: str) -> str:
     runs = ",".join(_digest(part.run.signature) for part in parts)
     line = [
         *(known["rubric"], f"judge:{version}", f"prompt:{','.join(prompts)}"),
-        *(f"{name}:{known[name]}" for name in ("section", "class", "omitted", "studies")),
+        *(f"{name}:{known[name]}" for name in _OF_STUDIES if name in known),
         *(f"runs:{runs}", "version:"),
     ]
     return read_today("|".join(line), parts[0].run.rubric)

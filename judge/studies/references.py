@@ -77,7 +77,7 @@ def one_each(
         by_id[study_id] = tuple((names[row], str(texts[row])) for row in has)
         kept.append(has[0] if has else own[0])
     if empty := [refs.ids[row] for row, text in enumerate(texts) if not text]:
-        notes.append(f"{len(empty):,} references are empty and left out ({first_ids(empty)})")
+        notes.append(f"empty references, left out: {len(empty):,} ({first_ids(empty)})")
     first = _picked(refs, kept)
     return (first if is_one else preds, first), Further(by_id, tuple(notes))
 

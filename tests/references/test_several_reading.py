@@ -1,0 +1,155 @@
+"""Several references of a study: as lists, as records of one id, in two files or in one."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from support import write_json
+
+from judge.studies import NamedFields, StudySet, read_pair
+from judge.types import JudgeError
+
+PREDS = {"a": "Clear lungs.", "b": "Left effusion.", "c": "Large heart."}
+ADAMS, BAKER = "No effusion.", "Small effusion."
+Record = dict[str, Any]
+ROWS: list[Record] = [
+    {"study_id": "a", "reference_id": "Adams", "findings": ADAMS, "site": "north"},
+    {"study_id": "b", "reference_id": "Adams", "findings": "One."},
+    {"study_id": "a", "reference_id": "Baker", "findings": BAKER},
+    {"study_id": "b", "reference_id": "Baker", "findings": ""},
+    {"study_id": "c", "reference_id": "Chen", "findings": "Three."},
+]
+READ = (
+    (("Adams", ADAMS), ("Baker", BAKER)),
+    (("Adams", "One."),),
+    (("Chen", "Three."),),
+)
+
+
+def read(folder: Path, refs: object, preds: object = PREDS, **named: str) -> StudySet:
+    one = write_json(folder / "preds.json", preds)
+    other = write_json(folder / "refs.json", refs) if refs else None
+    fields = NamedFields(several=True, **named)
+    return read_pair(str(one), other and str(other), fields=fields)
+
+
+def test_records_of_one_id(tmp_path: Path) -> None:
+    studies = read(tmp_path, ROWS)
+    assert studies.study_ids == ("a", "b", "c")
+    assert studies.every_reference == READ
+    assert studies.references == (ADAMS, "One.", "Three.")
+    assert dict(studies.fields) == {"site": ("north", None, None)}
+    assert "empty references, left out: 1 (b)" in studies.notes
+
+
+def test_the_first_that_is_not_empty_stands_for_the_study(tmp_path: Path) -> None:
+    rows = [{**row, "findings": ""} if row["findings"] == ADAMS else row for row in ROWS]
+    studies = read(tmp_path, rows)
+    assert studies.references[0] == BAKER
+    assert studies.every_reference[0] == (("Baker", BAKER),)
+
+
+def test_without_names_references_are_numbered(tmp_path: Path) -> None:
+    rows = [{k: v for k, v in row.items() if k != "reference_id"} for row in ROWS]
+    assert read(tmp_path, rows).every_reference[0] == (("1", ADAMS), ("2", BAKER))
+
+
+def test_lists_of_texts_keep_their_places(tmp_path: Path) -> None:
+    lists = {"a": [ADAMS, BAKER], "b": ["", "Two."], "c": "Three."}
+    numbered = ((("1", ADAMS), ("2", BAKER)), (("2", "Two."),), (("1", "Three."),))
+    assert read(tmp_path, lists).every_reference == numbered
+    keyed = {key: {"findings": value, "age": 40} for key, value in lists.items()}
+    studies = read(tmp_path, keyed)
+    assert studies.every_reference == numbered
+    assert studies.fields["age"] == (40, 40, 40)
+
+
+def test_sections_of_several_readers_go_together(tmp_path: Path) -> None:
+    refs = [{"study_id": "a", "findings": [ADAMS, BAKER], "impression": ["No.", "Yes."]}]
+    path, preds = (write_json(tmp_path / n, d) for n, d in (("r.json", refs), ("p.json", PREDS)))
+    fields = NamedFields(several=True)
+    pair = str(preds), str(path)
+    studies = read_pair(*pair, fields=fields, section="impression", allow_missing=True)
+    assert studies.every_reference == ((("1", "No."), ("2", "Yes.")),)
+    assert studies.omitted == {"only in PREDS": 2}
+
+
+def test_one_file_with_both_sides(tmp_path: Path) -> None:
+    rows = [{**row, "prediction": PREDS[row["study_id"]]} for row in ROWS]
+    studies = read(tmp_path, None, rows)
+    assert studies.every_reference == READ
+    assert studies.candidates == tuple(PREDS.values())
+
+
+def test_another_field_has_the_names(tmp_path: Path) -> None:
+    rows = [{**row, "who": row["reference_id"]} for row in ROWS]
+    for row in rows:
+        del row["reference_id"]
+    assert read(tmp_path, rows, reference_id="who").every_reference == READ
+
+
+def test_names_that_are_of_texts_and_not_of_readers_are_not_taken(tmp_path: Path) -> None:
+    rows = [
+        {"study_id": key, "reference_id": f"{key}-{at}", "findings": f"Finding {at}."}
+        for key in map(str, range(30))
+        for at in (1, 2)
+    ]
+    studies = read(tmp_path, rows, dict.fromkeys(map(str, range(30)), "Clear."))
+    assert studies.every_reference[4] == (("1", "Finding 1."), ("2", "Finding 2."))
+    assert any("has 60 values: references are called by their place" in n for n in studies.notes)
+
+
+def test_every_reference_goes_with_its_study(tmp_path: Path) -> None:
+    studies = read(tmp_path, ROWS)
+    assert studies.take([2, 0]).every_reference == (READ[2], READ[0])
+
+
+BAD: dict[str, tuple[object, dict[str, str], str]] = {
+    "one each": (PREDS, {}, "has one reference: leave --references out"),
+    "no name": ([*ROWS, {"study_id": "c", "findings": "x"}], {}, "'c' has no reference_id"),
+    "twice": ([*ROWS, ROWS[0]], {}, "two references with the reference_id 'Adams'"),
+    "no field": (ROWS, {"reference_id": "who"}, "no field 'who', for --reference-id-field"),
+    "no text": ({"a": {"findings": ["x", 3]}}, {}, "'a' has a list not of texts"),
+    "lengths": (
+        {"a": {"findings": ["x", "y"], "impression": ["z"]}},
+        {},
+        "lists of different lengths",
+    ),
+}
+
+
+@pytest.mark.parametrize(("refs", "named", "words"), BAD.values(), ids=BAD)
+def test_what_cannot_be_read(
+    refs: object, named: dict[str, str], words: str, tmp_path: Path
+) -> None:
+    with pytest.raises(JudgeError) as found:
+        read(tmp_path, refs, **named)
+    assert words in str(found.value)
+
+
+@pytest.mark.parametrize(
+    "refs",
+    [
+        ROWS,
+        {"a": [ADAMS, BAKER], "b": "One.", "c": "Three."},
+        [{"study_id": key, "findings": [ADAMS, BAKER]} for key in PREDS],
+        [{"study_id": key, "findings": [ADAMS] if key == "b" else ADAMS} for key in PREDS],
+    ],
+    ids=["rows", "keyed", "lists", "some lists"],
+)
+def test_without_the_option_the_error_names_it(refs: object, tmp_path: Path) -> None:
+    pair = [write_json(tmp_path / n, d) for n, d in (("preds.json", PREDS), ("refs.json", refs))]
+    with pytest.raises(JudgeError, match="--references"):
+        read_pair(*map(str, pair))
+
+
+def test_a_run_has_one_reference_a_study(tmp_path: Path) -> None:
+    folder = tmp_path / "run"
+    folder.mkdir()
+    (folder / "manifest.json").write_text(json.dumps({}), "utf-8")
+    (folder / "annotations.jsonl").touch()
+    with pytest.raises(JudgeError, match="with one reference a study"):
+        read_pair(str(folder), None, fields=NamedFields(several=True))
