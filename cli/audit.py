@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.files import NamedPath
+from judge.cli.drawn import html_option
 from judge.cli.output import note, print_lines, print_tables
 
 if TYPE_CHECKING:
@@ -35,12 +35,9 @@ _WORST = 10
     is_flag=True,
     help="Walk through the studies, worst first or from STUDY_ID on. Needs a terminal.",
 )
-@click.option(
-    "--html",
-    type=NamedPath(dir_okay=False),
-    metavar="FILE",
-    help="Write the whole run as one page that opens without a network. Such a page that is "
-    "there already is replaced; any other file is left alone.",
+@html_option(
+    "Write the whole run as one page that opens without a network. Such a page that is "
+    "there already is replaced; any other file is left alone."
 )
 def command(
     run: Path,

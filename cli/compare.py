@@ -10,17 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.files import NamedPath
+from judge.cli.drawn import check_drawn, figures_option, html_option, say_drawn
 from judge.cli.groups import GroupedCommand, heading
 from judge.cli.metric_files import metric_options, read_files
 from judge.cli.output import (
     emit,
     format_of,
+    list_option,
     note,
     print_facts,
     print_tables,
     readings_at_random_option,
-    split_fields,
 )
 from judge.cli.resampling import patient_option, resamples_option, resampling, seed_option
 from judge.types import JudgeError
@@ -41,10 +41,8 @@ _CHOSEN_IN = ("table", "md", "latex")
 )
 @click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
 @heading("Studies")
-@click.option(
+@list_option(
     "--by",
-    multiple=True,
-    callback=split_fields,
     metavar="FIELD",
     help="Also a leaderboard for each value of this field (study_class, site, dataset, ...; repeat "
     "it, or separate with commas, for combinations).",
@@ -91,18 +89,8 @@ _CHOSEN_IN = ("table", "md", "latex")
 )
 @seed_option
 @heading("Output")
-@click.option(
-    "--figures",
-    type=NamedPath(file_okay=False),
-    metavar="DIR",
-    help="Draw the figures into this folder, as SVG, PDF and PNG (needs matplotlib).",
-)
-@click.option(
-    "--html",
-    type=NamedPath(dir_okay=False),
-    metavar="FILE",
-    help="Write a page: leaderboard, figures, and the studies behind them.",
-)
+@figures_option()
+@html_option("Write a page: leaderboard, figures, and the studies behind them.")
 @click.option(
     "--top-sites",
     type=click.IntRange(min=1),
@@ -110,18 +98,14 @@ _CHOSEN_IN = ("table", "md", "latex")
     show_default=True,
     help="How many sites, or data sets, by size, a heat map of ranks shows.",
 )
-@click.option(
+@list_option(
     "--tables",
-    multiple=True,
-    callback=split_fields,
     metavar="NAME",
     help="What to print: leaderboard, errors, tests, ranks, correlations (repeat it, or separate "
     "with commas). Default: all.",
 )
-@click.option(
+@list_option(
     "--columns",
-    multiple=True,
-    callback=split_fields,
     metavar="METRIC",
     help="The metrics that the leaderboards have, named as for --sort (repeat it, or separate "
     "with commas). Default: all.",
@@ -175,7 +159,6 @@ def _by_section(runs: Sequence[str], options: Mapping[str, Any]) -> dict[str, li
 
 
 def _compare(runs: Sequence[str], options: Mapping[str, Any]) -> None:
-    from judge.cli.page import check_html
     from judge.comparing.comparison import compare_runs
     from judge.comparing.names import choice
     from judge.comparing.sets import largest_set
@@ -193,12 +176,7 @@ def _compare(runs: Sequence[str], options: Mapping[str, Any]) -> None:
     if options["readings"] and options["form"] not in ("table", "json"):
         raise JudgeError("--readings goes with --format table or json")
     check_tables(options["tables"])
-    if options["html"]:
-        check_html(options["html"], MARK)  # before the work, not after it
-    if options["figures"]:
-        from judge.plots import check_figures
-
-        check_figures(options["figures"])
+    check_drawn(options["html"], options["figures"], MARK)
     files = read_files(options)
     readings = _readings(options["readings"])
     how = resampling(options)
@@ -279,10 +257,7 @@ def _draw(comparison: Comparison, folder: Path, top_sites: int) -> None:
     from judge.plots import draw_figures
 
     _step("Drawing the figures ...")
-    drawn = draw_figures(comparison, folder, top_sites=top_sites)
-    for text in drawn.notes:
-        note(text)
-    note(f"figures  {len(drawn.files)} files in {folder}")
+    say_drawn(draw_figures(comparison, folder, top_sites=top_sites), folder)
 
 
 def _write_page(

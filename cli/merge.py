@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.output import format_option, note, print_summary, split_fields
+from judge.cli.output import format_option, list_option, note, print_summary
 from judge.report.words import counted
 from judge.types import JudgeError
 
@@ -37,10 +37,8 @@ _JUDGE = "judge_name"
     is_flag=True,
     help="Merge what there is. Signature and notes say which shards are missing.",
 )
-@click.option(
+@list_option(
     "--by",
-    multiple=True,
-    callback=split_fields,
     metavar="FIELD",
     help="Group the rates by this field (repeat it, or separate with commas, for several). "
     "Default: as the shards do.",

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.groups import with_options
-from judge.cli.output import split_fields
+from judge.cli.output import list_option
 
 if TYPE_CHECKING:
     from judge.comparing.metric_files import MetricFile
@@ -22,19 +22,15 @@ metric_options = with_options(
         help="Further metrics: CSV, TSV, Parquet or JSON with study_id, model where there are "
         "several, and one column each (repeatable).",
     ),
-    click.option(
+    list_option(
         "--higher-is-better",
         "higher",
-        multiple=True,
-        callback=split_fields,
         metavar="NAME",
         help="A column of --metrics of which more is better, where its name does not tell.",
     ),
-    click.option(
+    list_option(
         "--lower-is-better",
         "lower",
-        multiple=True,
-        callback=split_fields,
         metavar="NAME",
         help="The same, where less is better.",
     ),

@@ -10,7 +10,7 @@ import click
 
 from judge.cli.files import NamedPath, check_writable, replacing
 from judge.cli.groups import GroupedCommand, heading, with_options
-from judge.cli.output import note, print_facts, print_tables, split_fields
+from judge.cli.output import list_option, note, print_facts, print_tables
 from judge.cli.studies import FILE_OPTIONS, read_studies
 
 if TYPE_CHECKING:
@@ -23,13 +23,11 @@ _INCOMPLETE = 3
 @click.command("metrics", GroupedCommand, short_help="Compute other metrics, study by study.")
 @with_options(*FILE_OPTIONS)
 @heading("Metrics")
-@click.option(
+@list_option(
     "--metric",
     "names",
-    multiple=True,
     default=("bleu2",),
     show_default=True,
-    callback=split_fields,
     metavar="NAME",
     help="bleu2, bertscore, semb, radgraph, radcliq, ratescore (repeat it, or separate with "
     "commas), or one that an installed package adds. Of those named all but bleu2 need the "

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from judge.cli.groups import Decorator
 from judge.report.words import harmless
 from judge.rubrics import Rubric
 
@@ -53,20 +54,22 @@ format_option = format_of(
 )
 
 
-def split_fields(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> list[str]:
-    """Return the fields of a repeated, comma-separated option."""
+def list_option(*names: str, **more: Any) -> Decorator:  # noqa: ANN401 - as click takes them
+    """Return an option that is repeated, or has several values between commas."""
+    return click.option(*names, multiple=True, callback=_parts, **more)
+
+
+def _parts(_ctx: click.Context, _param: click.Parameter, value: tuple[str, ...]) -> list[str]:
     names = [name.strip() for part in value for name in part.split(",")]
     if not all(names):
         raise click.BadParameter("an empty field name")
     return names
 
 
-by_option = click.option(
+by_option = list_option(
     "--by",
-    multiple=True,
     default=("study_class",),
     show_default=True,
-    callback=split_fields,
     metavar="FIELD",
     help="Group the rates by this field (repeat it, or separate with commas, for several).",
 )

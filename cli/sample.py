@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.groups import GroupedCommand, heading
-from judge.cli.output import emit, format_of, note, print_facts, print_tables, split_fields
+from judge.cli.output import emit, format_of, list_option, note, print_facts, print_tables
 
 if TYPE_CHECKING:
     from judge.readers.sample import Sample
@@ -27,10 +27,8 @@ if TYPE_CHECKING:
     help="So many studies in all: what the sample kept with the run lacks is drawn. Without it "
     "the one that is kept is shown.",
 )
-@click.option(
+@list_option(
     "--by",
-    multiple=True,
-    callback=split_fields,
     metavar="FIELD",
     help="Draw from each group of studies by this field, about in proportion to its size (repeat "
     "it, or separate with commas, for several). Default: study_class.",

@@ -9,7 +9,8 @@ from typing import Any
 import click
 from click.core import ParameterSource
 
-from judge.cli.stress_report import check_drawn, draw, put
+from judge.cli.drawn import check_drawn, put
+from judge.cli.stress_report import draw
 from judge.types import JudgeError
 
 _FORMS = ("table", "md", "csv", "json")
@@ -74,7 +75,7 @@ def compare(runs: Sequence[str], form: str, figures: Path | None = None) -> None
         )
     if form not in _FORMS:
         raise JudgeError(f"runs of judge stress have --format {', '.join(_FORMS)}")
-    check_drawn(None, figures)
+    check_drawn(None, figures, "")
     comparison = compare_judges([(one.model, one.path) for one in map(choice, runs)])
     if figures:
         draw({name: one.plain() for name, one in comparison.reports.items()}, figures)

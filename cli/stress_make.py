@@ -10,7 +10,7 @@ import click
 
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading, with_options
-from judge.cli.output import emit, format_option, note, print_facts, print_tables, split_fields
+from judge.cli.output import emit, format_option, list_option, note, print_facts, print_tables
 
 if TYPE_CHECKING:
     from judge.report.tables import Table
@@ -48,10 +48,8 @@ CANDIDATE_OPTIONS = (
         show_default=True,
         help="Of the draw and of every choice.",
     ),
-    click.option(
+    list_option(
         "--changes",
-        multiple=True,
-        callback=split_fields,
         metavar="NAME",
         help="Make these alone (repeat it, or separate with commas). Default: all.",
     ),

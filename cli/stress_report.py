@@ -2,57 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
-from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.files import NamedPath
-from judge.cli.groups import GroupedCommand, heading
-from judge.cli.output import emit, format_of, note, print_facts, print_tables
+from judge.cli.drawn import check_drawn, figures_option, html_option, put, say_drawn
+from judge.cli.groups import GroupedCommand, heading, with_options
+from judge.cli.output import format_of, note
 
 if TYPE_CHECKING:
     from judge.stress.report import StressReport
 
 
-def drawn_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Add --figures and --html."""
-    figures = click.option(
-        "--figures",
-        type=NamedPath(file_okay=False),
-        metavar="DIR",
-        help="Draw the figures into this folder, as SVG, PDF and PNG (needs matplotlib): errors "
-        "found by class, false alarms by change.",
-    )
-    html = click.option(
-        "--html",
-        type=NamedPath(dir_okay=False),
-        metavar="FILE",
-        help="Write a page: the verdict, the tables, and each pair with what was changed and what "
-        "the judge wrote.",
-    )
-    return figures(html(command))
-
-
+drawn_options = with_options(
+    figures_option("errors found by class, false alarms by change"),
+    html_option(
+        "Write a page: the verdict, the tables, and each pair with what was changed and what "
+        "the judge wrote."
+    ),
+)
 report_format = format_of(
     *("table", "md", "csv", "json"),
     text="What to print on standard output; csv has a figure a row.",
 )
-
-
-def check_drawn(html: Path | None, figures: Path | None) -> None:
-    """Raise `JudgeError` where a page or figures cannot be written: before the work, not after."""
-    if html:
-        from judge.cli.page import check_html
-        from judge.report.stress_page.file import MARK
-
-        check_html(html, MARK)
-    if figures:
-        from judge.plots import check_figures
-
-        check_figures(figures)
 
 
 @click.command("report", GroupedCommand, short_help="Say what a judge made of known errors.")
@@ -81,9 +55,10 @@ def command(
     by its prompts and repeats. A folder of judge stress stands for all runs in it. No judge is
     asked. docs/stress.md explains each number.
     """
+    from judge.report.stress_page.file import MARK
     from judge.stress.report import report_of
 
-    check_drawn(html, figures)
+    check_drawn(html, figures, MARK)
     show(report_of(runs, truth), form, html, figures)
 
 
@@ -105,29 +80,11 @@ def show(
     put(found, stress, form)
 
 
-def put(found: Mapping[str, Any], printed: ModuleType, form: str) -> None:
-    """Print a report or a comparison of them, by the module that has its tables."""
-    from judge.report.formats import as_json
-
-    if form == "table":
-        print_facts(printed.facts(found))
-        print_tables(printed.tables(found))
-        emit(f"signature  {found['signature']}")
-        return
-    written = {"json": as_json, "md": printed.as_markdown, "csv": printed.as_csv}
-    emit(written[form](found))
-    for text in found["notes"]:
-        note(text)
-
-
 def draw(reports: Mapping[str, Mapping[str, Any]], folder: Path) -> None:
     """Draw the figures of judges' reports, by their names; raises `JudgeError`."""
     from judge.plots import draw_stress
 
-    drawn = draw_stress(reports, folder)
-    for text in drawn.notes:
-        note(text)
-    note(f"figures  {len(drawn.files)} files in {folder}")
+    say_drawn(draw_stress(reports, folder), folder)
 
 
 def _write_page(report: StressReport, path: Path) -> None:

@@ -29,13 +29,15 @@ _TO_BE_REWORDED = "(to be reworded)"
 
 def run(options: dict[str, Any]) -> None:
     """Make the candidates or find them, judge them and print the report."""
-    from judge.cli.stress_report import check_drawn, show
+    from judge.cli.drawn import check_drawn
+    from judge.cli.stress_report import show
+    from judge.report.stress_page.file import MARK
     from judge.running.engine import RunStoppedError, UnreadableError
     from judge.stress.report import report_of
     from judge.stress.runs import shared
 
     html, figures = options.pop("html"), options.pop("figures")
-    check_drawn(html, figures)
+    check_drawn(html, figures, MARK)
     recipe, sessions, writer = _planned(options)
     out = options["out"] or recipe.default_folder()
     if options["dry_run"]:

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.files import NamedPath
+from judge.cli.drawn import check_drawn, figures_option, html_option, put, say_drawn
 from judge.cli.groups import GroupedCommand, heading
 from judge.cli.metric_files import metric_options, read_files
-from judge.cli.output import emit, format_of, note, print_facts, print_tables
+from judge.cli.output import format_of, note
 from judge.cli.resampling import patient_option, resamples_option, resampling, seed_option
 
 if TYPE_CHECKING:
@@ -43,19 +42,12 @@ if TYPE_CHECKING:
 @resamples_option
 @seed_option
 @heading("Output")
-@click.option(
-    "--figures",
-    type=NamedPath(file_okay=False),
-    metavar="DIR",
-    help="Draw the figures into this folder, as SVG, PDF and PNG (needs matplotlib): agreement "
-    "beside the readers' own, counts against the readers', limits of agreement.",
+@figures_option(
+    "agreement beside the readers' own, counts against the readers', limits of agreement"
 )
-@click.option(
-    "--html",
-    type=NamedPath(dir_okay=False),
-    metavar="FILE",
-    help="Write a page: the tables, every count as a point, and the studies behind it with what "
-    "judge and readers said.",
+@html_option(
+    "Write a page: the tables, every count as a point, and the studies behind it with what "
+    "judge and readers said."
 )
 @format_of(
     *("table", "md", "latex", "csv", "json"),
@@ -71,20 +63,14 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     the judge found; whether the judge may stand in for a reader (alternative-annotator test).
     No judge is asked. docs/trust.md explains each number.
     """
-    from judge.cli.page import check_html, write_html
+    from judge.cli.page import write_html
     from judge.comparing.names import choice
     from judge.report import validation as printed
-    from judge.report.formats import as_json
     from judge.report.validate_page.file import MARK
     from judge.validating.raters import rated, raters, readers_below
     from judge.validating.validation import validate
 
-    if options["html"]:
-        check_html(options["html"], MARK)  # before the work, not after it
-    if options["figures"]:
-        from judge.plots import check_figures
-
-        check_figures(options["figures"])
+    check_drawn(options["html"], options["figures"], MARK)
     files = read_files(options)
     how = resampling(options)
     judges = raters([choice(run) for run in runs], readers=False)
@@ -97,34 +83,14 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     pieces = _page(found, studies) if options["html"] else ()
     # Whoever reads the output may stop early, as head does: files come first.
     if options["figures"]:
-        _draw(found, studies, options["figures"])
+        from judge.plots import draw_validation
+
+        folder = options["figures"]
+        say_drawn(draw_validation(found, studies.values, folder), folder)
     if options["html"]:
         write_html(pieces, options["html"], MARK)
         note(f"page  {options['html']}")
-    form = options["form"]
-    if form == "table":
-        print_facts(printed.facts(found))
-        print_tables(printed.tables(found))
-        emit(f"signature  {found['signature']}")
-        return
-    written = {
-        "json": as_json,
-        "md": printed.as_markdown,
-        "latex": printed.as_latex,
-        "csv": printed.as_csv,
-    }
-    emit(written[form](found))
-    for text in found["notes"]:
-        note(text)
-
-
-def _draw(found: Mapping[str, Any], studies: RatedStudies, folder: Path) -> None:
-    from judge.plots import draw_validation
-
-    drawn = draw_validation(found, studies.values, folder)
-    for text in drawn.notes:
-        note(text)
-    note(f"figures  {len(drawn.files)} files in {folder}")
+    put(found, printed, options["form"])
 
 
 def _page(found: Mapping[str, Any], studies: RatedStudies) -> Iterator[str]:

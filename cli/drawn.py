@@ -1,0 +1,71 @@
+"""--figures and --html, and the output of commands that have tables, a page and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.files import NamedPath
+from judge.cli.groups import Decorator
+from judge.cli.output import emit, note, print_facts, print_tables
+
+if TYPE_CHECKING:
+    from judge.plots import WrittenFigures
+
+_WRITERS = {"md": "as_markdown", "latex": "as_latex", "csv": "as_csv"}
+
+
+def figures_option(shown: str = "") -> Decorator:
+    """Return the option of a folder for figures; `shown` says what those show."""
+    return click.option(
+        "--figures",
+        type=NamedPath(file_okay=False),
+        metavar="DIR",
+        help="Draw the figures into this folder, as SVG, PDF and PNG (needs matplotlib)"
+        f"{shown and ': '}{shown}.",
+    )
+
+
+def html_option(text: str) -> Decorator:
+    """Return the option of a page, with its help."""
+    return click.option("--html", type=NamedPath(dir_okay=False), metavar="FILE", help=text)
+
+
+def check_drawn(html: Path | None, figures: Path | None, mark: str) -> None:
+    """Raise `JudgeError` where the page or figures cannot be written: before the work, not after.
+
+    `mark` is what the page begins with.
+    """
+    if html:
+        from judge.cli.page import check_html
+
+        check_html(html, mark)
+    if figures:
+        from judge.plots import check_figures
+
+        check_figures(figures)
+
+
+def say_drawn(drawn: WrittenFigures, folder: Path) -> None:
+    """Say what was drawn, and what a reader of the figures should know."""
+    for text in drawn.notes:
+        note(text)
+    note(f"figures  {len(drawn.files)} files in {folder}")
+
+
+def put(found: Mapping[str, Any], printed: ModuleType, form: str) -> None:
+    """Print what was found in `form`, by the module that has its tables."""
+    from judge.report.formats import as_json
+
+    if form == "table":
+        print_facts(printed.facts(found))
+        print_tables(printed.tables(found))
+        emit(f"signature  {found['signature']}")
+        return
+    emit(as_json(found) if form == "json" else getattr(printed, _WRITERS[form])(found))
+    for text in found["notes"]:
+        note(text)
