@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from judge.cli.output import format_option, note, print_summary, split_fields
+from judge.cli.output import format_option, list_option, note, print_summary
 
 
 @click.command("panel", short_help="Make one run out of several judges' runs.")
@@ -37,10 +37,8 @@ from judge.cli.output import format_option, note, print_summary, split_fields
     type=click.Choice(("prompt",)),
     help="prompt: the judges may have read different prompts.",
 )
-@click.option(
+@list_option(
     "--by",
-    multiple=True,
-    callback=split_fields,
     metavar="FIELD",
     help="Group the rates by this field (repeat it, or separate with commas, for several). "
     "Default: as the first run does.",
