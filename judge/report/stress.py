@@ -231,12 +231,17 @@ def _mixed(listed: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
 
 
 def reading(one: Mapping[str, Any] | None, level: Mapping[str, Any] | None) -> str:
-    """Return a reading in short: `2 errors (1a 1d), 1 significant, score 0.500`."""
+    """Return a reading in short: `2 errors (1a 1d), 1 significant, score 0.500`.
+
+    Categories that are words and no letters stand as `1 missing finding, 1 location`.
+    """
     if one is None:
         return NOTHING
     parts = [] if one["errors"] is None else [counted(one["errors"], "error", "errors")]
-    if one["categories"]:
-        parts[-1] += f" ({' '.join(f'{n}{name}' for name, n in one['categories'].items())})"
+    if found := one["categories"]:
+        are_codes = all(len(name) == 1 for name in found)
+        words = [f"{n}{'' if are_codes else ' '}{name}" for name, n in found.items()]
+        parts[-1] += f" ({(' ' if are_codes else ', ').join(words).replace('_', ' ')})"
     if level and one["errors"]:
         parts.append(f"{one['level']:,} {level['name']}")
     return ", ".join([*parts, *([] if one["score"] is None else [f"score {number(one['score'])}"])])

@@ -85,7 +85,7 @@ _LISTS = tuple(
         ("n_matches", MATCH),
     )
 )
-_UNLINKED = "findings are not linked with what they match"
+_UNTOLD = "findings without a significance, or not linked with what they match"
 _ALL = (REFERENCE.name, CANDIDATE.name, MATCH.name)
 MEASURES = (
     Measure(
@@ -94,15 +94,17 @@ MEASURES = (
         (-1, 1),
         higher_is_better=True,
         role="score",
-        undefined=_UNLINKED,
+        undefined=_UNTOLD,
         needs=_ALL,
     ),
-    Measure("reference_weight", "weight of the reference's findings", needs=_ALL[:1]),
+    Measure(
+        "reference_weight", "weight of the reference's findings", undefined=_UNTOLD, needs=_ALL[:1]
+    ),
     Measure(
         "matched_weight",
         "weight of what matches",
         higher_is_better=True,
-        undefined=_UNLINKED,
+        undefined=_UNTOLD,
         needs=_ALL,
     ),
     Measure("false_weight", "weight of false findings", needs=(FALSE,)),
@@ -120,17 +122,21 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
 
     Weights are sums over findings (urgent 1, actionable 0.5, not actionable 0.25, benign or
     expected 0); `crimson` is what `score` makes of them [Baharoon et al. 2026]. It is undefined
-    where a match is not linked with its findings, as a reader's may not be. `n_significant` are
-    the errors at urgent findings, `n_actionable` those at urgent or actionable ones.
+    where a finding has no significance or a match is not linked with its findings, as a reader's
+    may not be. `n_significant` are the errors at urgent findings, `n_actionable` those at urgent
+    or actionable ones.
     """
-    errors = annotation.of_kind(ERROR)
-    reference = weight(annotation.of_kind(REFERENCE.name))
+    errors, findings = annotation.of_kind(ERROR), annotation.of_kind(REFERENCE.name)
+    is_weighed = all(SIGNIFICANCE.name in one.labels for one in findings)
+    reference = weight(findings) if is_weighed else None
     false, missing = (weight(_of_type(errors, name)) for name in (FALSE, MISSING))
-    matched = _matched(annotation)
+    matched = _matched(annotation) if is_weighed else None
     found = counted(annotation, (*_COUNTS, *_LISTS))
     n_urgent, n_actionable = (found[f"n_{level}"] for level in LEVELS[:2])
     return {
-        "crimson": None if matched is None else score(reference, matched, false, missing),
+        "crimson": None
+        if reference is None or matched is None
+        else score(reference, matched, false, missing),
         "reference_weight": reference,
         "matched_weight": matched,
         "false_weight": false,

@@ -90,7 +90,7 @@ class Match(_Part):
     pred_id: _Id
 
 
-class AttributeError(_Part):  # noqa: A001 - the field's own word, used in this module alone
+class WrongAttribute(_Part):
     """What the candidate gets wrong about a finding that both reports have."""
 
     ref_id: _Id
@@ -107,7 +107,7 @@ class Errors(_Part):
 
     false_findings: list[_Id] = Field(description="Ids of the candidate's that match nothing.")
     missing_findings: list[_Id] = Field(description="Ids of the reference's that match nothing.")
-    attribute_errors: list[AttributeError]
+    attribute_errors: list[WrongAttribute]
 
 
 class Reply(_Part):

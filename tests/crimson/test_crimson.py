@@ -198,6 +198,9 @@ def test_a_reader_who_links_nothing_has_no_score() -> None:
     found = RUBRIC.measured(Annotation(items), STUDY)
     assert (found["crimson"], found["matched_weight"]) == (None, None)
     assert found["reference_weight"] == 0.5
+    bare = Annotation((Item("reference_finding", "Effusion", {}, "reference"),))
+    found = RUBRIC.measured(bare, STUDY)
+    assert (found["crimson"], found["reference_weight"]) == (None, None)
 
 
 @pytest.mark.parametrize(

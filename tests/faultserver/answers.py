@@ -6,10 +6,12 @@ import random
 from collections.abc import Callable
 
 from judge.rubrics.categories import error
+from judge.rubrics.crimson.measures import CANDIDATE, FALSE, LEVELS, MISSING, REFERENCE
+from judge.rubrics.crimson.parse import a_match, alone
 from judge.rubrics.direct.parse import ASPECTS
 from judge.rubrics.green.layout import an_error, key_of, matched_finding
 from judge.rubrics.significance import KEYS
-from judge.types import Annotation, Category, Edit
+from judge.types import Annotation, Category, Edit, Item, Side
 
 Annotate = Callable[[str, int], Annotation]
 Render = Callable[[Annotation], str]
@@ -113,6 +115,35 @@ def score_for(key: str, seed: int = 0) -> Annotation:
     return Annotation(explanation=f"This is about {key}. It says most of it.", values=values)
 
 
+def findings_for(key: str, seed: int = 0) -> Annotation:
+    """Return the annotation, in the manner of CRIMSON, that is right for the study `key`.
+
+    0 to 3 findings of each report; of those that both have some differ in severity. The first
+    finding, where there is one, names the study.
+    """
+    rng = random.Random(f"{seed}/{key}")
+    drawn = rng.sample(_FINDINGS, k=rng.randint(0, 5))
+    sides: tuple[tuple[str, Side], ...]
+    sides = ((REFERENCE.name, "reference"), (CANDIDATE.name, "candidate"))
+    both, missing, false = drawn[:2], drawn[2:3], drawn[3:]
+    items = [
+        Item(kind, f"{finding} of {key}", {"significance": (rng.choice(LEVELS),)}, side)
+        for (kind, side), own in zip(sides, ((*both, *missing), (*both, *false)), strict=True)
+        for finding in own
+    ]
+    first = len(both) + len(missing)
+    pairs = [(at, first + at) for at in range(len(both))]
+    items += [a_match(items, *pair) for pair in pairs]
+    items += [alone(items, first + len(both) + at, FALSE) for at in range(len(false))]
+    items += [alone(items, len(both) + at, MISSING) for at in range(len(missing))]
+    for pair in pairs:
+        grade = rng.choice(("negligible", items[pair[0]].label("significance"), None))
+        if grade:
+            labels = {"error_type": ("severity",), "significance": (grade,)}
+            items.append(Item("error", f"Of {key}: larger than it is.", labels, links=pair))
+    return Annotation(tuple(items))
+
+
 def _words(rng: random.Random) -> dict[str, str]:
     return {
         "finding": rng.choice(_FINDINGS),
@@ -126,6 +157,7 @@ ANNOTATE: dict[str, Annotate] = {
     "fineradscore": corrections_for,
     "counts": counts_for,
     "direct": score_for,
+    "crimson": findings_for,
 }
 """Each rubric's function from a study's key and a seed to the annotation that is right for it."""
 

@@ -10,6 +10,7 @@ import yaml
 from judge import prompts
 from judge.types import JudgeError, Message
 
+IN_CONTEXT = "K $context R $reference C $candidate $mark"
 PLAIN = {"name": "mine", "version": 1, "rubric": "green", "user": "R $reference C $candidate"}
 
 
@@ -45,6 +46,20 @@ def test_turns_stand_before_the_question_as_they_are(tmp_path: Path) -> None:
     )
 
 
+def test_what_is_known_of_the_patient_has_a_question_of_its_own(tmp_path: Path) -> None:
+    prompt = load(tmp_path, user_in_context=IN_CONTEXT)
+    assert prompt.messages("r", "c") == load(tmp_path).messages("r", "c")
+    known = {"Age": "70", "Why": "$mark, ${reference}"}
+    (turn,) = prompt.messages("r", "c", known)
+    told, mark = turn.content.rsplit(" ", 1)
+    assert told == "K     Age: 70\n    Why: $mark, ${reference} R r C c"
+    # A context can no more forge the mark than a report can.
+    (other,) = prompt.messages("r", "c", {"Age": mark})
+    assert other.content.count(mark) == 1
+    # A wording without a place for it is asked as ever.
+    assert load(tmp_path).messages("r", "c", known) == load(tmp_path).messages("r", "c")
+
+
 def test_the_candidates_lines_in_one_row(tmp_path: Path) -> None:
     prompt = load(tmp_path, user="$row | $reference")
     (turn,) = prompt.messages("r", "Heart normal.  Lungs\nclear. No effusion.")
@@ -55,7 +70,10 @@ def test_each_key_changes_the_digest(tmp_path: Path) -> None:
     turn = {"role": "user", "content": "x"}
     made = [
         load(tmp_path, **keys).digest
-        for keys in ({}, {"words": 300}, {"words": 3}, {"layout": "green"}, {"turns": [turn]})
+        for keys in (
+            *({}, {"words": 300}, {"words": 3}, {"layout": "green"}, {"turns": [turn]}),
+            *({"user_in_context": IN_CONTEXT}, {"user_in_context": f"{IN_CONTEXT}."}),
+        )
     ]
     assert len(set(made)) == len(made)
     assert load(tmp_path, layout="chat").digest == made[0]
@@ -69,6 +87,11 @@ def test_each_key_changes_the_digest(tmp_path: Path) -> None:
         ({"words": "300"}, "words is a whole number"),
         ({"layout": "llama"}, "layout is chat or green"),
         ({"turns": "x"}, "turns is a list"),
+        ({"user_in_context": "R $reference C $lines"}, "user_in_context lacks .context"),
+        ({"user_in_context": "$context $candidate"}, "user_in_context lacks .reference"),
+        ({"user_in_context": "costs $ 5"}, "a lone . in user_in_context"),
+        ({"user_in_context": "$context $age"}, "unknown variable .age"),
+        ({"user": "$context $reference $candidate"}, "unknown variable .context"),
         ({"turns": [{"role": "user"}]}, "turn 1: lacks content"),
         ({"turns": [{"role": "user", "content": 1}]}, "turn 1: content is text"),
     ],
