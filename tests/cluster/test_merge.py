@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 from cluster.clusterhelp import REPORTS, in_shards, judged, manifest, same_files
-from faultserver import Behaviour, Fault, FaultServer, always
+from faultserver import ANNOTATE, Behaviour, Fault, FaultServer, always
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import EXAMPLES, Invoke
@@ -68,7 +68,7 @@ def test_merged_is_whole(studies: StudySet, count: int, rubric: str, order: rand
         assert Run(merged).signature == whole.signature
 
 
-@pytest.mark.parametrize("rubric", rubrics.built_in())
+@pytest.mark.parametrize("rubric", ANNOTATE)
 def test_a_models_answers_unread_and_missing_too(
     tmp_path: Path, rubric: str, invoke: Invoke
 ) -> None:

@@ -48,10 +48,15 @@ def test_a_view_holds_the_whole_record(run: Run, rubric: Rubric) -> None:
         assert view["outcome"] == record["outcome"]
         items = record["annotation"]["items"] if record["annotation"] else []
         graded = {kind.name: kind.graded_by for kind in rubric.graded}
+        rows = [row for row, item in enumerate(items) if item["kind"] in graded]
         assert view["items"] == [
-            {**item, "grade": item["labels"][graded[item["kind"]]][0]}
-            for item in items
-            if item["kind"] in graded
+            {
+                **items[row],
+                "grade": items[row]["labels"][graded[items[row]["kind"]]][0],
+                "links": [rows.index(link) for link in items[row]["links"] if link in rows],
+                "quotes": [items[n]["text"] for n in items[row]["links"] if n not in rows],
+            }
+            for row in rows
         ]
         assert (view["edits"] is not None) == bool(rubric.editor and record["annotation"])
         plain = [kind.name for kind in rubric.kinds if kind.name not in graded]
