@@ -1,9 +1,9 @@
 """Where the words that an error speaks of stand in the two reports.
 
 A mark is set only where it is certain: on the line that an edit names, on words that the error
-quotes, and on whole phrases of its text or its correction. A word of a longer phrase is none:
-"mediastinal shift" is not spoken of by "mediastinal nodes", nor "rib fracture" by "clavicle
-fracture". A single word that stands in several places marks none of them. Letter case and
+quotes or is linked to, and on whole phrases of its text or its correction. A word of a longer
+phrase is none: "mediastinal shift" is not spoken of by "mediastinal nodes", nor "rib fracture" by
+"clavicle fracture". A single word that stands in several places marks none of them. Letter case and
 white space make no difference. An error whose words are in neither report marks nothing.
 """
 
@@ -71,6 +71,7 @@ def highlights(reference: str, candidate: str, errors: Sequence[Mapping[str, Any
     marks: dict[Side, list[tuple[Span, int]]] = {"reference": [], "candidate": []}
     for number, error in enumerate(errors):
         quotes = list(_quotes(error["text"]))
+        quotes += ((None, _tokens(text)) for text in error.get("quotes", ()))
         for side in reports:
             marks[side] += ((span, number) for span in _spans(side, reports, error, quotes))
     return Highlights(

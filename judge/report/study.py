@@ -215,6 +215,7 @@ def _said(item: Mapping[str, Any], rubric: Rubric) -> str:
     linked = [f"with {', '.join(str(at + 1) for at in item['links'])}"] if item["links"] else []
     before = ", ".join([*labels, *side, *linked])
     text = item["text"] or ("" if item["edit"] else NO_TEXT)
+    text += "".join(f' ("{quote}")' for quote in item["quotes"])
     return ": ".join(filter(None, (before, text)))
 
 

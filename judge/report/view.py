@@ -58,7 +58,8 @@ def judged_view(record: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
 def graded_items(annotation: Mapping[str, Any] | None, rubric: Rubric) -> list[dict[str, Any]]:
     """Return the items of a record's annotation that are graded, in their order.
 
-    Each has its `grade`, the name of the label, and its `links` to others by their numbers here.
+    Each has its `grade`, the name of the label, its `links` to others by their numbers here and
+    the `quotes`, the texts of those that are linked to it and are not graded.
     """
     if annotation is None:
         return []
@@ -70,7 +71,8 @@ def graded_items(annotation: Mapping[str, Any] | None, rubric: Rubric) -> list[d
         item = annotation["items"][row]
         (grade,) = item["labels"][graded_by[item["kind"]]]
         links = [number[link] for link in item["links"] if link in number]
-        found.append({**item, "grade": grade, "links": links})
+        texts = [annotation["items"][link]["text"] for link in item["links"] if link not in number]
+        found.append({**item, "grade": grade, "links": links, "quotes": texts})
     return found
 
 

@@ -160,8 +160,10 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     counts = {one.name: 0 for one in MEASURES if one.is_whole}
     for item in annotation.of_kind(FACT.name):
         verdict = item.label(VERDICT.name)
-        for name in (f"n_{verdict}", f"n_{item.side}", f"n_{item.side}_{verdict}"):
-            counts[name] += 1
+        counts[f"n_{verdict}"] += 1
+        if item.side is not None:
+            counts[f"n_{item.side}"] += 1
+            counts[f"n_{item.side}_{verdict}"] += 1
     precision, recall = (
         counts[f"n_{side}_{ENTAILED}"] / n if (n := counts[f"n_{side}"]) else None
         for side in reversed(SIDES)

@@ -138,7 +138,7 @@ def test_a_pipe_gets_no_colour_and_the_same_marks(runs: dict[str, Path], name: s
     text = CliRunner().invoke(main, ["audit", str(runs[name]), "ex-010"], color=True).stdout
     assert "\x1b" not in text
     # A direct score and counts mark nothing, and facts are each of one report.
-    if name not in ("counts", "toy_direct", "toy_facts"):
+    if name not in ("counts", "facts", "toy_direct", "toy_facts"):
         assert "[Severe cardiomegaly](1). Moderate pulmonary edema." in text
         assert "[Mild cardiomegaly](1). Moderate pulmonary edema." in text
     assert text.index("Reference") < text.index("Candidate")

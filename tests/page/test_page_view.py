@@ -67,6 +67,7 @@ def test_a_view_holds_the_whole_record(run: Run, rubric: Rubric) -> None:
                 **items[row],
                 "grade": items[row]["labels"][graded[items[row]["kind"]]][0],
                 "links": [rows.index(link) for link in items[row]["links"] if link in rows],
+                "quotes": [items[n]["text"] for n in items[row]["links"] if n not in rows],
             }
             for row in rows
         ]

@@ -17,6 +17,7 @@ export function itemCard({ key, name, item }, labels, sides, ...more) {
     el("span", { class: "small" }, sides.length
       ? `marked in the ${sides.join(" and the ")}` : item.text ? "its words are in neither report" : null)),
   el("p", { id: `error-${key}-words`, class: "text", dir: "auto" }, ...clipped(wordsOf(item), said)),
+  ...(item.quotes ?? []).map((text) => el("p", { class: "small", dir: "auto" }, ...clipped(`\u201c${text}\u201d`, said))),
   ...more);
 }
 
