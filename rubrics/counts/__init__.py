@@ -1,8 +1,7 @@
 """Counts: how many errors of each kind, in one short reply that lists none of them.
 
-GREEN's twelve counts, six categories of errors that are clinically significant or not, for a
-tenth of the tokens, as CheXprompt asks for them [Zambrano Chaves et al. 2024]. The measures are
-named as GREEN's.
+GREEN's twelve counts, six categories of errors that are significant or not, for some 60 tokens, as
+CheXprompt asks for them [Zambrano Chaves et al. 2024]. The measures are named as GREEN's.
 """
 
 from __future__ import annotations

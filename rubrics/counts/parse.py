@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from judge.rubrics.category_names import CAMEL, category_of
@@ -51,7 +52,7 @@ def render(annotation: Annotation) -> str:
     if annotation != Annotation(stated_counts=stated) or stated.keys() != {*KEYS}:
         raise ValueError("the reply has the twelve counts and nothing beside them")
     reply = {level: {one.value: stated[KEY[level, one]] for one in CATEGORIES} for level in LEVELS}
-    return json.dumps(reply)
+    return json.dumps(reply, separators=(",", ":"))
 
 
 def _named(given: Any, name_of: Callable[[str], str], where: str) -> dict[str, Any]:  # noqa: ANN401
@@ -64,11 +65,13 @@ def _named(given: Any, name_of: Callable[[str], str], where: str) -> dict[str, A
     return found
 
 
+@lru_cache(256)
 def _level(key: str) -> str:
     words = (word for word in _WORD.findall(CAMEL.sub(" ", key).lower()) if word not in _AROUND)
     return _LEVELS.get("".join(words), key)
 
 
+@lru_cache(256)
 def _category(key: str) -> str:
     found = category_of(key)
     return found.value if found else key

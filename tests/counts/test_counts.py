@@ -80,14 +80,10 @@ def test_the_built_in_judge_counts_as_it_does_for_green(invoke: Invoke, tmp_path
     assert all(found[0][name] == found[1][name] for name in found[0])
 
 
-def test_an_answer_takes_a_tenth_of_greens(invoke: Invoke, tmp_path: Path) -> None:
-    """By characters, over the same findings: both wordings ask for more than rules write."""
-    length = {}
-    for name in ("counts", "green"):
-        invoke(name, *FILES, "--out", tmp_path / name)
-        records = Run(tmp_path / name).records()
-        length[name] = sum(len(record["answer"]["text"].replace(" ", "")) for record in records)
-    assert length["counts"] < 0.25 * length["green"]
+def test_an_answer_is_as_short_whatever_is_wrong() -> None:
+    """GREEN's answers on the shared reports have 700 characters where rules write them."""
+    most = COUNTS.render(Annotation(stated_counts=dict.fromkeys(KEYS, 9)))
+    assert len(most) <= 110
 
 
 def test_both_rubrics_share_their_quantities() -> None:
