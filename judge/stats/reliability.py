@@ -73,7 +73,7 @@ _RESAMPLES, _SEED, _CHUNK = 2000, 20261123, 2**22
 
 
 def krippendorff(values: Values) -> Estimate:
-    """Return Krippendorff's alpha of studies by judges, NaN where one has no value [2011].
+    """Return Krippendorff's alpha of studies by judges, NaN for no value [Krippendorff 2011].
 
     For values whose difference has a size, squared; of 0 and 1 it is that for names, too. It is
     1 - observed / expected disagreement: over the pairs of values of a study, and over all pairs
