@@ -41,12 +41,14 @@ def question(session: JudgeSession, request: CompletionRequest, attempt: int = 0
     return Question(key_of(record), record, request, attempt)
 
 
-def asked(session: JudgeSession, cache: CompletionCache, study: Study, first: Question) -> Asked:
-    """Return how far `study` is whose first question is `first`.
+def asked(
+    session: JudgeSession, cache: CompletionCache, study: Study, first: Question | None = None
+) -> Asked:
+    """Return how far `study` is; `first` is its first question where that is known.
 
     A cached answer that cannot be read is followed to the next time of asking, as the run would.
     """
-    now: Question | None = first
+    now: Question | None = first or question(session, session.judge.request(study))
     n_cached = 0
     outcome: Outcome | None = None
     completion: Completion | None = None
