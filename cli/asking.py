@@ -159,7 +159,7 @@ def settings_of(options: dict[str, Any]) -> JudgeSettings:
     own |= {name: options[name] for name in ("ray_address", "ray_replicas", "gpus_per_replica")}
     as_given = ("prompt", "base_url", "timeout", "max_tokens")
     return JudgeSettings(
-        **{name: options[name] for name in as_given},
+        **{name: options[name] for name in as_given if name in options},
         samples=options.get("samples", 1),
         reply=None if options["reply"] == "auto" else options["reply"],
         sampling=given | sampling.from_body(options["body"]),

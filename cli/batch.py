@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -14,6 +14,7 @@ import click
 
 from judge import rubrics
 from judge.cli.asking import SERVER_OPTIONS, WORDING, settings_of
+from judge.cli.batches import size_option
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import cache_option, format_of, note, print_facts, print_tables
@@ -130,7 +131,7 @@ def cancel(batch_id: str, cache: Path | None) -> None:
         if batch.state == OVER:
             raise JudgeError(f"batch {batch.id} is over already ({batch.remote_state})")
         if batch.state == ELSEWHERE:
-            with ledger.making(_busy):
+            with ledger.making(note):
                 ledger.drop(batch.id)
             note(f"Batch {batch.id} is forgotten: its {batch.n:,} questions may be asked here.")
             return
@@ -145,13 +146,13 @@ def cancel(batch_id: str, cache: Path | None) -> None:
                 if not remote.is_over:
                     remote = provider.cancel(batch.remote_id)
                 else:
-                    with CompletionCache(ledger.folder.parent) as kept, ledger.making(_busy):
+                    with CompletionCache(ledger.folder.parent) as kept, ledger.making(note):
                         if ledger.batch(batch.id).state == RUNNING:
                             collect(provider, ledger, kept, batch, remote)
                     note(said(ledger.batch(batch.id)))
                     return
         except GoneError:
-            with ledger.making(_busy):
+            with ledger.making(note):
                 ledger.drop(batch.id)
             note(
                 f"{batch.server} does not have batch {batch.id}, or its answers, any more: it is "
@@ -183,14 +184,7 @@ def cancel(batch_id: str, cache: Path | None) -> None:
     *SERVER_OPTIONS,
     *sampling_options("--seed"),
     heading("Output"),
-    click.option(
-        "--batch-size",
-        type=click.IntRange(min=1, max=50_000),
-        default=50_000,
-        show_default=True,
-        metavar="N",
-        help="The most questions in a file; FILE-2, FILE-3, ... hold the others.",
-    ),
+    size_option("The most questions in a file; FILE-2, FILE-3, ... hold the others."),
     cache_option,
 )
 def write(file: Path, **options: Any) -> None:  # noqa: ANN401
@@ -207,14 +201,14 @@ def write(file: Path, **options: Any) -> None:  # noqa: ANN401
     rubric = rubrics.load(options["rubric"])
     if file.exists() or file.is_symlink():
         raise JudgeError(f"{file} exists already; name another file")
-    settings = replace(settings_of({**options, "timeout": 120.0, "dry_run": True}), sends=False)
+    settings = settings_of({**options, "dry_run": True})
     session = JudgeSession.load(
         rubric.name, options["judge_name"], settings, cache=options["cache"]
     )
     studies = told_studies(options, rubric)
     note(reading(studies))
     with session:
-        written = write_files(session, studies, file, options["batch_size"], _busy)
+        written = write_files(session, studies, file, options["batch_size"], note)
     for path, batch in written:
         click.echo(f"{path}  {batch.n:,} questions, batch {batch.id}")
     if not written:
@@ -237,7 +231,7 @@ def read(files: tuple[Path, ...], cache: Path | None) -> None:
     with _ledger(cache) as ledger:
         if ledger is None:
             raise JudgeError("no question was written here: look at --cache")
-        taken, left = read_files(ledger, files, _busy)
+        taken, left = read_files(ledger, files, note)
     click.echo(f"{taken.answered:,} answers taken")
     if taken.failed or taken.again:
         note(f"{taken.failed + taken.again:,} lines say why there is no answer")
@@ -278,10 +272,6 @@ def _provider(batch: Batch) -> Provider:
 
     connection = Connection(batch.server, TIMEOUT)
     return Provider(connection, connection.key(os.environ))
-
-
-def _busy() -> None:
-    note("Another process is at work on batches; waiting for it.")
 
 
 def _state(batch: Batch) -> str:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.groups import heading
+from judge.batching import MOST_REQUESTS
+from judge.cli.groups import Decorator, heading
 from judge.cli.numbers import FiniteRange
 from judge.cli.output import note
 
@@ -20,6 +21,19 @@ if TYPE_CHECKING:
     from judge.running.engine import ProgressListener
     from judge.running.session import JudgeSession
     from judge.studies import StudySet
+
+
+def size_option(text: str) -> Decorator:
+    """Return the option of how many questions go together."""
+    return click.option(
+        "--batch-size",
+        type=click.IntRange(min=1, max=MOST_REQUESTS),
+        default=MOST_REQUESTS,
+        show_default=True,
+        metavar="N",
+        help=text,
+    )
+
 
 BATCH_OPTIONS = (
     heading("Batch"),
@@ -31,14 +45,7 @@ BATCH_OPTIONS = (
         "file and answered within a day. Ctrl-C leaves a batch running; the same command comes "
         "back to it (see also judge batch).",
     ),
-    click.option(
-        "--batch-size",
-        type=click.IntRange(min=1, max=50_000),
-        default=50_000,
-        show_default=True,
-        metavar="N",
-        help="The most questions in a batch.",
-    ),
+    size_option("The most questions in a batch."),
     click.option(
         "--batch-poll",
         type=FiniteRange(min=0, min_open=True),

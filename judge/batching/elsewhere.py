@@ -13,14 +13,14 @@ from judge.batching.ledger import ELSEWHERE, OPEN, OVER, Batch, Ledger
 from judge.batching.making import Files, Limits, check_single, like_of, own_files
 from judge.cache import CompletionCache
 from judge.running.progress import Prices
-from judge.running.questions import Question, asked, question
+from judge.running.questions import Question, asked
 from judge.running.session import JudgeSession
 from judge.studies import StudySet
 from judge.types import JudgeError
 
 
 def write_files(
-    session: JudgeSession, studies: StudySet, file: Path, most: int, busy: Callable[[], None]
+    session: JudgeSession, studies: StudySet, file: Path, most: int, say: Callable[[str], None]
 ) -> list[tuple[Path, Batch]]:
     """Write the questions that have no answer and are in no batch; returns each file's batch.
 
@@ -35,18 +35,19 @@ def write_files(
             f"{judge.name} is not asked in a chat, which is all that a batch's file knows: name "
             "a model behind an API, or vllm:MODEL with --reply structured"
         )
-    with Ledger(cache.path) as ledger, ledger.making(busy), own_files(ledger) as place:
+    with Ledger(cache.path) as ledger, ledger.making(say), own_files(ledger) as place:
         like = like_of(session, studies, judge, server="", command="")
         prices = Prices(judge.version, None)
         files = Files(ledger, judge, like, Limits(most), prices)
         written: list[tuple[Path, Batch]] = []
-        questions = _unasked(session, judge, cache, ledger, studies)
+        questions = _unasked(session, cache, ledger, studies)
         for batch, path in files.write(questions, place, ELSEWHERE):
             name = f"{file.stem}-{len(written) + 1}{file.suffix}" if written else file.name
             to = file.with_name(name)
+            if to.exists():
+                ledger.drop(batch.id)
+                raise JudgeError(f"cannot write {to}: it exists already")
             try:
-                if to.exists():
-                    raise FileExistsError(17, "it exists already")
                 shutil.move(path, to)
             except OSError as error:
                 ledger.drop(batch.id)
@@ -56,28 +57,24 @@ def write_files(
 
 
 def _unasked(
-    session: JudgeSession,
-    judge: OpenAIJudge,
-    cache: CompletionCache,
-    ledger: Ledger,
-    studies: StudySet,
+    session: JudgeSession, cache: CompletionCache, ledger: Ledger, studies: StudySet
 ) -> Iterator[Question]:
     for study in studies:
-        now = asked(session, cache, study, question(session, judge.request(study))).open
+        now = asked(session, cache, study).open
         entry = ledger.entry(now.key) if now else None
         if now is not None and (entry is None or entry.state != OPEN):
             yield now
 
 
 def read_files(
-    ledger: Ledger, files: Sequence[Path], busy: Callable[[], None]
+    ledger: Ledger, files: Sequence[Path], say: Callable[[str], None]
 ) -> tuple[Taken, list[tuple[Batch, int]]]:
     """Take the answers in `files`; returns what was there and the batches that lack some.
 
     Raises `JudgeError` for a file that holds something else; the answers before that are kept.
     """
     taken = Taken()
-    with CompletionCache(ledger.folder.parent) as cache, ledger.making(busy):
+    with CompletionCache(ledger.folder.parent) as cache, ledger.making(say):
         for file in files:
             try:
                 take(ledger, cache, lines_of(file), ledger.batches(), taken)

@@ -13,7 +13,7 @@ import sqlite3
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
@@ -30,23 +30,6 @@ OPEN, ANSWERED, AGAIN, FAILED = "open", "answered", "again", "failed"
 """The states of a question: in a batch, in the cache, to be asked again, not to be answered."""
 MOST_TIMES = 3
 """In how many batches a question is asked that none of them answers."""
-_SCHEMA = f"""
-    PRAGMA user_version = {_FORM};
-    CREATE TABLE batch (
-        id TEXT PRIMARY KEY, run TEXT NOT NULL, rubric TEXT NOT NULL, judge TEXT NOT NULL,
-        kind TEXT NOT NULL, server TEXT NOT NULL, mode TEXT, tool TEXT, command TEXT NOT NULL,
-        created TEXT NOT NULL, state TEXT NOT NULL, asked_at REAL, remote_id TEXT,
-        remote_state TEXT, n INTEGER NOT NULL, most REAL, answered INTEGER NOT NULL DEFAULT 0,
-        failed INTEGER NOT NULL DEFAULT 0, again INTEGER NOT NULL DEFAULT 0,
-        prompt_tokens INTEGER NOT NULL DEFAULT 0, cached_tokens INTEGER NOT NULL DEFAULT 0,
-        completion_tokens INTEGER NOT NULL DEFAULT 0, dollars REAL DEFAULT 0
-    );
-    CREATE TABLE question (
-        key TEXT PRIMARY KEY, batch TEXT NOT NULL, record BLOB NOT NULL, state TEXT NOT NULL,
-        times INTEGER NOT NULL, reason TEXT NOT NULL DEFAULT '', detail TEXT NOT NULL DEFAULT ''
-    ) WITHOUT ROWID;
-    CREATE INDEX question_batch ON question (batch, state);
-"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,7 +84,25 @@ class Entry:
     detail: str
 
 
-_COLUMNS = ", ".join(field.name for field in fields(Batch))
+_NAMES = [field.name for field in fields(Batch)]
+_COLUMNS = ", ".join(_NAMES)
+_SQL = {
+    "str": "TEXT NOT NULL",
+    "str | None": "TEXT",
+    "int": "INTEGER NOT NULL",
+    "float | None": "REAL",
+}
+_SCHEMA = f"""
+    PRAGMA user_version = {_FORM};
+    CREATE TABLE batch (
+        {", ".join(f"{one.name} {_SQL[str(one.type)]}" for one in fields(Batch))}, PRIMARY KEY (id)
+    );
+    CREATE TABLE question (
+        key TEXT PRIMARY KEY, batch TEXT NOT NULL, record BLOB NOT NULL, state TEXT NOT NULL,
+        times INTEGER NOT NULL, reason TEXT NOT NULL DEFAULT '', detail TEXT NOT NULL DEFAULT ''
+    ) WITHOUT ROWID;
+    CREATE INDEX question_batch ON question (batch, state);
+"""
 
 
 class Ledger:
@@ -147,15 +148,15 @@ class Ledger:
         return self._folder
 
     @contextmanager
-    def making(self, waiting: Callable[[], None]) -> Iterator[None]:
-        """Be the only process that makes batches; `waiting` is called where another does."""
+    def making(self, say: Callable[[str], None]) -> Iterator[None]:
+        """Be the only process that makes batches; `say` is told where another does."""
         with self._explained():
             lock = (self._folder / _LOCK).open("ab")
         with lock:
             try:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
-                waiting()
+                say("Another process is at work on batches; waiting for it.")
                 fcntl.flock(lock, fcntl.LOCK_EX)
             yield
 
@@ -177,8 +178,7 @@ class Ledger:
         select = f"SELECT {_COLUMNS} FROM batch WHERE {where} ORDER BY rowid"  # noqa: S608
         with self._explained():
             rows = self._data.execute(select, tuple(having.values())).fetchall()
-        names = [field.name for field in fields(Batch)]
-        return [Batch(**dict(zip(names, row, strict=True))) for row in rows]
+        return [Batch(**dict(zip(_NAMES, row, strict=True))) for row in rows]
 
     def batch(self, batch_id: str) -> Batch:
         """Return the batch with this id, here or at the provider; raises `JudgeError` for none."""
@@ -189,14 +189,13 @@ class Ledger:
 
     def put(self, batch: Batch) -> None:
         """Write a batch down as it is now."""
-        marks = ", ".join("?" for _ in fields(Batch))
-        values = [getattr(batch, field.name) for field in fields(Batch)]
+        marks = ", ".join(f":{name}" for name in _NAMES)
+        update = ", ".join(f"{name} = excluded.{name}" for name in _NAMES)
         with self._explained():
-            update = ", ".join(f"{field.name} = excluded.{field.name}" for field in fields(Batch))
             self._data.execute(
                 f"INSERT INTO batch ({_COLUMNS}) VALUES ({marks}) "  # noqa: S608
                 f"ON CONFLICT (id) DO UPDATE SET {update}",
-                values,
+                asdict(batch),
             )
 
     def ask(self, batch: Batch, asked: Question) -> None:
@@ -232,9 +231,7 @@ class Ledger:
             ((n,),) = self._data.execute(select, (batch, OPEN))
         return int(n)
 
-    def answered(
-        self, batch: str, answers: Mapping[str, tuple[Usage | None, float | None]]
-    ) -> None:
+    def answered(self, batch: str, answers: Mapping[str, Spent]) -> None:
         """Note questions whose answers are in the cache, with their tokens and US dollars."""
         used = [usage for usage, _ in answers.values() if usage]
         dollars = [dollars for _, dollars in answers.values()]

@@ -7,12 +7,14 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from itertools import groupby
+from operator import itemgetter
 from pathlib import Path
-from typing import IO, TypeVar
+from typing import TypeVar
 
 from judge.backends.errors import OverloadError, TransientError
 from judge.backends.openai import OpenAIJudge
@@ -29,6 +31,8 @@ from judge.types import JudgeError
 _LOOKS = 2
 # ... and after so many seconds at the least, however often is looked.
 _LEAST_WAIT, _LONGEST_WAIT = 5.0, 300.0
+_PUT_OFF = 5
+"""How often a call is made again that the provider puts off."""
 _Result = TypeVar("_Result")
 
 
@@ -58,60 +62,44 @@ class Files:
     short_of_money: str = ""
 
     def write(
-        self, questions: Iterator[Question], place: Callable[[int], Path], state: str = WRITTEN
+        self, questions: Iterable[Question], place: Callable[[int], Path], state: str = WRITTEN
     ) -> Iterator[tuple[Batch, Path]]:
         """Yield each batch with its file, the `n`-th of which lies at `place(n)`, from 0."""
-        left: tuple[Question, bytes] | None = None
-        n, questions = 0, iter(questions)
-        while True:
+        for n, found in groupby(self._numbered(questions), key=itemgetter(0)):
             path, batch = place(n), replace(self.like, id=new_id(), created=_now(), state=state)
+            n_asked, most = 0, 0.0 if self.prices.base_url else None
             path.touch(mode=0o600)  # reports stand in it
             with self.ledger.change():
                 with path.open("wb") as file:
-                    batch, left = self._fill(batch, file, questions, left)
-                if batch.n:
-                    self.ledger.put(batch)
-            if not batch.n:
-                path.unlink()
-                return
+                    for _, question, line, cost in found:
+                        self.ledger.ask(batch, question)
+                        file.write(line)
+                        n_asked += 1
+                        most = None if most is None or cost is None else most + cost
+                batch = replace(batch, n=n_asked, most=most)
+                self.ledger.put(batch)
             yield batch, path
-            n += 1
 
-    def _fill(
-        self,
-        batch: Batch,
-        file: IO[bytes],
-        questions: Iterator[Question],
-        left: tuple[Question, bytes] | None,
-    ) -> tuple[Batch, tuple[Question, bytes] | None]:
-        """Write questions until the file is full; returns the one that had no room in it."""
-        n, size, most = 0, 0, 0.0 if self.prices.base_url else None
-        while left is not None or (left := self._next(questions)) is not None:
-            question, line = left
+    def _numbered(
+        self, questions: Iterable[Question]
+    ) -> Iterator[tuple[int, Question, bytes, float | None]]:
+        """Yield each question with the number of its file, its line and the most it can cost."""
+        at = n = size = 0
+        for question in questions:
+            line = line_of(question.key, self.judge.body(question.request))
             if len(line) > self.limits.size:
                 raise JudgeError(
                     f"a question of {len(line):,} bytes has no room in a batch's file of "
                     f"{self.limits.size:,}: ask without --batch"
                 )
-            if n == self.limits.requests or size + len(line) > self.limits.size:
-                break
             cost = self.prices.at_most(question.request)
             if self.budget is not None and (why := self.budget.reserve(cost)):
-                self.short_of_money, left = why, None
-                break
-            most = None if most is None or cost is None else most + cost
-            self.ledger.ask(batch, question)
-            file.write(line)
-            n, size, left = n + 1, size + len(line), None
-        return replace(batch, n=n, most=most), left
-
-    def _next(self, questions: Iterator[Question]) -> tuple[Question, bytes] | None:
-        if self.short_of_money:
-            return None
-        question = next(questions, None)
-        if question is None:
-            return None
-        return question, line_of(question.key, self.judge.body(question.request))
+                self.short_of_money = why
+                return
+            if n == self.limits.requests or size + len(line) > self.limits.size:
+                at, n, size = at + 1, 0, 0
+            n, size = n + 1, size + len(line)
+            yield at, question, line, cost
 
 
 def send(provider: Provider, ledger: Ledger, batch: Batch, path: Path, pause: float) -> bool:
@@ -208,7 +196,7 @@ def _adopt(ledger: Ledger, batch: Batch, remote_id: str) -> None:
 
 def _patiently(call: Callable[[], _Result], pause: float) -> _Result:
     """Return what a call gives that the provider puts off (429) a few times."""
-    for _ in range(5):
+    for _ in range(_PUT_OFF):
         try:
             return call()
         except OverloadError as error:

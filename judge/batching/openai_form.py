@@ -30,7 +30,7 @@ from judge.types import Completion, JudgeError
 if TYPE_CHECKING:
     from openai.types import Batch
 
-MOST_REQUESTS, MOST_BYTES = 50_000, 200_000_000
+MOST_BYTES = 200_000_000
 _ENDPOINT: Final = "/v1/chat/completions"
 _WINDOW: Final = "24h"
 # Under this name a batch carries the id that it has here.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 
@@ -24,7 +24,7 @@ from judge.running.engine import (
     UnreadableError,
 )
 from judge.running.progress import Prices, Progress
-from judge.running.questions import Question, asked, question
+from judge.running.questions import Question, asked
 from judge.running.session import JudgeSession
 from judge.running.waiting import Stop, StoppedError
 from judge.studies import StudySet
@@ -123,6 +123,7 @@ class _Rounds:
     direct: Progress = field(default_factory=lambda: Progress(total=1))
     _is_tried: bool = False
     _unmade: int = 0
+    _silent_since: float = 0.0
     _reserved: set[str] = field(default_factory=set)
 
     def ask(self) -> Plan:
@@ -135,11 +136,7 @@ class _Rounds:
 
     def _made(self) -> Plan:
         """Make batches of what is in none yet; returns what there is to wait for."""
-
-        def busy() -> None:
-            self.listener.say("Another process is at work on batches; waiting for it.")
-
-        with self.ledger.making(busy):
+        with self.ledger.making(self.listener.say):
             settle(self.provider, self.ledger, self.policy.poll)
             self._check_readable()
             plan = Plan()
@@ -176,8 +173,7 @@ class _Rounds:
     def _questions(self, plan: Plan) -> Iterator[Question]:
         """Give the questions that are in no batch; `plan` is told of the others."""
         for study in self.studies:
-            first = question(self.session, self.judge.request(study))
-            now = asked(self.session, self.cache, study, first).open
+            now = asked(self.session, self.cache, study).open
             entry = self.ledger.entry(now.key) if now else None
             if now is None:
                 continue
@@ -197,9 +193,7 @@ class _Rounds:
             return
         first = FirstAnswers(self.session.policy.give_up_after)
         for study in self.studies:
-            so_far = asked(
-                self.session, self.cache, study, question(self.session, self.judge.request(study))
-            )
+            so_far = asked(self.session, self.cache, study)
             if so_far.outcome is not None:
                 first.add(study, so_far.outcome, so_far.completion)
             if first.is_full:
@@ -293,17 +287,10 @@ class _Rounds:
         """
         left = {batch.id: batch for batch in batches}
         progress = Progress(total=sum(batch.n for batch in batches))
-        over, silent_since, n_ended = 0, 0.0, 0
-        no_room = ""
+        over, no_room, has_ended = 0, "", False
         while left:
             under_way = 0
-            for batch in list(left.values()):
-                remote = self._look(batch, progress)
-                if remote is None:
-                    silent_since = silent_since or time.monotonic()
-                    self._check_silence(time.monotonic() - silent_since)
-                    break
-                silent_since, progress.trouble = 0.0, None
+            for batch, remote in self._looks(list(left.values()), progress):
                 if not remote.is_over:
                     under_way += remote.n_answered + remote.n_failed
                     continue
@@ -312,31 +299,38 @@ class _Rounds:
                 if remote.has_no_room:
                     no_room = self._no_room(batch, remote)
                 else:
-                    n_ended += 1
                     self._end(batch, remote)
+                    has_ended = True
             progress.done = max(progress.done, over + under_way)
             self.listener.tick(progress)
-            if no_room and n_ended:
+            if no_room and has_ended:
                 return
             if left:
                 time.sleep(self.policy.poll)
         if no_room:
             raise JudgeError(no_room)
 
-    def _look(self, batch: Batch, progress: Progress) -> Remote | None:
-        """Return how a batch is, None where nobody answers."""
-        if batch.remote_id is None:
-            batch = self.ledger.batch(batch.id)
-        assert batch.remote_id is not None
-        try:
-            return self.provider.look(batch.remote_id)
-        except GoneError as error:
-            raise lost(batch, error) from error
-        except TransientError as error:
-            if progress.trouble is None:
-                self.listener.say(f"No answer: {error}. The batches go on; looking again.")
-            progress.trouble = str(error)
-            return None
+    def _looks(
+        self, batches: Iterable[Batch], progress: Progress
+    ) -> Iterator[tuple[Batch, Remote]]:
+        """Yield batches with how each is, until nobody answers."""
+        for batch in batches:
+            # Another process may have had it made since it was read.
+            remote_id = batch.remote_id or self.ledger.batch(batch.id).remote_id
+            assert remote_id is not None
+            try:
+                remote = self.provider.look(remote_id)
+            except GoneError as error:
+                raise lost(batch, error) from error
+            except TransientError as error:
+                if progress.trouble is None:
+                    self.listener.say(f"No answer: {error}. The batches go on; looking again.")
+                    self._silent_since = time.monotonic()
+                progress.trouble = str(error)
+                self._check_silence(time.monotonic() - self._silent_since)
+                return
+            progress.trouble = None
+            yield batch, remote
 
     def _check_silence(self, seconds: float) -> None:
         most = self.session.policy.max_outage
@@ -364,7 +358,7 @@ class _Rounds:
             self.ledger.drop(batch.id)
             why = "; ".join(remote.faults) or "it does not say why"
             raise JudgeError(f"{self.provider.url} refused batch {batch.id}: {why}")
-        with self.ledger.making(lambda: None):
+        with self.ledger.making(lambda _text: None):
             batch = self.ledger.batch(batch.id)
             if batch.state == states.OVER:  # another process was here
                 return
@@ -390,8 +384,7 @@ class _Rounds:
         """Return how far the run is, by the answers in the cache."""
         progress = Progress(total=len(self.studies))
         for study in self.studies:
-            first = question(self.session, self.judge.request(study))
-            so_far = asked(self.session, self.cache, study, first)
+            so_far = asked(self.session, self.cache, study)
             progress.from_cache += so_far.n_cached
             if so_far.open is None and so_far.outcome is not None:
                 progress.ended(so_far.outcome)

@@ -55,7 +55,7 @@ def known(session: JudgeSession, cache: CompletionCache, study: Study) -> Iterat
     """Yield how far each question about `study` is that the answers in the cache lead to."""
     steps, judge = session.rubric.steps, session.judge
     if steps is None:
-        yield asked(session, cache, study, question(session, judge.request(study)))
+        yield asked(session, cache, study)
         return
     found: dict[str, str] = {}
     while now := steps.coming(study, found):
@@ -76,13 +76,16 @@ def asked(
     session: JudgeSession,
     cache: CompletionCache,
     study: Study,
-    first: Question,
+    first: Question | None = None,
     understand: Read | None = None,
 ) -> Asked:
-    """Return how far the question `first` about `study` is; `understand` reads its answers.
+    """Return how far a question about `study` is, `first` or the only one that is asked.
+
+    `understand` reads its answers, by default as those about the study.
 
     A cached answer that cannot be read is followed to the next time of asking, as the run would.
     """
+    first = first or question(session, session.judge.request(study))
     understand = understand or partial(read, session.rubric, study)
     now: Question | None = first
     n_cached = 0

@@ -61,8 +61,9 @@ def test_500_studies_with_every_kind_of_trouble_none_wrong_none_lost(
 
 
 def test_one_study_that_always_fails_costs_itself_only_and_is_asked_by_the_next_run(
-    server: FaultServer, runner: Runner
+    server: FaultServer, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("judge.running.asking._LONGEST_PAUSE", 0.5)
     server.set_faults(studies={"study-0007": always(Fault.SERVER_ERROR)})
     ends, _ = runner(40)
     assert isinstance(ends["study-0007"].outcome, Failed)
@@ -92,7 +93,7 @@ def test_a_server_that_never_answers_is_given_up_and_asked_again(
 
 
 @pytest.mark.parametrize(
-    ("fault", "seconds"), [(Fault.UNAVAILABLE, 10), (Fault.REFUSED, 3), (Fault.BAD_GATEWAY, 3)]
+    ("fault", "seconds"), [(Fault.UNAVAILABLE, 5), (Fault.REFUSED, 3), (Fault.BAD_GATEWAY, 3)]
 )
 def test_an_outage_costs_its_time_and_little_more(
     server: FaultServer, runner: Runner, fault: Fault, seconds: int

@@ -33,8 +33,7 @@ def studies(n: int) -> StudySet:
     )
 
 
-@pytest.mark.parametrize("rubric", REPLIES)
-@pytest.mark.parametrize("n", [1, 31, 33, 200])
+@pytest.mark.parametrize(("n", "rubric"), list(zip((1, 31, 33, 200), REPLIES * 2, strict=True)))
 def test_the_same_bytes_with_any_number_of_workers(tmp_path: Path, rubric: str, n: int) -> None:
     one = judged(studies(n), tmp_path / "one", rubric=rubric)
     for workers in (2, 3):

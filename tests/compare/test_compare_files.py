@@ -96,6 +96,7 @@ def test_files_are_there_whoever_stops_reading(tmp_path: Path) -> None:
     line = "judge compare a=example-run b=example-run --html p.html --figures d | head -c 1"
     done = judge(tmp_path, line)
     assert "Traceback" not in done.stderr
+    assert " ..." not in done.stderr, "no step is said where nobody waits at a terminal"
     assert (tmp_path / "p.html").stat().st_size > 0
     assert (tmp_path / "d/captions.md").stat().st_size > 0
 

@@ -90,8 +90,9 @@ def test_a_prompt_that_is_too_long_is_no_step_down(server: FaultServer, runner: 
 
 
 def test_a_reply_that_the_server_withholds_is_no_step_down(
-    server: FaultServer, runner: Runner
+    server: FaultServer, runner: Runner, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setattr("judge.running.asking._LONGEST_PAUSE", 0.5)
     server.set_faults(studies={"study-0003": first(Fault.WITHHELD)})
     ends, progress = runner(10)
     assert all(isinstance(end.outcome, Annotated) for end in ends.values())
