@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
 
-from judge.rubrics.contract import Facet, Label, Measure, Order, Rubric, Statistic
+from judge.rubrics.contract import Facet, Label, Measure, Order, Rubric, Scale, Statistic
 from judge.types import Annotation, Item, Measures
 
 Rule = Literal["majority", "mean", "any", "best"]
@@ -63,7 +63,8 @@ class Combination:
             added.append(Measure(self._minority, label, (0, n / 2), role="score", is_whole=True))
         if score := _score(rubric):
             label = f"spread of {score.label}"
-            added.append(Measure(self._spread, label, role="score", undefined=none))
+            widest = _widest(score)
+            added.append(Measure(self._spread, label, widest, role="score", undefined=none))
         added += [
             Measure(self._against(one), f"not by majority: {one.label}", (0, 1), undefined=none)
             for one in rates
@@ -117,7 +118,8 @@ class Combination:
                     "rate",
                     (self._minority,),
                     higher_is_better=True,
-                    definition=f"all {self.of}s agree on {', '.join(one.label for one in rates)}",
+                    definition=f"agreement of all {self.of}s "
+                    f"({', '.join(one.label for one in rates)})",
                     shown=frozenset({"head", "groups"}),
                 )
             )
@@ -129,6 +131,7 @@ class Combination:
                     "mean",
                     (self._spread,),
                     higher_is_better=False,
+                    scale=_widest(score),
                     shown=frozenset({"head"}),
                 )
             )
@@ -276,6 +279,12 @@ def _outvoted(rate: Statistic, said: Sequence[bool]) -> float | None:
 
 def _rates(rubric: Rubric) -> list[Statistic]:
     return [one for one in rubric.statistics if one.kind == "rate"]
+
+
+def _widest(score: Measure) -> Scale:
+    """Return the scale of how far apart two values can be."""
+    low, high = score.scale
+    return (0, None if low is None or high is None else high - low)
 
 
 def _score(rubric: Rubric) -> Measure | None:
