@@ -29,8 +29,6 @@ from judge.studies import StudySet
 from judge.studies.fields import free_name
 from judge.types import JudgeError, Study
 
-RULES = ("best", "mean", "all")
-
 
 @dataclass(frozen=True, slots=True)
 class Question:
