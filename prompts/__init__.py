@@ -206,7 +206,7 @@ class Prompt:
             if self.is_exact:
                 raise JudgeError(
                     f"the prompt {self.name} is one exact wording, with no place for all that is "
-                    "told: leave --context-field, --prior-field and --modality out, or choose "
+                    "told: leave --prior-field and --modality out, give --no-context, or choose "
                     "another --prompt"
                 )
             mark = _mark(reference, candidate, *context, *context.values(), prior or "")

@@ -365,8 +365,7 @@ def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
 def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
     """Return an answer with its key in the cache, and a checksum where it has one."""
     answer = completion.plain() if completion else None
-    sha256 = checksum(answer) if answer and key else None
-    return {"answer": answer, "cache_key": key, "sha256": sha256}
+    return {"answer": answer, "cache_key": key, "sha256": answer and key and checksum(answer)}
 
 
 def corrected_report(rubric: Rubric, study: Study, outcome: Outcome) -> str | None:
@@ -390,14 +389,12 @@ def study_of(record: Mapping[str, Any]) -> Study:
 
 def completion_of(record: Mapping[str, Any]) -> Completion | None:
     """Return the raw answer in a record, None where the judge gave none."""
-    answer = record["answer"]
-    return adapter(Completion).validate_python(answer) if answer else None
+    return adapter(Completion).validate_python(answer) if (answer := record["answer"]) else None
 
 
 def outcome_of(record: Mapping[str, Any]) -> Outcome:
     """Return the outcome in a record."""
     if record["outcome"] == OUTCOMES[Annotated]:
         return Annotated(adapter(Annotation).validate_python(record["annotation"]))
-    if record["outcome"] == OUTCOMES[Unparsed]:
-        return Unparsed(record["reason"], record["detail"])
-    return Failed(record["reason"], record["detail"])
+    kind = Unparsed if record["outcome"] == OUTCOMES[Unparsed] else Failed
+    return kind(record["reason"], record["detail"])

@@ -137,7 +137,8 @@ def coming(study: Study, answers: Mapping[str, str]) -> Sequence[Step]:
 
 
 def _held(report: str, phrases: Sequence[str], study: Study) -> Study:
-    return Study("", report, "\n".join(phrases), modality=study.modality)
+    told = {"context": study.context, "prior": study.prior, "modality": study.modality}
+    return Study("", report, "\n".join(phrases), **told)  # type: ignore[arg-type]
 
 
 def _speaks(report: str) -> bool:

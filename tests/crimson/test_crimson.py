@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge import rubrics
-from judge.rubrics.crimson.measures import ATTRIBUTES, LEVELS, WEIGHTS, score
+from judge.rubrics.crimson.measures import ATTRIBUTES, LEVELS, MODALITY_OF, WEIGHTS, score
 from judge.rubrics.crimson.reply import Reply
 from judge.rubrics.crimson.wording import attributes_of, significance_of
 from judge.types import Annotation, Item, Measures, Study, UnparsedError
@@ -21,6 +21,8 @@ STUDY = Study("s", "Left effusion.", "Left effusion.")
 Found = dict[str, Any]
 
 _TEXT = st.text(alphabet="abc {}[]\":,\\'\n\u00e9\u2028\ud83e", max_size=12)
+
+_USUAL = [name for name in ATTRIBUTES if name not in MODALITY_OF]
 
 
 @st.composite
@@ -46,7 +48,7 @@ def replies(draw: st.DrawFn) -> Found:
             "pred_id": pred,
             "severity": draw(st.sampled_from(["significant", "negligible"])),
             "error_types": draw(
-                st.lists(st.sampled_from(ATTRIBUTES), min_size=1, max_size=3, unique=True)
+                st.lists(st.sampled_from(_USUAL), min_size=1, max_size=3, unique=True)
             ),
             "explanation": draw(_TEXT),
         }
@@ -228,6 +230,7 @@ def test_attributes_by_other_names() -> None:
     assert attributes_of(["Morphological descriptors", "Location/laterality"]) == [
         "location",
         "descriptor",
+        "laterality",
     ]
     assert attributes_of("temporal / comparison") == ["temporal"]
     assert attributes_of(["location", 3]) is None

@@ -56,8 +56,10 @@ def test_what_is_known_of_the_patient_has_a_question_of_its_own(tmp_path: Path) 
     # A context can no more forge the mark than a report can.
     (other,) = prompt.messages("r", "c", {"Age": mark})
     assert other.content.count(mark) == 1
-    # A wording without a place for it is asked as ever.
-    assert load(tmp_path).messages("r", "c", known) == load(tmp_path).messages("r", "c")
+    # Before a wording without a place for it, it stands in a block of its own.
+    (asked,), (plain,) = (load(tmp_path).messages("r", "c", told) for told in (known, {}))
+    assert asked.content.endswith(plain.content)
+    assert "Age: 70\nWhy: $mark, ${reference}\n" in asked.content
 
 
 def test_the_candidates_lines_in_one_row(tmp_path: Path) -> None:

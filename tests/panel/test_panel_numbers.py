@@ -9,7 +9,7 @@ from typing import Any, get_args
 import numpy as np
 import pytest
 from panelhelp import judged
-from support import EXAMPLES, Invoke
+from support import EXAMPLES, Invoke, with_rules
 
 from judge import rubrics
 from judge.rubrics.combining import Combination, Rule, says
@@ -124,7 +124,7 @@ def test_there_is_no_agreement_where_nothing_differs(alike: float) -> None:
 
 
 @pytest.mark.parametrize("rule", get_args(Rule))
-@pytest.mark.parametrize("name", rubrics.names())
+@pytest.mark.parametrize("name", with_rules())
 def test_a_panel_of_one_judge_thrice_is_that_judge(
     name: str, rule: Rule, invoke: Invoke, tmp_path: Path
 ) -> None:

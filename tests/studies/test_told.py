@@ -135,7 +135,8 @@ def test_an_exact_wording_has_no_place_for_it(tmp_path: Path) -> None:
         "name: exact\nversion: 1\nrubric: green\nwords: 300\nuser: $reference $candidate\n"
     )
     prompt = prompts.load(str(path))
-    with pytest.raises(JudgeError, match="one exact wording and tells of the two reports alone"):
+    message = "one exact wording, with no place for all that is told: .* --no-context"
+    with pytest.raises(JudgeError, match=message):
         prompt.messages("R", "C", {"age": "61"})
 
 
