@@ -10,7 +10,8 @@ set of studies is made of what comes out:
     best      all numbers of the one part with the best score, which is the first that the rubric
               declares; ties go by the rubric's order of the worst studies, then to the first part.
 
-A part that lacks a number is not in it. Beside them stands how far the parts disagree.
+A part that lacks a number is not in it. Beside them stands how far the parts disagree, where there
+are two or more.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ class Combination:
         whole = self.rule != "mean"
         scale = (0, n) if whole else (0, 1)
         share = f"{self.of}s" if whole else f"share of the {self.of}s"
-        none = f"no {self.of} has it"
+        none, alone = f"no {self.of} has it", f"fewer than two {self.of}s have it"
         added = [Measure(f"{self.of}s_n", f"{self.of}s", (0, n), is_whole=True)]
         added += [
             Measure(
@@ -60,11 +61,15 @@ class Combination:
         ]
         if rates:
             label = f"{self.of}s in the minority"
-            added.append(Measure(self._minority, label, (0, n / 2), role="score", is_whole=True))
+            added.append(
+                Measure(
+                    self._minority, label, (0, n / 2), role="score", is_whole=True, undefined=alone
+                )
+            )
         if score := _score(rubric):
             label = f"spread of {score.label}"
             widest = _widest(score)
-            added.append(Measure(self._spread, label, widest, role="score", undefined=none))
+            added.append(Measure(self._spread, label, widest, role="score", undefined=alone))
         added += [
             Measure(self._against(one), f"not by majority: {one.label}", (0, 1), undefined=none)
             for one in rates
@@ -159,11 +164,11 @@ class Combination:
             if self._needs_own(one):
                 numbers[self._against(one)] = _outvoted(one, known)
         if said:
-            few = (min(sum(known), len(known) - sum(known)) for known in said.values())
-            numbers[self._minority] = max(few)
+            few = [min(sum(yes), len(yes) - sum(yes)) for yes in said.values() if len(yes) > 1]
+            numbers[self._minority] = max(few, default=None)
         if score := _score(rubric):
             values = [value for m in found if (value := m[score.name]) is not None]
-            numbers[self._spread] = max(values) - min(values) if values else None
+            numbers[self._spread] = max(values) - min(values) if len(values) > 1 else None
         return numbers
 
     def _number(self, measure: Measure, values: Sequence[float | None]) -> float | None:

@@ -223,3 +223,14 @@ def test_the_best_part_has_the_best_score_then_the_fewest_errors() -> None:
     found = how.measures(rubric, given)
     assert (found["green"], found["n_significant"], found["n_matched"]) == (0.8, 1, 4)
     assert found["references_spread"] == pytest.approx(0.3)
+
+
+def test_one_part_alone_neither_agrees_nor_disagrees() -> None:
+    rubric = rubrics.load("green")
+    how = Combination("reference", "mean", ("x", "y"))
+    one = {**{one.name: 0.0 for one in rubric.measures}, "green": 0.5}
+    alone, both = how.measures(rubric, [one]), how.measures(rubric, [one, one])
+    assert (alone["references_spread"], alone["references_minority"]) == (None, None)
+    assert (both["references_spread"], both["references_minority"]) == (0, 0)
+    declared = {measure.name: measure for measure in how.rubric(rubric).measures}
+    assert declared["references_spread"].undefined == "fewer than two references have it"
