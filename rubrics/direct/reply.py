@@ -75,7 +75,9 @@ class Reply(BaseModel):
     )
     aspects: Aspects
     scale: Annotated[list[float], BeforeValidator(_scale)] = Field(
-        description="The lowest and the highest number of the scale that you were given."
+        description="The lowest and the highest number of the scale that you were given.",
+        min_length=2,
+        max_length=2,
     )
     score: Annotated[float, BeforeValidator(_number)] = Field(
         description="How good the candidate is on that scale."
