@@ -122,7 +122,7 @@ def facts(
     """
     spared = f"{coming.cached:,} cached, {coming.repeated:,} repeated"
     seen = counted(coming.n_seen, "answer", "answers")
-    more = {} if coming.further is None else {"further": f"at most {coming.further:,} {_FURTHER}"}
+    more = {} if not coming.further else {"further": f"at most {coming.further:,} {_FURTHER}"}
     return {
         "studies": f"{n_studies:,}",
         "requests": f"{coming.requests:,} ({spared})",
