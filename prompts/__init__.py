@@ -202,6 +202,8 @@ class Prompt:
         own = context if self.user_in_context else _NO_CONTEXT
         told = _NO_CONTEXT if own else context
         beside = ""
+        if self.is_exact and modality == "xr":
+            modality = None  # what all of these wordings are about
         if told or prior or modality:
             if self.is_exact:
                 raise JudgeError(

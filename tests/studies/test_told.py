@@ -136,8 +136,11 @@ def test_an_exact_wording_has_no_place_for_it(tmp_path: Path) -> None:
     )
     prompt = prompts.load(str(path))
     message = "one exact wording, with no place for all that is told: .* --no-context"
-    with pytest.raises(JudgeError, match=message):
-        prompt.messages("R", "C", {"age": "61"})
+    for told in ({"context": {"age": "61"}}, {"prior": "Old."}, {"modality": "ct"}):
+        with pytest.raises(JudgeError, match=message):
+            prompt.messages("R", "C", **told)  # type: ignore[arg-type]
+    # Chest radiographs are what it is about.
+    assert prompt.messages("R", "C", modality="xr") == prompt.messages("R", "C")
 
 
 def test_what_the_rules_were_not_made_for_fails_and_is_counted(
