@@ -26,7 +26,7 @@ from judge.cli.batches import (
 from judge.cli.endings import end_stopped, end_uncovered
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import by_option, emit, format_option, note, print_summary, print_tables
-from judge.cli.references import REFERENCE_OPTIONS, asked_of, print_finished, run_asked
+from judge.cli.references import REFERENCE_OPTIONS, asked_of, print_finished, rubric_of, run_asked
 from judge.cli.sampling import SAMPLES, sampling_options
 from judge.cli.studies import FILE_OPTIONS, TOLD_OPTIONS, reading, shard_option, told_studies
 from judge.rubrics import Rubric
@@ -46,12 +46,13 @@ def command_for(rubric: Rubric) -> click.Command:
                 summaries = print_finished(finished, rubric, options["form"])
                 end_uncovered(summaries, options["min_coverage"])
             return
-        _check_tracks(sections, options)
+        _check_tracks(rubric, sections, options)
         ended = [one for section in sections if (one := _track(rubric, section, options))]
         for finished in ended:
             _told(finished)
         if ended:
-            _print_tracks([one.summary for one in ended], rubric, options["form"])
+            own = rubric_of(ended[0], rubric)
+            _print_tracks([one.summary for one in ended], own, options["form"])
             end_uncovered([one.summary for one in ended], options["min_coverage"])
 
     several = (SAMPLES,) if rubric.takes_samples else ()
@@ -127,7 +128,8 @@ def _help(rubric: Rubric) -> str:
     """
 
 
-def _check_tracks(sections: Sequence[str], options: Mapping[str, Any]) -> None:
+def _check_tracks(rubric: Rubric, sections: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Raise for what is wrong with any of the sections, before one is judged."""
     from judge.studies.sections import known_section
 
     for section in sections:
@@ -140,6 +142,8 @@ def _check_tracks(sections: Sequence[str], options: Mapping[str, Any]) -> None:
         raise click.UsageError("--references all has runs of its own: name one --section")
     if options["form"] not in ("table", "json"):
         raise click.UsageError("several sections go with --format table and json")
+    for section in sections:
+        told_studies({**options, "section": section}, rubric)
 
 
 def _track(rubric: Rubric, section: str, options: Mapping[str, Any]) -> Finished | None:

@@ -41,7 +41,7 @@ from judge.cli.output import format_option, list_option, note, print_summary
     "--by",
     metavar="FIELD",
     help="Group the rates by this field (repeat it, or separate with commas, for several). "
-    "Default: as the first run does.",
+    "Default: as the run of the judge that is first by name.",
 )
 @format_option
 def command(

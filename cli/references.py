@@ -79,14 +79,19 @@ def run_asked(
     return run_several(session, several, options["references"], **how)
 
 
+def rubric_of(finished: Finished, rubric: Rubric) -> Rubric:
+    """Return the rubric of a run: that of several references has more numbers."""
+    if "|references:" not in finished.summary["signature"]:
+        return rubric
+    from judge.running.folder import Run
+
+    return Run(finished.path).rubric
+
+
 def print_finished(finished: Finished, rubric: Rubric, form: str) -> list[dict[str, Any]]:
     """Print a run, or those of several readers side by side; returns what was summarised."""
     if not finished.parts:
-        if "references:" in finished.summary["signature"]:
-            from judge.running.folder import Run
-
-            rubric = Run(finished.path).rubric
-        print_summary(finished.summary, rubric, form)
+        print_summary(finished.summary, rubric_of(finished, rubric), form)
         return [finished.summary]
     from judge.report.formats import as_json, markdown_table, rate_rows, rows_as_csv
     from judge.report.tables import Table, headline_figures

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Any, cast
 
-from judge.rubrics.contract import Rubric
+from judge.rubrics.contract import Parse, Rubric
 from judge.rubrics.steps import Question, Step, Steps
 from judge.types import JudgeError, Study
 
@@ -36,7 +37,8 @@ def sampled(rubric: Rubric, k: int) -> Rubric:
     if not rubric.takes_samples or k < 1:
         raise JudgeError(f"the rubric {rubric.name} does not take {k} answers about a study")
     question = Question(rubric.prompt, rubric.parse, rubric.reply_model)
-    return replace(rubric, steps=Steps(partial(_samples, k), {"": question}, k))
+    whole = cast("Parse", partial(cast("Any", rubric.parse), samples=k))
+    return replace(rubric, parse=whole, steps=Steps(partial(_samples, k), {"": question}, k))
 
 
 def n_samples(rubric: Rubric) -> int:

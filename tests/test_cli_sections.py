@@ -48,6 +48,7 @@ def test_each_section_is_a_run_and_all_stand_side_by_side(
     ("more", "message"),
     [
         (("--section", "findings,nope"), "unknown section 'nope'"),
+        (("--section", "findings,report", "--candidate-field", "nope"), "nope"),
         (("--section", "report,report"), "--section names a section twice"),
         (("--section", "findings,report", "--format", "csv"), "go with --format table and json"),
     ],
@@ -80,3 +81,14 @@ def test_compare_has_a_leaderboard_for_each_section(invoke: Invoke, files: tuple
     assert "--by-section compares each section by itself" in told.stderr
     refused = invoke("compare", "--by-section", "--format", "json", *runs)
     assert "--by-section goes with --format table and md" in refused.stderr
+
+
+def test_a_section_that_nobody_has_is_said_before_the_first_is_judged(invoke: Invoke) -> None:
+    Path("refs.json").write_text(json.dumps({"a": {"findings": "No effusion."}}))
+    Path("preds.json").write_text(json.dumps({"a": "No effusion."}))
+    done = invoke(
+        "green", "preds.json", "refs.json", "--section", "findings,impression", "--out", "run"
+    )
+    assert done.exit_code == 2
+    assert "has the section impression" in done.stderr
+    assert not Path("run").exists()

@@ -21,6 +21,7 @@ import yaml
 from support import with_rules
 
 from judge import rubrics
+from judge.rubrics.asking import sampled
 from judge.rubrics.contract import Rubric, StructuredReply
 from judge.types import (
     Annotation,
@@ -40,7 +41,7 @@ CASES = [
     for name in NAMES
     for path in sorted(rubrics.cases(name).glob("*.yaml"))
 ]
-KEYS = {"about", "completion", "complete", "reply", "study", "expect"}
+KEYS = {"about", "completion", "complete", "reply", "samples", "study", "expect"}
 
 
 def _paths(name: str) -> list[Path]:
@@ -70,6 +71,8 @@ def _form(rubric: Rubric, case: Mapping[str, Any]) -> Rubric | StructuredReply:
 def _outcome(rubric: Rubric, case: Mapping[str, Any], study: Study) -> Annotation | str:
     try:
         parse = _form(rubric, case).parse
+        if "samples" in case:
+            parse = sampled(rubric, case["samples"]).parse
         return parse(case["completion"], study, complete=case.get("complete", False))
     except UnparsedError as error:
         return error.reason
@@ -124,7 +127,8 @@ def test_case(name: str, path: Path) -> None:
     assert {key: found[key] for key in expected} == expected
     # What was read can be written and read again.
     form = _form(rubric, case)
-    assert form.parse(form.render(outcome), study, complete=True) == outcome
+    parse = sampled(rubric, case["samples"]).parse if "samples" in case else form.parse
+    assert parse(form.render(outcome), study, complete=True) == outcome
 
 
 @pytest.mark.parametrize("name", NAMES)

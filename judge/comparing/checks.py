@@ -16,6 +16,9 @@ from judge.types import JudgeError
 _MOST = 5
 
 
+_ASKED = ("sampling", "samples", "reask", "references")
+
+
 @dataclass(frozen=True, slots=True)
 class ComparedRun:
     """A run and what is compared of it: `model` is its row, `shown` what messages call it.
@@ -50,7 +53,7 @@ def compared(named: NamedRun) -> ComparedRun:
     manifest = named.run.manifest
     pairs = (part.partition(":") for part in named.run.signature.split("|")[1:])
     parts = {name: value for name, _, value in pairs}
-    asked = [parts[name] for name in ("sampling", "reask", "references") if name in parts]
+    asked = [parts[name] for name in _ASKED if name in parts]
     told = [f"{name} {parts[name]}" for name in ("context", "prior", "modality") if name in parts]
     return ComparedRun(
         model=named.model,

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge import rubrics
 from judge.report.formats import rate_rows
-from judge.rubrics.asking import on_scale
+from judge.rubrics.asking import on_scale, sampled
 from judge.rubrics.combining import Combination
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
@@ -83,6 +83,7 @@ class Run:
             found = rubrics.load(self.manifest["rubric"])
             if scale := self.manifest.get("scale"):
                 found = on_scale(found, (scale[0], scale[1]))
+            found = sampled(found, self.manifest.get("samples", 1))
         except JudgeError as error:
             raise JudgeError(f"{self.path / MANIFEST}: {error}") from error
         try:

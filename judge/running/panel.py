@@ -25,7 +25,8 @@ from judge.types import JudgeError, Study
 RULES: tuple[Rule, ...] = ("majority", "mean", "any")
 PROMPT = "prompt"
 # What of a signature is the judge's: the rest is of the studies and of this program.
-_OF_JUDGE = ("judge", "prompt", "sampling", "reply", "reask", "repeat")
+_TOLD = ("context", "prior", "modality")
+_OF_JUDGE = ("judge", "prompt", "sampling", "reply", "reask", "samples", "repeat", *_TOLD)
 _OF_STUDIES = ("section", "class", "omitted", "studies")
 _DIGITS = 8
 _MOST_NAMES = 3
@@ -57,8 +58,9 @@ def panel(
     """Make one run out of several judges' runs by a rule: see `judge.rubrics.combining`.
 
     A study is scored where all judges scored it, or at least `min_judges`. `by` are the fields
-    that the rates are grouped by, by default those of the first run. With `PROMPT` in `allow` the
-    judges may have read different prompts. Nothing is asked, and the runs stay as they are.
+    that the rates are grouped by, by default those of the judge that is first by name. With
+    `PROMPT` in `allow` the judges may have read different prompts, or have been told different
+    things. Nothing is asked, and the runs stay as they are.
 
     Raises `JudgeError` for fewer than two runs, one that is there twice, runs of different
     rubrics, sections, studies or reports, of readers, of shards, and of panels, and for an `out`
@@ -143,6 +145,13 @@ def _checked(runs: Sequence[Run], allow: Collection[str]) -> list[Run]:
             f"{first.path} is of another version of {rubric.title} than today's {today}: bring "
             "the runs up to date with judge rescore"
         )
+    differing = {tuple(_parts(run.signature).get(one) for one in _TOLD): run for run in runs}
+    if len(differing) > 1 and PROMPT not in allow:
+        raise JudgeError(
+            "the judges were told different things of the patient, an earlier report or the "
+            f"modality, in {' and '.join(str(one.path) for one in differing.values())} (or --allow "
+            f"{PROMPT})"
+        )
     prompts: dict[str, Run] = {}
     for run in runs:
         if (prompt := _parts(run.signature).get("prompt", "none")) != "none":
@@ -191,13 +200,23 @@ def _panel_name(how: Combination) -> str:
 
 
 def _signature(parts: Sequence[_Part], version: str) -> str:
-    """As of a run of one judge, the panel in its place, and a digest of all parts' signatures."""
+    """As of a run of one judge, the panel in its place, and a digest of all parts' signatures.
+
+    What the judges were told is that of each, where it differs.
+    """
     known = parts[0].signature
     prompts = sorted({part.asked for part in parts} - {"none"}) or ["none"]
     runs = ",".join(_digest(part.run.signature) for part in parts)
     line = [
         *(known["rubric"], f"judge:{version}", f"prompt:{','.join(prompts)}"),
-        *(f"{name}:{known[name]}" for name in _OF_STUDIES if name in known),
+        *(f"{name}:{known[name]}" for name in _OF_STUDIES[:1] if name in known),
+        *(
+            f"{name}:{','.join(values)}"
+            for name in _TOLD
+            if (values := sorted({part.signature.get(name, "none") for part in parts})) != ["none"]
+            or name in known
+        ),
+        *(f"{name}:{known[name]}" for name in _OF_STUDIES[1:] if name in known),
         *(f"runs:{runs}", "version:"),
     ]
     return read_today("|".join(line), parts[0].run.rubric)

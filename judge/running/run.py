@@ -15,6 +15,7 @@ from typing import Any
 
 from judge import distribution, plugins
 from judge.backends import CountedNote
+from judge.rubrics.asking import n_samples
 from judge.running.engine import Judged, ProgressListener, judge_set
 from judge.running.forms import FORMAT
 from judge.running.notes import Notes
@@ -110,6 +111,7 @@ def run(
             **made_by,
             **({"repeat": session.repeat} if session.repeat else {}),
             **({"scale": [*judge.prompt.scale]} if judge.prompt and judge.prompt.scale else {}),
+            **({"samples": n} if (n := n_samples(rubric)) > 1 else {}),
             **({"batches": list(session.batches)} if session.batches else {}),
             **({"shard": part.plain()} if part else {}),
             "arguments": dict(arguments or {}),

@@ -196,8 +196,8 @@ class _Made:
     def rest(self, fields: Sequence[str]) -> dict[str, Any]:
         """Return the rest of the manifest."""
         names = (
-            *("repeat", "batches", "arguments", "inputs", "read_from", "omitted_ids", "effort"),
-            *("spent", "started", "finished", "versions"),
+            *("repeat", "scale", "samples", "batches", "arguments", "inputs", "read_from"),
+            *("omitted_ids", "effort", "spent", "started", "finished", "versions"),
         )
         kept = {name: self.manifest[name] for name in names if name in self.manifest}
         return {**kept, "fields": list(fields)}

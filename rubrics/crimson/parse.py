@@ -35,7 +35,7 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     Ids become positions. JSON shows by itself whether it is whole, so `complete` makes no
     difference. Raises `UnparsedError` for what is no such reply, and for one that uses an id
     twice or that no finding has, leaves a finding out of both the matches and the errors, has it
-    in both, or tells of an attribute of two findings that it does not match.
+    in both, tells of an attribute of two findings that it does not match, or says an error twice.
     """
     from judge.rubrics.crimson.reply import Reply
 
@@ -54,8 +54,12 @@ def _annotation(reply: Reply, modality: str | None) -> Annotation:
     items += [a_match(items, reference[ref], candidate[pred]) for ref, pred in matches]
     items += [alone(items, candidate[one], FALSE) for one in reply.errors.false_findings]
     items += [alone(items, reference[one], MISSING) for one in reply.errors.missing_findings]
+    said: list[object] = []
     for one in reply.errors.attribute_errors:
         pair = one.ref_id, one.pred_id
+        if one in said:
+            raise UnparsedError("error twice", f"of {' and '.join(pair)}: {one.explanation}")
+        said.append(one)
         if pair not in matches:
             raise UnparsedError("pair not matched", f"an attribute error of {' and '.join(pair)}")
         at = reference[one.ref_id]

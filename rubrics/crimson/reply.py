@@ -19,7 +19,7 @@ def _text(value: object) -> object:
 def _words(value: object) -> object:
     text = _text(value)
     if text == "":
-        raise PydanticCustomError("empty finding", "a finding has words")
+        raise PydanticCustomError("empty finding", "a finding has an id and words")
     return text
 
 
@@ -42,7 +42,7 @@ def _attributes(value: object) -> object:
     return found
 
 
-_Id = Annotated[StrictStr, BeforeValidator(_text)]
+_Id = Annotated[StrictStr, BeforeValidator(_words)]
 _Significance = Annotated[
     Literal["urgent", "actionable_not_urgent", "not_actionable_not_urgent", "benign_expected"],
     BeforeValidator(_named(significance_of, "significance", "the four")),

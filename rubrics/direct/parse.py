@@ -22,7 +22,6 @@ SCORE, LOW, HIGH = "score", "low", "high"
 
 Of several answers the scores have their number behind them, from 1: `score 2`, `findings 2`.
 """
-_SAMPLES = re.compile(rf'\{{\s*"{SAMPLE.format("[0-9]+")}":')
 _BLANK_LINES = re.compile(r"\s*\n(?:\s*\n)+\s*")
 _BETWEEN = "\n\n"
 
@@ -33,14 +32,15 @@ def parse(
     *,
     complete: bool = False,  # noqa: ARG001
     scale: tuple[float, float] = (0, 100),
+    samples: int = 1,
 ) -> Annotation:
-    """Return the score that an answer gives on the prompt's `scale`, or those of several answers.
+    """Return the score that an answer gives on the prompt's `scale`, or those of `samples` answers.
 
     An answer names the scale that it keeps to. JSON shows by itself whether it is whole, so
     `complete` makes no difference. Raises `UnparsedError` for what is no such object, whole and
     once, for another scale than the prompt's, and for a score that is no number on it.
     """
-    if not _SAMPLES.match(text):
+    if samples == 1:
         reply = _read(text, scale)
         return _annotation(scale, _values(reply), reply.reasons)
     values: dict[str, float] = {}
@@ -50,7 +50,7 @@ def parse(
             reply = _read(answer, scale)
         values |= {f"{key} {number}": value for key, value in _values(reply).items()}
         reasons.append(_BLANK_LINES.sub("\n", reply.reasons))
-    if [*parts(text)] != [SAMPLE.format(at + 1) for at in range(len(reasons))]:
+    if [*parts(text)] != [SAMPLE.format(at + 1) for at in range(samples)]:
         raise UnparsedError("unexpected form", "not the answers to one question")
     return _annotation(scale, values, _BETWEEN.join(reasons))
 

@@ -50,10 +50,10 @@ def replies(draw: st.DrawFn) -> Found:
             "error_types": draw(
                 st.lists(st.sampled_from(_USUAL), min_size=1, max_size=3, unique=True)
             ),
-            "explanation": draw(_TEXT),
+            "explanation": f"{draw(_TEXT)} {at}",
         }
         for ref, pred in pairs
-        for _ in range(draw(st.integers(0, 2)))
+        for at in range(draw(st.integers(0, 2)))
     ]
     matched = {one for pair in pairs for one in pair}
     return {

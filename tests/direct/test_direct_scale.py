@@ -61,7 +61,7 @@ def annotations(draw: st.DrawFn) -> Annotation:
 
 @given(annotations())
 def test_what_is_written_is_read_back_and_is_on_the_measures_scale(annotation: Annotation) -> None:
-    rubric = on_scale(DIRECT, (1, 5))
+    rubric = sampled(on_scale(DIRECT, (1, 5)), len(samples(annotation, "score")))
     assert rubric.parse(DIRECT.render(annotation), STUDY) == annotation
     measures = rubric.measured(annotation, STUDY)
     scores = [one for one in samples(annotation, "score") if one is not None]

@@ -201,3 +201,24 @@ def test_from_python(tmp_path: Path) -> None:
 
 def test_the_command_is_listed() -> None:
     assert "panel" in main.list_commands(None)  # type: ignore[arg-type]
+
+
+def test_judges_that_were_told_different_things_do_not_fit(invoke: Invoke) -> None:
+    files = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
+    for name, more in (("told", ()), ("untold", ("--no-context",))):
+        assert invoke("crimson", *files, *more, "--out", name).exit_code == 0
+    refused = invoke("panel", "told", "untold", "--rule", "any", "--out", "panel")
+    assert refused.exit_code == 2
+    assert "told different things" in refused.stderr
+    assert not Path("panel").exists()
+    allowed = ("--rule", "any", "--allow", "prompt", "--out", "panel")
+    assert invoke("panel", "told", "untold", *allowed).exit_code == 0
+    assert "|context:context,none|" in Run("panel").signature
+
+
+def test_sections_of_several_references_stand_side_by_side(invoke: Invoke) -> None:
+    files = (EXAMPLES / "preds_alder.json", EXAMPLES / "references.json", "--allow-missing")
+    sections = ("--section", "findings,report", "--references", "mean", "--out", "both")
+    done = invoke("green", *files, *sections)
+    assert done.exit_code == 0, done.stderr
+    assert "all references agree" in done.stdout.partition("Sections side by side")[2]

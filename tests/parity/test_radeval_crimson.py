@@ -57,7 +57,7 @@ def _reply(rng: random.Random) -> dict[str, Any]:
             "pred_id": pred,
             "severity": rng.choice(["significant", "negligible"]),
             "error_types": rng.sample(_USUAL, rng.choice([1, 1, 2])),
-            "explanation": "why",
+            "explanation": f"why {rng.random()}",
         }
         for ref, pred in pairs
         for _ in range(rng.choice([0, 0, 1, 2]))
