@@ -56,7 +56,8 @@ FILE_OPTIONS = (
         metavar="findings|impression|report[,...]",
         help="The part of the reports to judge. Default: findings where the references have "
         "them, else the whole report. Several, with commas, are judged one after the other, each a "
-        "run of its own in a folder of that name, and printed side by side; --max-cost is for each.",
+        "run of its own in a folder of that name, and printed side by side; --max-cost is for "
+        "each.",
     ),
     click.option(
         "--allow-missing",
