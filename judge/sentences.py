@@ -32,7 +32,7 @@ _HEADING = re.compile(rf"(?<![\w/])(?:{HEADINGS_SKIPPED}|{HEADINGS_READ})[ \t]{{
 _SKIPPED = re.compile(rf"\s*(?:{HEADINGS_SKIPPED})[ \t]{{0,3}}:", re.I)
 _READ = re.compile(rf"\s*(?:{HEADINGS_READ})[ \t]{{0,3}}:", re.I)
 _STOP = re.compile(r"[.!?]+(?=[\s\"')\]]|$|[A-Z][a-z])|\n")
-_ITEM = re.compile(r"[ \t]*(?:[-*\u2022\u2023\u25aa\u2013\u2014]|\d{1,2}[.)])[ \t]")
+ITEM = re.compile(r"[ \t]*(?:[-*\u2022\u2023\u25aa\u2013\u2014]|\d{1,2}[.)])[ \t]")
 _NUMBER_ONLY = re.compile(r"\s*\d{1,2}\Z")
 _LAST_WORD = re.compile(r"[^\W_](?:[^\s,;:()]{0,11})\Z")
 
@@ -124,7 +124,7 @@ def _line_ends(text: str, at: int, newlines: list[int], width: int) -> bool:
     before = newlines[index - 2] + 1 if index >= 2 else 0
     after = newlines[index] if index < len(newlines) else len(text)
     upcoming = text[at + 1 : min(after, at + 80)]
-    if not upcoming.strip() or _ITEM.match(upcoming) or _HEADING.match(upcoming.lstrip()):
+    if not upcoming.strip() or ITEM.match(upcoming) or _HEADING.match(upcoming.lstrip()):
         return True
     tail = text[max(before, at - 40) : at].rstrip()
     words = tail.split()

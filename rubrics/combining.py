@@ -10,6 +10,9 @@ set of studies is made of what comes out:
     best      all numbers of the one part with the best score, which is the first that the rubric
               declares; ties go by the rubric's order of the worst studies, then to the first part.
 
+Under `any` and `majority` what a ratio of sums divides comes from one part: of those with something
+to divide by, the one whose own ratio in the study is the worst, or the middle one.
+
 A part that lacks a number is not in it. Beside them stands how far the parts disagree, where there
 are two or more.
 """
@@ -75,6 +78,19 @@ class Combination:
             for one in rates
             if self._needs_own(one)
         ]
+        added += [
+            Measure(
+                *(name, f"{label}: {one.label}"),
+                higher_is_better=one.higher_is_better == (name == self._over(one)),
+                is_whole=_is_whole(rubric, names),
+                undefined=f"no {self.of} has it",
+            )
+            for one in self._ratios(rubric)
+            for name, label, names in (
+                (self._over(one), "numerator", one.measures),
+                (self._per(one), "denominator", one.per),
+            )
+        ]
         picks = self.rule == "best"
         facet = Facet(
             _FACETS[self.of],
@@ -111,6 +127,8 @@ class Combination:
                 study_label=f"share of the {self.of}s that say {one.label}",
                 rexrank=None,
             )
+        if self._is_of_one_part(one):
+            return replace(one, measures=(self._over(one),), per=(self._per(one),))
         return replace(one, measures=(self._against(one),)) if self._needs_own(one) else one
 
     def _disagreement(self, rubric: Rubric) -> list[Statistic]:
@@ -166,6 +184,8 @@ class Combination:
         if said:
             few = [min(sum(yes), len(yes) - sum(yes)) for yes in said.values() if len(yes) > 1]
             numbers[self._minority] = max(few, default=None)
+        for one in self._ratios(rubric):
+            numbers[self._over(one)], numbers[self._per(one)] = self._quotient(one, found)
         if score := _score(rubric):
             values = [value for m in found if (value := m[score.name]) is not None]
             numbers[self._spread] = max(values) - min(values) if len(values) > 1 else None
@@ -177,10 +197,27 @@ class Combination:
             return None
         if self.rule == "mean":
             return fmean(known)
-        up, n = measure.higher_is_better, len(known)
+        return known[self._place(len(known), up=measure.higher_is_better)]
+
+    def _place(self, n: int, *, up: bool) -> int:
+        """Return which of `n` values in ascending order is the worst one, or the middle one."""
         if self.rule == "any":
-            return known[0] if up else known[-1]
-        return known[(n - 1) // 2 if up else n // 2]
+            return 0 if up else n - 1
+        return (n - 1) // 2 if up else n // 2
+
+    def _quotient(
+        self, ratio: Statistic, found: Sequence[Measures]
+    ) -> tuple[float, float] | tuple[None, None]:
+        """Return what is divided by what in a study: both of the part that the rule takes.
+
+        None where no part has something to divide by.
+        """
+        pairs = [(_sum(ratio.measures, one), _sum(ratio.per, one)) for one in found]
+        known = sorted((a / b, b, a) for a, b in pairs if a is not None and b)
+        if not known:
+            return None, None
+        _, per, over = known[self._place(len(known), up=ratio.higher_is_better)]
+        return over, per
 
     def picked(self, rubric: Rubric, found: Sequence[Measures]) -> int:
         """Return which part is the best one."""
@@ -201,21 +238,23 @@ class Combination:
     def annotation(self, rubric: Rubric, parts: Sequence[tuple[int, Annotation]]) -> Annotation:
         """Return what all parts say, each item with the part that says it, by the numbers of these.
 
-        Items that are listed by their text alone have the part's name in it.
+        Items that are listed by their text alone have the part's name in it, unless other items
+        link to them: those quote what a report says.
         """
         items: list[Item] = []
         for at, annotation in parts:
             before, facet = len(items), _FACETS[self.of]
+            linked = {link for item in annotation.items for link in item.links}
             items += [
                 replace(
                     item,
                     text=item.text
-                    if rubric.kind(item.kind).graded_by
+                    if rubric.kind(item.kind).graded_by or own in linked
                     else f"{self.names[at]}: {item.text}",
                     labels={**item.labels, facet: (self._label(at),)},
                     links=tuple(link + before for link in item.links),
                 )
-                for item in annotation.items
+                for own, item in enumerate(annotation.items)
             ]
         said = [(self.names[at], one) for at, one in parts]
         return Annotation(
@@ -232,6 +271,19 @@ class Combination:
 
     def _against(self, rate: Statistic) -> str:
         return f"{self.of}s_not_{rate.name}"
+
+    def _over(self, ratio: Statistic) -> str:
+        return f"{self.of}s_{ratio.name}_over"
+
+    def _per(self, ratio: Statistic) -> str:
+        return f"{self.of}s_{ratio.name}_per"
+
+    def _ratios(self, rubric: Rubric) -> list[Statistic]:
+        return [one for one in rubric.statistics if self._is_of_one_part(one)]
+
+    def _is_of_one_part(self, one: Statistic) -> bool:
+        """Whether a ratio needs both of its sums from one part; the best part has all numbers."""
+        return one.kind == "ratio" and self.rule in ("any", "majority")
 
     def _needs_own(self, rate: Statistic) -> bool:
         """Whether a rate cannot be told by its measures: no judge need have all of them at 0."""
@@ -284,6 +336,16 @@ def _outvoted(rate: Statistic, said: Sequence[bool]) -> float | None:
 
 def _rates(rubric: Rubric) -> list[Statistic]:
     return [one for one in rubric.statistics if one.kind == "rate"]
+
+
+def _sum(names: Sequence[str], measures: Measures) -> float | None:
+    """Return the sum of a part's measures of these names, None where it lacks one."""
+    known = [value for name in names if (value := measures[name]) is not None]
+    return sum(known) if len(known) == len(names) else None
+
+
+def _is_whole(rubric: Rubric, names: Sequence[str]) -> bool:
+    return all(one.is_whole for one in rubric.measures if one.name in names)
 
 
 def _widest(score: Measure) -> Scale:

@@ -78,7 +78,12 @@ MISTAKE = Kind(ERROR, "error", "errors", (TYPE.name, SIGNIFICANCE.name), SIGNIFI
 
 _COUNTS = count_measures(MISTAKE, SIGNIFICANCE, TYPE)
 _LISTS = tuple(
-    Measure(name, kind.plural, is_whole=True, counts=Counted(kind.name))
+    Measure(
+        *(name, kind.plural),
+        higher_is_better=kind is MATCH,
+        is_whole=True,
+        counts=Counted(kind.name),
+    )
     for name, kind in (
         ("n_reference_findings", REFERENCE),
         ("n_candidate_findings", CANDIDATE),

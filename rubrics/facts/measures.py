@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic
-from judge.sentences import lines
+from judge.sentences import ITEM, lines, sentences
 from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study
 
 ENTAILED, CONTRADICTED, NOT_MENTIONED = "entailed", "contradicted", "not_mentioned"
@@ -27,6 +28,10 @@ EVIDENCE = Kind("evidence", "evidence sentence", "evidence sentences")
 SIDES: tuple[Side, ...] = ("reference", "candidate")
 OTHER: Mapping[Side, Side] = {"reference": "candidate", "candidate": "reference"}
 _AROUND = "\"'`\u201c\u201d\u2018\u2019\u00ab\u00bb "
+_BEHIND = _AROUND + ".,;"
+_BEGINS = re.compile(r"[;:](?:\s+|(?=[^\W\d]))")
+"""What a clause begins behind: no comma, since "pneumothorax" may stand in "No effusion, ..."."""
+_ENDS = re.compile(r"[,;](?=\s)|\s\(")
 FEWEST = 10
 """The number of facts below which FActScore's precision is lowered [Min et al. 2023]."""
 
@@ -46,30 +51,50 @@ def key_of(phrase: str) -> str:
 
 
 class Quotable:
-    """A report whose words are looked up whatever their case and the white space between them."""
+    """A report whose words are looked up whatever their case and the white space between them.
+
+    A quote begins with a sentence, or behind a semicolon or colon in it, and ends with one, or
+    before a comma, semicolon or bracket. So it leaves out no negation in front, and no part of a
+    word or number. The number of a list item may be left out.
+    """
 
     def __init__(self, report: str) -> None:
         self._text = " ".join(report.split())
         self._folded = _folded(self._text)
+        self._starts: set[int] = set()
+        self._ends: set[int] = set()
+        for start, end in sentences(report):
+            before = len(" ".join(report[: start + 1].split())) - 1
+            sentence = " ".join(report[start:end].split())
+            self._starts.update(before + at for at in _starts(sentence))
+            self._ends.update(before + at for at in _ends(sentence))
 
     def find(self, quote: str) -> str | None:
         """Return the words of the report that are quoted, None where they do not stand there.
 
-        Whole words alone, without what quotes them and the full stop behind them.
+        Whole sentences or clauses alone, without what quotes them and the stop behind them.
         """
-        wanted = _folded(" ".join(quote.split()).strip(_AROUND).rstrip(_AROUND + "."))
+        wanted = _folded(" ".join(quote.split()).strip(_AROUND).rstrip(_BEHIND))
         at = self._folded.find(wanted) if any(map(str.isalnum, wanted)) else -1
         while at >= 0:
             end = at + len(wanted)
-            if _is_edge(self._folded, at) and _is_edge(self._folded, end):
+            if at in self._starts and end in self._ends:
                 return self._text[at:end]
             at = self._folded.find(wanted, at + 1)
         return None
 
 
-def _is_edge(text: str, at: int) -> bool:
-    """Return whether no word goes on across this place."""
-    return not (0 < at < len(text) and text[at - 1].isalnum() and text[at].isalnum())
+def _starts(sentence: str) -> set[int]:
+    """Return where a quote may begin in `sentence`, with or without what stands before words."""
+    found = {0, *(match.end() for match in _BEGINS.finditer(sentence))}
+    found |= {item.end() for at in found if (item := ITEM.match(sentence, at))}
+    return found | {len(sentence) - len(sentence[at:].lstrip(_AROUND)) for at in found}
+
+
+def _ends(sentence: str) -> set[int]:
+    """Return where a quote may end in `sentence`, with or without what stands behind words."""
+    found = {len(sentence), *(match.start() for match in _ENDS.finditer(sentence))}
+    return found | {len(sentence[:at].rstrip(_BEHIND)) for at in found}
 
 
 def _folded(text: str) -> str:
@@ -146,7 +171,15 @@ MEASURES = (
         )
         for label in VERDICT.labels
     ),
-    *(Measure(name, label, is_whole=True, needs=_OF_FACTS) for name, label in _OF_SIDES.items()),
+    *(
+        Measure(
+            *(name, label),
+            higher_is_better=name.endswith(f"_{ENTAILED}"),
+            is_whole=True,
+            needs=_OF_FACTS,
+        )
+        for name, label in _OF_SIDES.items()
+    ),
 )
 
 

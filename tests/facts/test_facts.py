@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import math
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge import rubrics
+from judge import prompts, rubrics
 from judge.backends import lexicon
-from judge.rubrics.facts.measures import Fact, annotated
+from judge.rubrics.facts.measures import Fact, Quotable, annotated
 from judge.rubrics.steps import composed, parts
+from judge.sentences import lines
 from judge.types import Completion, Study, UnparsedError, Usage
 
 RUBRIC = rubrics.load("facts")
@@ -35,9 +37,9 @@ def judged(draw: st.DrawFn) -> tuple[Study, dict]:
         facts[side] = []
         for phrase in phrases:
             verdict = draw(st.sampled_from(["entailed", "contradicted", "not_mentioned"]))
-            words = " ".join(other.split()).split()
-            start = draw(st.integers(0, len(words) - 1))
-            quote = " ".join(words[start : draw(st.integers(start + 1, len(words)))])
+            said = lines(other)
+            start = draw(st.integers(0, len(said) - 1))
+            quote = " ".join(said[start : draw(st.integers(start + 1, len(said)))])
             evidence = () if verdict == "not_mentioned" else (quote,)
             facts[side].append((phrase, verdict, evidence))
     return study, facts
@@ -60,6 +62,59 @@ def test_what_is_written_is_read_again(drawn: tuple[Study, dict]) -> None:
             other = study.candidate if item.side == "reference" else study.reference
             assert evidence.text in " ".join(other.split())
             assert evidence.side != item.side
+
+
+@pytest.mark.parametrize(
+    ("report", "quote"),
+    [
+        ("A 1.2 cm nodule.", "2 cm nodule"),
+        ("1.2 cm nodule.", "2 cm nodule"),
+        ("12.5 mm.", "12"),
+        ("Volume: 1,200 mL.", "1"),
+        ("Ratio 1:2.", "2"),
+        ("Non-displaced fracture.", "displaced fracture"),
+        ("Fracture à cote\u0301.", "Fracture à cote"),
+        ("Clear of the mass.", "the"),
+        ("No pneumothorax.", "pneumothorax"),
+        ("No effusion, pneumothorax or mass.", "pneumothorax or mass"),
+        ("No effusion (pneumothorax).", "pneumothorax"),
+        ("Pneumothorax: none.", "Pneumothorax"),
+        ("Heart normal. Mass.", "normal. Mass."),
+        ("Mass.", " . "),
+    ],
+)
+def test_words_cut_from_a_sentence_are_no_evidence(report: str, quote: str) -> None:
+    assert Quotable(report).find(quote) is None
+
+
+@pytest.mark.parametrize(
+    ("report", "quote", "found"),
+    [
+        ("A 1.2 cm nodule. Mass.", "a 1.2 cm nodule", "A 1.2 cm nodule"),
+        ("No effusion.\nNo mass.", "No effusion. No mass", "No effusion. No mass"),
+        ("FINDINGS: No mass.", "No mass.", "No mass"),
+        ("FINDINGS:\n\n- No  mass.", "'No mass.'", "No mass"),
+        ("IMPRESSION: 1. No mass. 2. Nodule.", "no mass", "No mass"),
+        ("Heart normal; no mass.", "No mass.", "no mass"),
+        ("Heart normal; no mass.", "Heart normal;", "Heart normal"),
+        ("Small effusion, unchanged.", "Small effusion", "Small effusion"),
+        ("Small effusion (stable).", "small effusion", "Small effusion"),
+        ('He said "no mass." Nodule.', 'He said "no mass', 'He said "no mass'),
+        ("Effusion. No effusion.", "No effusion", "No effusion"),
+    ],
+)
+def test_sentences_and_clauses_are_evidence(report: str, quote: str, found: str) -> None:
+    assert Quotable(report).find(quote) == found
+
+
+def test_the_worked_examples_of_the_prompt_quote_their_reports() -> None:
+    quoted = 0
+    for shot in prompts.load("facts-verdicts").shots:
+        report = Quotable(shot.reference)
+        for one in json.loads(shot.reply)["verdicts"]:
+            quoted += len(one["evidence"])
+            assert all(map(report.find, one["evidence"])), one
+    assert quoted > 8
 
 
 def facts(entailed: int, contradicted: int, unsaid: int) -> list[Fact]:

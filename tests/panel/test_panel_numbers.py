@@ -8,16 +8,19 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from panelhelp import judged
 from support import EXAMPLES, Invoke, with_rules
 
 from judge import rubrics
 from judge.rubrics.combining import Combination, Rule, says
 from judge.rubrics.contract import Measure, Order, Rubric, Statistic
+from judge.rubrics.facts.measures import Fact, annotated
 from judge.running.folder import Run
 from judge.stats.reliability import krippendorff
 from judge.stats.table import TableBuilder, summarise
-from judge.types import Annotated, Annotation, Measures, Study
+from judge.types import Annotated, Annotation, Measures, Side, Study
 
 # Significant errors of three judges: the majority sees none in a and c. GREEN is m / (m + s).
 THREE = {
@@ -201,6 +204,95 @@ def test_a_rate_of_two_measures_is_by_majority_too() -> None:
     assert statistics["clean"]["k"] == 0
     # Of two shares the worse one is the middle; "none found" is worse, so that a tie is one.
     assert (found["share"], statistics["none"]["k"]) == (0.0, 1)
+
+
+def of_facts(reference: tuple[int, int], candidate: tuple[int, int, int]) -> Measures:
+    """What a judge says of a study with so many facts entailed, contradicted and all in all."""
+    given: dict[Side, list[Fact]] = {}
+    for side, (entailed, contradicted, n) in (
+        ("reference", (reference[0], 0, reference[1])),
+        ("candidate", candidate),
+    ):
+        verdicts = ["entailed"] * entailed + ["contradicted"] * contradicted
+        verdicts += ["not_mentioned"] * (n - len(verdicts))
+        given[side] = [Fact(f"finding {at}", one) for at, one in enumerate(verdicts)]
+    return rubrics.load("facts").measured(annotated(given), Study("s", "r", "c"))
+
+
+def of_set(how: Combination, *studies: list[Measures]) -> dict[str, Any]:
+    """The statistics of the set whose studies the judges say this of."""
+    rubric = rubrics.load("facts")
+    together = how.rubric(rubric)
+    table = TableBuilder(together, [])
+    for at, found in enumerate(studies):
+        numbers = how.measures(rubric, found)
+        table.add(Study(str(at), "r", "c"), Annotated(Annotation()), numbers)
+    found = summarise(table.build(), together, ["study_id"])["statistics"]
+    return {name: one["value"] for name, one in found.items()}
+
+
+def test_a_ratio_takes_both_of_its_sums_from_one_judge() -> None:
+    """By each number alone the smallest 0 and the largest 20 and 10 would be 0 and 1/2."""
+    one, two = of_facts((3, 4), (10, 10, 20)), of_facts((3, 4), (0, 5, 5))
+    worst = of_set(Combination("judge", "any", ("a", "b")), [one, two])
+    assert (worst["micro_precision"], worst["contradicted"]) == (0, 1)
+    third = of_facts((1, 1), (3, 1, 4))
+    for order in ([one, two, third], [third, two, one]):
+        middle = of_set(Combination("judge", "majority", ("a", "b", "c")), order)
+        assert (middle["micro_precision"], middle["contradicted"]) == (1 / 2, 1 / 2)
+        assert middle["micro_recall"] == 3 / 4
+    tie = of_set(Combination("judge", "majority", ("a", "b")), [one, two])
+    assert (tie["micro_precision"], tie["contradicted"]) == (0, 1)
+    mean = of_set(Combination("judge", "mean", ("a", "b")), [one, two])
+    assert mean["micro_precision"] == pytest.approx(5 / 12.5)
+
+
+@pytest.mark.parametrize("rule", ["any", "majority"])
+def test_a_judge_with_nothing_to_divide_by_is_left_out_of_a_ratio(rule: Rule) -> None:
+    empty, one = of_facts((0, 0), (0, 0, 0)), of_facts((0, 2), (3, 1, 4))
+    how = Combination("judge", rule, ("a", "b"))
+    assert of_set(how, [empty, one])["micro_precision"] == 3 / 4
+    found = how.measures(rubrics.load("facts"), [empty, empty])
+    assert found["judges_micro_precision_over"] is found["judges_micro_precision_per"] is None
+    assert of_set(how, [empty, one], [empty, empty])["micro_precision"] == 3 / 4
+    assert of_set(how, [empty, empty])["micro_precision"] is None
+
+
+COUNTS = st.tuples(*[st.integers(0, 6)] * 5).map(
+    lambda n: of_facts((n[0], n[0] + n[1]), (n[2], n[3], n[2] + n[3] + n[4]))
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(st.lists(COUNTS, min_size=1, max_size=5), st.sampled_from(["any", "majority"]))
+def test_one_judge_thrice_has_that_judges_ratios(said: list[Measures], rule: Rule) -> None:
+    found = of_set(Combination("judge", rule, ("a", "b", "c")), *([one] * 3 for one in said))
+    for one in rubrics.load("facts").statistics:
+        if one.kind == "ratio":
+            over, per = (sum(m[name] for m in said) for (name,) in (one.measures, one.per))
+            assert found[one.name] == (pytest.approx(over / per) if per else None)
+
+
+def test_the_worst_of_the_good_is_the_smallest() -> None:
+    """Of the facts that are entailed, and the findings that match."""
+    for name, good in (
+        ("facts", ("n_candidate_entailed", "n_reference_entailed", "n_entailed")),
+        ("crimson", ("n_matches",)),
+    ):
+        rubric = rubrics.load(name)
+        given = [{one.name: number for one in rubric.measures} for number in (1.0, 0.0)]
+        found = Combination("judge", "any", ("a", "b")).measures(rubric, given)
+        assert [found[one] for one in good] == [0] * len(good)
+        assert found["n_contradicted" if name == "facts" else "n_reference_findings"] == 1
+
+
+def test_what_a_report_says_has_no_judges_name_in_it() -> None:
+    rubric = rubrics.load("facts")
+    fact = Fact("no mass", "entailed", ("No mass",))
+    said = annotated({"reference": [fact], "candidate": []})
+    both = Combination("judge", "any", ("a", "b")).annotation(rubric, [(0, said), (1, said)])
+    assert [item.text for item in both.of_kind("evidence")] == ["No mass", "No mass"]
+    assert [both.items[item.links[0]].text for item in both.of_kind("fact")] == ["No mass"] * 2
 
 
 def test_a_number_that_no_judge_has_stays_undefined() -> None:
