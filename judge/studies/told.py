@@ -95,14 +95,16 @@ def with_told(
     """Return studies whose judge is told what some of their fields say.
 
     `context` names fields, an empty one tells nothing, None all that are known by their name
-    (`CONTEXT_FIELDS`). `modality` is a code of `MODALITIES` or a field. Raises `JudgeError` for a
-    field that is not there, a value that is no context or no modality, and an earlier report that
-    no study has.
+    (`CONTEXT_FIELDS`) and not of the candidates' file alone: who wrote the candidates does not
+    choose what their judge is told. `modality` is a code of `MODALITIES` or a field. Raises
+    `JudgeError` for a field that is not there, a value that is no context or no modality, two
+    values of one name, and an earlier report that no study has.
     """
     if context is None:
         known = {plain(name): at for at, name in enumerate(CONTEXT_FIELDS)}
+        own = [one for one in studies.fields if one not in studies.of_candidates]
         chosen = sorted(
-            (one for one in studies.fields if plain(one) in known),
+            (one for one in own if plain(one) in known),
             key=lambda one: known[plain(one)],
         )
     else:

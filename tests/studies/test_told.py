@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from support import Invoke
+from support import Invoke, write_json
 
 from judge import annotate, prompts, rubrics
 from judge.backends import JudgeSettings
 from judge.running.session import JudgeSession
-from judge.studies import StudySet, from_given
+from judge.studies import StudySet, from_given, read_pair
 from judge.studies.told import compares, read_context, with_told
 from judge.types import JudgeError, Study
 
@@ -78,6 +78,21 @@ def test_fields_are_known_by_their_names_or_named() -> None:
     assert own.take([0]).study(0) == own.study(0)
     assert own.told.signature == ["context:site", "prior:earlier", "modality:xr"]
     assert with_told(studies, context=()).told.signature == []
+
+
+def test_a_field_of_the_candidates_alone_is_told_only_by_its_name(tmp_path: Path) -> None:
+    refs = [{"study_id": "a", "findings": "Clear.", "age": 61}]
+    preds = [{"study_id": "a", "prediction": "Mass.", "age": 20, "Indication": "x", "status": "y"}]
+    paths = [write_json(tmp_path / n, d) for n, d in (("p.json", preds), ("r.json", refs))]
+    studies = read_pair(*map(str, paths), reserved=["status"])
+    assert studies.of_candidates == {"candidate_age", "Indication", "field_status"}
+    assert with_told(studies.take([0]), context=None).told.context == ("age",)
+    named = with_told(studies, context=["indication"])
+    assert named.study(0).context == {"indication": "x"}
+    both = write_json(tmp_path / "both.json", [refs[0] | preds[0]])
+    alone = read_pair(str(both), None)
+    assert alone.of_candidates == frozenset()
+    assert with_told(alone, context=None).told.context == ("age", "Indication")
 
 
 def test_a_modality_may_be_a_fields() -> None:
