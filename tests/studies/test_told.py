@@ -38,6 +38,14 @@ REXRANK = "Age:50-60.Gender:M.Indication: Chest pain, dyspnea Comparison: None."
         (61, {"context": "61"}),
         (None, {}),
         ("  ", {}),
+        (" N/A ", {}),
+        (float("-inf"), {}),
+        ('{"age": NaN, "sex": "Unknown", "history": "-"}', {}),
+        (
+            "Age:na.Gender:null.Indication: None Comparison: none known",
+            {"comparison": "none known"},
+        ),
+        ("Age:80.Age:80.", {"age": "80"}),
         ("Age:.Gender:.Indication: XXXX", {"indication": "XXXX"}),
     ],
 )
@@ -93,6 +101,51 @@ def test_a_field_of_the_candidates_alone_is_told_only_by_its_name(tmp_path: Path
     alone = read_pair(str(both), None)
     assert alone.of_candidates == frozenset()
     assert with_told(alone, context=None).told.context == ("age", "Indication")
+
+
+def test_two_values_of_one_name_are_refused() -> None:
+    for fields, told in (
+        ({"age": [61, 80], "patient_age": ["61", 20]}, "fields age and patient_age give"),
+        ({"gender": ["F", "F"], "context": ["sex", "Gender:M."]}, "fields context and gender give"),
+        ({"context": ["Age:80.", "Age:80.Age:20."]}, "field context gives"),
+        ({"context": [None, '{"age": 80, "Patient Age": 20}']}, "field context gives"),
+    ):
+        with pytest.raises(JudgeError, match=f"study 1: the {told} two values of (age|sex): ") as e:
+            with_told(_studies(**fields), context=None)
+        assert any(pair in str(e.value) for pair in ("'80' and '20'", "'M' and 'F'"))
+    agreed = with_told(_studies(age=[61], patient_age=["61"]), context=None)
+    assert agreed.study(0).context == {"age": "61"}
+
+
+@pytest.mark.parametrize("nothing", ["nan", "None", "N/A", " unknown ", "-", "inf"])
+def test_an_earlier_report_that_says_nothing_is_none(nothing: str) -> None:
+    studies = with_told(_studies(old=["Clear.", nothing]), context=(), prior="old")
+    assert [study.prior for study in studies] == ["Clear.", None]
+    with pytest.raises(JudgeError, match="old of --prior-field is empty for every study"):
+        with_told(_studies(old=[nothing]), context=(), prior="old")
+
+
+def test_no_two_choices_have_one_signature() -> None:
+    def signed(*names: str) -> str:
+        fields = {name: ["x"] for name in names}
+        session = JudgeSession.load("crimson", "lexicon", JudgeSettings())
+        line = session.signature(with_told(_studies(**fields), context=names), "class")
+        return next(part for part in line.split("|") if part.startswith("context:"))
+
+    choices = [(), ("none",), ("a", "b"), ("a,b",), ("a|b",), ("a/b",), ('"a/b"',), ("a|b/c",)]
+    signatures = [signed(*names) for names in (*choices, ("a/b|c",))]
+    assert signatures[:4] == ["context:none", 'context:"none"', "context:a,b", 'context:"a,b"']
+    assert len(set(signatures)) == len(signatures)
+
+
+def test_a_rubric_that_takes_context_says_none_beside_what_else_is_told() -> None:
+    studies = with_told(_studies(old=["Clear."]), context=(), prior="old", modality="xr")
+    for rubric, told in (
+        ("crimson", "|context:none|prior:old|"),
+        ("green", "|section:report|prior:"),
+    ):
+        session = JudgeSession.load(rubric, "lexicon", JudgeSettings())
+        assert told in session.signature(studies, "class")
 
 
 def test_a_modality_may_be_a_fields() -> None:
