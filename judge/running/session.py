@@ -169,9 +169,9 @@ def signature(
     first), the section, the fields with the patient's context, an earlier
     report and the modality that the judge is told of (nothing for those that it is not; a rubric
     that takes context says `none` where it has none), where the study class comes from, how many
-    studies were left out of the join, a digest of the studies that were judged, who reworded candidates (nothing
-    where nobody did), which shard of these studies it is (nothing for all of them), and the version
-    of this program.
+    studies were left out of the join, a digest of the studies that were judged, who reworded
+    candidates (nothing where nobody did), which shard of these studies it is (nothing for all of
+    them), and the version of this program.
     """
     parts = [
         f"{rubric.name}:{rubric.version}",

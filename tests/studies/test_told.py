@@ -10,6 +10,7 @@ from support import Invoke, write_json
 
 from judge import annotate, prompts, rubrics
 from judge.backends import JudgeSettings
+from judge.running.run import untold
 from judge.running.session import JudgeSession
 from judge.studies import StudySet, from_given, read_pair
 from judge.studies.told import compares, read_context, with_told
@@ -254,7 +255,19 @@ def test_comparing_references_are_counted_where_no_earlier_report_is_shown(
     assert note.startswith("1 of 2 references seem to compare with an earlier examination")
     shown = ("--prior-field", "earlier", "--out", "with")
     assert invoke("green", "preds.json", "refs.json", *shown).exit_code == 0
-    assert json.loads(Path("with/summary.json").read_text())["notes"] == []
+    (unread,) = json.loads(Path("with/summary.json").read_text())["notes"]
+    seem = "1 of 2 references seem to compare with an earlier examination, whose report "
+    assert unread == f"{seem}this judge does not read"
+
+
+def test_references_are_counted_by_the_earlier_reports_that_are_shown(tmp_path: Path) -> None:
+    session = JudgeSession.load("green", "gpt-4o", JudgeSettings(sends=False), cache=tmp_path)
+    fields: dict[str, object] = {"old": ["Effusion.", "n/a", None]}
+    given = from_given(["It is unchanged."] * 3, ["Effusion."] * 3, fields=fields)
+    for prior, n in (("old", 2), (None, 3)):
+        note = untold(session.judge, with_told(given, context=(), prior=prior))
+        assert (note.n, note.of) == (n, 3)
+        assert str(note).endswith("the judge is not shown (--prior-field shows it)")
 
 
 def test_words_that_compare() -> None:
