@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from judge import distribution, plugins
-from judge.backends import CountedNote
+from judge.backends import CountedNote, Judge
 from judge.rubrics.asking import n_samples
 from judge.running.engine import Judged, ProgressListener, judge_set
 from judge.running.forms import FORMAT
@@ -100,7 +100,7 @@ def run(
         progress = judge_set(session, studies, keep, listener or ProgressListener())
         if judge.log is not None:
             writer.keep_log(judge.log)
-        asked = Notes((_empty(studies), *_untold(studies))) + session.notes
+        asked = Notes((_empty(studies), untold(session.judge, studies))) + session.notes
         part = Part(shard, n_whole, rows, studies.notes, asked) if shard else None
         made_by["notes"] = part.notes if part else [*studies.notes, *asked.told]
         table = writer.table()
@@ -137,12 +137,13 @@ def _empty(studies: StudySet) -> CountedNote:
     )
 
 
-def _untold(studies: StudySet) -> list[CountedNote]:
-    if studies.told.prior:
-        return []
-    n = sum(map(compares, studies.references))
-    what = "{n} of {of} references seem to compare with an earlier examination, whose report the "
-    return [CountedNote(f"{what}judge is not shown (--prior-field shows it)", n, len(studies))]
+def untold(judge: Judge, studies: StudySet) -> CountedNote:
+    """Count the references that compare and whose judge has no earlier report to go by."""
+    is_unread = bool(studies.told.prior) and not judge.prompts
+    n = sum(compares(study.reference) and (is_unread or study.prior is None) for study in studies)
+    what = "{n} of {of} references seem to compare with an earlier examination, whose report "
+    why = "the judge is not shown (--prior-field shows it)"
+    return CountedNote(what + ("this judge does not read" if is_unread else why), n, len(studies))
 
 
 def with_classes(studies: StudySet) -> tuple[StudySet, str]:

@@ -168,10 +168,10 @@ def signature(
     study has (nothing for one), which of several runs it is that ask the same (nothing for the
     first), the section, the fields with the patient's context, an earlier
     report and the modality that the judge is told of (nothing for those that it is not; a rubric
-    that takes context then says `none`), where the study class comes from, how many studies were
-    left out of the join, a digest of the studies that were judged, who reworded candidates (nothing
-    where nobody did), which shard of these studies it is (nothing for all of them), and the version
-    of this program.
+    that takes context says `none` where it has none), where the study class comes from, how many
+    studies were left out of the join, a digest of the studies that were judged, who reworded
+    candidates (nothing where nobody did), which shard of these studies it is (nothing for all of
+    them), and the version of this program.
     """
     parts = [
         f"{rubric.name}:{rubric.version}",
@@ -181,7 +181,8 @@ def signature(
         *([f"samples:{n}"] if (n := n_samples(rubric)) > 1 else []),
         *([f"repeat:{repeat}"] if repeat else []),
         f"section:{studies.section}",
-        *(studies.told.signature or (["context:none"] if rubric.takes_context else [])),
+        *(["context:none"] if rubric.takes_context and not studies.told.context else []),
+        *studies.told.signature,
         f"class:{class_source}",
         f"omitted:{sum(studies.omitted.values())}",
         f"studies:{studies_digest(studies)}",

@@ -251,9 +251,10 @@ def paired(
     for how in Cut if preds.cuts else ():
         ids = [one for one, row in zip(study_ids, pred_rows, strict=True) if preds.cuts[row] is how]
         notes += [f"{how.value}: {len(ids)} ({first_ids(ids)})"] if ids else []
-    pairs = zip(fields, kept, strict=True)
+    pairs = list(zip(fields, kept, strict=True))
     notes += patient_notes
     notes += [f"the field {old} is kept as {new}" for old, new in pairs if old != new]
+    called = dict(zip(merged, fields_there, strict=True))
     return StudySet(
         study_ids=study_ids,
         references=tuple(refs.texts[row] or "" for row in ref_rows),
@@ -263,6 +264,7 @@ def paired(
         full_references=tuple(refs.whole[row] or "" for row in ref_rows),
         section=section,
         fields=kept,
+        of_candidates=frozenset(new for old, new in pairs if called[old] not in refs.fields),
         class_field=class_name,
         model=_only(_picked(own, own_rows).get("model", ())),
         read_from={

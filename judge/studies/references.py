@@ -6,12 +6,14 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from judge.studies.fields import as_text
 from judge.studies.join import first_ids
 from judge.studies.names import NamedFields, matching, named, plain
 from judge.studies.sections import Section, known_section
 from judge.studies.study_set import StudySet
 from judge.studies.table import StudyTable
 from judge.studies.texts import REFERENCE_ROLES, ReportFields, read_reports
+from judge.studies.told import CONTEXT_FIELDS
 from judge.types import JudgeError
 
 REFERENCE_ID = "reference_id"
@@ -48,7 +50,8 @@ def one_each(
     The one is a study's first that has the section. The `tables` may be one; `find` finds
     the fields of both in tables. Only with `fields.several`: without, lists of texts and
     ids that repeat are refused where files are joined. Raises `JudgeError` too where no study has
-    two, for a list that is no list of texts, and for a reader without a name or with two texts.
+    two, for a list that is no list of texts, for a reader without a name or with two texts, and
+    for records of one study that differ in its class or in what they say of the patient.
     """
     preds, refs = tables
     is_one = preds is refs
@@ -71,6 +74,7 @@ def one_each(
     rows: dict[str, list[int]] = {}
     for row, study_id in enumerate(refs.ids):
         rows.setdefault(study_id, []).append(row)
+    _check_alike(refs, rows, _of_the_study(refs, fields))
     by_id, kept = {}, []
     for study_id, own in rows.items():
         has = [row for row in own if texts[row]]
@@ -80,6 +84,30 @@ def one_each(
         notes.append(f"empty references, left out: {len(empty):,} ({first_ids(empty)})")
     first = _picked(refs, kept)
     return (first if is_one else preds, first), Further(by_id, tuple(notes))
+
+
+def _of_the_study(table: StudyTable, fields: NamedFields) -> list[str]:
+    """Return the columns that say the study's class, or of its patient, whoever reported it."""
+    roles = ("study class", "study class, true or false")
+    known = [name for role in roles for name in matching(table.columns, role)]
+    known += named(table.columns, fields.study_class) if fields.study_class else []
+    told = {*map(plain, CONTEXT_FIELDS)}
+    return [*dict.fromkeys((*known, *(name for name in table.columns if plain(name) in told)))]
+
+
+def _check_alike(
+    table: StudyTable, rows: Mapping[str, Sequence[int]], columns: Sequence[str]
+) -> None:
+    """Raise `JudgeError` where the records of a study differ in one of the columns."""
+    for name in columns:
+        texts = ["" if one is None else as_text(one).strip() for one in table.columns[name]]
+        for study_id, own in rows.items():
+            said = {texts[row].lower(): texts[row] for row in own if texts[row]}
+            if len(said) > 1:
+                raise JudgeError(
+                    f"{table.name}: study {study_id!r} has the {name} "
+                    f"{' and '.join(said.values())} in its records; give it one"
+                )
 
 
 def _lists(table: StudyTable, fields: NamedFields) -> list[str]:

@@ -32,7 +32,8 @@ class StudySet:
     """Studies as parallel columns, in the order of the references.
 
     `full_references` are the whole reference reports where the input has more than the
-    section, else the section. A study class that isn't known is None; `class_inferred`
+    section, else the section. `of_candidates` are the fields that the candidates' file alone has,
+    where there are two files. A study class that isn't known is None; `class_inferred`
     marks one that was inferred, and `class_field` names the field that gave the others.
     `model` is the model whose reports the candidates are, None where nothing says so.
     `writer` names everything of who reworded candidates, None where nobody did. `told` names the
@@ -52,6 +53,7 @@ class StudySet:
     full_references: tuple[str, ...]
     section: Section
     fields: Mapping[str, tuple[object, ...]] = field(default_factory=dict)
+    of_candidates: frozenset[str] = frozenset()
     class_field: str | None = None
     model: str | None = None
     writer: str | None = None

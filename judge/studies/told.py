@@ -32,6 +32,7 @@ _PART = re.compile(
     r"|technique|procedure|exam(?:ination)?)\s*:",
     re.IGNORECASE,
 )
+_SAYS_NOTHING = {"", "nan", "inf", "-inf", "none", "null", "n/a", "na", "unknown", "-"}
 _COMPARES = re.compile(
     r"\b(?:unchanged|compar(?:ed|ison)|prior|previous(?:ly)?|interval|new(?:ly)?|stable|again"
     r"|since|worsen(?:ed|ing)|improv(?:ed|ing|ement)|(?:in|de)creased)\b",
@@ -56,16 +57,13 @@ class Told:
     def of(self, fields: Mapping[str, object]) -> dict[str, Any]:
         """Return the study's `context`, `prior` and `modality`, from its fields.
 
-        Raises `JudgeError` for a context or a modality that is none.
+        Raises `JudgeError` for a context or a modality that is none, and two values of a name.
         """
-        found: dict[str, str] = {}
-        for name in self.context:
-            found |= read_context(name, fields[name])
-        prior = fields[self.prior] if self.prior else None
+        said = [(name, read_context(name, fields[name])) for name in self.context]
         own = fields[self.modality_field] if self.modality_field else None
         return {
-            "context": found,
-            "prior": None if prior is None else as_text(prior),
+            "context": _joined([(name, *one) for name, of in said for one in of.items()]),
+            "prior": earlier(fields[self.prior]) if self.prior else None,
             "modality": modality_of(as_text(own)) if own is not None else self.modality,
         }
 
@@ -77,12 +75,43 @@ class Told:
     @property
     def signature(self) -> list[str]:
         """The parts of a signature that name all this; none where nothing is told."""
-        parts = {"context": ",".join(self.context), "prior": self.prior}
-        parts["modality"] = self.modality_field or self.modality
-        return [f"{name}:{value}" for name, value in parts.items() if value]
+        parts = {"context": self.context, "prior": (self.prior,)}
+        parts["modality"] = (self.modality_field or self.modality,)
+        names = {part: [_signed(one) for one in of if one] for part, of in parts.items()}
+        return [f"{part}:{','.join(of)}" for part, of in names.items() if of]
 
 
 NOTHING = Told()
+
+
+def earlier(value: object) -> str | None:
+    """Return an earlier report as text; None where the value says nothing."""
+    text = "" if value is None else as_text(value)
+    return None if text.strip().lower() in _SAYS_NOTHING else text
+
+
+def _signed(name: str) -> str:
+    """Return a name as a signature has it: as JSON where it could be taken for something else."""
+    if name != "none" and not any(mark in name for mark in ',|"'):
+        return name
+    return json.dumps(name, ensure_ascii=False).replace("|", "\\u007c")  # a signature's own mark
+
+
+def _joined(said: Iterable[tuple[str, str, str]]) -> dict[str, str]:
+    """Return what fields say, each thing by its name: `said` are field, name and value.
+
+    Raises `JudgeError` where one thing has two values.
+    """
+    found: dict[str, tuple[str, str]] = {}
+    for field, key, value in said:
+        first, known = found.setdefault(key, (field, value))
+        if known != value:
+            by = f"field {field} gives" if field == first else f"fields {first} and {field} give"
+            raise JudgeError(
+                f"the {by} two values of {key}: {known!r} and {value!r}; mend them, or choose what "
+                "the judge is told (--context-field, --no-context)"
+            )
+    return {key: value for key, (_, value) in found.items()}
 
 
 def with_told(
@@ -95,14 +124,16 @@ def with_told(
     """Return studies whose judge is told what some of their fields say.
 
     `context` names fields, an empty one tells nothing, None all that are known by their name
-    (`CONTEXT_FIELDS`). `modality` is a code of `MODALITIES` or a field. Raises `JudgeError` for a
-    field that is not there, a value that is no context or no modality, and an earlier report that
-    no study has.
+    (`CONTEXT_FIELDS`) and not of the candidates' file alone: who wrote the candidates does not
+    choose what their judge is told. `modality` is a code of `MODALITIES` or a field. Raises
+    `JudgeError` for a field that is not there, a value that is no context or no modality, two
+    values of one name, and an earlier report that no study has.
     """
     if context is None:
         known = {plain(name): at for at, name in enumerate(CONTEXT_FIELDS)}
+        own = [one for one in studies.fields if one not in studies.of_candidates]
         chosen = sorted(
-            (one for one in studies.fields if plain(one) in known),
+            (one for one in own if plain(one) in known),
             key=lambda one: known[plain(one)],
         )
     else:
@@ -115,7 +146,7 @@ def with_told(
         is_code = code in MODALITIES
         field = None if is_code else _field(studies, modality, "--modality", MODALITIES)
         told = replace(told, modality=code if is_code else None, modality_field=field)
-    if told.prior and not any(studies.fields[told.prior]):
+    if told.prior and not any(map(earlier, studies.fields[told.prior])):
         raise JudgeError(f"the field {told.prior} of --prior-field is empty for every study")
     columns = {name: studies.fields[name] for name in told.fields}
     for row, study_id in enumerate(studies.study_ids) if columns else ():
@@ -144,7 +175,7 @@ def read_context(name: str, value: object) -> Mapping[str, str]:
 
     An object gives its own names; ReXrank's text, `Age:50-60.Gender:M.Indication: ...`, those of
     its parts; any other value that of the field. Raises `JudgeError` for a list, and for an
-    object that holds more than texts and numbers.
+    object that holds more than texts and numbers, and for two values of one name.
     """
     text = "" if value is None else as_text(value).strip()
     if inside := _TAG.fullmatch(text):
@@ -157,33 +188,32 @@ def read_context(name: str, value: object) -> Mapping[str, str]:
         said = [(part[1], text[part.end() : end]) for part, end in zip(parts, ends, strict=True)]
     else:
         said = [(name, text)]
-    return _named(said)
+    return _named(name, said)
 
 
 def _from_json(name: str, text: str) -> Mapping[str, str]:
     try:
         data = json.loads(text)
     except ValueError:
-        return _named([(name, text)])  # words that begin with a bracket: "[Clinical] cough"
+        return _named(name, [(name, text)])  # words that begin with a bracket: "[Clinical] cough"
     values = data.values() if isinstance(data, dict) else ()
     if not isinstance(data, dict) or any(isinstance(one, dict | list) for one in values):
         raise JudgeError(
             f"the field {name} is no context: give text, or an object of names and values"
         )
-    return _named([(key, as_text(one)) for key, one in data.items() if one is not None])
+    return _named(name, [(key, as_text(one)) for key, one in data.items() if one is not None])
 
 
-def _named(said: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return what is said by its name, without what says nothing and the stop of a part."""
-    found: dict[str, str] = {}
+def _named(field: str, said: Sequence[tuple[str, str]]) -> dict[str, str]:
+    """Return what a field says by its name, without what says nothing and the stop of a part."""
+    found: list[tuple[str, str, str]] = []
     for label, text in said:
         key = re.sub(r"\W+", "_", label.strip().lower()).removeprefix("patient_")
         words = " ".join(text.split()).strip(" ;,")
         words = words[:-1] if key in ("age", "gender", "sex") and words.endswith(".") else words
-        if words:
-            key = "sex" if key == "gender" else key
-            found[key] = f"{found[key]}; {words}" if key in found else words
-    return found
+        if words.lower() not in _SAYS_NOTHING:
+            found.append((field, "sex" if key == "gender" else key, words))
+    return _joined(found)
 
 
 def modality_of(text: str) -> str:

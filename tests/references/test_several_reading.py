@@ -107,6 +107,36 @@ def test_every_reference_goes_with_its_study(tmp_path: Path) -> None:
     assert studies.take([2, 0]).every_reference == (READ[2], READ[0])
 
 
+def test_records_that_agree_or_say_nothing_are_of_one_study(tmp_path: Path) -> None:
+    said = [("normal", 61), ("abnormal", None), ("Normal", "61"), (None, 7), ("normal", 3)]
+    rows = [
+        {**row, "study_class": one, "age": age, "seconds": at}
+        for at, (row, (one, age)) in enumerate(zip(ROWS, said, strict=True))
+    ]
+    studies = read(tmp_path, rows)
+    assert studies.study_classes == ("normal", "abnormal", "normal")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "named"),
+    [
+        ("study_class", ("normal", "abnormal"), {}),
+        ("is_abnormal", (True, False), {}),
+        ("grade", ("mild", "severe"), {"study_class": "grade"}),
+        ("Age", (61, 80), {}),
+        ("indication", ("cough", "fever"), {}),
+    ],
+)
+def test_records_of_a_study_that_differ_are_refused(
+    name: str, values: tuple[object, object], named: dict[str, str], tmp_path: Path
+) -> None:
+    rows = [{**ROWS[0], name: values[0]}, *ROWS[1:]]
+    rows[2] = {**ROWS[2], name: values[1]}
+    first, other = (str(one).lower() for one in values)
+    with pytest.raises(JudgeError, match=f"study 'a' has the {name} {first} and {other} in its"):
+        read(tmp_path, rows, **named)
+
+
 BAD: dict[str, tuple[object, dict[str, str], str]] = {
     "one each": (PREDS, {}, "has one reference: leave --references out"),
     "no name": ([*ROWS, {"study_id": "c", "findings": "x"}], {}, "'c' has no reference_id"),

@@ -6,12 +6,13 @@ import json
 from pathlib import Path
 
 import pytest
-from support import Invoke
+from support import Invoke, write_json
 
 from judge import annotate, prompts, rubrics
 from judge.backends import JudgeSettings
+from judge.running.run import untold
 from judge.running.session import JudgeSession
-from judge.studies import StudySet, from_given
+from judge.studies import StudySet, from_given, read_pair
 from judge.studies.told import compares, read_context, with_told
 from judge.types import JudgeError, Study
 
@@ -38,6 +39,14 @@ REXRANK = "Age:50-60.Gender:M.Indication: Chest pain, dyspnea Comparison: None."
         (61, {"context": "61"}),
         (None, {}),
         ("  ", {}),
+        (" N/A ", {}),
+        (float("-inf"), {}),
+        ('{"age": NaN, "sex": "Unknown", "history": "-"}', {}),
+        (
+            "Age:na.Gender:null.Indication: None Comparison: none known",
+            {"comparison": "none known"},
+        ),
+        ("Age:80.Age:80.", {"age": "80"}),
         ("Age:.Gender:.Indication: XXXX", {"indication": "XXXX"}),
     ],
 )
@@ -78,6 +87,66 @@ def test_fields_are_known_by_their_names_or_named() -> None:
     assert own.take([0]).study(0) == own.study(0)
     assert own.told.signature == ["context:site", "prior:earlier", "modality:xr"]
     assert with_told(studies, context=()).told.signature == []
+
+
+def test_a_field_of_the_candidates_alone_is_told_only_by_its_name(tmp_path: Path) -> None:
+    refs = [{"study_id": "a", "findings": "Clear.", "age": 61}]
+    preds = [{"study_id": "a", "prediction": "Mass.", "age": 20, "Indication": "x", "status": "y"}]
+    paths = [write_json(tmp_path / n, d) for n, d in (("p.json", preds), ("r.json", refs))]
+    studies = read_pair(*map(str, paths), reserved=["status"])
+    assert studies.of_candidates == {"candidate_age", "Indication", "field_status"}
+    assert with_told(studies.take([0]), context=None).told.context == ("age",)
+    named = with_told(studies, context=["indication"])
+    assert named.study(0).context == {"indication": "x"}
+    both = write_json(tmp_path / "both.json", [refs[0] | preds[0]])
+    alone = read_pair(str(both), None)
+    assert alone.of_candidates == frozenset()
+    assert with_told(alone, context=None).told.context == ("age", "Indication")
+
+
+def test_two_values_of_one_name_are_refused() -> None:
+    for fields, told in (
+        ({"age": [61, 80], "patient_age": ["61", 20]}, "fields age and patient_age give"),
+        ({"gender": ["F", "F"], "context": ["sex", "Gender:M."]}, "fields context and gender give"),
+        ({"context": ["Age:80.", "Age:80.Age:20."]}, "field context gives"),
+        ({"context": [None, '{"age": 80, "Patient Age": 20}']}, "field context gives"),
+    ):
+        with pytest.raises(JudgeError, match=f"study 1: the {told} two values of (age|sex): ") as e:
+            with_told(_studies(**fields), context=None)
+        assert any(pair in str(e.value) for pair in ("'80' and '20'", "'M' and 'F'"))
+    agreed = with_told(_studies(age=[61], patient_age=["61"]), context=None)
+    assert agreed.study(0).context == {"age": "61"}
+
+
+@pytest.mark.parametrize("nothing", ["nan", "None", "N/A", " unknown ", "-", "inf"])
+def test_an_earlier_report_that_says_nothing_is_none(nothing: str) -> None:
+    studies = with_told(_studies(old=["Clear.", nothing]), context=(), prior="old")
+    assert [study.prior for study in studies] == ["Clear.", None]
+    with pytest.raises(JudgeError, match="old of --prior-field is empty for every study"):
+        with_told(_studies(old=[nothing]), context=(), prior="old")
+
+
+def test_no_two_choices_have_one_signature() -> None:
+    def signed(*names: str) -> str:
+        fields = {name: ["x"] for name in names}
+        session = JudgeSession.load("crimson", "lexicon", JudgeSettings())
+        line = session.signature(with_told(_studies(**fields), context=names), "class")
+        return next(part for part in line.split("|") if part.startswith("context:"))
+
+    choices = [(), ("none",), ("a", "b"), ("a,b",), ("a|b",), ("a/b",), ('"a/b"',), ("a|b/c",)]
+    signatures = [signed(*names) for names in (*choices, ("a/b|c",))]
+    assert signatures[:4] == ["context:none", 'context:"none"', "context:a,b", 'context:"a,b"']
+    assert len(set(signatures)) == len(signatures)
+
+
+def test_a_rubric_that_takes_context_says_none_beside_what_else_is_told() -> None:
+    studies = with_told(_studies(old=["Clear."]), context=(), prior="old", modality="xr")
+    for rubric, told in (
+        ("crimson", "|context:none|prior:old|"),
+        ("green", "|section:report|prior:"),
+    ):
+        session = JudgeSession.load(rubric, "lexicon", JudgeSettings())
+        assert told in session.signature(studies, "class")
 
 
 def test_a_modality_may_be_a_fields() -> None:
@@ -186,7 +255,19 @@ def test_comparing_references_are_counted_where_no_earlier_report_is_shown(
     assert note.startswith("1 of 2 references seem to compare with an earlier examination")
     shown = ("--prior-field", "earlier", "--out", "with")
     assert invoke("green", "preds.json", "refs.json", *shown).exit_code == 0
-    assert json.loads(Path("with/summary.json").read_text())["notes"] == []
+    (unread,) = json.loads(Path("with/summary.json").read_text())["notes"]
+    seem = "1 of 2 references seem to compare with an earlier examination, whose report "
+    assert unread == f"{seem}this judge does not read"
+
+
+def test_references_are_counted_by_the_earlier_reports_that_are_shown(tmp_path: Path) -> None:
+    session = JudgeSession.load("green", "gpt-4o", JudgeSettings(sends=False), cache=tmp_path)
+    fields: dict[str, object] = {"old": ["Effusion.", "n/a", None]}
+    given = from_given(["It is unchanged."] * 3, ["Effusion."] * 3, fields=fields)
+    for prior, n in (("old", 2), (None, 3)):
+        note = untold(session.judge, with_told(given, context=(), prior=prior))
+        assert (note.n, note.of) == (n, 3)
+        assert str(note).endswith("the judge is not shown (--prior-field shows it)")
 
 
 def test_words_that_compare() -> None:
