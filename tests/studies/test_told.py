@@ -129,7 +129,7 @@ def test_an_earlier_report_that_says_nothing_is_none(nothing: str) -> None:
 
 def test_no_two_choices_have_one_signature() -> None:
     def signed(*names: str) -> str:
-        fields = {name: ["x"] for name in names}
+        fields: dict[str, list[object]] = {name: ["x"] for name in names}
         session = JudgeSession.load("crimson", "lexicon", JudgeSettings())
         line = session.signature(with_told(_studies(**fields), context=names), "class")
         return next(part for part in line.split("|") if part.startswith("context:"))
