@@ -224,8 +224,8 @@ def of_set(how: Combination, *studies: list[Measures]) -> dict[str, Any]:
     rubric = rubrics.load("facts")
     together = how.rubric(rubric)
     table = TableBuilder(together, [])
-    for at, found in enumerate(studies):
-        numbers = how.measures(rubric, found)
+    for at, said in enumerate(studies):
+        numbers = how.measures(rubric, said)
         table.add(Study(str(at), "r", "c"), Annotated(Annotation()), numbers)
     found = summarise(table.build(), together, ["study_id"])["statistics"]
     return {name: one["value"] for name, one in found.items()}

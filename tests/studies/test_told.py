@@ -105,12 +105,13 @@ def test_a_field_of_the_candidates_alone_is_told_only_by_its_name(tmp_path: Path
 
 
 def test_two_values_of_one_name_are_refused() -> None:
-    for fields, told in (
+    cases: tuple[tuple[dict[str, list[object]], str], ...] = (
         ({"age": [61, 80], "patient_age": ["61", 20]}, "fields age and patient_age give"),
         ({"gender": ["F", "F"], "context": ["sex", "Gender:M."]}, "fields context and gender give"),
         ({"context": ["Age:80.", "Age:80.Age:20."]}, "field context gives"),
         ({"context": [None, '{"age": 80, "Patient Age": 20}']}, "field context gives"),
-    ):
+    )
+    for fields, told in cases:
         with pytest.raises(JudgeError, match=f"study 1: the {told} two values of (age|sex): ") as e:
             with_told(_studies(**fields), context=None)
         assert any(pair in str(e.value) for pair in ("'80' and '20'", "'M' and 'F'"))
@@ -128,7 +129,7 @@ def test_an_earlier_report_that_says_nothing_is_none(nothing: str) -> None:
 
 def test_no_two_choices_have_one_signature() -> None:
     def signed(*names: str) -> str:
-        fields = {name: ["x"] for name in names}
+        fields: dict[str, list[object]] = {name: ["x"] for name in names}
         session = JudgeSession.load("crimson", "lexicon", JudgeSettings())
         line = session.signature(with_told(_studies(**fields), context=names), "class")
         return next(part for part in line.split("|") if part.startswith("context:"))
