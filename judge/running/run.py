@@ -57,6 +57,7 @@ def run(
     listener: ProgressListener | None = None,
     also: Callable[[Judged], None] = lambda _judged: None,
     asking: AbstractContextManager[object] | None = None,
+    about: StudySet | None = None,
 ) -> Finished:
     """Judge `studies` and write the run's folder, whole or not at all.
 
@@ -64,7 +65,8 @@ def run(
     the same run has the same place. `arguments` are what the user asked for, kept in the
     manifest. `also` is given each study's end beside the folder. Of a `shard` its studies alone
     are judged; what depends on the others is decided by the whole set first. `asking` is entered
-    when all that can be wrong with the folder and the fields is known, and left at the end.
+    when all that can be wrong with the folder and the fields is known, and left at the end. `about`
+    are the studies that the notes count, where `studies` are several questions about each.
 
     Raises `JudgeError` for a folder that holds another run and for an unknown field in `by`,
     both before the judge is asked, and for what stops the judge; `RunStoppedError` when the run
@@ -100,7 +102,8 @@ def run(
         progress = judge_set(session, studies, keep, listener or ProgressListener())
         if judge.log is not None:
             writer.keep_log(judge.log)
-        asked = Notes((_empty(studies), untold(session.judge, studies))) + session.notes
+        whole = studies if about is None else about
+        asked = Notes((_empty(whole), untold(session.judge, whole))) + session.notes
         part = Part(shard, n_whole, rows, studies.notes, asked) if shard else None
         made_by["notes"] = part.notes if part else [*studies.notes, *asked.told]
         table = writer.table()

@@ -149,7 +149,13 @@ def run_several(
     if not folders:
         claim(path, line)
     with TemporaryDirectory(prefix="judge-references-") as place:
-        judged = run(session, several.asked(), out=Path(place) / "run", by=DEFAULT_BY, **how)
+        judged = run(
+            *(session, several.asked()),
+            out=Path(place) / "run",
+            by=DEFAULT_BY,
+            about=several.studies,
+            **how,
+        )
         whole = Run(judged.path)
         records = whole.records()
         of_model = _grouped(records, several.of_model())

@@ -218,3 +218,17 @@ Nothing differs.
 [Matched Findings]:
 1. No effusion
 """
+
+
+def test_notes_count_studies_and_not_questions(invoke: Invoke, tmp_path: Path) -> None:
+    refs = {"a": ["The effusion is unchanged.", "Effusion."], "b": ["No effusion."] * 3}
+    write_json(tmp_path / "refs.json", refs)
+    write_json(tmp_path / "preds.json", {"a": "", "b": "No effusion."})
+    found = judged(
+        invoke,
+        *(tmp_path / "preds.json", tmp_path / "refs.json"),
+        *("--references", "mean", "--between", "--out", "mean"),
+    )
+    told = " ".join(found["notes"])
+    assert "1 of 2 candidates are empty" in told
+    assert "1 of 2 references seem to compare" in told
