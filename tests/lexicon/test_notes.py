@@ -17,12 +17,13 @@ def test_a_run_says_once_how_many_reports_are_foreign_or_no_x_ray(invoke, tmp_pa
     for name, texts in (("refs", refs), ("preds", preds)):
         (tmp_path / f"{name}.json").write_text(json.dumps(texts), "utf-8")
     done = invoke("green", "preds.json", "refs.json", "--out", "run", "--format", "json")
-    assert done.exit_code == 0, done.stderr
+    assert done.exit_code == 3, done.stderr
     notes = json.loads(done.stdout)["notes"]
-    assert [note.split(":")[0] for note in notes] == [
-        "2 of 5 studies have a report that seems to be in another language",
-        "2 of 5 studies have a report that seems to be of CT, MRI or ultrasound",
+    assert [note.split(": they have ")[1].split(" than ")[0].split(";")[0] for note in notes] == [
+        "a report that seems to be in another language",
+        "a report that seems to be of CT, MRI or ultrasound",
     ]
+    assert all(note.startswith("2 of 5 studies are not judged by the built-in") for note in notes)
     assert notes == json.loads((tmp_path / "run" / "summary.json").read_text("utf-8"))["notes"]
 
 

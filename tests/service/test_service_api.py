@@ -11,6 +11,7 @@ import httpx
 import pyarrow.parquet as pq
 import pytest
 from served import PAIR, Served, is_problem
+from support import with_rules
 
 from judge import annotate, rubrics
 
@@ -34,7 +35,7 @@ def test_a_pair_is_annotated_as_the_engine_annotates_it(shared_service: Served) 
 
 
 def test_every_rubric_can_be_asked_for(shared_service: Served) -> None:
-    for rubric in rubrics.names():
+    for rubric in with_rules():
         answer = shared_service.annotate(rubric=rubric).json()
         assert set(answer["measures"]) == {one.name for one in rubrics.load(rubric).measures}
 

@@ -5,7 +5,9 @@ from __future__ import annotations
 from itertools import pairwise
 
 import pytest
+from support import with_rules
 
+from judge import rubrics
 from judge.stress.changes import known
 from judge.stress.making import made_of
 from judge.stress.text import NotMade
@@ -142,9 +144,13 @@ def test_hostile_texts_stand_behind_the_one_error() -> None:
     text = "Small right apical pneumothorax. Heart size is normal."
     one = made("errors_1", text)
     assert one != text
+    without_rules = {*rubrics.names()} - {*with_rules()}
     for name, change in known().items():
         if change.group == "hostile":
             found = made(name, text)
+            if name.removeprefix("fake_reply_") in without_rules:
+                assert found == NotMade("the rubric cannot write an answer")
+                continue
             assert isinstance(found, str)
             assert isinstance(one, str)
             assert found.startswith(f"{one}\n\n"), name

@@ -152,7 +152,7 @@ def test_ctrl_c_keeps_what_was_answered(server: FaultServer, tmp_path: Path) -> 
 def test_too_few_scored_is_code_3_after_the_report(
     invoke: Invoke, server: FaultServer, tmp_path: Path
 ) -> None:
-    server.set_faults(rates={Fault.MALFORMED: 0.4})
+    server.set_faults(rates={Fault.MALFORMED: 0.5})
     done = invoke("stress", REFS, "--out", "made", *asked_of(server, "--repeats", "2"))
     assert done.exit_code == 3
     assert done.stdout
