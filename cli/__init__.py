@@ -19,9 +19,9 @@ from judge.distribution import NAME
 from judge.types import JudgeError
 
 _COMMANDS = (
-    *("audit", "batch", "cache", "check", "compare", "completion", "errors", "import", "merge"),
-    *("metrics", "panel", "prompts", "rates", "readings", "rescore", "reviews", "runs", "sample"),
-    *("serve", "stress", "validate"),
+    *("audit", "batch", "cache", "check", "cite", "compare", "completion", "errors", "examples"),
+    *("export", "import", "merge", "metrics", "panel", "prompts", "rates", "readings", "rescore"),
+    *("reviews", "runs", "sample", "serve", "stress", "validate"),
 )
 
 _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143

@@ -75,7 +75,7 @@ _CHOSEN_IN = ("table", "md", "latex")
     multiple=True,
     metavar="[NAME=]READER_RUN",
     help="Print beside the figures of the model that this reader's run is about those with the "
-    "judge's bias taken out (repeatable; with --format table and json; docs/trust.md).",
+    "judge's bias taken out (repeatable; with --format table and json; docs/corrected.md).",
 )
 @readings_at_random_option
 @heading("Tests")
@@ -119,7 +119,7 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     """Rank models by their runs on the same studies, and test which differences are real.
 
     Give one run for each model and rubric. The model is the run's field `model`, else the
-    name of its file of predictions (a for preds_a.json); NAME=RUN sets it. Runs of both
+    name of its file of predictions (a for preds_a.json); NAME=RUN sets it. Runs of several
     rubrics on one model become one row. No judge is asked.
 
     Of three or more runs that do not all fit together, as judge-runs/* may give, the largest

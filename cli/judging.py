@@ -28,11 +28,19 @@ from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import by_option, emit, format_option, note, print_summary, print_tables
 from judge.cli.references import REFERENCE_OPTIONS, asked_of, print_finished, rubric_of, run_asked
 from judge.cli.sampling import SAMPLES, sampling_options
-from judge.cli.studies import FILE_OPTIONS, TOLD_OPTIONS, reading, shard_option, told_studies
+from judge.cli.studies import (
+    FILE_OPTIONS,
+    TOLD_OPTIONS,
+    check_sections,
+    reading,
+    shard_option,
+    told_studies,
+)
 from judge.rubrics import Rubric
 
 if TYPE_CHECKING:
     from judge.running.run import Finished
+    from judge.studies import StudySet
 
 
 def command_for(rubric: Rubric) -> click.Command:
@@ -46,8 +54,8 @@ def command_for(rubric: Rubric) -> click.Command:
                 summaries = print_finished(finished, rubric, options["form"])
                 end_uncovered(summaries, options["min_coverage"])
             return
-        _check_tracks(rubric, sections, options)
-        ended = [one for section in sections if (one := _track(rubric, section, options))]
+        tracks = _tracks(rubric, sections, options)
+        ended = [one for section in tracks.items() if (one := _track(rubric, *section, options))]
         for finished in ended:
             _told(finished)
         if ended:
@@ -128,29 +136,29 @@ def _help(rubric: Rubric) -> str:
     """
 
 
-def _check_tracks(rubric: Rubric, sections: Sequence[str], options: Mapping[str, Any]) -> None:
-    """Raise for what is wrong with any of the sections, before one is judged."""
-    from judge.studies.sections import known_section
+def _tracks(
+    rubric: Rubric, sections: Sequence[str], options: Mapping[str, Any]
+) -> dict[str, StudySet]:
+    """Return each section's studies; raises for what is wrong with any, before one is judged."""
+    from judge.studies.study_set import check_sections_differ
 
-    for section in sections:
-        known_section(section)
-    if len(set(sections)) < len(sections):
-        raise click.UsageError(f"--section names a section twice: {options['section']}")
-    if options["preds"] == "-" or options["refs"] == "-":
-        raise click.UsageError("standard input is read once: name files for several sections")
+    check_sections(sections, options)
     if options["references"] == "all":
         raise click.UsageError("--references all has runs of its own: name one --section")
     if options["form"] not in ("table", "json"):
         raise click.UsageError("several sections go with --format table and json")
-    for section in sections:
-        told_studies({**options, "section": section}, rubric)
+    tracks = {one: told_studies({**options, "section": one}, rubric) for one in sections}
+    check_sections_differ(tracks)
+    return tracks
 
 
-def _track(rubric: Rubric, section: str, options: Mapping[str, Any]) -> Finished | None:
+def _track(
+    rubric: Rubric, section: str, studies: StudySet, options: Mapping[str, Any]
+) -> Finished | None:
     """Judge one of several sections, as a run of its own in a folder of that name."""
     note(f"section {section}")
     out = options["out"] and options["out"] / section
-    return _judge(rubric, {**options, "section": section, "out": out})
+    return _judge(rubric, {**options, "section": section, "out": out}, studies)
 
 
 def _print_tracks(summaries: Sequence[Mapping[str, Any]], rubric: Rubric, form: str) -> None:
@@ -167,8 +175,13 @@ def _print_tracks(summaries: Sequence[Mapping[str, Any]], rubric: Rubric, form: 
     print_tables([tracks_table(summaries, rubric)])
 
 
-def _judge(rubric: Rubric, options: dict[str, Any]) -> Finished | None:
-    """Return the run that the options ask for, None where they ask for none."""
+def _judge(
+    rubric: Rubric, options: dict[str, Any], studies: StudySet | None = None
+) -> Finished | None:
+    """Return the run that the options ask for, None where they ask for none.
+
+    `studies` are those that the options name, where they have been read.
+    """
     from judge.backends import LEXICON
     from judge.cli.forecast import dry_run, sample_run
     from judge.cli.progress import watching
@@ -190,7 +203,7 @@ def _judge(rubric: Rubric, options: dict[str, Any]) -> Finished | None:
         for name in named or (LEXICON,)
     ]
     check_batches(sessions, batches)
-    studies = told_studies(options, rubric)
+    studies = told_studies(options, rubric) if studies is None else studies
     note(reading(studies))
     session = sessions[0]
     if not named:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,13 +13,37 @@ import click
 from judge.cli.files import NamedPath, check_writable, replacing
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import list_option, note, print_facts, print_tables
-from judge.cli.studies import FILE_OPTIONS, read_studies
+from judge.cli.studies import FILE_OPTIONS, check_sections, read_studies
 
 if TYPE_CHECKING:
-    from judge.metrics import Missing, Scored
+    from judge.metrics import Found, Missing
+    from judge.report.metric_tables import Figures
     from judge.studies import StudySet
 
 _INCOMPLETE = 3
+
+
+@dataclass(frozen=True, slots=True)
+class _Track:
+    """One section's studies, where its table goes, and what is known of them so far."""
+
+    section: str
+    studies: StudySet
+    model: str
+    path: Path
+    found: list[Found] = field(default_factory=list)
+
+    def columns(self) -> dict[str, Sequence[float]]:
+        """Return the columns of the table: metrics, and the counts that figures are made of."""
+        from judge.metrics import Scored
+
+        columns: dict[str, Sequence[float]] = {}
+        for one in self.found:
+            if isinstance(one, Scored):
+                columns[one.metric.name] = one.values
+            else:
+                columns |= one.counts
+        return columns
 
 
 @click.command("metrics", GroupedCommand, short_help="Compute other metrics, study by study.")
@@ -26,60 +52,74 @@ _INCOMPLETE = 3
 @list_option(
     "--metric",
     "names",
-    default=("bleu2",),
-    show_default=True,
     metavar="NAME",
-    help="bleu2, bertscore, semb, radgraph, radcliq, ratescore (repeat it, or separate with "
-    "commas), or one that an installed package adds. Of those named all but bleu2 need the "
-    "package radeval and models to download.",
+    help="Of words: bleu2 (ReXrank's), rougel, corpus_bleu (BLEU-1 to 4). Of models to download, "
+    "with the package radeval: bertscore, semb, radgraph, radcliq, ratescore (ReXrank's), "
+    "f1radgraph, f1chexbert. Or one that an installed package adds. Repeat it, or separate with "
+    "commas. Default: bleu2.",
+)
+@click.option(
+    "--radeval",
+    type=NamedPath(exists=True, dir_okay=False),
+    metavar="FILE",
+    help="Take RadEval's values of single studies too, from JSON: what RadEval(..., "
+    "per_sample=True) gave for the same pairs.",
+)
+@list_option(
+    "--by",
+    metavar="FIELD",
+    help="Also the figures for each value of this field (source, site, study_class, ...; repeat "
+    "it, or separate with commas, for combinations).",
 )
 @heading("Output")
 @click.option(
     "--out",
     type=NamedPath(dir_okay=False),
     metavar="FILE",
-    help="The table, CSV or .parquet, for judge compare --metrics. Default: metrics_MODEL.csv.",
+    help="The table, CSV or .parquet, for judge compare --metrics. Default: metrics_MODEL.csv. Of "
+    "several sections each has a table of its own, with its name at the end.",
 )
-def command(*, names: list[str], out: Path | None, **options: Any) -> None:  # noqa: ANN401
-    """Compute other metrics of PREDS against REFS, with ReXrank's names and directions.
+def command(
+    *,
+    names: list[str],
+    radeval: Path | None,
+    by: list[str],
+    out: Path | None,
+    **options: Any,  # noqa: ANN401
+) -> None:
+    """Compute other metrics of PREDS against REFS; docs/metrics.md defines each.
 
-    Writes a table with one row a study, and prints the figures: means, and 1 / mean for
-    RadCliQ-v1. After Ctrl-C the metrics that are finished are written, unless a table is
-    there already.
+    Writes a table with one row a study, and prints the figures: means, 1 / mean for
+    RadCliQ-v1, and figures of all studies together for corpus BLEU and F1-CheXbert. After Ctrl-C
+    the metrics that are finished are written, unless a table is there already.
 
     Exit codes: 0 all is well; 2 an error to fix, said in one line; 3 a metric could not be
     had, the others are written.
     """
     from judge import metrics
-    from judge.studies.names import given_model
 
-    chosen = metrics.check(names)
+    chosen = metrics.check(names or ([] if radeval else ["bleu2"]))
     if out:
         check_writable(out)  # before the work, not after it
-    studies = read_studies(options)
-    model = given_model(studies.model or "model")
-    path = out or Path(f"metrics_{model}.csv")
-    check_writable(path)
-    scored: list[Scored] = []
+    tracks = _tracks(options, out)
+    for track in tracks:
+        check_writable(track.path)
+        _check_fields(track, by)
+    if radeval:
+        _take_radevals(tracks, radeval, chosen)
     missing: list[Missing] = []
     try:
         for name in chosen:
-            found = metrics.compute(name, studies.references, studies.candidates)
-            if isinstance(found, metrics.Scored):
-                scored.append(found)
-            else:
-                missing.append(found)
+            missing += _compute(name, tracks)
     except KeyboardInterrupt:
         # Some take hours: what is finished is kept, but never put in a whole table's place.
-        if scored and not path.exists():
-            _write(path, model, studies.study_ids, scored)
-            note(f"metrics  {path}, those that were finished")
+        for track in tracks:
+            if track.found and not track.path.exists():
+                _write(track)
+                note(f"metrics  {track.path}, those that were finished")
         raise
-    if scored:
-        _write(path, model, studies.study_ids, scored)
-        note(f"metrics  {path}")
-        _print(model, studies, scored)
-    for text in studies.notes:
+    _give(tracks, by)
+    for text in dict.fromkeys(text for track in tracks for text in track.studies.notes):
         note(text)
     for lost in missing:
         note(f"{lost.label} is missing: {lost.why}")
@@ -87,35 +127,134 @@ def command(*, names: list[str], out: Path | None, **options: Any) -> None:  # n
         sys.exit(_INCOMPLETE)
 
 
-def _write(path: Path, model: str, study_ids: tuple[str, ...], scored: list[Scored]) -> None:
+def _give(tracks: Sequence[_Track], by: Sequence[str]) -> None:
+    """Write the tables and print the figures, where there are any."""
+    if any(track.found for track in tracks):
+        for track in tracks:
+            _write(track)
+            note(f"metrics  {track.path}")
+        _print(tracks, by)
+
+
+def _tracks(options: Mapping[str, Any], out: Path | None) -> list[_Track]:
+    """Read the studies of each section that is asked for."""
+    from judge.studies.names import given_model
+    from judge.studies.study_set import check_sections_differ
+
+    sections = [one.strip() for one in (options["section"] or "").split(",")]
+    several = len(sections) > 1
+    if several:
+        check_sections(sections, options)
+    tracks = []
+    for section in sections:
+        studies = read_studies({**options, "section": section or None})
+        model = given_model(studies.model or "model")
+        path = out or Path(f"metrics_{model}.csv")
+        if several:
+            path = path.with_name(f"{path.stem}_{section}{path.suffix}")
+        tracks.append(_Track(studies.section, studies, model, path))
+    check_sections_differ({track.section: track.studies for track in tracks})
+    return tracks
+
+
+def _fields(studies: StudySet) -> dict[str, tuple[object, ...]]:
+    """Return what studies can be grouped by."""
+    given = any(one is not None for one in studies.study_classes)
+    return {**({"study_class": studies.study_classes} if given else {}), **studies.fields}
+
+
+def _check_fields(track: _Track, by: Sequence[str]) -> None:
+    from judge.types import JudgeError
+
+    known = _fields(track.studies)
+    if unknown := [name for name in by if name not in known]:
+        raise JudgeError(
+            f"cannot group by {', '.join(map(repr, unknown))}: the studies have no such field; "
+            f"they have: {', '.join(known) or 'none'}"
+        )
+
+
+def _take_radevals(tracks: Sequence[_Track], path: Path, names: Sequence[str]) -> None:
+    """Take RadEval's values; raises `JudgeError` for one that is asked for beside it."""
+    from judge import metrics
+    from judge.metrics.radeval_file import read_results
+    from judge.types import JudgeError
+
+    if len(tracks) > 1:
+        raise click.UsageError("--radeval is about the pairs of one section: name one --section")
+    found = read_results(path, tracks[0].studies.study_ids)
+    given = {one.metric.name for one in found}
+    for name in names:
+        if twice := given.intersection(metrics.columns_of(name)):
+            raise JudgeError(f"{path} has {min(twice)} already; leave --metric {name} out")
+    tracks[0].found.extend(found)
+
+
+def _compute(name: str, tracks: Sequence[_Track]) -> list[Missing]:
+    """Add a metric to each track; return why it is missing where it cannot be had."""
+    from judge import metrics
+
+    for track in tracks:
+        found = metrics.compute(name, track.studies.references, track.studies.candidates)
+        if isinstance(found, metrics.Missing):
+            return [found]
+        track.found.extend(found)
+    return []
+
+
+def _write(track: _Track) -> None:
     import pandas as pd
 
-    columns = {found.metric.name: found.values for found in scored}
-    table = pd.DataFrame({"study_id": study_ids, "model": model, **columns})
-    with replacing(path) as staged:
-        if path.suffix.lower() == ".parquet":
+    ids = {"study_id": track.studies.study_ids, "model": track.model}
+    table = pd.DataFrame({**ids, **track.columns()})
+    with replacing(track.path) as staged:
+        if track.path.suffix.lower() == ".parquet":
             table.to_parquet(staged, index=False)
         else:
             table.to_csv(staged, index=False)
 
 
-def _print(model: str, studies: StudySet, scored: list[Scored]) -> None:
+def _print(tracks: Sequence[_Track], by: Sequence[str]) -> None:
+    from judge.report.metric_tables import metric_table
+    from judge.report.words import left_out
+
+    several = len(tracks) > 1
+    facts = []
+    for track in tracks:
+        named = f" ({track.section})" if several else ""
+        if not several:
+            facts.append(("section", track.section))
+        facts.append((f"studies{named}", f"{len(track.studies):,}"))
+        if track.studies.omitted:
+            facts.append((f"left out{named}", left_out(track.studies.omitted)))
+    print_facts(facts)
+    figures = {track.section: _figures(track, by) for track in tracks}
+    print_tables([metric_table(f"Metrics of {tracks[0].model}", figures, by)])
+
+
+def _figures(track: _Track, by: Sequence[str]) -> list[Figures]:
+    """Return the figures of all studies, then those of each group."""
     import numpy as np
 
-    from judge.report.leaderboard import figure
-    from judge.report.tables import Table
-    from judge.report.words import left_out
-    from judge.stats.panel import Panel, group_cells
+    from judge.metrics import Scored
+    from judge.report.metric_tables import Figures
+    from judge.stats.panel import Panel, group_cells, groups_of
+    from judge.stats.pooled import pooled_cell
 
-    values = {found.metric.name: np.array(found.values)[:, None] for found in scored}
-    listed = tuple(found.metric for found in scored)
-    cells = group_cells(Panel((model,), studies.study_ids, listed, values, {})).cells
-    rows = tuple(
-        (metric.label, str(cells[metric.name][0].n), figure(cells[metric.name][0], metric))
-        for metric in listed
-    )
-    facts = [("section", studies.section), ("studies", f"{len(studies):,}")]
-    if studies.omitted:
-        facts.append(("left out", left_out(studies.omitted)))
-    print_facts(facts)
-    print_tables([Table(f"Metrics of {model}", ("metric", "studies", "figure"), rows)])
+    studies = track.studies
+    scored = [one for one in track.found if isinstance(one, Scored)]
+    counted = [one for one in track.found if not isinstance(one, Scored)]
+    values = {one.metric.name: np.array(one.values)[:, None] for one in scored}
+    metrics = tuple(one.metric for one in scored)
+    panel = Panel((track.model,), studies.study_ids, metrics, values, _fields(studies))
+    row_of = {study_id: row for row, study_id in enumerate(studies.study_ids)}
+    every = []
+    for key, part in [({}, panel), *(groups_of(panel, by) if by else [])]:
+        cells = group_cells(part).cells
+        rows = [row_of[study_id] for study_id in part.study_ids]
+        found = [(metric, cells[metric.name][0]) for metric in metrics]
+        for one in counted:
+            counts = {name: np.array(column) for name, column in one.counts.items()}
+            found += [(each.metric, pooled_cell(each, counts, rows)) for each in one.figures]
+        every.append(Figures(key, tuple(found)))
+    return every

@@ -35,7 +35,8 @@ from judge.cli.output import format_option, list_option, note, print_summary
     "--allow",
     multiple=True,
     type=click.Choice(("prompt",)),
-    help="prompt: the judges may have read different prompts.",
+    help="prompt: the judges may have read different prompts, or been told different things of "
+    "the patient.",
 )
 @list_option(
     "--by",
@@ -55,7 +56,7 @@ def command(
 ) -> None:
     """Make one run out of the RUNs of several judges, of one rubric over the same studies.
 
-    It is a run like any other: judge rates, audit, compare, page and serve open it. Every judge's
+    It is a run like any other: judge rates, audit, compare and serve open it. Every judge's
     errors stand in it, each with its judge; how far they disagree stands at its head and, study by
     study, in its table. Nothing is asked, and the RUNs stay as they are.
 

@@ -47,7 +47,7 @@ def command(
     """Compute the rates of RUN again, grouped by any field, without asking a judge.
 
     With --readings each figure stands beside the one with the judge's bias taken out, and beside
-    what the readings say alone; docs/trust.md says when that holds.
+    what the readings say alone; docs/corrected.md says when that holds.
     """
     from judge.running.folder import Run
 
@@ -57,10 +57,9 @@ def command(
             raise JudgeError("--readings-at-random and --patient-field go with --readings")
         print_summary(opened.regrouped(by), opened.rubric, form)
         return
-    from judge.comparing.names import RunChoice
     from judge.validating.corrected import corrected_summary
-    from judge.validating.raters import readers_below
 
-    paths = [one.path for path in readers for one in readers_below(RunChoice(path, str(path)))]
-    summary = corrected_summary(opened, by, paths, at_random=at_random, patient_field=patient_field)
+    summary = corrected_summary(
+        opened, by, readers, at_random=at_random, patient_field=patient_field
+    )
     print_summary(summary, opened.rubric, form)

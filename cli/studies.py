@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -56,8 +56,8 @@ FILE_OPTIONS = (
         metavar="findings|impression|report[,...]",
         help="The part of the reports to judge. Default: findings where the references have "
         "them, else the whole report. Several, with commas, are judged one after the other, each a "
-        "run of its own in a folder of that name, and printed side by side; --max-cost is for "
-        "each.",
+        "run of its own (with --out DIR in DIR/SECTION), and printed side by side; --max-cost is "
+        "for each.",
     ),
     click.option(
         "--allow-missing",
@@ -101,6 +101,18 @@ shard_option = click.option(
     help="Judge the I-th of N fixed parts of the studies, by their ids, such as 3/8: one "
     "part a machine. judge merge joins them.",
 )
+
+
+def check_sections(sections: Sequence[str], options: Mapping[str, Any]) -> None:
+    """Raise for what is wrong with several sections before anything is read."""
+    from judge.studies.sections import known_section
+
+    for section in sections:
+        known_section(section)
+    if len(set(sections)) < len(sections):
+        raise click.UsageError(f"--section names a section twice: {options['section']}")
+    if "-" in (options["preds"], options["refs"]):
+        raise click.UsageError("standard input is read once: name files for several sections")
 
 
 def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> StudySet:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import metadata
-from re import match
+from re import findall, match
 from shlex import quote
 
 NAME = "radiology-judge"
@@ -23,13 +23,17 @@ def version() -> str:
 def install(*packages: str) -> str:
     """Return the command that installs `packages`, each within the bounds that we have tested.
 
-    The bounds are those of the installed metadata. It names the packages and no extra of ours, so
-    that it is right from a checkout, a wheel or an index alike. Raises `KeyError` for a package
-    that no dependency names.
+    The bounds are those of the installed metadata. The command names the packages and not the
+    extra of ours that has them all, so that it is right from a checkout, a wheel or an index
+    alike; the extra stands behind it. Raises `KeyError` for a package that no dependency names.
     """
-    known = {
-        found[0]: requirement.partition(";")[0].strip()
-        for requirement in metadata.requires(NAME) or ()
-        if (found := match(r"[\w.-]+", requirement))
-    }
-    return " ".join(["pip install", *(quote(known[package]) for package in packages)])
+    known: dict[str, str] = {}
+    extras: dict[str, set[str]] = {}
+    for requirement in metadata.requires(NAME) or ():
+        wanted, _, marker = requirement.partition(";")
+        if found := match(r"[\w.-]+", requirement):
+            known[found[0]] = wanted.strip()
+            extras.setdefault(found[0], set()).update(findall(r"extra == [\"'](.+?)[\"']", marker))
+    shared = set.intersection(*(extras[package] for package in packages)) - {"test"}
+    command = " ".join(["pip install", *(quote(known[package]) for package in packages)])
+    return command + (f" (the extra {min(shared)})" if shared else "")

@@ -13,10 +13,15 @@ import re
 from pathlib import Path
 
 from judge import plugins
-from judge.rubrics.contract import Rubric
+from judge.rubrics.contract import Parse, Rubric, StructuredReply
+from judge.rubrics.items import Facet, Kind, Label, Tally
+from judge.rubrics.numbers import Counted, Measure, Order, Statistic
+from judge.rubrics.sources import Source
 from judge.types import JudgeError
 
-__all__ = ["Rubric", "built_in", "cases", "load", "names", "prompt_files"]
+__all__ = ["Counted", "Facet", "Kind", "Label", "Measure", "Order", "Parse", "Rubric"]
+__all__ += ["Source", "Statistic", "StructuredReply", "Tally"]
+__all__ += ["built_in", "cases", "load", "names", "prompt_files"]
 
 _ROOT = Path(__file__).parent
 _NAME = re.compile(r"[a-z][a-z0-9_]*")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from judge.rubrics.contract import Facet, Label, Statistic
+from judge.rubrics.items import Facet, Label
+from judge.rubrics.numbers import Statistic
 from judge.types import Category, Edit, Item
 
 ERROR = "error"

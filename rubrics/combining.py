@@ -24,7 +24,9 @@ from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Literal
 
-from judge.rubrics.contract import Facet, Label, Measure, Order, Rubric, Scale, Statistic
+from judge.rubrics.contract import Rubric
+from judge.rubrics.items import Facet, Label
+from judge.rubrics.numbers import Measure, Order, Scale, Statistic
 from judge.types import Annotation, Item, Measures
 
 Rule = Literal["majority", "mean", "any", "best"]

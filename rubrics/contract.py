@@ -1,4 +1,4 @@
-"""What a rubric declares: the things it finds, the numbers of a study, and those of a set.
+"""What a rubric is: what it declares, how its answers are read and what is made of them.
 
 Whatever prints, groups, tests, draws or serves works from these declarations. What a rubric
 does not declare is shown nowhere.
@@ -6,178 +6,20 @@ does not declare is shown nowhere.
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from judge.rubrics.items import Facet, Kind, Label, Tally
+from judge.rubrics.numbers import Measure, Order, Scale, Statistic
+from judge.rubrics.sources import Source
 from judge.types import Annotation, Item, Measures, ReportComparison, Study
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
     from judge.rubrics.steps import Steps
-
-
-Tone = Literal["good", "mild", "notable", "serious", "critical"]
-"""How grave a label is: it decides the colour, and `serious` and worse are emphasised."""
-Scale = tuple[float | None, float | None]
-"""The least and the greatest value that a study can have; None where there is no such end."""
-
-
-@dataclass(frozen=True, slots=True)
-class Label:
-    """One value of a facet; with a `modality`, a value that reports of that alone have."""
-
-    name: str
-    label: str
-    tone: Tone | None = None
-    modality: str | None = None
-
-    @property
-    def is_grave(self) -> bool:
-        """Whether it is emphasised."""
-        return self.tone in ("serious", "critical")
-
-
-@dataclass(frozen=True, slots=True)
-class Facet:
-    """A question that an item's labels answer: its category, its severity, its verdict.
-
-    `plural` is the name of several values. `has_codes` says that the names of its labels are
-    codes of the field's own, such as the letter of a category, which are printed before the
-    label.
-    """
-
-    name: str
-    label: str
-    plural: str
-    labels: tuple[Label, ...]
-    has_codes: bool = False
-
-    def __getitem__(self, name: str) -> Label:
-        """Return the label called `name`; raises KeyError where there is none."""
-        return {label.name: label for label in self.labels}[name]
-
-    def text(self, name: str) -> str:
-        """Return the label called `name` as it is printed."""
-        label = self[name]
-        # A name that only spells the label, as that of a reader's own category, is no code.
-        is_code = self.has_codes and label.name != label.label.replace(" ", "_")
-        return f"({label.name}) {label.label}" if is_code else label.label
-
-
-@dataclass(frozen=True, slots=True)
-class Kind:
-    """A kind of item.
-
-    `facets` are those that label it. `graded_by` is the one of them that says how grave an item
-    is: it divides the list, colours the item and its words in the reports. Items of a kind that
-    is not graded are listed by their text alone. Where a judge states how many there are and lists
-    none, `is_listed` is False.
-    """
-
-    name: str
-    label: str
-    plural: str
-    facets: tuple[str, ...] = ()
-    graded_by: str | None = None
-    is_listed: bool = True
-
-
-@dataclass(frozen=True, slots=True)
-class Counted:
-    """The items that a measure counts: those of a kind that carry all of the labels.
-
-    An item with two values of a facet is counted for both.
-    """
-
-    kind: str
-    labels: Mapping[str, str] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Measure:
-    """One number of a study, a column of the table of studies.
-
-    `undefined` says in a few words when a study has none ("no fact in the candidate"); None
-    for a measure that every scored study has. `role` is where it is shown: a `score` in lists,
-    filters and histograms, a `count` in lists, a `check` with the scores of a single study,
-    `other` in the table of studies, and in lists where a reader asks for it. `counts` is there
-    for a measure that counts items; `needs` names what else it is made of that not every reader
-    is asked for (`rubrics.reading`): a kind of items, a label (the end of a scale), the `edit` of
-    an item, the `reference`.
-    """
-
-    name: str
-    label: str
-    scale: Scale = (0, None)
-    higher_is_better: bool = False
-    role: Literal["score", "count", "check", "other"] = "other"
-    unit: str = ""
-    is_whole: bool = False
-    undefined: str | None = None
-    counts: Counted | None = None
-    needs: tuple[str, ...] = ()
-
-    def has(self, value: float) -> bool:
-        """Whether a study can have this value."""
-        low, high = self.scale
-        on_scale = (low is None or value >= low) and (high is None or value <= high)
-        return math.isfinite(value) and on_scale and not (self.is_whole and value % 1)
-
-
-@dataclass(frozen=True, slots=True)
-class Statistic:
-    """One number of a set of studies.
-
-    A `mean` is that of the sum of the `measures` over the studies that have them; with
-    `is_reciprocal` it is 1 / that mean. A `rate` is the share of the studies of which all the
-    `measures` are 0. A `ratio` is the sum of the `measures` over all studies divided by that of
-    `per`. Studies of which a measure is undefined are in neither part, and are counted beside
-    it. Means have a normal interval on the scale, rates Wilson's, ratios one by bootstrap.
-
-    `label` is short; `definition` says what it is where other rubrics' statistics stand beside
-    it. `study_label` is what it says of one study. `shown` is where it is printed: at the `head`
-    of a run, for each of the `groups`, and where models are compared (`compare`). `rexrank` is
-    the column of ReXrank's result tables that it fills.
-    """
-
-    name: str
-    label: str
-    kind: Literal["mean", "rate", "ratio"]
-    measures: tuple[str, ...]
-    higher_is_better: bool
-    per: tuple[str, ...] = ()
-    is_reciprocal: bool = False
-    scale: Scale = (0, None)
-    definition: str | None = None
-    study_label: str | None = None
-    shown: frozenset[Literal["head", "groups", "compare"]] = frozenset({"groups", "compare"})
-    rexrank: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """A table of how many items carry which labels: the values of one facet by those of another.
-
-    `rows` and `columns` are facets of the `kind`. The numbers are the measures that count the
-    kind with both labels, and with the column's alone for the row of all.
-    """
-
-    title: str
-    kind: str
-    rows: str
-    columns: str
-
-
-@dataclass(frozen=True, slots=True)
-class Order:
-    """A measure that studies are sorted by, and whether its largest value comes first."""
-
-    measure: str
-    largest_first: bool
 
 
 class Parse(Protocol):
@@ -225,7 +67,8 @@ class Rubric:
     `render` are then of all answers together, `prompt` and `reply_model` those of one question.
     `takes_context` says that the judge is told the study's context unless the user wants otherwise.
     `parse_on` reads answers on the scale that a prompt declares, if one does. `takes_samples` says
-    that `parse` and `render` also take several answers to a question (`rubrics.asking`).
+    that `parse` and `render` also take several answers to a question (`rubrics.asking`). `sources`
+    are the works that whoever reports its numbers cites.
 
     Raises ValueError for a declaration that names what it does not declare.
     """
@@ -253,6 +96,7 @@ class Rubric:
     steps: Steps | None = None
     parse_on: Callable[[tuple[float, float]], Parse] | None = None
     takes_samples: bool = False
+    sources: tuple[Source, ...] = ()
     count: Callable[[Annotation, Study], Measures] | None = None
     _labels: Mapping[str, frozenset[str]] = field(init=False, repr=False)
     _kinds: Mapping[str, Kind] = field(init=False, repr=False)
@@ -272,13 +116,7 @@ class Rubric:
         for what, named in self._named():
             if named not in parts[what]:
                 raise ValueError(f"{self.name} names a {what} {named!r} and declares none")
-        for one in self.statistics:
-            if (
-                not one.measures
-                or bool(one.per) != (one.kind == "ratio")
-                or (one.is_reciprocal and one.kind != "mean")
-            ):
-                raise ValueError(f"{self.name} declares the {one.kind} {one.name!r} incompletely")
+        self._check_statistics()
         if self.tally:
             columns, rows = self.facet(self.tally.columns), self.facet(self.tally.rows)
             in_rows: list[dict[str, str]] = [{}, *({rows.name: row.name} for row in rows.labels)]
@@ -292,6 +130,23 @@ class Rubric:
         known = {one.name: frozenset(label.name for label in one.labels) for one in self.facets}
         object.__setattr__(self, "_labels", known)
         object.__setattr__(self, "_kinds", {kind.name: kind for kind in self.kinds})
+
+    def _check_statistics(self) -> None:
+        scales = {measure.name: measure.scale for measure in self.measures}
+        for one in self.statistics:
+            if (
+                not one.measures
+                or bool(one.per) != (one.kind == "ratio")
+                or (one.is_reciprocal and one.kind != "mean")
+            ):
+                raise ValueError(f"{self.name} declares the {one.kind} {one.name!r} incompletely")
+            scale = scales[one.measures[0]]
+            # Else its interval would be made on a scale that the values leave.
+            if one.kind == "mean" and len(one.measures) == 1 and not _within(scale, one.scale):
+                raise ValueError(
+                    f"{self.name} declares the mean {one.name!r} on the scale {one.scale}, and its "
+                    f"measure on {scale}: give the statistic scale={scale}"
+                )
 
     def _named(self) -> Iterable[tuple[str, str]]:
         for statistic in self.statistics:
@@ -398,3 +253,11 @@ class Rubric:
         ]
         least = min((n for _, n in fitting), default=0)
         return tuple(measure for measure, n in fitting if n == least)
+
+
+def _within(inner: Scale, outer: Scale) -> bool:
+    """Whether all of a scale lies on another one."""
+    low, high = outer
+    return (low is None or (inner[0] is not None and inner[0] >= low)) and (
+        high is None or (inner[1] is not None and inner[1] <= high)
+    )

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from judge.rubrics.contract import Counted, Facet, Kind, Measure
+from judge.rubrics.items import Facet, Kind
+from judge.rubrics.numbers import Counted, Measure
 from judge.types import Annotation
 
 

@@ -235,6 +235,11 @@ def visible(text: str) -> str:
     return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
+def one_line(value: object) -> object:
+    """Return a text on one line, its white space made single; anything else as it is."""
+    return " ".join(visible(value).split()) if isinstance(value, str) else value
+
+
 def _no_constant(name: str) -> Any:  # noqa: ANN401
     raise ValueError(f"{name} is no JSON")
 

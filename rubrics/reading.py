@@ -12,8 +12,10 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from judge.rubrics.contract import Counted, Kind, Label, Measure, Rubric
+from judge.rubrics.contract import Rubric
 from judge.rubrics.counting import counted
+from judge.rubrics.items import Kind, Label
+from judge.rubrics.numbers import Counted, Measure
 from judge.types import Annotation, Measures, Study
 
 EDIT = "edit"

@@ -6,8 +6,8 @@ Each in six categories, so that there are twelve counts [Ostmeier et al. 2024].
 from __future__ import annotations
 
 from judge.rubrics.categories import CATEGORY, ERROR
-from judge.rubrics.contract import Facet, Kind, Label
 from judge.rubrics.counting import count_measures
+from judge.rubrics.items import Facet, Kind, Label
 from judge.types import Annotation, Category, Discrepancy
 
 SIGNIFICANCE = "significance"

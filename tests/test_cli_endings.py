@@ -99,16 +99,16 @@ def test_completion_says_which_folder_to_make(invoke: Invoke) -> None:
         assert f"mkdir -p {folder[1]}\n" in text
 
 
-def test_the_readmes_edit_is_what_is_printed(invoke: Invoke) -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    (shown,) = re.findall(r"```\n(Corrections of the candidate.*?)```", readme, re.DOTALL)
+def test_the_edit_in_the_docs_is_what_is_printed(invoke: Invoke) -> None:
+    page = (ROOT / "docs" / "numbers.md").read_text("utf-8")
+    (shown,) = re.findall(r"```\n(Corrections of the candidate.*?)```", page, re.DOTALL)
     assert invoke("fineradscore", *FILES, "--out", "run").exit_code == 0
     assert shown in invoke("audit", "run", "ex-008").stdout
 
 
-def test_the_readmes_stress_report_is_what_is_printed(tmp_path: Path) -> None:
-    readme = (ROOT / "README.md").read_text("utf-8")
-    (shown,) = re.findall(r"```\n(verdict .*?)```", readme, re.DOTALL)
+def test_the_stress_report_in_the_docs_is_what_is_printed(tmp_path: Path) -> None:
+    page = (ROOT / "docs" / "stress.md").read_text("utf-8")
+    (shown,) = re.findall(r"```\n(verdict .*?)```", page, re.DOTALL)
     # The rubrics that stand beside the real ones in tests would have forged answers too.
     without_toys = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(

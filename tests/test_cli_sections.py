@@ -92,3 +92,22 @@ def test_a_section_that_nobody_has_is_said_before_the_first_is_judged(invoke: In
     assert done.exit_code == 2
     assert "has the section impression" in done.stderr
     assert not Path("run").exists()
+
+
+@pytest.mark.parametrize("command", ["green", "metrics"])
+def test_one_text_is_not_taken_for_findings_and_for_impression(
+    invoke: Invoke, command: str
+) -> None:
+    sections = {"findings": "No effusion.", "impression": "Normal."}
+    Path("refs.json").write_text(json.dumps(dict.fromkeys("abc", sections)))
+    Path("preds.json").write_text(json.dumps(dict.fromkeys("abc", "No effusion.")))
+    line = ("preds.json", "refs.json", "--section", "findings,impression", "--out", "out.csv")
+    done = invoke(command, *line)
+    assert done.exit_code == 2
+    assert "3 of 3 candidates are the same text for findings and impression" in done.stderr
+    assert not Path("out.csv").exists()
+    # A model may well say the same twice of some study.
+    apart = dict.fromkeys("ab", sections) | {"c": dict.fromkeys(sections, "Normal.")}
+    Path("preds.json").write_text(json.dumps(apart))
+    assert invoke(command, *line).exit_code == 0
+    assert invoke(command, *line[:2], "--section", "impression", "--out", "one").exit_code == 0

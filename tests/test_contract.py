@@ -9,17 +9,7 @@ from typing import Any
 import pytest
 
 from judge import rubrics
-from judge.rubrics.contract import (
-    Counted,
-    Facet,
-    Kind,
-    Label,
-    Measure,
-    Order,
-    Rubric,
-    Statistic,
-    Tally,
-)
+from judge.rubrics import Counted, Facet, Kind, Label, Measure, Order, Rubric, Statistic, Tally
 from judge.rubrics.counting import count_measures, counted
 from judge.types import Annotation, Item, Measures, Study
 
@@ -40,7 +30,8 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
 
 
 def mean(name: str, *measures: str, **more: Any) -> Statistic:
-    return Statistic(name, name, "mean", measures, higher_is_better=True, **more)
+    scale = more.pop("scale", (-1, 1))
+    return Statistic(name, name, "mean", measures, higher_is_better=True, scale=scale, **more)
 
 
 RUBRIC = Rubric(
@@ -121,6 +112,10 @@ REFUSED: dict[str, tuple[Mapping[str, Any], str]] = {
     "a baseline without a way to write it": (
         {"baseline": lambda _comparison, _study: Annotation()},
         "cannot render",
+    ),
+    "a mean on less of a scale than its measure": (
+        {"statistics": (mean("x", "score", scale=(0, None)),)},
+        r"mean 'x' on the scale \(0, None\), and its measure on \(-1, 1\)",
     ),
     "a statistic of nothing": ({"statistics": (mean("x"),)}, "x"),
     "a ratio by nothing": (

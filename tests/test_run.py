@@ -15,9 +15,10 @@ from support import EXAMPLES
 
 from judge import JudgeError, annotate, backends, rubrics
 from judge.running.asking import RequestPolicy
-from judge.running.engine import Judged, ProgressListener, judge_set, read
+from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run
-from judge.running.forms import FORMAT, completion_of, outcome_of, study_of, to_record
+from judge.running.forms import FORMAT
+from judge.running.records import Judged, completion_of, outcome_of, read, study_of, to_record
 from judge.running.run import run
 from judge.running.session import JudgeSession, signature
 from judge.running.writer import writing

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from scipy import stats as reference
 
 from judge import rubrics
-from judge.rubrics.contract import Scale
+from judge.rubrics.numbers import Scale
 from judge.stats.estimate import Z_95, inverse, mean_interval, wilson
 from judge.stats.table import TableBuilder, rates, summarise, worst_rows
 from judge.types import (

@@ -31,6 +31,7 @@ _OPTIONS = {
     "ray_address": ("--ray-address", (_RAY,)),
     "ray_replicas": ("--ray-replicas", (_RAY,)),
     "gpus_per_replica": ("--gpus-per-replica", (_RAY,)),
+    "cpu": ("options={'cpu': True}", (_HF,)),
 }
 
 
@@ -151,6 +152,7 @@ def _hf(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     return HfJudge(
         model,
         prompt,
+        cpu=bool(settings.options.get("cpu")),
         environ=settings.environ,
         max_tokens=sampling.max_tokens(model, {}, settings.max_tokens),
         say=settings.say,

@@ -38,8 +38,8 @@ class HfJudge(LocalJudge):
     """A transformers model, asked in batches of whatever is waiting.
 
     A GREEN model has float16 on a GPU, as in the official pipeline, any other bfloat16, and
-    without a GPU all have float32. What else is in a batch changes no token of an answer, up
-    to the rounding of the numbers inside.
+    without a GPU, or with `cpu`, all have float32. What else is in a batch changes no token of an
+    answer, up to the rounding of the numbers inside.
     """
 
     is_deterministic = True  # it decodes greedily
@@ -49,13 +49,14 @@ class HfJudge(LocalJudge):
         model: str,
         prompt: Prompt,
         *,
+        cpu: bool = False,
         environ: Mapping[str, str],
         max_tokens: int,
         say: Callable[[str], None],
     ) -> None:
         found = files.find(model, environ)
         encoder = encode.load(found, prompt)
-        self._hardware = _hardware("float16" if encoder.layout == GREEN else "bfloat16")
+        self._hardware = _hardware("float16" if encoder.layout == GREEN else "bfloat16", cpu=cpu)
         super().__init__(
             name=f"hf:{model}",
             version=f"hf:{found.version},{self._hardware[1]},{encoder.layout}",
@@ -67,6 +68,7 @@ class HfJudge(LocalJudge):
         )
         self._files = found
         self._model: Model | None = None
+        self._lock = asyncio.Lock()
         self._waiting: list[_Waiting] = []
         self._working: asyncio.Task[None] | None = None
         # One thread: the batches follow each other, and the event loop stays free.
@@ -74,12 +76,13 @@ class HfJudge(LocalJudge):
 
     async def ready(self) -> None:
         """Load the model; raises `JudgeError` where it cannot be had or does not fit."""
-        if self._model is None:
-            self.say(f"Loading {self._files.model} ({', '.join(self._hardware)}).")
-            loop = asyncio.get_running_loop()
-            self._model = await loop.run_in_executor(
-                self._thread, load, self._files, self._hardware
-            )
+        async with self._lock:  # many ask at once, and it is loaded once
+            if self._model is None:
+                self.say(f"Loading {self._files.model} ({', '.join(self._hardware)}).")
+                loop = asyncio.get_running_loop()
+                self._model = await loop.run_in_executor(
+                    self._thread, load, self._files, self._hardware
+                )
 
     async def complete(self, request: CompletionRequest) -> Completion:
         """Generate the answer, with those of other requests that are waiting.
@@ -140,8 +143,10 @@ class HfJudge(LocalJudge):
         return self._model.generate([one.ids for one in batch], rooms, self.encoder.eos_id)
 
 
-def _hardware(on_gpu: str) -> tuple[str, str]:
+def _hardware(on_gpu: str, *, cpu: bool) -> tuple[str, str]:
     """Return a torch device and a type: `on_gpu` where there is a GPU, else the CPU with float32.
+
+    So it is too where the user wants the `cpu`.
 
     Raises `JudgeError` where torch or transformers is not installed.
     """
@@ -151,7 +156,7 @@ def _hardware(on_gpu: str) -> tuple[str, str]:
     except ModuleNotFoundError:
         needed = install("torch", "transformers", "accelerate")
         raise JudgeError(f"the judges hf:MODEL need torch and transformers; {needed}") from None
-    return ("cuda", on_gpu) if torch.cuda.is_available() else ("cpu", "float32")
+    return ("cuda", on_gpu) if torch.cuda.is_available() and not cpu else ("cpu", "float32")
 
 
 @dataclass(slots=True)

@@ -16,6 +16,11 @@ from judge.types import JudgeError
 _GREEN_MODEL = re.compile(r"(?:^|/)green-", re.IGNORECASE)
 
 
+def is_green(model: str) -> bool:
+    """Whether a model is named as the authors of GREEN name theirs."""
+    return _GREEN_MODEL.search(model) is not None
+
+
 def for_api(
     rubric: Rubric, model: str, prompt: str | None, reply: str | None, environ: Mapping[str, str]
 ) -> tuple[Prompt, str]:
@@ -25,7 +30,7 @@ def for_api(
     for a model that is named as GREEN's are. Raises `JudgeError` as `chosen` does.
     """
     if prompt is None and rubric.structured is not None:
-        reply = reply or (TEXT if _GREEN_MODEL.search(model) else STRUCTURED)
+        reply = reply or (TEXT if is_green(model) else STRUCTURED)
         prompt = rubric.structured.prompt if reply == STRUCTURED else rubric.prompt
     return chosen(rubric, prompt or rubric.prompt, reply, environ)
 

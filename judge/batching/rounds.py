@@ -17,12 +17,7 @@ from judge.batching.making import Files, Limits, like_of, own_files, run_of, sen
 from judge.batching.openai_form import GoneError, Provider, Remote
 from judge.cache import CompletionCache
 from judge.report.words import counted
-from judge.running.engine import (
-    FirstAnswers,
-    ProgressListener,
-    RunStoppedError,
-    UnreadableError,
-)
+from judge.running.engine import FirstAnswers, ProgressListener, RunStoppedError, UnreadableError
 from judge.running.progress import Prices, Progress
 from judge.running.questions import Question, asked
 from judge.running.session import JudgeSession

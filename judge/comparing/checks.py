@@ -9,6 +9,7 @@ from typing import Any
 
 from judge import rubrics
 from judge.comparing.names import NamedRun, input_file
+from judge.report.words import parts_of
 from judge.running.folder import ANNOTATIONS
 from judge.running.texts import digests
 from judge.types import JudgeError
@@ -51,8 +52,7 @@ class ComparedRun:
 def compared(named: NamedRun) -> ComparedRun:
     """Return what must agree of a run, and how many studies were left out of it."""
     manifest = named.run.manifest
-    pairs = (part.partition(":") for part in named.run.signature.split("|")[1:])
-    parts = {name: value for name, _, value in pairs}
+    parts = parts_of(named.run.signature)
     asked = [parts[name] for name in _ASKED if name in parts]
     told = [f"{name} {parts[name]}" for name in ("context", "prior", "modality") if name in parts]
     return ComparedRun(

@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.metrics import added
-from judge.stats.metric import Metric, metric_for_column
+from judge.stats.metric import Metric, metric_for_column, off_scale, scale_of
 from judge.stats.panel import Values
+from judge.stats.pooled import COLUMNS
 from judge.studies.names import NamedFields
 from judge.studies.reader import read_file
 from judge.studies.table import id_of
@@ -99,7 +100,8 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
 
     It has any form that files of reports have (`read_file`). An empty cell, null or NaN is a
     study without the metric. `higher` and `lower` give the direction of columns whose name does
-    not. An index that pandas wrote without a name is passed over. Raises `JudgeError` for a file
+    not. An index that pandas wrote without a name is passed over, and with a note the counts that
+    figures of a set are made of. Raises `JudgeError` for a file
     that cannot be read, a row without a study, a column of text or truth values, one of unknown
     or contradictory direction, a value that is infinite or beyond 1e-12 to 1e12, and a study (of
     a model) that is there twice.
@@ -107,18 +109,31 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
     table, file = read_file(path, "metrics", NamedFields(_ID))
     study_ids = table.ids
     columns = {name: column for name, column in table.columns.items() if name not in _INDEX}
+    notes = list(table.notes)
+    if counts := columns.keys() & COLUMNS:
+        columns = {name: column for name, column in columns.items() if name not in counts}
+        notes.append(
+            f"{path} has the counts of corpus BLEU or F1-CheXbert: judge metrics prints these "
+            "figures, which are of a set of studies, and they are not compared"
+        )
     models: tuple[str | None, ...] = (None,) * len(study_ids)
     if _MODEL in columns:
         models = _model_names(path, columns.pop(_MODEL))
     if not columns:
-        raise JudgeError(f"{path} holds no metric")
+        raise JudgeError(f"{path} holds no metric{' of single studies' if counts else ''}")
     _check_once(path, models, study_ids)
     # First: of a column of texts the direction is no question.
     values = {name: _numbers(path, name, cells, study_ids) for name, cells in columns.items()}
     metrics = _metrics(path, columns, higher, lower)
     found = [(metric, values[name]) for name, metric in metrics.items()]
+    for (metric, numbers), name in zip(found, metrics, strict=True):
+        if (off := off_scale(metric, map(float, numbers))) is not None:
+            raise JudgeError(
+                f"{path} has {off:g} in the column {name!r}, which is read as {metric.study_label} "
+                f"and goes {scale_of(metric)}: mend it, or give the column another name"
+            )
     return MetricFile(
-        path, file.sha256, models, study_ids, tuple(found), tuple(columns), table.notes
+        path, file.sha256, models, study_ids, tuple(found), tuple(columns), tuple(notes)
     )
 
 

@@ -1,7 +1,8 @@
-"""Metrics from elsewhere, study by study: BLEU-2, those of the package radeval, and added ones.
+"""Metrics from elsewhere, study by study: of words, those of the package radeval, and added ones.
 
-Each has ReXrank's name and direction. BLEU-2 is computed here; the others are models with
-weights to download, which `radeval` (the extra `metrics`) knows how to get. A package of
+What ReXrank prints has its name and direction there. BLEU-2 is computed here, ROUGE-L and corpus
+BLEU by libraries (the extra `overlap`); the others are models with weights to download, which
+`radeval` (the extra `metrics`) knows how to get. A package of
 somebody else's adds a metric by an entry point of the group `judge.metrics` that refers to
 an `AddedMetric`.
 """
@@ -15,18 +16,33 @@ import subprocess
 import sys
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from judge.distribution import install
 from judge.plugins import METRICS
-from judge.rubrics.contract import Scale
+from judge.rubrics.numbers import Scale
 from judge.stats.metric import KNOWN, Metric
+from judge.stats.pooled import CORPUS_BLEU, F1_CHEXBERT, Pooled
 from judge.types import JudgeError
 
-NAMES = ("bleu2", "bertscore", "semb", "radgraph", "radcliq", "ratescore")
-"""All but the first are what `judge.metrics.worker` can compute."""
+OVERLAP = ("bleu2", "rougel", "corpus_bleu")
+"""Metrics that compare words, and need no model."""
+
+NAMES = (
+    *OVERLAP,
+    *("bertscore", "semb", "radgraph", "radcliq", "ratescore", "f1radgraph", "f1chexbert"),
+)
+"""All but those of words are what `judge.metrics.worker` can compute."""
+
+_F1_RADGRAPH = tuple(KNOWN[f"radgraph_{level}"] for level in ("simple", "partial", "complete"))
+_OF_SEVERAL: dict[str, tuple[str, tuple[Metric, ...], tuple[Pooled, ...]]] = {
+    "corpus_bleu": ("corpus BLEU", (), CORPUS_BLEU),
+    "f1radgraph": ("F1-RadGraph", _F1_RADGRAPH, ()),
+    "f1chexbert": ("F1-CheXbert", (), F1_CHEXBERT),
+}
+"""What is computed at once and printed as several: its label, metrics, and figures of sums."""
 
 _SHOWN = 300
 
@@ -52,6 +68,17 @@ class Scored:
 
     metric: Metric
     values: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """Counts, one of each column a study, whose sums make the figures of a set of studies."""
+
+    figures: tuple[Pooled, ...]
+    counts: Mapping[str, tuple[float, ...]]
+
+
+Found = Scored | Counted
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,15 +110,56 @@ def check(asked: Sequence[str]) -> tuple[str, ...]:
     return tuple(dict.fromkeys(asked))
 
 
-def compute(name: str, references: Sequence[str], candidates: Sequence[str]) -> Scored | Missing:
-    """Return a metric's value of each pair of reports, or why it cannot be had here."""
+def compute(
+    name: str, references: Sequence[str], candidates: Sequence[str]
+) -> tuple[Found, ...] | Missing:
+    """Return what a metric says of each pair of reports, or why it cannot be had here."""
     if name not in NAMES:
         return _added(name, references, candidates)
-    metric = KNOWN[name]
+    label, metrics, figures = _OF_SEVERAL.get(name, (None, None, ()))
+    if metrics is None:
+        metrics = (KNOWN[name],)
+    label = label or metrics[0].study_label
+    columns: Columns | str
+    if name in OVERLAP:
+        columns = _of_words(name, references, candidates)
+    else:
+        columns = _asked(name, references, candidates)
+    if isinstance(columns, str):
+        return Missing(label, columns)
+    found: list[Found] = [Scored(metric, columns[metric.name]) for metric in metrics]
+    return (*found, *([Counted(figures, columns)] if figures else []))
+
+
+def columns_of(name: str) -> tuple[str, ...]:
+    """Return the columns of values of single studies that a metric has, its counts aside."""
+    several = _OF_SEVERAL.get(name)
+    return tuple(metric.name for metric in several[1]) if several else (name,)
+
+
+Columns = dict[str, tuple[float, ...]]
+"""One value a study in each column, by its name."""
+
+_COMES_WITH = {"rougel": ("rouge_score", "rouge-score"), "corpus_bleu": ("sacrebleu", "sacrebleu")}
+
+
+def _of_words(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns | str:
+    """Return what compares words, or in a line which library it lacks."""
     if name == "bleu2":
-        return Scored(metric, tuple(map(bleu2, references, candidates)))
-    found = _asked(name, references, candidates)
-    return Missing(metric.study_label, found) if isinstance(found, str) else Scored(metric, found)
+        return {name: tuple(map(bleu2, references, candidates))}
+    module, package = _COMES_WITH[name]
+    if importlib.util.find_spec(module) is None:
+        return f"it comes with the package {package}: {install(package)}"
+    from judge.metrics.overlap import corpus_bleu, rouge_l, unread_by_rouge
+
+    if name == "rougel":
+        if n := unread_by_rouge((*references, *candidates)):
+            return (
+                f"{n} of {2 * len(references)} reports have no letter from a to z and no digit, "
+                "and it reads no other"
+            )
+        return {name: rouge_l(references, candidates)}
+    return corpus_bleu(references, candidates)
 
 
 def bleu2(reference: str, candidate: str) -> float:
@@ -127,10 +195,8 @@ def _matches(wanted: Sequence[str], given: Sequence[str], n: int) -> tuple[int, 
     return (there & here).total(), here.total()
 
 
-def _asked(
-    name: str, references: Sequence[str], candidates: Sequence[str]
-) -> tuple[float, ...] | str:
-    """Return radeval's value of each pair of reports, or in a line why there are none.
+def _asked(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns | str:
+    """Return radeval's values of each pair of reports, or in a line why there are none.
 
     Its metrics load models of gigabytes, and one whose weights cannot be had fails in ways of
     its own: in a process apart it leaves the others alone, and its memory is given back.
@@ -152,9 +218,13 @@ def _asked(
             said = [line.strip() for line in done.stderr.splitlines() if line.strip()]
             why = said[-1][:_SHOWN] if said else "no reason given"
             return f"radeval could not compute it (are its weights here?): {why}"
-        values = tuple(map(float, json.loads(scores.read_text("utf-8"))))
-    wrong = _wrong(values, len(references))
-    return f"radeval {wrong}" if wrong else values
+        columns: Columns = {
+            column: tuple(map(float, values))
+            for column, values in json.loads(scores.read_text("utf-8")).items()
+        }
+    faults = (_wrong(values, len(references)) for values in columns.values())
+    wrong = next(filter(None, faults), None)
+    return f"radeval {wrong}" if wrong else columns
 
 
 def _wrong(values: Sequence[float], n: int) -> str | None:
@@ -178,7 +248,9 @@ def added(name: str) -> Metric | None:
     return Metric(name, found.label, "mean", up, found.label, up, scale=found.scale)
 
 
-def _added(name: str, references: Sequence[str], candidates: Sequence[str]) -> Scored | Missing:
+def _added(
+    name: str, references: Sequence[str], candidates: Sequence[str]
+) -> tuple[Scored] | Missing:
     metric = None
     try:
         metric = added(name)
@@ -189,4 +261,4 @@ def _added(name: str, references: Sequence[str], candidates: Sequence[str]) -> S
     except JudgeError as error:
         return Missing(metric.label if metric else name, str(error))
     assert metric is not None
-    return Scored(metric, values)
+    return (Scored(metric, values),)

@@ -9,39 +9,77 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from judge.stats.pooled import CHEXBERT, count_name
+
 Texts = list[str]
+Columns = dict[str, Any]
+"""One value a study in each column, by its name."""
 
 
-def _bertscore(references: Texts, candidates: Texts) -> Any:  # noqa: ANN401
+def _bertscore(references: Texts, candidates: Texts) -> Columns:
     # radeval's own metric takes another model than ReXrank, whose settings these are.
     module = importlib.import_module("radeval.metrics.bertscore.bertscore")
     scorer = module.BertScore(
         model_type="distilroberta-base", num_layers=5, rescale_with_baseline=True, idf=False
     )
-    return scorer(references, candidates)[1]
+    return {"bertscore": scorer(references, candidates)[1]}
 
 
-def _semb(references: Texts, candidates: Texts) -> Any:  # noqa: ANN401
+def _semb(references: Texts, candidates: Texts) -> Columns:
     module = importlib.import_module("radeval.metrics.RadCliQv1.semb_score")
-    return module.semantic_embedding_scores(references, candidates).tolist()
+    return {"semb": module.semantic_embedding_scores(references, candidates).tolist()}
 
 
-def _named(metric: str, key: str) -> Callable[[Texts, Texts], Any]:
-    def scores(references: Texts, candidates: Texts) -> Any:  # noqa: ANN401
+def _f1chexbert(references: Texts, candidates: Texts) -> Columns:
+    """Count for each label whether both sides have it, the candidate alone, the reference alone.
+
+    A side has a label that CheXbert calls positive or uncertain, as in radeval's `f1chexbert`.
+    """
+    cuda = importlib.import_module("torch").cuda.is_available()
+    module = importlib.import_module("radeval.metrics.f1chexbert.f1chexbert")
+    scorer = module.F1CheXbert(device="cuda" if cuda else "cpu")
+    if tuple(scorer.TARGET_NAMES) != CHEXBERT:
+        raise ValueError(f"its labels are others than CheXbert's: {scorer.TARGET_NAMES}")
+    wanted, given = (scorer.get_labels(texts) for texts in (references, candidates))
+    return label_counts(wanted, given)
+
+
+def label_counts(wanted: list[list[int]], given: list[list[int]]) -> Columns:
+    """Return each label's `tp`, `fp` and `fn`, 0 or 1 a study, of labels that are 0 or 1."""
+    found: Columns = {}
+    for at, label in enumerate(CHEXBERT):
+        pairs = [(one[at], other[at]) for one, other in zip(wanted, given, strict=True)]
+        for what, pair in (("tp", (1, 1)), ("fp", (0, 1)), ("fn", (1, 0))):
+            found[count_name(what, label)] = [int(each == pair) for each in pairs]
+    return found
+
+
+def _named(metric: str, **keys: str) -> Callable[[Texts, Texts], Columns]:
+    """Return what computes a metric of radeval's registry: its values `keys`, by our names."""
+
+    def scores(references: Texts, candidates: Texts) -> Columns:
         registry = importlib.import_module("radeval.metrics._registry")
         scorer = registry.get_metric_class(metric)()
-        return scorer.compute(references, candidates, per_sample=True)[key]
+        found = scorer.compute(references, candidates, per_sample=True)
+        return {name: found[key] for name, key in keys.items()}
 
     return scores
 
 
-SCORERS: dict[str, Callable[[Texts, Texts], Any]] = {
+SCORERS: dict[str, Callable[[Texts, Texts], Columns]] = {
     "bertscore": _bertscore,
     "semb": _semb,
     # The mean of the F1 of entities and of relations, as in ReXrank.
-    "radgraph": _named("radgraph_radcliq", "radgraph_radcliq"),
-    "radcliq": _named("radcliq", "radcliq_v1"),
-    "ratescore": _named("ratescore", "ratescore"),
+    "radgraph": _named("radgraph_radcliq", radgraph="radgraph_radcliq"),
+    "radcliq": _named("radcliq", radcliq="radcliq_v1"),
+    "ratescore": _named("ratescore", ratescore="ratescore"),
+    "f1radgraph": _named(
+        "radgraph",
+        radgraph_simple="radgraph_simple",
+        radgraph_partial="radgraph_partial",
+        radgraph_complete="radgraph_complete",
+    ),
+    "f1chexbert": _f1chexbert,
 }
 
 
@@ -51,8 +89,11 @@ def main() -> None:
     # Parts of radeval 2.2.1 import each other by its former name.
     sys.modules["RadEval"] = importlib.import_module("radeval")
     references, candidates = json.loads(Path(texts).read_text("utf-8"))
-    found = SCORERS[name](references, candidates)
-    Path(scores).write_text(json.dumps([float(value) for value in found]), "utf-8")
+    found = {
+        column: [float(value) for value in values]
+        for column, values in SCORERS[name](references, candidates).items()
+    }
+    Path(scores).write_text(json.dumps(found), "utf-8")
 
 
 if __name__ == "__main__":

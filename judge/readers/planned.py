@@ -7,7 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from judge import rubrics
 from judge.readers import kept, own
-from judge.rubrics.contract import Rubric, Statistic
+from judge.rubrics.contract import Rubric
+from judge.rubrics.numbers import Statistic
 from judge.rubrics.reading import as_read
 from judge.running.folder import Run
 from judge.running.texts import digests

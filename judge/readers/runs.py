@@ -17,10 +17,10 @@ from judge.readers.readings import Reading, Readings
 from judge.report.words import counted
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
-from judge.running.engine import Judged
 from judge.running.files import ANOTHER, entries_of, folder_at_once
 from judge.running.folder import MANIFEST, Run
 from judge.running.forms import FORMAT, adapter
+from judge.running.records import Judged
 from judge.running.run import versions, with_classes
 from judge.running.session import studies_digest
 from judge.running.writer import writing

@@ -52,7 +52,7 @@ def latex_table(table: Table, rows: Sequence[Sequence[str]] | None = None) -> st
     """Return a table below its title as a comment; `rows` are its cells where they are LaTeX."""
     rows = [latex_cells(table, row) for row in table.rows] if rows is None else rows
     columns = "l" * table.n_left + "r" * (len(table.head) - table.n_left)
-    head = _latex_row([_latex(cell) for cell in table.head])
+    head = _latex_row([escaped(cell) for cell in table.head])
     lines = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule"]
     lines += [*map(_latex_row, rows), r"\bottomrule", r"\end{tabular}"]
     return "\n".join([f"% {one_line(table.title)}", *lines])
@@ -67,10 +67,11 @@ def _latex_row(cells: Sequence[str]) -> str:
 def latex_cells(table: Table, row: Sequence[str]) -> list[str]:
     """Return a row's cells; from column `n_left` on they are figures, whose minus is long."""
     figures = (_NEGATIVE.sub(MINUS, cell) for cell in row[table.n_left :])
-    return [*map(_latex, row[: table.n_left]), *map(_latex, figures)]
+    return [*map(escaped, row[: table.n_left]), *map(escaped, figures)]
 
 
-def _latex(text: str) -> str:
+def escaped(text: str) -> str:
+    """Return text on one line as LaTeX prints it, letter for letter."""
     apart = _JOINED.split(one_line(text))
     return "{}".join("".join(_LATEX.get(char, char) for char in part) for part in apart)
 

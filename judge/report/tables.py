@@ -8,7 +8,9 @@ from typing import Any
 
 from judge.report import words
 from judge.report.words import NOTHING, counted, estimate, group_value, left_out, number, rate
-from judge.rubrics.contract import Measure, Rubric, Statistic, Tally
+from judge.rubrics.contract import Rubric
+from judge.rubrics.items import Tally
+from judge.rubrics.numbers import Measure, Statistic
 from judge.stats.review import ALL
 
 _COUNTS = ("studies", "scored", "unparsed", "failed")

@@ -11,9 +11,9 @@ from typing import Any
 
 from judge.cache.entry import Entry, Unreadable, UnreadableError, checksum, entry_of
 from judge.running.asking import Answered
-from judge.running.engine import Judged, read
 from judge.running.folder import ANNOTATIONS, Run
-from judge.running.forms import FORMAT, completion_of, outcome_of, study_of
+from judge.running.forms import FORMAT
+from judge.running.records import Judged, completion_of, outcome_of, read, study_of
 from judge.running.run import versions
 from judge.running.session import read_today
 from judge.running.steps import COMPOSED

@@ -17,12 +17,12 @@ from judge import rubrics
 from judge.backends import LEXICON, JudgeSettings
 from judge.report.words import harmless
 from judge.running.asking import RequestPolicy
-from judge.running.engine import Judged, ProgressListener, judge_set
+from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run
-from judge.running.forms import corrected_report
 from judge.running.merging import merge as merge_runs
 from judge.running.panel import panel as panel_of
 from judge.running.panel import rule_called
+from judge.running.records import Judged, corrected_report
 from judge.running.run import run as run_session
 from judge.running.run import with_classes
 from judge.running.session import JudgeSession
@@ -39,7 +39,22 @@ Reports: TypeAlias = "Column | pd.DataFrame | Iterable[Any]"
 """The reports of one side; a dataset is known by its iterating over records."""
 
 
-class Options(TypedDict, total=False):
+class JudgeOptions(TypedDict, total=False):
+    """What a judge takes beside its name, all by keyword; `annotate` says what each is."""
+
+    prompt: str | None
+    base_url: str | Sequence[str] | None
+    timeout: float
+    max_tokens: int | None
+    reply: str | None
+    sampling: Mapping[str, object]
+    samples: int
+    options: Mapping[str, object]
+    policy: RequestPolicy | None
+    cache: str | Path | None
+
+
+class Options(JudgeOptions, total=False):
     """What `annotate` and `run` take beside reports, rubric and judge, all by keyword."""
 
     study_ids: Sequence[object] | None
@@ -51,17 +66,7 @@ class Options(TypedDict, total=False):
     prior_field: str | None
     modality: str | None
     model: str | None
-    prompt: str | None
-    base_url: str | Sequence[str] | None
-    timeout: float
-    max_tokens: int | None
-    reply: str | None
-    sampling: Mapping[str, object]
-    samples: int
-    options: Mapping[str, object]
-    policy: RequestPolicy | None
     shard: str | tuple[int, int] | None
-    cache: str | Path | None
 
 
 _OF_REPORTS = ("study_ids", "study_classes", "fields", "section", "allow_missing")
@@ -269,9 +274,9 @@ def panel(
 
     `rule` is "majority", "mean" or "any", as in `judge panel`; a study is scored where all judges
     scored it, or at least `min_judges`. `by` are the fields that the rates are grouped by, by
-    default as in the first run; with "prompt" in `allow` the judges may have read different
-    prompts. Raises `JudgeError` for runs that do not fit together, and for an `out` that holds
-    another run.
+    default as in the run of the judge that is first by name; with "prompt" in `allow` the judges
+    may have read different prompts, or been told different things. Raises `JudgeError` for runs
+    that do not fit together, and for an `out` that holds another run.
     """
     opened = [one if isinstance(one, Run) else Run(one) for one in runs]
     fields = [by] if isinstance(by, str) else by
@@ -294,13 +299,7 @@ def _opened(
     model = options.pop("model", None)
     told = {name: options.pop(name, None) for name in ("prior_field", "modality")}
     context = options.pop("context_fields", None if rubrics.load(rubric).takes_context else ())
-    policy, cache = options.pop("policy", None), options.pop("cache", None)
     options.pop("shard", None)
-    settings = JudgeSettings(
-        **options,
-        environ=os.environ,
-        say=lambda text: print(harmless(text), file=sys.stderr),
-    )
     studies = from_given(
         references, candidates, reserved=reserved_names(rubrics.load(rubric)), **of_reports
     )
@@ -312,7 +311,22 @@ def _opened(
     )
     if model is not None:
         studies = replace(studies, model=given_model(model, "with model=..."))
-    return JudgeSession.load(rubric, judge, settings, policy=policy, cache=cache), studies, asked
+    return session_of(rubric, judge, options), studies, asked
+
+
+def session_of(rubric: str, judge: str, options: Mapping[str, Any]) -> JudgeSession:
+    """Return the session of a judge with the `JudgeOptions` of a caller; nothing is asked.
+
+    Raises `JudgeError` as `JudgeSession.load` does.
+    """
+    given = {name: value for name, value in options.items() if value is not None}
+    policy, cache = given.pop("policy", None), given.pop("cache", None)
+    settings = JudgeSettings(
+        **given,
+        environ=os.environ,
+        say=lambda text: print(harmless(text), file=sys.stderr),
+    )
+    return JudgeSession.load(rubric, judge, settings, policy=policy, cache=cache)
 
 
 def _shard(given: Options) -> Shard | None:

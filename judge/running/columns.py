@@ -6,7 +6,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.rubrics.contract import Measure, Rubric
+from judge.rubrics.contract import Rubric
+from judge.rubrics.numbers import Measure
 from judge.running import format1
 from judge.running.files import open_file
 from judge.running.forms import FORMAT

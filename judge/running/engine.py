@@ -13,24 +13,20 @@ from functools import partial
 from importlib import import_module
 
 from judge.report.words import harmless
-from judge.rubrics import Rubric
-from judge.rubrics.steps import check_end
-from judge.running.asking import Answer, Answered
+from judge.running.asking import Answer
 from judge.running.progress import Progress
+from judge.running.records import Judged, read
 from judge.running.session import JudgeSession
 from judge.running.steps import all_read, until_read
 from judge.running.waiting import Stop, StoppedError
 from judge.studies import StudySet
 from judge.types import (
-    Annotated,
     Completion,
     Failed,
     JudgeError,
-    Measures,
     Outcome,
     Study,
     Unparsed,
-    UnparsedError,
 )
 
 INTERRUPTED, TERMINATED = "interrupted", "terminated"
@@ -40,43 +36,6 @@ _TICK = 0.25
 # A single request that goes wrong between two answers is no news.
 _TROUBLE_TICKS = 4
 _SHOWN = 300
-
-
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """One study's end: its place among the studies, its outcome and what that rests on.
-
-    `measures` are there for an annotated outcome and for no other; `completion` is None where
-    the judge gave no answer. `attempt` counts from 0 and says which answer it is; `key` is its
-    key in the cache, None where no cache keeps it. `earlier` are the answers before it, which
-    could not be read: without them the same study cannot be judged again from the cache.
-    """
-
-    at: int
-    study: Study
-    outcome: Outcome
-    measures: Measures | None
-    completion: Completion | None
-    attempt: int = 0
-    key: str | None = None
-    earlier: tuple[Answered, ...] = ()
-
-
-def read(rubric: Rubric, study: Study, completion: Completion) -> tuple[Outcome, Measures | None]:
-    """Return what `completion` says of `study`, and its numbers.
-
-    An answer that was cut at the token limit, one that the model itself marked as a refusal
-    and one that called tools in another way than it was asked to are never read, whatever
-    they look like. How it was asked for decides how it is read.
-    """
-    structured = rubric.structured if completion.mode is not None else None
-    parse = structured.parse if structured else rubric.parse
-    try:
-        check_end(completion)
-        annotation = parse(completion.text, study, complete=completion.finish_reason == "stop")
-    except UnparsedError as error:
-        return Unparsed(error.reason, error.detail), None
-    return Annotated(annotation), rubric.measured(annotation, study)
 
 
 class UnreadableError(JudgeError):
@@ -146,8 +105,12 @@ async def judge_all(
     answer: Answer,
     stop: Stop,
     progress: Progress,
+    start: int = 0,
 ) -> None:
     """Judge every study and give each end to `sink` as soon as it is known, in any order.
+
+    Their places count from `start`: studies that come in several calls, with the same `answer`,
+    are told apart by them.
 
     By the session's policy: at most `concurrency` studies are in memory at once, drawn from
     one shared iterator. An answer that cannot be read is asked for again up to `reask`
@@ -157,7 +120,7 @@ async def judge_all(
     read, those under way are finished, so that the same run stops there again without a
     question, and `UnreadableError` is raised if studies are left; 0 never gives up.
     """
-    numbered = enumerate(studies)
+    numbered = enumerate(studies, start)
     policy = session.policy
     first = FirstAnswers(policy.give_up_after)
     workers = max(1, min(policy.concurrency, len(studies)))

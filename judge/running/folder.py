@@ -29,7 +29,7 @@ from judge.rubrics.reading import as_read
 from judge.running import format1, forms
 from judge.running.columns import read_columns, read_frame
 from judge.running.files import LONGEST_LINE, no_run, open_file, read_file
-from judge.running.forms import outcome_of, study_of
+from judge.running.records import outcome_of, study_of
 from judge.running.shards import Part
 from judge.stats.table import DEFAULT_BY, summarise
 from judge.types import JudgeError, Outcome, Study

@@ -1,4 +1,4 @@
-"""What a run's files must hold, and a study's end as a line of `annotations.jsonl` and back.
+"""What the files of a run must hold.
 
 Each file has a form, checked as it is read; it may hold more. Older forms are brought to
 today's by `judge.running.format1`.
@@ -7,17 +7,12 @@ today's by `judge.running.format1`.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from judge.cache.entry import checksum
 from judge.rubrics.contract import Rubric
-from judge.running.engine import Judged
-from judge.stats.table import OUTCOMES
-from judge.types import Annotated, Annotation, Completion, Failed, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:  # its import takes a while, and not every command reads a run
     from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -333,68 +328,3 @@ def outdated(record: Mapping[str, Any], rubric: Rubric) -> str | None:
     items = record["annotation"]["items"]
     faults = (rubric.item_fault(item["kind"], item["labels"]) for item in items)
     return next(filter(None, faults), None)
-
-
-def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
-    """Return all that is known about one study: the reports, the outcome, its evidence.
-
-    `corrected` is the candidate with the annotation's edits made, where the rubric has any.
-    """
-    study, outcome = judged.study, judged.outcome
-    annotation = outcome.annotation if isinstance(outcome, Annotated) else None
-    return {
-        "study_id": study.study_id,
-        "study_class": study.study_class,
-        "class_inferred": study.class_inferred,
-        "fields": dict(study.fields),
-        "reference": study.reference,
-        "candidate": study.candidate,
-        "outcome": OUTCOMES[type(outcome)],
-        **dict.fromkeys(("reason", "detail")),
-        **({} if isinstance(outcome, Annotated) else asdict(outcome)),
-        "annotation": annotation and adapter(Annotation).dump_python(annotation),
-        "corrected": corrected_report(rubric, study, outcome),
-        "measures": dict(judged.measures) if annotation and judged.measures else None,
-        "attempt": judged.attempt,
-        **({"modality": study.modality} if study.modality else {}),
-        **_answer(judged.completion, judged.key),
-        "earlier": [_answer(each.completion, each.key) for each in judged.earlier],
-    }
-
-
-def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
-    """Return an answer with its key in the cache, and a checksum where it has one."""
-    answer = completion.plain() if completion else None
-    return {"answer": answer, "cache_key": key, "sha256": answer and key and checksum(answer)}
-
-
-def corrected_report(rubric: Rubric, study: Study, outcome: Outcome) -> str | None:
-    """Return the candidate with the annotation's edits made; None where there are none to make.
-
-    None too where an error has no edit: what the report should say is not known then.
-    """
-    if rubric.editor is None or not isinstance(outcome, Annotated):
-        return None
-    graded = {kind.name for kind in rubric.graded}
-    if any(item.edit is None for item in outcome.annotation.items if item.kind in graded):
-        return None
-    return rubric.editor(outcome.annotation, study)
-
-
-def study_of(record: Mapping[str, Any]) -> Study:
-    """Return the study that a record is about."""
-    names = ("study_id", "reference", "candidate", "study_class", "class_inferred", "fields")
-    return Study(**{name: record[name] for name in names}, modality=record.get("modality"))
-
-
-def completion_of(record: Mapping[str, Any]) -> Completion | None:
-    """Return the raw answer in a record, None where the judge gave none."""
-    return adapter(Completion).validate_python(answer) if (answer := record["answer"]) else None
-
-
-def outcome_of(record: Mapping[str, Any]) -> Outcome:
-    """Return the outcome in a record."""
-    if record["outcome"] == OUTCOMES[Annotated]:
-        return Annotated(adapter(Annotation).validate_python(record["annotation"]))
-    kind = Unparsed if record["outcome"] == OUTCOMES[Unparsed] else Failed
-    return kind(record["reason"], record["detail"])

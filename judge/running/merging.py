@@ -13,8 +13,9 @@ from typing import Any
 
 from judge.report.words import counted
 from judge.running.folder import ANNOTATIONS, MADE_BY, MANIFEST, Run, damaged
-from judge.running.forms import FORMAT, adapter, first_of, outcome_of, study_of
+from judge.running.forms import FORMAT, adapter, first_of
 from judge.running.progress import Progress
+from judge.running.records import outcome_of, study_of
 from judge.running.run import Finished, versions
 from judge.running.session import StudiesDigest, read_today
 from judge.running.shards import Part, Shard, shard_of

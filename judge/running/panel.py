@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from judge import rubrics
-from judge.report.words import counted
+from judge.report.words import counted, parts_of
 from judge.rubrics.combining import Combination, Rule
 from judge.running.combining import Combining, End, write
 from judge.running.files import open_file
 from judge.running.folder import ANNOTATIONS, Run, damaged
-from judge.running.forms import outcome_of, study_of
+from judge.running.records import outcome_of, study_of
 from judge.running.run import Finished
 from judge.running.session import read_today
 from judge.types import JudgeError, Study
@@ -43,7 +43,7 @@ class _Part:
 
     @property
     def signature(self) -> dict[str, str]:
-        return _parts(self.run.signature)
+        return parts_of(self.run.signature)
 
 
 def panel(
@@ -145,7 +145,7 @@ def _checked(runs: Sequence[Run], allow: Collection[str]) -> list[Run]:
             f"{first.path} is of another version of {rubric.title} than today's {today}: bring "
             "the runs up to date with judge rescore"
         )
-    differing = {tuple(_parts(run.signature).get(one) for one in _TOLD): run for run in runs}
+    differing = {tuple(parts_of(run.signature).get(one) for one in _TOLD): run for run in runs}
     if len(differing) > 1 and PROMPT not in allow:
         raise JudgeError(
             "the judges were told different things of the patient, an earlier report or the "
@@ -154,7 +154,7 @@ def _checked(runs: Sequence[Run], allow: Collection[str]) -> list[Run]:
         )
     prompts: dict[str, Run] = {}
     for run in runs:
-        if (prompt := _parts(run.signature).get("prompt", "none")) != "none":
+        if (prompt := parts_of(run.signature).get("prompt", "none")) != "none":
             prompts.setdefault(prompt, run)
     if len(prompts) > 1 and PROMPT not in allow:
         told = ", ".join(f"{name} in {run.path}" for name, run in prompts.items())
@@ -186,7 +186,7 @@ def _named(runs: Sequence[Run]) -> list[_Part]:
         if names[name] > 1:
             is_own = versions[judge["version"]] == 1
             name = judge["version"] if is_own else f"{name} ({at})"
-        parts = _parts(run.signature)
+        parts = parts_of(run.signature)
         asked = "|".join(f"{one}:{parts[one]}" for one in _OF_JUDGE if one in parts)
         found.append(_Part(run, name, _digest(asked), parts.get("prompt", "none")))
     return found
@@ -220,11 +220,6 @@ def _signature(parts: Sequence[_Part], version: str) -> str:
         *(f"runs:{runs}", "version:"),
     ]
     return read_today("|".join(line), parts[0].run.rubric)
-
-
-def _parts(signature: str) -> dict[str, str]:
-    rubric, *rest = signature.split("|")
-    return {"rubric": rubric} | {name: value for name, _, value in (p.partition(":") for p in rest)}
 
 
 def _digest(text: str) -> str:

@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 from judge.cache import CompletionCache, canonical, key_of
-from judge.running.engine import read
+from judge.running.records import read
 from judge.running.session import JudgeSession
 from judge.running.steps import Read, read_step
 from judge.types import Completion, CompletionRequest, Outcome, Study, Unparsed

@@ -10,22 +10,24 @@ from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
+from itertools import repeat
 from pathlib import Path
 from typing import Any
 
 from judge import distribution, plugins
 from judge.backends import CountedNote, Judge
 from judge.rubrics.asking import n_samples
-from judge.running.engine import Judged, ProgressListener, judge_set
+from judge.running.engine import ProgressListener, judge_set
 from judge.running.forms import FORMAT
 from judge.running.notes import Notes
 from judge.running.progress import Progress
+from judge.running.records import Judged
 from judge.running.session import JudgeSession
 from judge.running.shards import Part, Shard
 from judge.running.writer import claim, writing
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
-from judge.studies.told import compares
+from judge.studies.told import compares, earlier
 
 RUNS = Path("judge-runs")
 _LIBRARIES = ("instructor", "pandas", "pyarrow", "pyyaml")
@@ -120,6 +122,7 @@ def run(
             "arguments": dict(arguments or {}),
             "inputs": [asdict(file) for file in studies.inputs],
             "fields": list(studies.fields),
+            **({"of_candidates": sorted(own)} if (own := studies.of_candidates) else {}),
             "read_from": {role: name for role, name in studies.read_from.items() if name},
             "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
             "effort": asdict(session.policy),
@@ -143,7 +146,11 @@ def _empty(studies: StudySet) -> CountedNote:
 def untold(judge: Judge, studies: StudySet) -> CountedNote:
     """Count the references that compare and whose judge has no earlier report to go by."""
     is_unread = bool(studies.told.prior) and not judge.prompts
-    n = sum(compares(study.reference) and (is_unread or study.prior is None) for study in studies)
+    column = studies.fields[studies.told.prior] if studies.told.prior else repeat(None)
+    n = sum(
+        compares(reference) and (is_unread or earlier(prior) is None)
+        for reference, prior in zip(studies.references, column, strict=False)
+    )
     what = "{n} of {of} references seem to compare with an earlier examination, whose report "
     why = "the judge is not shown (--prior-field shows it)"
     return CountedNote(what + ("this judge does not read" if is_unread else why), n, len(studies))

@@ -174,11 +174,7 @@ def signature(
     them), and the version of this program.
     """
     parts = [
-        f"{rubric.name}:{rubric.version}",
-        f"judge:{judge.version}",
-        _prompt(judge),
-        *(() if judge.runs_inline else (*_asked(rubric, judge), f"reask:{reask}")),
-        *([f"samples:{n}"] if (n := n_samples(rubric)) > 1 else []),
+        *judged_by(rubric, judge, reask),
         *([f"repeat:{repeat}"] if repeat else []),
         f"section:{studies.section}",
         *(["context:none"] if rubric.takes_context and not studies.told.context else []),
@@ -190,6 +186,22 @@ def signature(
         *([f"shard:{shard}"] if shard else []),
         f"version:{version()}",
     ]
+    return joined(parts)
+
+
+def judged_by(rubric: Rubric, judge: Judge, reask: int) -> list[str]:
+    """Return the parts of a signature that say who judged by what, whatever the studies."""
+    return [
+        f"{rubric.name}:{rubric.version}",
+        f"judge:{judge.version}",
+        _prompt(judge),
+        *(() if judge.runs_inline else (*_asked(rubric, judge), f"reask:{reask}")),
+        *([f"samples:{n}"] if (n := n_samples(rubric)) > 1 else []),
+    ]
+
+
+def joined(parts: Iterable[str]) -> str:
+    """Return a signature of its parts."""
     return "|".join(part.replace("|", "/") for part in parts)
 
 

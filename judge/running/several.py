@@ -20,7 +20,7 @@ from judge.report.words import counted, number, percent
 from judge.rubrics.combining import Combination, Rule
 from judge.running.combining import Combining, End, write
 from judge.running.folder import SERVER_LOG, Run, line_of
-from judge.running.forms import outcome_of, study_of
+from judge.running.records import outcome_of, study_of
 from judge.running.run import Finished, default_folder, run, with_classes
 from judge.running.session import JudgeSession
 from judge.running.writer import claim, writing

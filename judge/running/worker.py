@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import IO, Any
 
 from judge.running.asking import RequestPolicy
-from judge.running.engine import Judged, judge_one
+from judge.running.engine import judge_one
 from judge.running.notes import Notes
 from judge.running.progress import Progress
+from judge.running.records import Judged
 from judge.running.session import JudgeSession
 from judge.running.waiting import Stop
 from judge.running.workers import SIZE, packed

@@ -17,9 +17,9 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 
-from judge.running.engine import Judged
 from judge.running.notes import Notes
 from judge.running.progress import Progress
+from judge.running.records import Judged
 from judge.running.session import JudgeSession
 from judge.running.waiting import Stop
 from judge.studies import StudySet

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from judge.rubrics.contract import Rubric
-from judge.running.engine import Judged
 from judge.running.files import ANOTHER, WRITING, entries_of, held, put_in_place
 from judge.running.folder import (
     ANNOTATIONS,
@@ -25,7 +24,7 @@ from judge.running.folder import (
     Run,
     line_of,
 )
-from judge.running.forms import to_record
+from judge.running.records import Judged, to_record
 from judge.stats.table import TableBuilder
 from judge.types import JudgeError, Measures, Outcome, Study
 

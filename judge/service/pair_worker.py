@@ -13,13 +13,12 @@ from functools import cache
 from typing import Any
 
 from judge import backends
-from judge.running.asking import Answer, RequestPolicy
-from judge.running.engine import Judged, judge_all
-from judge.running.forms import to_record
-from judge.running.progress import Progress
+from judge.running.asking import RequestPolicy
+from judge.running.engine import RunStoppedError
+from judge.running.records import to_record
 from judge.running.run import with_classes
 from judge.running.session import JudgeSession
-from judge.running.waiting import Stop
+from judge.running.standing import StandingJudge
 from judge.service import ProblemError
 from judge.service.budget import PAYMENT_REQUIRED, SPENT, Ledger
 from judge.service.worker import Channel, memory_limit, say
@@ -58,7 +57,7 @@ class PairAnnotator:
     """Annotates pairs with judges that stay loaded, and asks nothing twice."""
 
     def __init__(self) -> None:
-        self._asking: dict[JudgeSession, tuple[Answer, Stop]] = {}
+        self._standing: dict[JudgeSession, StandingJudge] = {}
 
     async def annotate(self, asked: Mapping[str, Any]) -> dict[str, Any]:
         """Return the record of one pair, with its signature and the judge's note.
@@ -69,15 +68,15 @@ class PairAnnotator:
         """
         try:
             session = _session(*(asked[name] for name in _WHICH), Ledger.of(asked["ledger"]))
-            if session not in self._asking:
-                stop = Stop()
-                self._asking[session] = session.answerer(Progress(total=0), stop), stop
+            standing = self._standing.setdefault(session, StandingJudge(session))
+            standing.ready()
         except JudgeError as error:
             raise ProblemError(_JUDGE, str(error)) from error
         with memory_limit(asked["max_memory"]):  # what a judge loads is no task's
-            return await self._judged(session, asked)
+            return await self._judged(standing, asked)
 
-    async def _judged(self, session: JudgeSession, asked: Mapping[str, Any]) -> dict[str, Any]:
+    async def _judged(self, standing: StandingJudge, asked: Mapping[str, Any]) -> dict[str, Any]:
+        session = standing.session
         given = from_given(
             [asked["reference"]],
             [asked["candidate"]],
@@ -87,29 +86,17 @@ class PairAnnotator:
         studies, class_source = with_classes(
             with_told(given, context=None if session.rubric.takes_context else ())
         )
-        ends: list[Judged] = []
-        answer, stop = self._asking[session]
         try:
-            await judge_all(
-                session,
-                studies,
-                ends.append,
-                answer=answer,
-                stop=stop,
-                progress=Progress(total=1),
-            )
+            (end,) = await standing.judge(studies)
         except JudgeError as error:
             raise ProblemError(_SERVER, str(error)) from error
-        finally:
-            if stop.why is not None:  # the next one finds out anew whether it can be asked
-                self._asking.pop(session, None)
-        if not ends:
-            if stop.why and stop.why.startswith(SPENT):
-                raise ProblemError(PAYMENT_REQUIRED, stop.why)
-            raise ProblemError(_SERVER, "asking was stopped before there was an answer")
+        except RunStoppedError as error:
+            if error.why.startswith(SPENT):
+                raise ProblemError(PAYMENT_REQUIRED, error.why) from error
+            raise ProblemError(_SERVER, "asking was stopped before there was an answer") from error
         judge = session.judge
         return {
-            **to_record(ends[0], session.rubric),
+            **to_record(end, session.rubric),
             "rubric": session.rubric.name,
             "judge": {"name": judge.name, "version": judge.version, "note": judge.note},
             "signature": session.signature(studies, class_source),

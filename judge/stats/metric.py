@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from judge.rubrics.contract import Rubric, Scale, Statistic
+from judge.rubrics.contract import Rubric
+from judge.rubrics.numbers import Scale, Statistic
 from judge.types import JudgeError
 
 Kind = Literal["mean", "inverse", "rate", "ratio"]
@@ -76,6 +77,55 @@ def _known(
     return Metric(name, printed, kind, up, label, higher, None, "other", rexrank, scale)
 
 
+_ROUNDING = 1e-6
+
+
+def off_scale(metric: Metric, values: Iterable[float]) -> float | None:
+    """Return the first value that no study can have; None where all can, NaN among them.
+
+    What rounding alone takes off the scale is on it.
+    """
+    low, high = metric.scale or (None, None)
+    return next(
+        (
+            value
+            for value in values
+            if (low is not None and value < low - _ROUNDING)
+            or (high is not None and value > high + _ROUNDING)
+        ),
+        None,
+    )
+
+
+def scale_of(metric: Metric) -> str:
+    """Return a metric's scale in words: `from 0 to 1`."""
+    low, high = metric.scale or (None, None)
+    ends = [f"from {low:g}" if low is not None else "", f"to {high:g}" if high is not None else ""]
+    return " ".join(filter(None, ends))
+
+
+_RADEVALS_OWN = (
+    *("bleu", "rouge1", "rouge2", "bertscore", "radeval_bertscore", "green", "crimson"),
+    *("f1chexbert_sample_acc_5", "f1chexbert_sample_acc_all"),
+)
+_RADEVALS_SAME = {
+    **{name: name for name in ("radgraph_simple", "radgraph_partial", "radgraph_complete")},
+    "rougeL": "rougel",
+    "radgraph_radcliq": "radgraph",
+    "radcliq_v1": "radcliq",
+    "ratescore": "ratescore",
+}
+
+
+def radeval_column(key: str) -> str:
+    """Return the column for one of RadEval's values of single studies.
+
+    What is the same number here has the name that it has here. The rest begins with `radeval_`:
+    its `bleu` is BLEU-4, not ReXrank's BLEU-2, its `bertscore` is of another model than ReXrank's.
+    """
+    return _RADEVALS_SAME.get(key, f"radeval_{key}")
+
+
 KNOWN = {
     metric.name: metric
     for metric in (
@@ -86,9 +136,15 @@ KNOWN = {
         _known("radcliq", "RadCliQ-v1", "1/RadCliQ-v1", higher=False),
         _known("radcliq_v0", "RadCliQ-v0", higher=False),
         _known("ratescore", "RaTEScore", "RaTEScore", (0, 1)),
+        _known("rougel", "ROUGE-L", scale=(0, 1)),
+        *(
+            _known(f"radgraph_{level}", f"F1-RadGraph {level}", scale=(0, 1))
+            for level in ("simple", "partial", "complete")
+        ),
         _known("green", "GREEN", "GREEN", (0, 1)),
         _known("fineradscore", "FineRadScore", "1/FineRadScore", (1, 4), higher=False),
         _known("crimson", "CRIMSON"),
+        *(_known(f"radeval_{key}", f"{key} (RadEval)") for key in _RADEVALS_OWN),
     )
 }
 """The metrics whose direction and reciprocal are ReXrank's [ReXrank paper, Metrics].

@@ -19,8 +19,9 @@ from judge.prompts import REWORDING
 from judge.rubrics import Rubric
 from judge.running.asking import RequestPolicy
 from judge.running.budget import Budget
-from judge.running.engine import Judged, ProgressListener, UnreadableError, judge_set
+from judge.running.engine import ProgressListener, UnreadableError, judge_set
 from judge.running.progress import Progress
+from judge.running.records import Judged
 from judge.running.session import JudgeSession
 from judge.stress.changes import Change
 from judge.stress.text import Changed, Draw, Edit, NotMade, Reference, Result

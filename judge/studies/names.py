@@ -1,4 +1,4 @@
-"""The field names that are understood, as data: one table for the code and the README.
+"""The field names that are understood, as data: one table for the code and the guide.
 
 Names are compared without regard to case and punctuation, so that `Study-ID`, `studyid`
 and `study_id` are one name.

@@ -94,6 +94,8 @@ def read_run(
     ]
     omitted = settle(problems, source, allow_missing=allow_missing, option="--allow-missing")
     gone = {study_id for problem in omitted.values() for study_id in problem.ids}
+    beside = renamed(columns, reserved)
+    called = dict(zip(columns, beside, strict=True))
     is_named = made_by and all(classes) and made_by != "none"
     studies = StudySet(
         study_ids=tuple(whole["study_id"]),
@@ -103,7 +105,10 @@ def read_run(
         class_inferred=tuple(inferred),
         full_references=tuple(whole["reference"]),
         section=known,
-        fields=renamed(columns, reserved),
+        fields=beside,
+        of_candidates=frozenset(
+            called[name] for name in manifest.get("of_candidates", ()) if name in called
+        ),
         class_field=str(made_by) if is_named else "study_class" if any(classes) else None,
         model=model or manifest.get("model") or _model(manifest),
         read_from={"id": "study_id", "reference": "reference", "candidate": "candidate"},
@@ -111,9 +116,9 @@ def read_run(
     )
     if not gone:
         return studies
-    kept = studies.take([row for row, one in enumerate(studies.study_ids) if one not in gone])
+    left = studies.take([row for row, one in enumerate(studies.study_ids) if one not in gone])
     return replace(
-        kept,
+        left,
         omitted={reason: len(problem.ids) for reason, problem in omitted.items()},
         omitted_ids={reason: problem.ids[:FIRST] for reason, problem in omitted.items()},
     )

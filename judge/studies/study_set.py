@@ -8,7 +8,7 @@ from typing import Self, TypeVar
 
 from judge.studies.sections import Section
 from judge.studies.told import NOTHING, Told
-from judge.types import Study
+from judge.types import JudgeError, Study
 
 T = TypeVar("T")
 
@@ -118,4 +118,27 @@ class StudySet:
             class_inferred=self.class_inferred[row],
             fields=fields,
             **(self.told.of(fields) if self.told != NOTHING else {}),
+        )
+
+
+def check_sections_differ(tracks: Mapping[str, StudySet]) -> None:
+    """Raise `JudgeError` where most candidates are one text, taken for findings and impression.
+
+    A text without headings stands for whatever section is judged; it cannot be both.
+    """
+    if not {"findings", "impression"} <= tracks.keys():
+        return
+    findings, impression = tracks["findings"], tracks["impression"]
+    other = dict(zip(impression.study_ids, impression.candidates, strict=True))
+    pairs = [
+        (text, other[one])
+        for one, text in zip(findings.study_ids, findings.candidates, strict=True)
+        if other.get(one, "").strip()
+    ]
+    same = sum(one.strip() == another.strip() for one, another in pairs)
+    if same > len(pairs) / 2:
+        raise JudgeError(
+            f"{same:,} of {len(pairs):,} candidates are the same text for findings and impression: "
+            'give each section a field of its own or a heading ("Findings: ... Impression: ..."), '
+            "or name one --section"
         )

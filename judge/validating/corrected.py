@@ -18,6 +18,7 @@ from judge.stats.estimate import estimate
 from judge.stats.prediction_powered import Corrected, corrected
 from judge.stats.table import OUTCOMES, grouped, summarise
 from judge.types import Annotated, JudgeError
+from judge.validating.raters import readers_below
 from judge.validating.readings import Readings, correctable, opened_reader, read_readings
 
 SEVERAL = "averaged"
@@ -34,13 +35,14 @@ def corrected_summary(
 ) -> dict[str, Any]:
     """Return the summary of a run grouped by fields, corrected by readers' runs.
 
-    It is that of `Run.regrouped`. Each statistic that can be corrected has `corrected` beside
-    its value, for all studies and in each group; `readings` says whose readings these are and how
-    they were taken. Raises `JudgeError` as `read_readings` does, and for a field that the run
-    has not.
+    `paths` are readers' runs, or folders of such. The summary is that of `Run.regrouped`. Each
+    statistic that can be corrected has `corrected` beside its value, for all studies and in each
+    group; `readings` says whose readings these are and how they were taken. Raises `JudgeError`
+    as `read_readings` does, and for a field that the run has not.
     """
     table = run.table()
     groups = grouped(table, by)
+    paths = [one.path for path in paths for one in readers_below(RunChoice(path, str(path)))]
     readings = read_readings(run, table, paths, at_random=at_random, patient_field=patient_field)
     if not readings.values:
         why = "; ".join(dict.fromkeys(readings.why_not.values()))

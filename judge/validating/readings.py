@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.report.words import counted
-from judge.rubrics.contract import Rubric, Statistic
+from judge.rubrics.contract import Rubric
+from judge.rubrics.numbers import Statistic
 from judge.running.folder import Run
 from judge.running.texts import digests
 from judge.stats.estimate import summed

@@ -11,9 +11,11 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import CATEGORY, ERROR, ERRORS, no_error
-from judge.rubrics.contract import Counted, Measure, Order, Rubric, Tally
+from judge.rubrics.contract import Rubric
 from judge.rubrics.counting import counted
 from judge.rubrics.counts.parse import parse, render
+from judge.rubrics.items import Tally
+from judge.rubrics.numbers import Counted, Measure, Order
 from judge.rubrics.significance import (
     COUNTS,
     GRADED_ERROR,
@@ -26,6 +28,7 @@ from judge.rubrics.significance import (
     level_of,
     stated,
 )
+from judge.rubrics.sources import OSTMEIER_2024, ZAMBRANO_CHAVES_2024
 from judge.types import Annotation, Measures, ReportComparison, Study
 
 if TYPE_CHECKING:
@@ -68,6 +71,7 @@ RUBRIC = Rubric(
     title="Counts",
     summary="Judge reports by twelve counts of errors, stated in one short reply.",
     prompt="counts",
+    sources=(OSTMEIER_2024, ZAMBRANO_CHAVES_2024),
     kinds=(replace(GRADED_ERROR, is_listed=False),),
     facets=(CATEGORY, GRADES),
     measures=(_ALL, *COUNTS),

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import ERRORS, no_error
-from judge.rubrics.contract import Order, Rubric, Statistic, Tally
+from judge.rubrics.contract import Rubric
 from judge.rubrics.crimson.baseline import baseline
 from judge.rubrics.crimson.measures import (
     CANDIDATE,
@@ -24,6 +24,9 @@ from judge.rubrics.crimson.measures import (
 )
 from judge.rubrics.crimson.parse import parse
 from judge.rubrics.crimson.render import render
+from judge.rubrics.items import Tally
+from judge.rubrics.numbers import Order, Statistic
+from judge.rubrics.sources import BAHAROON_2026
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -41,6 +44,7 @@ RUBRIC = Rubric(
     title="CRIMSON",
     summary="Judge reports by CRIMSON: findings weighed by urgency, with the patient's context.",
     prompt="crimson",
+    sources=(BAHAROON_2026,),
     takes_context=True,
     kinds=(REFERENCE, CANDIDATE, MATCH, MISTAKE),
     facets=(SIGNIFICANCE, TYPE),

@@ -6,8 +6,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from judge.rubrics.categories import ERROR
-from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure
 from judge.rubrics.counting import count_measures, counted
+from judge.rubrics.items import Facet, Kind, Label
+from judge.rubrics.numbers import Counted, Measure
 from judge.types import Annotation, Item, Measures, Study
 
 NEGLIGIBLE = "negligible"

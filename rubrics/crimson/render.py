@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 from judge.rubrics.categories import ERROR
 from judge.rubrics.crimson.measures import (
@@ -10,6 +11,7 @@ from judge.rubrics.crimson.measures import (
     FALSE,
     MATCH,
     MISSING,
+    MODALITY_OF,
     NEGLIGIBLE,
     REFERENCE,
     SIGNIFICANCE,
@@ -48,12 +50,18 @@ def render(annotation: Annotation) -> str:
             },
         }
         text = json.dumps(reply, indent=1)
-        expressed = parse(text, Study("", "", ""))
+        expressed = parse(text, Study("", "", "", modality=_modality(errors)))
     except (IndexError, KeyError, UnparsedError) as error:
         raise ValueError(f"no reply expresses this: {error}") from error
     if expressed != annotation:
         raise ValueError("no reply expresses all of this annotation")
     return text
+
+
+def _modality(errors: Iterable[Item]) -> str | None:
+    """Return the modality that the errors' types are of, None for those that all have."""
+    types = (name for error in errors for name in error.labels[TYPE.name])
+    return next((MODALITY_OF[name] for name in types if name in MODALITY_OF), None)
 
 
 def _is(error: Item, what: str) -> bool:

@@ -9,15 +9,11 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictStr
 from pydantic_core import PydanticCustomError
 
 from judge.rubrics.crimson.wording import attributes_of, severity_of, significance_of
-from judge.rubrics.notation import visible
-
-
-def _text(value: object) -> object:
-    return " ".join(visible(value).split()) if isinstance(value, str) else value
+from judge.rubrics.notation import one_line
 
 
 def _words(value: object) -> object:
-    text = _text(value)
+    text = one_line(value)
     if text == "":
         raise PydanticCustomError("empty finding", "a finding has an id and words")
     return text
@@ -97,7 +93,7 @@ class WrongAttribute(_Part):
     pred_id: _Id
     severity: _Severity
     error_types: Annotated[list[_Type], BeforeValidator(_attributes)]
-    explanation: Annotated[StrictStr, BeforeValidator(_text)] = Field(
+    explanation: Annotated[StrictStr, BeforeValidator(one_line)] = Field(
         description="What differs, in a sentence."
     )
 

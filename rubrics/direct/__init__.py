@@ -12,8 +12,9 @@ from functools import partial
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
-from judge.rubrics.contract import Measure, Order, Parse, Rubric, Scale, Statistic
+from judge.rubrics.contract import Parse, Rubric
 from judge.rubrics.direct.parse import ASPECTS, HIGH, LOW, SCORE, parse, render, samples
+from judge.rubrics.numbers import Measure, Order, Scale, Statistic
 from judge.types import Annotation, Measures, Study
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ report, by its text alone, and the phrases of each held against the other.
 
 from __future__ import annotations
 
-from judge.rubrics.contract import Order, Rubric
+from judge.rubrics.contract import Rubric
 from judge.rubrics.facts.answers import STEPS, parse, render, verdicts_form
 from judge.rubrics.facts.measures import (
     EVIDENCE,
@@ -19,6 +19,8 @@ from judge.rubrics.facts.measures import (
     baseline,
     measure,
 )
+from judge.rubrics.numbers import Order
+from judge.rubrics.sources import BANNUR_2024, MIN_2023, XIE_2024
 
 RUBRIC = Rubric(
     name="facts",
@@ -26,6 +28,7 @@ RUBRIC = Rubric(
     title="Facts",
     summary="Judge reports by atomic facts: precision and recall of short phrases, with evidence.",
     prompt="facts-verdicts",
+    sources=(BANNUR_2024, XIE_2024, MIN_2023),
     kinds=(FACT, EVIDENCE),
     facets=(VERDICT,),
     measures=MEASURES,

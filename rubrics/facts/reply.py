@@ -9,15 +9,10 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictInt, S
 from pydantic_core import PydanticCustomError
 
 from judge.rubrics.facts.measures import VERDICT
-from judge.rubrics.notation import visible
+from judge.rubrics.notation import one_line
 
 _NUMBER = re.compile(r"(?:phrase\s*)?#?\s*(\d{1,4})[.)]?", re.IGNORECASE)
 _NAMES = {re.sub(r"[\s_-]+", " ", label.name): label.name for label in VERDICT.labels}
-
-
-def _text(value: object) -> object:
-    """Return a text on one line, its white space made single."""
-    return " ".join(visible(value).split()) if isinstance(value, str) else value
 
 
 def _number(value: object) -> object:
@@ -39,7 +34,7 @@ def _list(value: object) -> object:
     return [] if value is None else [value] if isinstance(value, str) else value
 
 
-_Text = Annotated[StrictStr, BeforeValidator(_text)]
+_Text = Annotated[StrictStr, BeforeValidator(one_line)]
 
 
 class Phrases(BaseModel):

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import CATEGORY, ERRORS, no_error
-from judge.rubrics.contract import Order, Rubric, Statistic, Tally
+from judge.rubrics.contract import Rubric
 from judge.rubrics.fineradscore.measures import (
     CLOSENESS,
     CORRECTION,
@@ -21,6 +21,9 @@ from judge.rubrics.fineradscore.measures import (
 )
 from judge.rubrics.fineradscore.parse import parse
 from judge.rubrics.fineradscore.render import baseline, render
+from judge.rubrics.items import Tally
+from judge.rubrics.numbers import Order, Statistic
+from judge.rubrics.sources import HUANG_2024, ZHANG_2024
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -85,6 +88,7 @@ RUBRIC = Rubric(
     title="FineRadScore",
     summary="Judge reports by FineRadScore: line-by-line corrections, each with a severity.",
     prompt="fineradscore",
+    sources=(HUANG_2024, ZHANG_2024),
     kinds=(CORRECTION,),
     facets=(CATEGORY, SEVERITY),
     measures=MEASURES,

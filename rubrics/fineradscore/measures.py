@@ -6,8 +6,9 @@ import re
 from collections import Counter, defaultdict
 
 from judge.rubrics.categories import CATEGORY, ERROR
-from judge.rubrics.contract import Facet, Kind, Label, Measure
 from judge.rubrics.counting import count_measures, counted
+from judge.rubrics.items import Facet, Kind, Label
+from judge.rubrics.numbers import Measure
 from judge.sentences import sentences
 from judge.types import Annotation, Measures, Study
 

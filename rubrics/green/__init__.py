@@ -9,20 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import CATEGORY, ERROR, ERRORS, no_error
-from judge.rubrics.contract import (
-    Counted,
-    Kind,
-    Measure,
-    Order,
-    Rubric,
-    Statistic,
-    StructuredReply,
-    Tally,
-)
+from judge.rubrics.contract import Rubric, StructuredReply
 from judge.rubrics.counting import counted
 from judge.rubrics.green.layout import MATCHED
 from judge.rubrics.green.parse import parse
 from judge.rubrics.green.render import baseline, render
+from judge.rubrics.items import Kind, Tally
+from judge.rubrics.numbers import Counted, Measure, Order, Statistic
 from judge.rubrics.significance import (
     COUNTS,
     GRADED_ERROR,
@@ -31,6 +24,7 @@ from judge.rubrics.significance import (
     SIGNIFICANT,
     stated,
 )
+from judge.rubrics.sources import OSTMEIER_2024
 from judge.types import Annotation, Measures, Study
 
 if TYPE_CHECKING:
@@ -92,6 +86,7 @@ RUBRIC = Rubric(
     title="GREEN",
     summary="Judge reports by GREEN: errors in six categories, significant or not.",
     prompt="green",
+    sources=(OSTMEIER_2024,),
     kinds=(GRADED_ERROR, Kind(MATCHED, "matched finding", "matched findings")),
     facets=(CATEGORY, GRADES),
     measures=(

@@ -16,7 +16,8 @@ from running import study_set
 
 from judge import backends, rubrics
 from judge.running.asking import RequestPolicy
-from judge.running.engine import Judged, ProgressListener, judge_set
+from judge.running.engine import ProgressListener, judge_set
+from judge.running.records import Judged
 from judge.running.session import JudgeSession
 
 GREEN = rubrics.load("green")

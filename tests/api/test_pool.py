@@ -11,7 +11,8 @@ from running import keys, study_set
 
 from judge import backends, rubrics
 from judge.running.asking import RequestPolicy
-from judge.running.engine import Judged, ProgressListener, judge_set
+from judge.running.engine import ProgressListener, judge_set
+from judge.running.records import Judged
 from judge.running.session import JudgeSession
 from judge.types import Annotated, Failed
 

@@ -81,9 +81,9 @@ def test_spellings_of_a_known_metric_are_that_metric(
 ) -> None:
     n = len(IDS)
     first = table(tmp_path / "1.csv", **{one: [0.5] * 5 + [""] * (n - 5)})
-    second = table(tmp_path / "2.csv", **{other: [""] * 5 + [2] * (n - 5)})
+    second = table(tmp_path / "2.csv", **{other: [""] * 5 + [1] * (n - 5)})
     found = figures(invoke, run, "--metrics", first, "--metrics", second, way, one)
-    mean = (0.5 * 5 + 2 * (n - 5)) / n
+    mean = (0.5 * 5 + (n - 5)) / n
     wanted = 1 / mean if KNOWN[name].kind == "inverse" else mean
     assert found[name] == pytest.approx(wanted)
     assert not {one, other} & set(found) - {name}
@@ -193,7 +193,7 @@ def test_values_that_are_no_measurement(tmp_path: Path, value: str, said: str) -
     [("0", 0), ("-0.0", 0), ("1e-12", 1e-12), ("+1.e12", 1e12), (".5", 0.5), (" 2E-3 ", 0.002)],
 )
 def test_values_that_are_numbers(tmp_path: Path, value: str, number: float) -> None:
-    _, column = read_metrics(table(tmp_path / "m.csv", bleu=value)).columns[0]
+    _, column = read_metrics(table(tmp_path / "m.csv", mine=value), higher=["mine"]).columns[0]
     assert set(column) == {number}
 
 
@@ -201,9 +201,10 @@ def test_values_that_are_numbers(tmp_path: Path, value: str, number: float) -> N
 def test_the_outermost_values_make_whole_tables(invoke: Invoke, run, tmp_path: Path) -> None:
     n = len(IDS)
     tiny = table(tmp_path / "1.csv", radcliq=[1e-12, 3e-12] * (n // 2) + [2e-12])
-    huge = table(tmp_path / "2.csv", bleu=[1e12, -1e12] * (n // 2) + [1.0])
+    huge = table(tmp_path / "2.csv", mine=[1e12, -1e12] * (n // 2) + [1.0])
     for form in ("table", "json", "csv", "latex"):
-        done = invoke("compare", run, "--metrics", tiny, "--metrics", huge, "--format", form)
+        files = ("--metrics", tiny, "--metrics", huge, "--higher-is-better", "mine")
+        done = invoke("compare", run, *files, "--format", form)
         assert done.exit_code == 0, done.stderr
         assert "nan" not in done.stdout.lower().split()
         assert "inf" not in done.stdout.lower().split()

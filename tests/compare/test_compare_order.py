@@ -22,7 +22,7 @@ HALF_EMPTY = {
     for at, key in enumerate(IDS)
 }
 ROWS = [
-    (model, key, at if model == "good" else 2 * at)
+    (model, key, at / 50 if model == "good" else at / 25)
     for model in ("good", "bad")
     for at, key in enumerate(IDS)
 ]

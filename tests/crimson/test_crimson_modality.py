@@ -11,8 +11,7 @@ from support import Invoke
 
 from judge import prompts, rubrics
 from judge.report.tables import tables
-from judge.running.engine import Judged
-from judge.running.forms import study_of, to_record
+from judge.running.records import Judged, study_of, to_record
 from judge.types import Annotated, Failed, JudgeError, Study, UnparsedError
 
 RUBRIC = rubrics.load("crimson")
@@ -99,3 +98,11 @@ def test_tables_have_a_row_for_them_where_they_occur(invoke: Invoke) -> None:
 def _first_column(summary: dict[str, Any]) -> list[str]:
     (table,) = [one for one in tables(summary, RUBRIC) if one.title.startswith("Errors by type")]
     return [row[0] for row in table.rows]
+
+
+def test_what_is_of_one_modality_is_written_and_read_again() -> None:
+    for named, modality in (("birads", "mg"), ("laterality", "mg"), ("phase", "ct")):
+        study = Study("1", "Mass.", "Mass.", modality=modality)
+        annotation = RUBRIC.parse(reply(named), study)
+        assert RUBRIC.render is not None
+        assert RUBRIC.parse(RUBRIC.render(annotation), study) == annotation

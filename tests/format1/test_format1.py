@@ -23,7 +23,8 @@ from judge import rubrics
 from judge.rubrics.contract import Rubric
 from judge.running.folder import Run
 from judge.running.format1 import record_of_today
-from judge.running.forms import outcome_of, record_fault, study_of
+from judge.running.forms import record_fault
+from judge.running.records import outcome_of, study_of
 from judge.types import JudgeError
 
 HERE = Path(__file__).parent

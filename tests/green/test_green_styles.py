@@ -12,7 +12,7 @@ from green_styles import mutated, styled
 from judge.rubrics.green import RUBRIC
 from judge.types import UnparsedError
 
-# The least share of each style's answers that must be read; docs/benchmarks.md has the shares.
+# The least share of each style's answers that must be read; docs/answers.md has the shares.
 LEAST_READ = 0.9
 LEAST_READ_MUTATED = 0.85
 ANSWERS = 1200

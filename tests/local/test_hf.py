@@ -338,3 +338,21 @@ def test_a_run_tells_what_was_cut_the_second_time_too(
                 "wants it."
             )
         ]
+
+
+def test_the_stand_in_for_greens_package_loads_a_model_once(
+    tmp_path: Path, random_model: Path, wording: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from judge.compat import green
+
+    scorer = green.GREEN(
+        str(random_model), cpu=True, prompt=str(wording), max_tokens=2, cache=tmp_path / "cache"
+    )
+    refs, hyps = [f"No effusion on film {n}." for n in range(12)], ["Clear."] * 12
+    for _ in range(2):
+        with pytest.warns(UserWarning, match="12 of 12 studies are not scored"):
+            assert len(scorer(refs, hyps)[2]) == 12
+    with pytest.warns(UserWarning, match="1 of 1 studies are not scored"):
+        scorer(["No effusion on another film."], ["Clear."])
+    scorer.close()
+    assert capsys.readouterr().err.count("Loading") == 1

@@ -19,7 +19,8 @@ from judge.report.edits import rows
 from judge.report.overview import _histogram, cell, declared, field_names, overview
 from judge.report.view import search_text, study_view
 from judge.rubrics.categories import error
-from judge.rubrics.contract import Measure, Rubric
+from judge.rubrics.contract import Rubric
+from judge.rubrics.numbers import Measure
 from judge.running.folder import Run
 from judge.stats.table import TableBuilder, codes, summarise, worst_order, worst_rows
 from judge.types import Annotation, Edit, Study

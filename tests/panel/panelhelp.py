@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from judge import rubrics
-from judge.running.engine import Judged, read
 from judge.running.forms import FORMAT
+from judge.running.records import Judged, read
 from judge.running.writer import writing
 from judge.stats.table import summarise
 from judge.types import Completion, Failed, Study

@@ -14,8 +14,8 @@ from panelhelp import judged
 from support import EXAMPLES, Invoke, with_rules
 
 from judge import rubrics
+from judge.rubrics import Measure, Order, Rubric, Statistic
 from judge.rubrics.combining import Combination, Rule, says
-from judge.rubrics.contract import Measure, Order, Rubric, Statistic
 from judge.rubrics.facts.measures import Fact, annotated
 from judge.running.folder import Run
 from judge.stats.reliability import krippendorff

@@ -222,3 +222,18 @@ def test_sections_of_several_references_stand_side_by_side(invoke: Invoke) -> No
     done = invoke("green", *files, *sections)
     assert done.exit_code == 0, done.stderr
     assert "all references agree" in done.stdout.partition("Sections side by side")[2]
+
+
+def test_a_panel_is_written_up_with_its_judges_and_how_they_agree(
+    invoke: Invoke, lexicons: list[Path]
+) -> None:
+    assert invoke("panel", *lexicons, "--rule", "any", "--out", "panel").exit_code == 0
+    text, *works = invoke("cite", "panel").stdout.split("\n\n")
+    assert (
+        "The judges were lexicon; lexicon:mild.yaml (the built-in rule-based baseline: never "
+        "report its numbers as a model's). Each number of a study is theirs combined by the rule "
+        "any; Krippendorff's alpha between them (Krippendorff 2011) is "
+    ) in text
+    alphas = Run(Path("panel")).manifest["combined"]["agreement"]
+    assert "; ".join(f"{one['label']} {one['value']:.3f}" for one in alphas) in text
+    assert any(work.startswith("@misc{krippendorff2011alpha,") for work in works)

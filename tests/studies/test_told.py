@@ -313,3 +313,13 @@ def test_a_model_is_asked_with_it(tmp_path: Path) -> None:
     assert "\nOld.\n" in told
     assert "61" not in plain
     assert "|context:age|prior:earlier|" in session.signature(studies, "class")
+
+
+def test_a_runs_folder_still_knows_what_the_candidates_say_of_the_patient(invoke: Invoke) -> None:
+    Path("refs.json").write_text(json.dumps({"a": {"report": "Clear.", "indication": "cough"}}))
+    Path("preds.json").write_text(json.dumps({"a": {"prediction": "Clear.", "age": "20"}}))
+    for given, out in ((("preds.json", "refs.json"), "first"), (("first",), "again")):
+        assert invoke("crimson", *given, "--out", out).exit_code == 0
+        manifest = json.loads(Path(out, "manifest.json").read_text())
+        assert "|context:indication|" in manifest["signature"], out
+        assert "age" in manifest["fields"]

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from judge.rubrics.contract import Statistic
+from judge.rubrics.numbers import Statistic
 from judge.stats.estimate import mean_interval, wilson
 from judge.stats.prediction_powered import Corrected, corrected
 

@@ -19,7 +19,7 @@ from support import write_json
 from judge.backends.local import encode, files
 from judge.prompts import load as load_prompt
 from judge.rubrics.green import RUBRIC
-from judge.running.forms import outcome_of
+from judge.running.records import outcome_of
 from judge.types import Annotated, Annotation, Study
 
 PROMPT = """\

@@ -25,8 +25,8 @@ from judge.running import session
 from judge.running.asking import RequestPolicy
 from judge.running.dry import Forecast, forecast
 from judge.running.engine import RunStoppedError
-from judge.running.forms import completion_of
 from judge.running.progress import Prices, prompt_tokens
+from judge.running.records import completion_of
 from judge.running.session import JudgeSession
 from judge.types import (
     Annotated,

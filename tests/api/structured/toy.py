@@ -8,15 +8,7 @@ import random
 from pydantic import BaseModel, ConfigDict, ValidationError
 
 from judge.backends.structured import Mode
-from judge.rubrics.contract import (
-    Facet,
-    Kind,
-    Label,
-    Measure,
-    Order,
-    Rubric,
-    Statistic,
-)
+from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Statistic
 from judge.types import Annotation, Item, Measures, Study, Unparsed, UnparsedError
 
 

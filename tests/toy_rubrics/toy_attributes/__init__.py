@@ -5,16 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from judge.rubrics.contract import (
-    Facet,
-    Kind,
-    Label,
-    Measure,
-    Order,
-    Rubric,
-    Statistic,
-    Tally,
-)
+from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Statistic, Tally
 from judge.rubrics.counting import count_measures, counted
 from judge.types import (
     Annotation,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 
-from judge.rubrics.contract import Measure, Order, Rubric, Statistic
+from judge.rubrics import Measure, Order, Rubric, Statistic
 from judge.types import Annotation, Measures, ReportComparison, Study, UnparsedError
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Literal
 
-from judge.rubrics.contract import Facet, Kind, Label, Measure, Order, Rubric, Statistic
+from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Statistic
 from judge.sentences import lines
 from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study, UnparsedError
 

@@ -40,7 +40,7 @@ export async function drawFigures(store) {
   const figures = await store.figures().catch((error) => { word.textContent = error.message; return null; });
   if (!figures) return;
   if (!figures.length) {
-    word.textContent = "None: matplotlib, with which they are drawn, was not installed (pip install 'matplotlib>=3.8').";
+    word.textContent = "None: matplotlib, with which they are drawn, was not installed: pip install 'matplotlib>=3.8' (the extra plots).";
     return;
   }
   // Fetched when they are nearly in sight: a dozen figures take a second to lay out.

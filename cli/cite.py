@@ -1,0 +1,85 @@
+"""`judge cite RUN...`: what a paper says of a run, and the works that it cites."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from judge.cli.output import emit, format_of, readings_at_random_option
+from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from judge.running.folder import Run
+
+
+@click.command("cite", short_help="Write a run up for a paper, with the works to cite.")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@click.option(
+    "--readings",
+    "readers",
+    multiple=True,
+    type=click.Path(path_type=Path),
+    metavar="READER_RUN",
+    help="Also the figures with the judge's bias taken out, as judge rates --readings has them.",
+)
+@readings_at_random_option
+@format_of(
+    *("text", "latex", "bibtex", "json"),
+    text="The text and the works, the text alone with \\cite commands for LaTeX, the works alone "
+    "for BibTeX, or all of it as JSON.",
+)
+def command(
+    runs: tuple[Path, ...], readers: tuple[Path, ...], *, at_random: bool, form: str
+) -> None:
+    """Write a text for a paper's methods section about each RUN, made from what the run recorded.
+
+    It says what was compared, by which rubric, judge and settings, how many studies were scored,
+    the figures with their intervals, and the signature. The works behind the rubric's numbers and
+    the intervals follow as BibTeX, each once.
+    """
+    from judge.report.citation import citation, distinct
+    from judge.report.formats import as_json
+    from judge.report.words import parts_of
+    from judge.running.folder import Run
+
+    opened = [Run(path) for path in dict.fromkeys(runs)]
+    if readers and len(opened) > 1:
+        raise JudgeError("--readings are about one RUN: name one")
+    if at_random and not readers:
+        raise JudgeError("--readings-at-random goes with --readings")
+    found = [
+        citation(
+            run.manifest,
+            _summary(run, readers, at_random=at_random),
+            parts_of(run.signature),
+            run.rubric,
+        )
+        for run in opened
+    ]
+    works = distinct(source for one in found for source in one.sources)
+    bibtex = "\n\n".join(source.bibtex for source in works)
+    if form == "json":
+        told = [
+            {"run": str(run.path), "signature": run.signature, "text": one.text}
+            | {"latex": one.latex, "works": [source.key for source in one.sources]}
+            for run, one in zip(opened, found, strict=True)
+        ]
+        entries = [{"key": one.key, "short": one.short, "bibtex": one.bibtex} for one in works]
+        emit(as_json({"runs": told, "works": entries}))
+    elif form == "latex":
+        emit("\n\n".join(one.latex for one in found))
+    elif form == "bibtex":
+        emit(bibtex)
+    else:
+        emit("\n\n".join([*(one.text for one in found), bibtex]))
+
+
+def _summary(run: Run, readers: tuple[Path, ...], *, at_random: bool) -> dict[str, Any]:
+    summary = run.summary()
+    if not readers:
+        return summary
+    from judge.validating.corrected import corrected_summary
+
+    return corrected_summary(run, summary["by"], readers, at_random=at_random)

@@ -1,0 +1,51 @@
+"""ROUGE-L and the counts of corpus BLEU, by the libraries that define them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from judge.stats.pooled import CORPUS_BLEU
+
+_N = len(CORPUS_BLEU)
+_ANY = re.compile(r"[^\W_]")
+_READ = re.compile(r"[a-z0-9]", re.IGNORECASE | re.ASCII)
+
+
+def rouge_l(references: Sequence[str], candidates: Sequence[str]) -> tuple[float, ...]:
+    """Return the ROUGE-L of each candidate, from 0 to 1, as RRG24 and RadEval compute it.
+
+    By rouge-score: the F measure of the longest common subsequence of words, of the whole report
+    as one text. Words are runs of letters and digits in lower case, those of more than three
+    letters cut to their stem [Lin 2004].
+    """
+    from rouge_score.rouge_scorer import RougeScorer
+
+    scorer = RougeScorer(["rougeL"], use_stemmer=True)
+    pairs = zip(references, candidates, strict=True)
+    return tuple(scorer.score(*pair)["rougeL"].fmeasure for pair in pairs)
+
+
+def unread_by_rouge(texts: Iterable[str]) -> int:
+    """Return how many texts have letters or digits, and none that ROUGE-L reads."""
+    return sum(bool(_ANY.search(text)) and not _READ.search(text) for text in texts)
+
+
+def corpus_bleu(
+    references: Sequence[str], candidates: Sequence[str]
+) -> dict[str, tuple[float, ...]]:
+    """Return the counts of each pair that corpus BLEU is made of, as RRG24 and RadEval cut words.
+
+    By sacrebleu: reports are cut at white space and nothing else; "clear." and "clear" differ, and
+    so do "Clear" and "clear".
+    """
+    from sacrebleu.metrics.bleu import BLEU
+
+    scorer = BLEU(tokenize="none", force=True, max_ngram_order=_N, effective_order=True)
+    rows = []
+    for reference, candidate in zip(references, candidates, strict=True):
+        found = scorer.sentence_score(candidate, [reference])
+        rows.append((*found.counts, *found.totals, found.ref_len))
+    columns = zip(*rows, strict=True)
+    named = zip(CORPUS_BLEU[-1].columns, columns, strict=True)
+    return {name: tuple(map(float, values)) for name, values in named}

@@ -1,0 +1,270 @@
+"""What a paper says of a run: a text for its methods section, and the works behind its numbers."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from judge.report.latex import escaped
+from judge.report.words import counted, estimate, group_value, left_out, number, parts_of, share
+from judge.rubrics.contract import Rubric
+from judge.rubrics.numbers import Statistic
+from judge.rubrics.sources import (
+    ANGELOPOULOS_2023,
+    DUCHI_2023,
+    EFRON_1993,
+    KRIPPENDORFF_2011,
+    WILSON_1927,
+    Source,
+)
+
+_INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
+    "mean": ("for means on the logit or logarithmic scale", ()),
+    "rate": ("for rates by Wilson's score method", (WILSON_1927,)),
+    "ratio": ("for ratios by a percentile bootstrap over studies", (EFRON_1993,)),
+}
+_TOLD = {"context": "the patient's context", "prior": "an earlier report", "modality": "modality"}
+_NONE = "none"
+_MOST_GROUPS = 6
+"""More groups than this are for a table."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cited:
+    """The works that are cited at one place of a text."""
+
+    sources: tuple[Source, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """A text about one run, words and citations in turn."""
+
+    pieces: tuple[str | Cited, ...]
+
+    @property
+    def sources(self) -> list[Source]:
+        """The works that it cites, each once, in the order of the text."""
+        return distinct(
+            one for part in self.pieces if isinstance(part, Cited) for one in part.sources
+        )
+
+    @property
+    def text(self) -> str:
+        """The text with authors and years in parentheses."""
+        return "".join(
+            f" ({'; '.join(one.short for one in part.sources)})"
+            if isinstance(part, Cited)
+            else part
+            for part in self.pieces
+        )
+
+    @property
+    def latex(self) -> str:
+        r"""The text for LaTeX, its works as \\cite of the keys that their BibTeX has."""
+        return "".join(
+            rf"~\cite{{{','.join(one.key for one in part.sources)}}}"
+            if isinstance(part, Cited)
+            else " ".join(escaped(words) if words else "" for words in part.split(" "))
+            for part in self.pieces
+        )
+
+
+def distinct(sources: Iterable[Source]) -> list[Source]:
+    """Return the works, each once by its key, in their order."""
+    return list({one.key: one for one in sources}.values())
+
+
+def program(version: str) -> Source:
+    """Return this program, of the version that made a run, as a work to cite."""
+    return Source(
+        f"judge-{version}",
+        "misc",
+        "judge: find out what radiology report-generation models get wrong",
+        ("{The judge authors}",),
+        2026,
+        {"howpublished": f"Python package radiology-judge, version {version}"},
+    )
+
+
+def citation(
+    manifest: Mapping[str, Any],
+    summary: Mapping[str, Any],
+    parts: Mapping[str, str],
+    rubric: Rubric,
+) -> Citation:
+    """Return the text about a run.
+
+    `parts` are those of its signature by name. It says what was compared, by whom and how, how
+    many studies were scored and what became of the others, the figures for all studies and by
+    group with their 95% intervals, those that readings correct where the summary has any, and the
+    signature.
+    """
+    version = parts.get("version", "unknown")
+    model = f"of {summary['model']} " if summary.get("model") else ""
+    n = counted(summary["n_studies"], "study", "studies")
+    compared = (
+        f"The reports {model}on {n} (section {summary['section']}) were compared with the "
+        f"reference reports with {rubric.title}"
+    )
+    shown = _shown(rubric)
+    told: list[str | Cited] = [
+        compared,
+        *([Cited(rubric.sources)] if rubric.sources else []),
+        f", version {parts['rubric'].partition(':')[2]} of the rubric in judge {version}",
+        Cited((program(version),)),
+        ". ",
+        *_judge(manifest, parts),
+        f"{_told(parts)}{_coverage(summary, parts)} ",
+        f"For all studies: {_figures(summary, shown)}. ",
+        *(f"{group} " for group in _groups(summary, rubric)),
+    ]
+    with_interval = [one for one in shown if summary["statistics"][one.name]["low"] is not None]
+    for at, kind in enumerate(dict.fromkeys(one.kind for one in with_interval)):
+        words, sources = _INTERVALS[kind]
+        told.append(f"{', ' if at else 'Brackets hold 95% confidence intervals, '}{words}")
+        told += [Cited(sources)] if sources else []
+    told += [". "] if with_interval else []
+    if readings := summary.get("readings"):
+        told += _corrected(summary, readings, rubric)
+    told.append(f"The signature of the run is {summary['signature']}.")
+    return Citation(tuple(_plain(one) if isinstance(one, str) else one for one in told))
+
+
+def _plain(text: str) -> str:
+    """Return text on one line, with the blanks at its ends."""
+    return re.sub(r"\s+", " ", text)
+
+
+def _corrected(
+    summary: Mapping[str, Any], readings: Mapping[str, Any], rubric: Rubric
+) -> list[str | Cited]:
+    """Say what the figures are without the judge's bias, and by whose readings."""
+    found = []
+    for one in rubric.statistics:
+        fixed = summary["statistics"][one.name].get("corrected")
+        if fixed and not fixed["why_not"]:
+            value = share(fixed) if one.kind == "rate" else estimate(fixed)
+            found.append(f"{one.definition or one.label} {value}")
+    readers = _listed([one["reader"] for one in readings["runs"]])
+    line = readings["signature"]
+    n = counted(readings["n_read"], "study", "studies")
+    if not found:
+        return [f"Readings of {n} by {readers} are too few to take the judge's bias out. "]
+    return [
+        "Corrected for the judge's bias by prediction-powered inference",
+        Cited((ANGELOPOULOS_2023,)),
+        " with power tuning",
+        Cited((DUCHI_2023,)),
+        f" from readings of {n} by {readers}, all studies: {'; '.join(found)} (signature {line}). ",
+    ]
+
+
+def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> list[str | Cited]:
+    """Say who judged, and how they were asked."""
+    judge, combined = manifest["judge"], manifest.get("combined")
+    if "reading" in manifest:
+        return [f"The reader was {judge['name'].removeprefix('reader:')}. "]
+    names = _listed([part["name"] for part in combined["parts"]]) if combined else ""
+    note = f" ({judge['note']})" if judge["note"] else ""
+    if combined and combined["of"] == "judge":
+        each = [
+            f"{part['name']}{_asked(parts_of(part['signature']))}" for part in combined["parts"]
+        ]
+        by_rule = (
+            f"The judges were {'; '.join(each)}{note}. Each number of a study is theirs combined "
+            f"by the rule {combined['rule']}"
+        )
+        alphas = [
+            f"{one['label']} {number(one['value'])}"
+            for one in combined.get("agreement", ())
+            if one["value"] is not None
+        ]
+        if not alphas:
+            return [f"{by_rule}. "]
+        return [
+            f"{by_rule}; Krippendorff's alpha between them",
+            Cited((KRIPPENDORFF_2011,)),
+            f" is {'; '.join(alphas)}. ",
+        ]
+    told = f"The judge was {judge['version']}{note}{_asked(parts)}. "
+    if combined:
+        told += (
+            f"Each candidate was compared with those of the references {names} that its study has, "
+            f"and a study's numbers were combined by the rule {combined['rule']}. "
+        )
+    return [told]
+
+
+def _asked(parts: Mapping[str, str]) -> str:
+    """Say how a model was asked; nothing of a judge that is not asked."""
+    told = []
+    if (prompt := parts.get("prompt", _NONE)) != _NONE:
+        told.append(f"with the prompt {prompt}")
+    if sampling := parts.get("sampling"):
+        told.append(f"with {sampling.replace(',', ', ')}")
+    if (n := parts.get("samples")) is not None:
+        told.append(f"{n} times for each study")
+    if (n := parts.get("reask", "0")) != "0":
+        times = "once" if n == "1" else f"up to {n} times"
+        told.append(f"{times} more where an answer could not be parsed")
+    return f", asked {', '.join(told)}" if told else ""
+
+
+def _told(parts: Mapping[str, str]) -> str:
+    """Say what the judge was told besides the reports."""
+    known = [
+        f"{what} ({parts[name].replace(',', ', ')})"
+        for name, what in _TOLD.items()
+        if parts.get(name, _NONE) != _NONE
+    ]
+    return f"The judge was told {_listed(known)}. " if known else ""
+
+
+def _coverage(summary: Mapping[str, Any], parts: Mapping[str, str]) -> str:
+    """Say how many studies were scored, and what became of the others."""
+    n, scored = summary["n_studies"], summary["n_scored"]
+    told = (
+        "Every study was scored"
+        if n == scored
+        else f"{scored:,} of {n:,} studies were scored; {summary['n_unparsed']:,} with an answer "
+        f"that could not be read and {summary['n_failed']:,} that could not be judged are in no "
+        "figure"
+    )
+    gone = f"; left out before that: {left_out(summary['omitted'])}" if summary["omitted"] else ""
+    shard = f" These are shard {parts['shard']} of a set" if "shard" in parts else ""
+    return f"{told}{gone}.{shard and shard + '.'}"
+
+
+def _shown(rubric: Rubric) -> Sequence[Statistic]:
+    """Return the statistics that a reader is told: those of groups, and those of comparisons."""
+    found = (*rubric.shown("groups"), *rubric.shown("compare"))
+    return list({one.name: one for one in found}.values())
+
+
+def _groups(summary: Mapping[str, Any], rubric: Rubric) -> list[str]:
+    """Return a sentence for each group of the rates, none where there are many or one alone."""
+    if not 1 < len(summary["rates"]) <= _MOST_GROUPS:
+        return []
+    shown = rubric.shown("groups")
+    inferred = " (inferred from the reference)" if summary["n_class_inferred"] else ""
+    told = []
+    for row in summary["rates"]:
+        group = " and ".join(f"{name} {group_value(row[name])}" for name in summary["by"])
+        n = f"{counted(row['n_studies'], 'study', 'studies')}, {row['n_scored']:,} scored"
+        told.append(f"For {group}{inferred} ({n}): {_figures(row, shown)}.")
+    return told
+
+
+def _figures(block: Mapping[str, Any], statistics: Sequence[Statistic]) -> str:
+    return "; ".join(
+        f"{one.definition or one.label} "
+        f"{estimate(block['statistics'][one.name], is_rate=one.kind == 'rate')}"
+        for one in statistics
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return f"{', '.join(names[:-1])} and {names[-1]}" if len(names) > 1 else "".join(names)

@@ -1,0 +1,127 @@
+"""A study's end: read of an answer, as a line of `annotations.jsonl`, and back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from judge.cache.entry import checksum
+from judge.rubrics.contract import Rubric
+from judge.rubrics.steps import check_end
+from judge.running.asking import Answered
+from judge.running.forms import adapter
+from judge.stats.table import OUTCOMES
+from judge.types import (
+    Annotated,
+    Annotation,
+    Completion,
+    Failed,
+    Measures,
+    Outcome,
+    Study,
+    Unparsed,
+    UnparsedError,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """One study's end: its place among the studies, its outcome and what that rests on.
+
+    `measures` are there for an annotated outcome and for no other; `completion` is None where
+    the judge gave no answer. `attempt` counts from 0 and says which answer it is; `key` is its
+    key in the cache, None where no cache keeps it. `earlier` are the answers before it, which
+    could not be read: without them the same study cannot be judged again from the cache.
+    """
+
+    at: int
+    study: Study
+    outcome: Outcome
+    measures: Measures | None
+    completion: Completion | None
+    attempt: int = 0
+    key: str | None = None
+    earlier: tuple[Answered, ...] = ()
+
+
+def read(rubric: Rubric, study: Study, completion: Completion) -> tuple[Outcome, Measures | None]:
+    """Return what `completion` says of `study`, and its numbers.
+
+    An answer that was cut at the token limit, one that the model itself marked as a refusal
+    and one that called tools in another way than it was asked to are never read, whatever
+    they look like. How it was asked for decides how it is read.
+    """
+    structured = rubric.structured if completion.mode is not None else None
+    parse = structured.parse if structured else rubric.parse
+    try:
+        check_end(completion)
+        annotation = parse(completion.text, study, complete=completion.finish_reason == "stop")
+    except UnparsedError as error:
+        return Unparsed(error.reason, error.detail), None
+    return Annotated(annotation), rubric.measured(annotation, study)
+
+
+def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
+    """Return all that is known about one study: the reports, the outcome, its evidence.
+
+    `corrected` is the candidate with the annotation's edits made, where the rubric has any.
+    """
+    study, outcome = judged.study, judged.outcome
+    annotation = outcome.annotation if isinstance(outcome, Annotated) else None
+    return {
+        "study_id": study.study_id,
+        "study_class": study.study_class,
+        "class_inferred": study.class_inferred,
+        "fields": dict(study.fields),
+        "reference": study.reference,
+        "candidate": study.candidate,
+        "outcome": OUTCOMES[type(outcome)],
+        "reason": None if isinstance(outcome, Annotated) else outcome.reason,
+        "detail": None if isinstance(outcome, Annotated) else outcome.detail,
+        "annotation": annotation and adapter(Annotation).dump_python(annotation),
+        "corrected": corrected_report(rubric, study, outcome),
+        "measures": dict(judged.measures) if annotation and judged.measures else None,
+        "attempt": judged.attempt,
+        **({"modality": study.modality} if study.modality else {}),
+        **_answer(judged.completion, judged.key),
+        "earlier": [_answer(each.completion, each.key) for each in judged.earlier],
+    }
+
+
+def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
+    """Return an answer with its key in the cache, and a checksum where it has one."""
+    answer = completion.plain() if completion else None
+    return {"answer": answer, "cache_key": key, "sha256": answer and key and checksum(answer)}
+
+
+def corrected_report(rubric: Rubric, study: Study, outcome: Outcome) -> str | None:
+    """Return the candidate with the annotation's edits made; None where there are none to make.
+
+    None too where an error has no edit: what the report should say is not known then.
+    """
+    if rubric.editor is None or not isinstance(outcome, Annotated):
+        return None
+    graded = {kind.name for kind in rubric.graded}
+    if any(item.edit is None for item in outcome.annotation.items if item.kind in graded):
+        return None
+    return rubric.editor(outcome.annotation, study)
+
+
+def study_of(record: Mapping[str, Any]) -> Study:
+    """Return the study that a record is about."""
+    names = ("study_id", "reference", "candidate", "study_class", "class_inferred", "fields")
+    return Study(**{name: record[name] for name in names}, modality=record.get("modality"))
+
+
+def completion_of(record: Mapping[str, Any]) -> Completion | None:
+    """Return the raw answer in a record, None where the judge gave none."""
+    return adapter(Completion).validate_python(answer) if (answer := record["answer"]) else None
+
+
+def outcome_of(record: Mapping[str, Any]) -> Outcome:
+    """Return the outcome in a record."""
+    if record["outcome"] == OUTCOMES[Annotated]:
+        return Annotated(adapter(Annotation).validate_python(record["annotation"]))
+    kind = Unparsed if record["outcome"] == OUTCOMES[Unparsed] else Failed
+    return kind(record["reason"], record["detail"])

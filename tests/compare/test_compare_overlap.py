@@ -1,0 +1,296 @@
+"""`judge metrics`: ROUGE-L and corpus BLEU, figures of sums, sections side by side, RadEval's."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from support import EXAMPLES, Invoke, write_json
+
+from judge import metrics
+from judge.metrics.overlap import rouge_l
+from judge.metrics.radeval_file import read_results
+from judge.metrics.worker import label_counts
+from judge.stats.pooled import CHEXBERT, CORPUS_BLEU, F1_CHEXBERT, pooled_cell
+from judge.types import JudgeError
+
+REFS = json.loads((EXAMPLES / "refs.json").read_text("utf-8"))
+PREDS = json.loads((EXAMPLES / "preds.json").read_text("utf-8"))
+IDS = list(REFS)
+REFERENCES = [one["section_findings"] for one in REFS.values()]
+CANDIDATES = [PREDS[study_id]["model_prediction"] for study_id in IDS]
+PAIR = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
+
+
+def counts_of(references: list[str], candidates: list[str]) -> dict[str, np.ndarray]:
+    (found,) = metrics.compute("corpus_bleu", references, candidates)
+    assert isinstance(found, metrics.Counted)
+    return {name: np.array(column) for name, column in found.counts.items()}
+
+
+def bleus(references: list[str], candidates: list[str]) -> list[float | None]:
+    counts = counts_of(references, candidates)
+    rows = range(len(references))
+    return [pooled_cell(figure, counts, rows).value for figure in CORPUS_BLEU]
+
+
+def test_corpus_bleu_by_hand() -> None:
+    # Words 3 of 4 and 2 of 2, pairs 1 of 3 and 1 of 1, no triple; 6 words against 7.
+    found = bleus(
+        ["no large pleural effusion", "lungs are clear"],
+        ["no pleural effusion seen"] * 1 + ["are clear"],
+    )
+    penalty = math.exp(1 - 7 / 6)
+    assert found == pytest.approx([5 / 6 * penalty, math.sqrt(5 / 6 * 2 / 4) * penalty, 0, 0])
+
+
+def test_corpus_bleu_is_sacrebleus_and_not_the_mean_of_studies() -> None:
+    from sacrebleu.metrics import BLEU
+
+    found = bleus(REFERENCES, CANDIDATES)
+    for n, value in enumerate(found, 1):
+        scorer = BLEU(tokenize="none", force=True, max_ngram_order=n, smooth_method="none")
+        assert value == pytest.approx(scorer.corpus_score(CANDIDATES, [REFERENCES]).score / 100)
+    alone = [bleus([one], [other])[3] for one, other in zip(REFERENCES, CANDIDATES, strict=True)]
+    assert abs(np.mean(alone) - found[3]) > 0.02
+
+
+@pytest.mark.parametrize(("reference", "candidate"), [("", "Clear."), ("Clear.", ""), ("", "")])
+def test_an_empty_report_has_no_match_and_no_number_that_is_none(
+    reference: str, candidate: str
+) -> None:
+    assert bleus([reference], [candidate]) == [0, 0, 0, 0]
+    (rouge,) = metrics.compute("rougel", [reference], [candidate])
+    assert rouge.values == (0,)
+
+
+def test_rouge_l_by_hand() -> None:
+    # "effusions" and "effusion" have one stem; in order: no, effusion; case and stop do not count.
+    (found,) = metrics.compute("rougel", ["No large effusion."], ["no pleural EFFUSIONS"])
+    assert found.values == (pytest.approx(2 / 3),)
+    assert found.metric.label == "ROUGE-L"
+
+
+def test_reports_that_rouge_cannot_read_have_none(invoke: Invoke, tmp_path: Path) -> None:
+    reports = {"a": "无胸腔积液。", "b": "No effusion."}
+    for name in ("p.json", "r.json"):
+        write_json(tmp_path / name, {one: {"report": text} for one, text in reports.items()})
+    done = invoke("metrics", "p.json", "r.json", "--metric", "rougel,bleu2", "--out", "m.csv")
+    assert done.exit_code == 3
+    assert "ROUGE-L is missing: 2 of 4 reports have no letter from a to z" in done.stderr
+    assert "ROUGE-L" not in done.stdout
+    assert rouge_l(["Œdème."], ["Œdème."]) == (1.0,)
+
+
+def test_values_off_a_metrics_scale_are_refused(invoke: Invoke, tmp_path: Path) -> None:
+    given = results(tmp_path, rougeL=[35.0, 20.0, 50.0])
+    with pytest.raises(JudgeError, match=r"has 35 for 'rougeL', which goes from 0 to 1"):
+        read_results(given, ["a", "b", "c"])
+    with pytest.raises(JudgeError, match="among the values of 'bleu'"):
+        read_results(results(tmp_path, bleu=[10**400, 0, 0]), ["a", "b", "c"])
+    assert invoke("green", *PAIR, "--out", "run").exit_code == 0
+    rows = "\n".join(f"{one},1.5" for one in IDS)
+    (tmp_path / "m.csv").write_text(f"study_id,rougel\n{rows}\n")
+    done = invoke("compare", "one=run", "two=run", "--metrics", "m.csv", "--allow", "judge")
+    assert done.exit_code == 2
+    assert "has 1.5 in the column 'rougel', which is read as ROUGE-L and goes from 0" in done.stderr
+
+
+def test_the_interval_is_of_resampled_sums() -> None:
+    counts = counts_of(REFERENCES, CANDIDATES)
+    cell = pooled_cell(CORPUS_BLEU[3], counts, range(15))
+    table = np.stack([counts[name] for name in CORPUS_BLEU[3].columns], axis=1)
+    random = np.random.default_rng(1)
+    drawn = [
+        float(CORPUS_BLEU[3].of(table[random.integers(0, 15, 15)].sum(axis=0))) for _ in range(4000)
+    ]
+    assert (cell.low, cell.high) == pytest.approx(np.quantile(drawn, [0.025, 0.975]), abs=0.02)
+    assert cell.low < cell.value < cell.high
+    assert pooled_cell(CORPUS_BLEU[3], counts, [0]).low is None
+    assert pooled_cell(CORPUS_BLEU[3], counts, []).value is None
+
+
+def test_f1_chexbert_by_hand() -> None:
+    def labels(*found: str) -> list[int]:
+        return [int(name in found) for name in CHEXBERT]
+
+    wanted = [labels("Edema"), labels("Edema", "Fracture"), labels("No Finding")]
+    given = [labels("Edema"), labels("Fracture", "Cardiomegaly"), labels()]
+    counts = {name: np.array(c, float) for name, c in label_counts(wanted, given).items()}
+    found = {one.name: pooled_cell(one, counts, range(3)).value for one in F1_CHEXBERT}
+    assert found == pytest.approx(
+        {
+            # Of five: Edema tp 1 fn 1, Cardiomegaly fp 1. Of all also Fracture tp 1, none fn 1.
+            "f1chexbert_5_micro": 2 / (2 + 1 + 1),
+            "f1chexbert_5_macro": (2 / 3) / 5,
+            "f1chexbert_all_micro": 4 / (4 + 1 + 2),
+            "f1chexbert_all_macro": (2 / 3 + 1) / 14,
+        }
+    )
+
+
+def figures_in(text: str) -> list[list[str]]:
+    return [re.split(r"\s{2,}", line.strip()) for line in text.splitlines() if "[" in line]
+
+
+def test_sections_stand_side_by_side_and_groups_below(invoke: Invoke, tmp_path: Path) -> None:
+    # As in RRG24: one source has both sections, one findings alone.
+    refs = {
+        study_id: {
+            "source": "OpenI" if at % 2 else "PadChest",
+            "section_findings": one["section_findings"],
+            **({"section_impression": one["section_impression"]} if at % 2 else {}),
+        }
+        for at, (study_id, one) in enumerate(REFS.items())
+    }
+    preds = {
+        study_id: {"section_findings": CANDIDATES[at], "section_impression": "No acute disease."}
+        for at, study_id in enumerate(IDS)
+    }
+    write_json(tmp_path / "r.json", refs)
+    write_json(tmp_path / "p.json", preds)
+    line = ("metrics", "p.json", "r.json", "--metric", "rougel,corpus_bleu", "--by", "source")
+    sections = ("--section", "findings,impression")
+    assert invoke(*line, *sections).exit_code == 2  # half of the studies lack the impression
+    done = invoke(*line, *sections, "--allow-missing", "--out", "m.csv")
+    assert done.exit_code == 0, done.stderr
+    head = next(line for line in done.stdout.splitlines() if "metric" in line)
+    assert re.split(r"\s{2,}", head.strip())[2:] == [
+        *("findings: studies", "findings", "impression: studies", "impression")
+    ]
+    rows = {(one[0], one[1]): one[2:] for one in figures_in(done.stdout)}
+    assert rows["source PadChest", "ROUGE-L"][0] == "8"
+    assert rows["source PadChest", "ROUGE-L"][2:] == ["0", "n/a"]
+    assert [rows["source OpenI", "BLEU-4 (corpus)"][at] for at in (0, 2)] == ["7", "7"]
+    some = range(1, 15, 2)
+    wanted = bleus([REFERENCES[at] for at in some], [CANDIDATES[at] for at in some])[3]
+    assert rows["source OpenI", "BLEU-4 (corpus)"][1].startswith(f"{wanted:.3f} ")
+    assert "left out (impression)" in done.stdout
+    findings = pd.read_csv(tmp_path / "m_findings.csv")
+    impression = pd.read_csv(tmp_path / "m_impression.csv")
+    assert (len(findings), len(impression)) == (15, 7)
+    assert (findings["rougel"] != 0).any()
+
+
+def test_an_unknown_field_is_refused_before_the_work(invoke: Invoke, tmp_path: Path) -> None:
+    done = invoke("metrics", *PAIR, "--by", "source")
+    assert done.exit_code == 2
+    assert "cannot group by 'source'" in done.stderr
+    assert "site" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_library_that_is_not_there_is_named(
+    invoke: Invoke, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("judge.metrics.importlib.util.find_spec", lambda _: None)
+    done = invoke("metrics", *PAIR, "--metric", "rougel,corpus_bleu,f1chexbert,bleu2")
+    assert done.exit_code == 3
+    for words in (
+        "ROUGE-L is missing: it comes with the package rouge-score: pip install",
+        "corpus BLEU is missing: it comes with the package sacrebleu: pip install",
+        "F1-CheXbert is missing: it comes with the package radeval: pip install",
+    ):
+        assert words in done.stderr
+    assert list(pd.read_csv(tmp_path / "metrics_preds.csv")) == ["study_id", "model", "bleu2"]
+
+
+def test_compare_takes_rouge_l_and_passes_over_the_counts(invoke: Invoke, tmp_path: Path) -> None:
+    assert invoke("green", *PAIR, "--out", "run").exit_code == 0
+    assert (
+        invoke("metrics", *PAIR, "--metric", "rougel,corpus_bleu", "--out", "m.csv").exit_code == 0
+    )
+    done = invoke("compare", "run", "--metrics", "m.csv", "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    (cells,) = [group["cells"] for group in json.loads(done.stdout)["groups"]]
+    values = pd.read_csv(tmp_path / "m.csv")["rougel"]
+    assert cells["rougel"][next(iter(cells["rougel"]))]["value"] == pytest.approx(values.mean())
+    assert not any("bleu" in name for name in cells)
+    assert "counts of corpus BLEU" in done.stdout
+    assert invoke("metrics", *PAIR, "--metric", "corpus_bleu", "--out", "b.csv").exit_code == 0
+    done = invoke("compare", "run", "--metrics", "b.csv")
+    assert done.exit_code == 2
+    assert "b.csv holds no metric of single studies" in done.stderr
+
+
+# RadEval's values
+
+
+def results(tmp_path: Path, **columns: object) -> Path:
+    path = tmp_path / "radeval.json"
+    path.write_text(json.dumps(columns), "utf-8")
+    return path
+
+
+def test_radevals_values_have_names_of_their_own(invoke: Invoke, tmp_path: Path) -> None:
+    values = [at / 20 for at in range(15)]
+    shuffled = [14 - at for at in range(15)]
+    results(
+        tmp_path,
+        study_id=[IDS[at] for at in shuffled],
+        bleu=[values[at] for at in shuffled],
+        rougeL=[values[at] for at in shuffled],
+        radcliq_v1=[values[at] + 0.1 for at in shuffled],
+        green=[None, *[values[at] for at in shuffled][1:]],
+    )
+    done = invoke("metrics", *PAIR, "--radeval", "radeval.json", "--out", "m.csv")
+    assert done.exit_code == 0, done.stderr
+    table = pd.read_csv(tmp_path / "m.csv")
+    # Its bleu is BLEU-4: never the column that is ReXrank's BLEU-2.
+    assert list(table)[2:] == ["radeval_bleu", "rougel", "radcliq", "radeval_green"]
+    assert list(table["study_id"]) == IDS
+    assert list(table["radeval_bleu"]) == pytest.approx(values)
+    assert math.isnan(table["radeval_green"].iloc[14])
+    assert re.search(r"green \(RadEval\) +14 ", done.stdout)
+    assert invoke("green", *PAIR, "--out", "run").exit_code == 0
+    shown = invoke("compare", "run", "--metrics", "m.csv", "--format", "json")
+    assert shown.exit_code == 0, shown.stderr
+    cells = json.loads(shown.stdout)["groups"][0]["cells"]
+    assert {"radeval_bleu", "rougel", "radcliq", "radeval_green"} < set(cells)
+    assert "bleu2" not in cells
+
+
+@pytest.mark.parametrize(
+    ("columns", "why"),
+    [
+        ({"bleu": 0.4}, "per_sample=True"),
+        ({"bleu": [0.4]}, "1 values of 'bleu' for 2 studies"),
+        ({"bleu": [0.4, "x"]}, "'x' among the values of 'bleu'"),
+        ({"bleu": [0.4, True]}, "'True' among the values"),
+        ({"bleu": [0.4, float("inf")]}, "'inf' among the values"),
+        ({"study_id": ["a", "c"], "bleu": [0.4, 0.2]}, "has no study 'b'"),
+        ({}, "no object of lists"),
+    ],
+)
+def test_what_is_no_result_of_radeval_is_refused(tmp_path: Path, columns: dict, why: str) -> None:
+    with pytest.raises(JudgeError, match=re.escape(why)):
+        read_results(results(tmp_path, **columns), ["a", "b"])
+
+
+def test_an_unknown_metric_of_radevals_asks_for_its_direction(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    results(tmp_path, temporal_f1=[0.5] * 15)
+    assert invoke("green", *PAIR, "--out", "run").exit_code == 0
+    assert invoke("metrics", *PAIR, "--radeval", "radeval.json", "--out", "m.csv").exit_code == 0
+    done = invoke("compare", "run", "--metrics", "m.csv")
+    assert done.exit_code == 2
+    assert "whether more is better is unknown of 'radeval_temporal_f1'" in done.stderr
+
+
+def test_radevals_values_are_for_one_section_and_not_computed_again(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    results(tmp_path, radgraph_partial=[0.5] * 15)
+    line = ("metrics", *PAIR, "--radeval", "radeval.json")
+    several = invoke(*line, "--section", "findings,report")
+    assert several.exit_code == 2
+    assert "name one --section" in several.stderr
+    again = invoke(*line, "--metric", "f1radgraph")
+    assert again.exit_code == 2
+    assert "has radgraph_partial already; leave --metric f1radgraph out" in again.stderr
