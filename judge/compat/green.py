@@ -1,0 +1,233 @@
+"""Stands in for the package `green_score` of GREEN's authors: one line of a script changes.
+
+from judge.compat.green import GREEN  # was: from green_score import GREEN
+
+docs/green-package.md says what differs and why.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Mapping, Set
+from math import isnan
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+import pandas as pd
+
+from judge.backends.wording import is_green
+from judge.rubrics.categories import CATEGORY, ERROR
+from judge.rubrics.significance import KEY, SIGNIFICANCE, SIGNIFICANT
+from judge.running.api import JudgeOptions, session_of
+from judge.running.records import Judged
+from judge.running.run import with_classes
+from judge.running.standing import JudgeThread
+from judge.studies import from_given
+from judge.types import Annotated, Annotation, Category, JudgeError
+
+# The package's names of the categories, which are columns of its table.
+_COLUMNS = {
+    Category.FALSE_FINDING: "(a) False report of a finding in the candidate",
+    Category.MISSING_FINDING: "(b) Missing a finding present in the reference",
+    Category.WRONG_LOCATION: "(c) Misidentification of a finding's anatomic location/position",
+    Category.WRONG_SEVERITY: "(d) Misassessment of the severity of a finding",
+    Category.FALSE_COMPARISON: "(e) Mentioning a comparison that isn't in the reference",
+    Category.OMITTED_COMPARISON: "(f) Omitting a comparison detailing a change from a prior study",
+}
+_COUNTS = {KEY[SIGNIFICANT, category]: name for category, name in _COLUMNS.items()}
+_COUNTS["n_matched"] = "Matched Findings"
+_NOT_SCORED = dict.fromkeys(("green", *_COUNTS), float("nan"))
+
+
+class GREEN:
+    """GREEN's scorer with the call of `green_score.GREEN`, answered by any judge of this program.
+
+    The judge is loaded at the first call and stays loaded; what a model has answered comes from
+    the cache. After a call `green_scores`, `completions` and `error_counts` are those of its
+    studies, as in the package.
+
+    Parameters
+    ----------
+    model_name
+        A GREEN model, by its name on the hub or the folder that holds it, which answers in this
+        process as in the package; or any judge as `judge.annotate` takes it: "lexicon",
+        "vllm:StanfordAIMI/GREEN-radllama2-7b", "gpt-4o".
+    output_dir
+        Nothing is written there, as in the package.
+    cpu
+        Keep a model in this process off the GPU.
+    compute_summary_stats
+        Whether there is a summary. Mean and standard deviation are there in any case.
+    options
+        What `judge.annotate` takes for its judge: `prompt`, `base_url`, `policy`, `cache`, ...
+
+    Raises
+    ------
+    JudgeError
+        For whatever is wrong with these, before anything is asked.
+
+    """
+
+    def __init__(
+        self,
+        model_name: str | None = None,
+        output_dir: str | Path = ".",
+        cpu: bool = False,  # noqa: FBT001, FBT002 - the package's own
+        compute_summary_stats: bool = True,  # noqa: FBT001, FBT002
+        **options: Unpack[JudgeOptions],
+    ) -> None:
+        judge = _judge(model_name, is_served=bool(options.get("base_url")))
+        if cpu and judge.startswith(("vllm:", "ray:")):
+            raise JudgeError(f"cpu=True is for a model in this process, not for {judge}")
+        if cpu and judge.startswith("hf:"):
+            options["options"] = {**(options.get("options") or {}), "cpu": True}
+        self.model_name = judge.rpartition("/")[2]
+        self.output_dir = output_dir
+        self.cpu = cpu
+        self.compute_summary_stats = compute_summary_stats
+        self.sub_categories = list(_COLUMNS.values())
+        self.completions: list[str | None] = []
+        self.green_scores: list[float] = []
+        self.error_counts = pd.DataFrame()
+        self._thread = JudgeThread(session_of("green", judge, options))
+
+    def __call__(
+        self,
+        refs: Any,  # noqa: ANN401 - a list, an array, a Series
+        hyps: Any,  # noqa: ANN401
+    ) -> tuple[float, float, list[float], str | None, pd.DataFrame]:
+        """Return the mean, the standard deviation, the scores, the summary and a table.
+
+        `refs` and `hyps` are n reports each, which go by their order. A study without a score is
+        NaN in scores and table, counts in neither mean nor deviation, and is counted in a
+        warning. Raises `JudgeError` for lists that are empty, differ in length or hold anything
+        but texts, and where the judge cannot be asked; `RunStoppedError` as `judge.annotate` does.
+        """
+        references, candidates = _texts("refs", refs), _texts("hyps", hyps)
+        if len(references) != len(candidates):
+            raise JudgeError(f"there are {len(references)} refs and {len(candidates)} hyps")
+        if not references:
+            raise JudgeError("there are no studies: refs is empty")
+        ends, signature = self._judged(references, candidates)
+        measures = [(end and end.measures) or _NOT_SCORED for end in ends]
+        self.completions = [end.completion.text if end and end.completion else None for end in ends]
+        scores = (one["green"] for one in measures)
+        self.green_scores = [float("nan") if one is None else float(one) for one in scores]
+        counts = {name: [one[key] for one in measures] for key, name in _COUNTS.items()}
+        self.error_counts = pd.DataFrame(counts)
+        table = pd.DataFrame(
+            {
+                "reference": references,
+                "predictions": candidates,
+                "green_analysis": self.completions,
+                "green_score": self.green_scores,
+                **counts,
+            }
+        )
+        table.attrs.update(signature=signature, note=self._thread.session.judge.note)
+        if why := Counter(filter(None, map(_why, ends))):
+            warnings.warn(
+                f"{why.total()} of {len(ends)} studies are not scored: they are NaN, and count in "
+                "neither mean nor standard deviation: "
+                + "; ".join(f"{n} {reason}" for reason, n in why.most_common()),
+                stacklevel=2,
+            )
+        numbers = [value for value in self.green_scores if not isnan(value)]
+        mean, std = (float(f(numbers)) if numbers else float("nan") for f in (np.mean, np.std))
+        summary = self._summary(mean, std, ends) if self.compute_summary_stats else None
+        return mean, std, list(self.green_scores), summary, table
+
+    def close(self) -> None:
+        """Let go of the judge and of what it started."""
+        self._thread.close()
+
+    def _judged(
+        self, references: list[str], candidates: list[str]
+    ) -> tuple[list[Judged | None], str | None]:
+        """Return each study's end, None for one without a reference, and the signature."""
+        rows = [at for at, text in enumerate(references) if text.strip()]
+        ends: list[Judged | None] = [None] * len(references)
+        if not rows:
+            return ends, None
+        given = from_given(
+            [references[at] for at in rows],
+            [candidates[at] for at in rows],
+            study_ids=[str(at) for at in rows],
+        )
+        studies, class_source = with_classes(given)
+        judged = self._thread.wait(lambda standing: standing.judge(studies))
+        for at, end in zip(rows, judged, strict=True):
+            ends[at] = end
+        return ends, self._thread.session.signature(studies, class_source)
+
+    def _summary(self, mean: float, std: float, ends: list[Judged | None]) -> str:
+        """Return the package's summary: by category the share of scored studies without an error.
+
+        Beside it the significant error that most studies have in the same words, None for none.
+        """
+        scored = [
+            one.outcome.annotation for one in ends if one and isinstance(one.outcome, Annotated)
+        ]
+        lines = [
+            f"\n-------------{self.model_name}----------------\n",
+            f" [Summary]: Green average {mean} and standard deviation {std} \n",
+            " [Clinically Significant Errors Analyses]: <accuracy>. <representative error>\n\n",
+        ]
+        for category, name in _COLUMNS.items():
+            none = self.error_counts[name].dropna() == 0
+            share = float(none.mean()) if len(none) else float("nan")
+            lines.append(f"{name}: {share}. \n {_most_frequent(scored, category)} \n\n")
+        if lacking := len(ends) - len(scored):
+            lines.append(f"[Not scored]: {lacking} of {len(ends)} studies, nowhere above\n\n")
+        return "".join([*lines, "----------------------------------\n"])
+
+
+def _judge(model_name: str | None, *, is_served: bool) -> str:
+    """Return the judge that a model's name stands for: a GREEN model or a folder is `hf:`."""
+    if not model_name:
+        raise JudgeError(
+            "name a model, such as StanfordAIMI/GREEN-radllama2-7b, or a judge, such as lexicon"
+        )
+    colon = ":" in model_name
+    is_folder = model_name.startswith((".", "/", "~")) or Path(model_name, "config.json").is_file()
+    is_own = not colon and not is_served and (is_folder or is_green(model_name))
+    return f"hf:{model_name}" if is_own else model_name
+
+
+def _texts(name: str, given: object) -> list[str]:
+    # A table gives its columns' names, a set has no order.
+    unordered = isinstance(given, str | bytes | Mapping | Set | pd.DataFrame)
+    if unordered or not isinstance(given, Iterable):
+        raise JudgeError(f"{name} is a {type(given).__name__}; give a list of reports")
+    texts = list(given)
+    for at, text in enumerate(texts):
+        if not isinstance(text, str):
+            kind = type(text).__name__
+            raise JudgeError(f"{name}[{at}] is not a text but a {kind}: {text!r:.40}")
+    return [str(text) for text in texts]
+
+
+def _why(end: Judged | None) -> str | None:
+    """Return why a study is not scored, None where it is."""
+    if end is None:
+        return "no reference"
+    if isinstance(end.outcome, Annotated):
+        return None
+    return f"{type(end.outcome).__name__.lower()}, {end.outcome.reason}"
+
+
+def _most_frequent(annotations: list[Annotation], category: Category) -> str | None:
+    """Return the significant error that most studies have, the first of equals."""
+    said: Counter[str] = Counter()
+    words: dict[str, str] = {}
+    for annotation in annotations:
+        texts = {
+            " ".join(item.text.lower().split()).strip(" ."): item.text
+            for item in annotation.of_kind(ERROR)
+            if category in item.labels[CATEGORY.name] and SIGNIFICANT in item.labels[SIGNIFICANCE]
+        }
+        said.update(texts.keys())
+        words = {**texts, **words}
+    return words[said.most_common(1)[0][0]] if said else None

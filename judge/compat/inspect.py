@@ -1,0 +1,127 @@
+"""A scorer for inspect_ai: a sample's target is the reference, its output the candidate.
+
+The samples are judged as those of a run are: the same questions, cache and reading of answers. The
+extra `inspect` brings inspect_ai, which finds the scorer by the entry point of this package.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
+from inspect_ai.solver import TaskState
+
+from judge.backends import LEXICON
+from judge.rubrics.main_score import measure_of
+from judge.rubrics.numbers import Measure
+from judge.running.api import session_of
+from judge.running.asking import RequestPolicy
+from judge.running.records import Judged, to_record
+from judge.running.run import with_classes
+from judge.running.session import JudgeSession
+from judge.running.standing import JudgeThread
+from judge.studies import from_given
+from judge.studies.told import with_told
+from judge.types import JudgeError
+
+_TOLD_ELSEWHERE = ("reference", "candidate", "fields", "answer", "earlier", "sha256", "corrected")
+"""What a record has that the sample has already, or that only a cache reads."""
+
+_FAILED = "grader_failed"
+"""inspect_ai's word for a judge that gave no answer, or none that can be read."""
+
+
+def _radiology_judge(
+    rubric: str = "green",
+    judge: str = LEXICON,
+    measure: str | None = None,
+    prompt: str | None = None,
+    base_url: str | Sequence[str] | None = None,
+    max_tokens: int | None = None,
+    reply: str | None = None,
+    sampling: Mapping[str, object] | None = None,
+    concurrency: int | None = None,
+    cache: str | None = None,
+) -> Scorer:
+    """Score reports by a rubric: the output of a sample against its target.
+
+    Parameters
+    ----------
+    rubric, judge, prompt, base_url, max_tokens, reply, sampling, cache
+        As `judge.annotate` takes them.
+    measure
+        The measure of a study that is the score, such as "green"; by default the rubric's main
+        score.
+    concurrency
+        How many samples are judged at a time; by default as many as in a run.
+
+    Returns
+    -------
+    Scorer
+        The value is the measure. The explanation is the judge's answer in the rubric's own form;
+        the metadata have outcome, reason, annotation, all measures, the signature and the judge's
+        note. A sample whose answer cannot be read, that got none, or that lacks the measure is
+        unscored, with the reason: inspect_ai leaves it out of the mean and counts it in
+        `unscored_samples`.
+
+    Raises
+    ------
+    JudgeError
+        For an unknown rubric, judge or measure. While scoring: for a sample with no target, or
+        several, and where the judge cannot be had, such as for a key that is refused.
+
+    """
+    options: dict[str, Any] = {"prompt": prompt, "base_url": base_url, "max_tokens": max_tokens}
+    options |= {"reply": reply, "sampling": sampling, "cache": cache}
+    # One scorer judges a sample at a time: whether most can be read is not known after a few.
+    policy = RequestPolicy(give_up_after=0)
+    if concurrency is not None:
+        policy = replace(policy, concurrency=concurrency)
+    session = session_of(rubric, judge, {**options, "policy": policy})
+    chosen = measure_of(session.rubric, measure)
+    thread = JudgeThread(session)
+
+    async def score(state: TaskState, target: Target) -> Score:
+        if len(target) != 1 or not target.text.strip():
+            raise JudgeError(
+                f"sample {state.sample_id} has {len(target) if target.text.strip() else 'no'} "
+                "target; give one, the reference report"
+            )
+        told = (state.metadata or {}) if session.rubric.takes_context else {}
+        given = from_given(
+            [target.text],
+            [state.output.completion],
+            study_ids=[str(state.sample_id)],
+            fields={str(name): [value] for name, value in told.items()},
+        )
+        context = None if session.rubric.takes_context else ()
+        studies, class_source = with_classes(with_told(given, context=context))
+        (judged,) = await asyncio.wrap_future(thread.submit(lambda one: one.judge(studies)))
+        return _score(judged, session.signature(studies, class_source), session, chosen)
+
+    return score
+
+
+def _score(judged: Judged, signature: str, session: JudgeSession, measure: Measure) -> Score:
+    record = to_record(judged, session.rubric)
+    metadata = {key: value for key, value in record.items() if key not in _TOLD_ELSEWHERE}
+    metadata |= {"signature": signature, "judge_note": session.judge.note}
+    measures = judged.measures
+    if measures is None:  # not annotated: there is a reason
+        reason = str(record["reason"])
+        why = f"{record['outcome']}: {reason}. {record['detail'] or ''}".strip()
+        return Score.unscored(reason=_FAILED, explanation=why, metadata=metadata)
+    annotation = judged.outcome.annotation  # type: ignore[union-attr]
+    rubric, completion = session.rubric, judged.completion
+    explanation = rubric.render(annotation) if rubric.render else completion and completion.text
+    value = measures[measure.name]
+    if value is None:
+        why = f"{measure.name} is not defined: {measure.undefined}\n{explanation}"
+        return Score.unscored(reason="undefined", explanation=why, metadata=metadata)
+    return Score(value=float(value), explanation=explanation, metadata=metadata)
+
+
+radiology_judge = scorer(metrics=[mean(), stderr()], name="radiology_judge")(_radiology_judge)

@@ -1,0 +1,381 @@
+"""Rewards for training: a judge's measure of a report, as TRL and verl ask for it.
+
+from judge.reward import Reward
+
+GRPOTrainer(model, reward_funcs=Reward(judge="lexicon").trl("report"), train_dataset=dataset)
+
+docs/rewards.md tells the rest.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from collections import Counter
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from functools import cache
+from importlib import metadata
+from typing import Any, TypeAlias, TypeVar, Unpack
+
+import numpy as np
+import pandas as pd
+
+from judge.backends import LEXICON
+from judge.distribution import version
+from judge.rubrics.main_score import reward_of
+from judge.rubrics.numbers import Measure
+from judge.running.api import JudgeOptions, session_of
+from judge.running.asking import RequestPolicy
+from judge.running.records import Judged
+from judge.running.session import joined, judged_by
+from judge.running.standing import JudgeThread, StandingJudge
+from judge.studies import from_given
+from judge.studies.names import listed, plain
+from judge.studies.told import CONTEXT_FIELDS, earlier, with_told
+from judge.types import Failed, JudgeError, Unparsed
+
+# The first TRL that does not sum no reward at all to 0.
+_LEAVES_OUT = (1, 6)
+_LOG = logging.getLogger("judge.reward")
+_Values: TypeAlias = Sequence[Any]
+_Columns: TypeAlias = Mapping[str, Any]
+T = TypeVar("T")
+_Work: TypeAlias = Callable[[StandingJudge], Coroutine[Any, Any, T]]
+
+
+class RewardOptions(JudgeOptions, total=False):
+    """What a `Reward` takes beside rubric, judge, measure and report: as `judge.annotate`."""
+
+    context_fields: Sequence[str] | None
+    prior_field: str | None
+    modality: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Unscored:
+    """A completion without a reward, and why."""
+
+    why: str
+
+
+class Reward(AbstractContextManager["Reward"]):
+    """A measure of a rubric as a judge finds it, of which more is always better.
+
+    A measure of which less is better (errors, FineRadScore) has its sign changed. The judge is
+    loaded at the first question and stays loaded; what a model has answered comes from the cache.
+
+    Parameters
+    ----------
+    rubric, judge
+        As in `judge.annotate`, and so are the further options.
+    measure
+        A measure of the rubric; by default the score with the rubric's name, or its only score.
+    report
+        Gives the report in a completion's text, where that holds more (a train of thought); by
+        default it is all of the text. An empty report is judged as one.
+    context_fields, prior_field, modality
+        As in `judge.annotate`; the fields are TRL's columns, or keys of verl's `extra_info`.
+    policy
+        By default it never gives up because answers cannot be read (`give_up_after=0`).
+
+    Raises
+    ------
+    JudgeError
+        For whatever is wrong with these, before anything is asked.
+
+    """
+
+    def __init__(
+        self,
+        *,
+        rubric: str = "green",
+        judge: str = LEXICON,
+        measure: str | None = None,
+        report: Callable[[str], str] = str,
+        **options: Unpack[RewardOptions],
+    ) -> None:
+        given: dict[str, Any] = {"policy": RequestPolicy(give_up_after=0), **options}
+        context, self._prior, self._modality = (
+            given.pop(name, None) for name in ("context_fields", "prior_field", "modality")
+        )
+        self._session = session_of(rubric, judge, given)
+        if context is None and not self._session.rubric.takes_context:
+            context = ()
+        self._context = [context] if isinstance(context, str) else context
+        self._thread = JudgeThread(self._session)
+        self._report = report
+        self.measure: Measure = reward_of(self._session.rubric, measure)
+        self.n_scored = 0
+        self.unscored: Counter[str] = Counter()
+
+    @property
+    def name(self) -> str:
+        """What the reward is called in logs: the measure, with a minus where less is better."""
+        return self.measure.name if self.measure.higher_is_better else f"minus_{self.measure.name}"
+
+    @property
+    def signature(self) -> str:
+        """What makes the rewards, whatever the reports.
+
+        Rubric, judge, question, what the judge is told, measure, the function that gives the
+        report (by its name alone), and the version of this program.
+        """
+        session = self._session
+        parts = judged_by(session.rubric, session.judge, session.policy.reask)
+        told = {"context": self._context, "prior": self._prior, "modality": self._modality}
+        parts += [f"{name}:{given}" for name, given in told.items() if given]
+        report = "" if self._report is str else f"({self._report.__qualname__})"
+        return joined([*parts, f"reward:{self.name}{report}", f"version:{version()}"])
+
+    def trl(
+        self, reference: str = "reference", *, asynchronous: bool = False
+    ) -> Callable[..., Any]:
+        """Return a reward function for TRL: `f(prompts, completions, **columns)`.
+
+        It gives one reward a completion, None for one that has none, and says how many those are
+        and why. `reference` is the dataset's column with the radiologist's reports. A coroutine
+        function where it is `asynchronous`: newer versions of TRL run those side by side.
+        """
+
+        def work(completions: _Values, columns: _Columns) -> _Work[list[float | None]]:
+            return lambda standing: self._of_batch(standing, completions, reference, columns)
+
+        if asynchronous:
+
+            async def reward_async(
+                prompts: object,  # noqa: ARG001
+                completions: _Values,
+                **columns: Any,  # noqa: ANN401
+            ) -> list[float | None]:
+                return await asyncio.wrap_future(self._thread.submit(work(completions, columns)))
+
+            return self._named(reward_async)
+
+        def reward(
+            prompts: object,  # noqa: ARG001
+            completions: _Values,
+            **columns: Any,  # noqa: ANN401
+        ) -> list[float | None]:
+            return self._thread.wait(work(completions, columns))
+
+        return self._named(reward)
+
+    def verl(
+        self, *, unscored: float | None = None, asynchronous: bool = False
+    ) -> Callable[..., Any]:
+        """Return a reward function for verl, to be called `compute_score`.
+
+        `compute_score(data_source, solution_str, ground_truth, extra_info=None)` gives the reward
+        of one completion, by the reference in `ground_truth`. One that has none is `unscored`,
+        which is said each time; without that value it raises `JudgeError`. A coroutine function
+        where it is `asynchronous`, of which verl has many under way at a time.
+        """
+
+        def work(solution: object, truth: object, extra: object) -> _Work[float]:
+            return lambda standing: self._of_one(standing, solution, truth, extra, unscored)
+
+        if asynchronous:
+
+            async def score_async(
+                data_source: object,  # noqa: ARG001
+                solution_str: str,
+                ground_truth: object,
+                extra_info: Mapping[str, object] | None = None,
+                **_more: object,
+            ) -> float:
+                asked = work(solution_str, ground_truth, extra_info)
+                return await asyncio.wrap_future(self._thread.submit(asked))
+
+            return self._named(score_async)
+
+        def score(
+            data_source: object,  # noqa: ARG001
+            solution_str: str,
+            ground_truth: object,
+            extra_info: Mapping[str, object] | None = None,
+            **_more: object,
+        ) -> float:
+            return self._thread.wait(work(solution_str, ground_truth, extra_info))
+
+        return self._named(score)
+
+    def close(self) -> None:
+        """Let go of the judge and of what it started; no reward can be had after that."""
+        self._thread.close()
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    async def _of_batch(
+        self, standing: StandingJudge, completions: _Values, reference: str, columns: _Columns
+    ) -> list[float | None]:
+        lists = {
+            name: list(one)
+            for name, one in columns.items()
+            if isinstance(one, Sequence | np.ndarray | pd.Series) and not isinstance(one, str)
+        }
+        if reference not in lists:
+            raise JudgeError(
+                f"there is no column {reference!r} with the references; name yours, as in "
+                f".trl('report'); the columns are: {listed(lists) or 'none'}"
+            )
+        found = await self._found(standing, completions, lists[reference], lists)
+        why = Counter(one.why for one in found if isinstance(one, Unscored))
+        if why:
+            _LOG.warning(
+                "%d of %d completions have no reward %s (%s): %s",
+                *(why.total(), len(found), self.name, _counted(why), _what_trl_does()),
+            )
+        if callable(log := columns.get("log_metric")):
+            log(f"rewards/{self.name}/unscored", why.total() / max(1, len(found)))
+        return [None if isinstance(one, Unscored) else one for one in found]
+
+    async def _of_one(
+        self,
+        standing: StandingJudge,
+        solution: object,
+        truth: object,
+        extra: object,
+        unscored: float | None,
+    ) -> float:
+        if not isinstance(extra, Mapping | None):
+            raise JudgeError(f"extra_info is no dictionary but {extra!r:.80}")
+        more = {str(name): [one] for name, one in (extra or {}).items()}
+        (found,) = await self._found(standing, [solution], [truth], more)
+        if not isinstance(found, Unscored):
+            return found
+        if unscored is None:
+            raise JudgeError(
+                f"a completion has no reward {self.name} ({found.why}): give the value that such a "
+                "one shall have, as in .verl(unscored=0.0), or mend what is wrong"
+            )
+        _LOG.warning(
+            "a completion has no reward %s (%s): it gets %g", self.name, found.why, unscored
+        )
+        return unscored
+
+    async def _found(
+        self,
+        standing: StandingJudge,
+        completions: _Values,
+        references: _Values,
+        columns: Mapping[str, _Values],
+    ) -> list[float | Unscored]:
+        """Return the reward of each completion, all asked for at once; counts them."""
+        if len(references) != len(completions):
+            raise JudgeError(
+                f"there are {len(completions)} completions and {len(references)} references"
+            )
+        told = {name: column for name, column in columns.items() if plain(name) in self._told}
+        for name, column in told.items():
+            if len(column) != len(completions):
+                raise JudgeError(
+                    f"there are {len(completions)} completions and {len(column)} values of {name!r}"
+                )
+        reports = [self._report(text_of(one)) for one in completions]
+        for one in reports:
+            if not isinstance(one, str):
+                raise JudgeError(f"report= gave no text but {one!r:.80}")
+        found: list[float | Unscored] = [Unscored("no reference")] * len(completions)
+        # The same completion may come several times in a group: it is judged once.
+        same: dict[str, list[int]] = {}
+        for at, reference in enumerate(references):
+            if not _is_nothing(reference):
+                key = repr((reference, reports[at], [column[at] for column in told.values()]))
+                same.setdefault(key, []).append(at)
+        if same:
+            rows = [at for at, *_ in same.values()]
+            studies = from_given(
+                [references[at] for at in rows],
+                [reports[at] for at in rows],
+                study_ids=[str(at) for at in rows],
+                fields={name: [column[at] for at in rows] for name, column in told.items()},
+            )
+            earlier_of = studies.fields.get(self._prior, [True]) if self._prior else ()
+            ends = await standing.judge(
+                with_told(
+                    studies,
+                    context=self._context,
+                    prior=self._prior if any(map(earlier, earlier_of)) else None,
+                    modality=self._modality,
+                )
+            )
+            for places, end in zip(same.values(), ends, strict=True):
+                for at in places:
+                    found[at] = self._value(end)
+        why = Counter(one.why for one in found if isinstance(one, Unscored))
+        self.unscored += why
+        self.n_scored += len(found) - why.total()
+        return found
+
+    def _value(self, end: Judged) -> float | Unscored:
+        if end.measures is None:
+            assert isinstance(end.outcome, Unparsed | Failed)
+            return Unscored(f"{type(end.outcome).__name__.lower()}, {end.outcome.reason}")
+        value = end.measures[self.measure.name]
+        if value is None:
+            return Unscored(f"undefined, {self.measure.undefined}")
+        return float(value) if self.measure.higher_is_better else 0.0 - value
+
+    @property
+    def _told(self) -> set[str]:
+        """The fields that the judge may be told by, as names are compared."""
+        context = CONTEXT_FIELDS if self._context is None else self._context
+        return {plain(one) for one in (*context, self._prior, self._modality) if one}
+
+    def _named(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        function.__name__ = self.name  # what TRL's logs call it
+        return function
+
+
+def text_of(completion: object) -> str:
+    """Return the text of a completion: itself, or what the assistant says last in messages.
+
+    An assistant that says nothing (None, or an empty text) gives an empty text. Raises `JudgeError`
+    for messages without an assistant's, for a message with parts that are no text, and for
+    anything else: what cannot be read is no empty report.
+    """
+    if isinstance(completion, str):
+        return completion
+    if isinstance(completion, Sequence) and all(isinstance(one, Mapping) for one in completion):
+        said = [one.get("content") for one in completion if one.get("role") == "assistant"]
+        if said and (said[-1] is None or isinstance(said[-1], str)):
+            return said[-1] or ""
+        parts = said[-1] if said and isinstance(said[-1], Sequence) else []
+        texts = [one.get("text") for one in parts if isinstance(one, Mapping)]
+        words = [one for one in texts if isinstance(one, str)]
+        if parts and len(words) == len(parts):
+            return "".join(words)
+    raise JudgeError(
+        "a completion is neither a text nor messages that end with an assistant's text but "
+        f"{completion!r:.80}"
+    )
+
+
+def _is_nothing(reference: object) -> bool:
+    """Whether there is no reference: None, NaN, pandas' NA, or an empty text."""
+    if isinstance(reference, str):
+        return not reference.strip()
+    return pd.api.types.is_scalar(reference) and bool(pd.isna(reference))  # type: ignore[call-overload]
+
+
+@cache
+def _what_trl_does() -> str:
+    """Return what the installed TRL does with a completion that no function rewards."""
+    try:
+        found = metadata.version("trl")
+    except metadata.PackageNotFoundError:
+        return "they are None"
+    if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < _LEAVES_OUT:
+        return (
+            f"TRL {found} takes each as 0 unless another reward function scores it; TRL 1.6.0 and "
+            "later leave it out"
+        )
+    return "TRL leaves them out"
+
+
+def _counted(why: Counter[str]) -> str:
+    return "; ".join(f"{n} {reason}" for reason, n in why.most_common())

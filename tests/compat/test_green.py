@@ -1,0 +1,219 @@
+"""A script that used GREEN's package gets its five results, and NaN where there is no score."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import math
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from faultserver import Behaviour, Fault, FaultServer, always, annotation_for
+from support import EXAMPLES
+
+from judge import JudgeError, annotate
+from judge.backends.wording import is_green
+from judge.compat import green
+from judge.compat.green import GREEN
+
+CATEGORIES = [
+    "(a) False report of a finding in the candidate",
+    "(b) Missing a finding present in the reference",
+    "(c) Misidentification of a finding's anatomic location/position",
+    "(d) Misassessment of the severity of a finding",
+    "(e) Mentioning a comparison that isn't in the reference",
+    "(f) Omitting a comparison detailing a change from a prior study",
+]
+
+
+@pytest.fixture
+def server() -> Iterator[FaultServer]:
+    with FaultServer(Behaviour()) as running:
+        yield running
+
+
+@pytest.fixture
+def scorer(server: FaultServer, tmp_path: Path) -> Iterator[GREEN]:
+    made = GREEN("model-x", base_url=server.url, cache=tmp_path / "cache")
+    yield made
+    made.close()
+
+
+def examples() -> tuple[list[str], list[str]]:
+    refs, preds = (
+        json.loads((EXAMPLES / name).read_text("utf-8")) for name in ("refs.json", "preds.json")
+    )
+    return [refs[one]["report"] for one in preds], [preds[one]["model_prediction"] for one in preds]
+
+
+def of_studies(n: int) -> tuple[list[str], list[str]]:
+    """References that the server knows, and candidates."""
+    return [f"study-{at:04}. The lungs are clear." for at in range(n)], ["Clear."] * n
+
+
+def test_it_is_called_as_the_package_is() -> None:
+    parameters = list(inspect.signature(GREEN.__init__).parameters.values())[1:5]
+    assert [(one.name, one.default) for one in parameters] == [
+        ("model_name", None),
+        ("output_dir", "."),
+        ("cpu", False),
+        ("compute_summary_stats", True),
+    ]
+    assert list(inspect.signature(GREEN.__call__).parameters) == ["self", "refs", "hyps"]
+
+
+def test_the_five_results_are_those_of_annotate() -> None:
+    refs, hyps = examples()
+    table = annotate(refs, hyps)
+    mean, std, scores, summary, result = GREEN("lexicon", output_dir=".", cpu=True)(refs, hyps)
+    assert scores == table["green"].tolist()
+    assert mean == pytest.approx(np.mean(scores))
+    assert std == pytest.approx(np.std(scores))  # of the population, as in the package
+    assert result.columns.tolist() == [
+        *("reference", "predictions", "green_analysis", "green_score"),
+        *(*CATEGORIES, "Matched Findings"),
+    ]
+    assert result["reference"].tolist() == refs
+    assert result["predictions"].tolist() == hyps
+    assert result["green_score"].tolist() == scores
+    assert result["green_analysis"].tolist() == table["answer"].tolist()
+    for letter, name in zip("abcdef", CATEGORIES, strict=True):
+        assert result[name].tolist() == table[f"significant_{letter}"].tolist()
+        assert result[name].dtype == np.int64
+    assert result["Matched Findings"].tolist() == table["n_matched"].tolist()
+    assert result.attrs["signature"] == table.attrs["signature"]
+    assert result.attrs["note"] == table.attrs["note"]
+    assert summary is not None
+    assert f"[Summary]: Green average {mean} and standard deviation {std}" in summary
+    share = float((table["significant_b"] == 0).mean())
+    assert f"{CATEGORIES[1]}: {share}. \n" in summary
+    assert "Not scored" not in summary
+
+
+def test_a_study_without_a_score_is_nan_and_counted(scorer: GREEN, server: FaultServer) -> None:
+    server.set_faults(
+        studies={"study-0001": always(Fault.MALFORMED), "study-0002": always(Fault.TOO_LONG)}
+    )
+    refs, hyps = of_studies(6)
+    with pytest.warns(UserWarning, match="3 of 7 studies are not scored") as said:
+        mean, std, scores, summary, result = scorer([*refs, " "], [*hyps, "Clear."])
+    assert "1 no reference" in str(said[0].message)
+    assert "1 unparsed, " in str(said[0].message)
+    assert said[0].filename == __file__
+    assert [math.isnan(one) for one in scores] == [False, True, True, False, False, False, True]
+    known = [scores[at] for at in (0, 3, 4, 5)]
+    assert mean == pytest.approx(np.mean(known))
+    assert std == pytest.approx(np.std(known))
+    for name in ("green_score", *CATEGORIES, "Matched Findings"):
+        assert np.isnan(result[name].to_numpy()).tolist() == [math.isnan(one) for one in scores]
+    stated = [annotation_for(f"study-{at:04}").stated_counts for at in (0, 3, 4, 5)]
+    share = sum(one["significant_a"] == 0 for one in stated) / 4
+    assert summary is not None
+    assert f"{CATEGORIES[0]}: {share}. \n" in summary
+    assert "[Not scored]: 3 of 7 studies" in summary
+    assert scorer.green_scores[0] == scores[0]
+    assert scorer.completions[6] is None
+    assert len(scorer.error_counts) == 7
+
+
+def test_where_nothing_is_scored_there_is_no_number() -> None:
+    with pytest.warns(UserWarning, match="2 of 2 studies are not scored"):
+        mean, std, scores, summary, result = GREEN("lexicon")(["", " "], ["a", "b"])
+    assert all(map(math.isnan, (mean, std, *scores)))
+    assert "nan" in str(summary)
+    assert result["green_score"].isna().all()
+
+
+def test_a_call_asks_nothing_twice_and_the_judge_stays(
+    scorer: GREEN, server: FaultServer, tmp_path: Path
+) -> None:
+    refs, hyps = of_studies(5)
+    first = scorer(refs, hyps)
+    assert scorer(refs=refs, hyps=hyps)[2] == first[2]
+    one_by_one = [scorer([ref], [hyp])[0] for ref, hyp in zip(refs, hyps, strict=True)]
+    assert one_by_one == first[2]
+    other = GREEN("model-x", base_url=server.url, cache=tmp_path / "cache")
+    assert other(refs, hyps)[2] == first[2]
+    other.close()
+    assert server.stats().requests == 5
+    assert server.stats().connections <= 5
+
+
+def test_series_and_arrays_go_by_their_order() -> None:
+    refs, hyps = examples()
+    wanted = GREEN("lexicon")(refs, hyps)[2]
+    table = pd.DataFrame({"refs": refs, "hyps": hyps}, index=range(100, 100 + len(refs)))
+    assert GREEN("lexicon")(table["refs"], table["hyps"].sort_index())[2] == wanted
+    assert GREEN("lexicon")(np.array(refs, dtype=object), tuple(hyps))[2] == wanted
+    # An index that lies otherwise joins nothing: the package knows none.
+    turned = table["hyps"].reset_index(drop=True)
+    assert GREEN("lexicon")(table["refs"], turned)[2] == wanted
+
+
+def test_without_a_summary_mean_and_deviation_are_there() -> None:
+    mean, std, _, summary, _ = GREEN("lexicon", compute_summary_stats=False)(
+        ["No effusion."], ["No effusion."]
+    )
+    assert (mean, std, summary) == (1.0, 0.0, None)
+
+
+def test_the_summarys_error_is_the_one_that_most_studies_have() -> None:
+    refs = ["Small left pleural effusion."] * 2 + ["Large right pneumothorax."]
+    summary = GREEN("lexicon")(refs, ["The lungs are clear."] * 3)[3]
+    assert summary is not None
+    missing = summary.partition(CATEGORIES[1])[2].partition("(c)")[0]
+    assert "pleural effusion" in missing
+    assert "pneumothorax" not in missing
+    assert f"{CATEGORIES[5]}: 1.0. \n None \n\n" in summary
+
+
+def test_mistakes_are_one_message(tmp_path: Path) -> None:
+    scorer = GREEN("lexicon")
+    for refs, hyps, words in (
+        ([], [], "there are no studies"),
+        (["a", "b"], ["a"], "2 refs and 1 hyps"),
+        (["a", None], ["a", "b"], r"refs\[1\] is not a text but a NoneType"),
+        (["a"], [float("nan")], r"hyps\[0\] is not a text but a float"),
+        ("a", ["a"], "refs is a str"),
+        ({"1": "a"}, {"1": "a"}, "refs is a dict"),
+        (3, ["a"], "refs is a int"),
+        (pd.DataFrame({"r": ["a"]}), ["a"], "refs is a DataFrame; give a list of reports"),
+        (["a"], {"a"}, "hyps is a set; give a list of reports"),
+    ):
+        with pytest.raises(JudgeError, match=words):
+            scorer(refs, hyps)
+    with pytest.raises(JudgeError, match="name a model, such as"):
+        GREEN()
+    with pytest.raises(JudgeError, match="unknown judge 'lexcion'"):
+        GREEN("lexcion")
+    with pytest.raises(JudgeError, match="cpu=True is for a model in this process"):
+        GREEN("vllm:StanfordAIMI/GREEN-radllama2-7b", cpu=True)
+    with pytest.raises(JudgeError):  # no such folder, or what hf: needs is not installed
+        GREEN(str(tmp_path / "GREEN-none"))
+
+
+def test_the_name_of_a_green_model_or_a_folder_is_a_model_in_this_process(tmp_path: Path) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "config.json").write_text("{}")
+    judged_by = green._judge
+    own = ("StanfordAIMI/GREEN-radllama2-7b", "StanfordAIMI/GREEN-RadPhi2", str(tmp_path / "mine"))
+    for name in own:
+        assert judged_by(name, is_served=False) == f"hf:{name}"
+        assert judged_by(name, is_served=True) == name
+    for name in ("lexicon", "gpt-4o", "vllm:StanfordAIMI/GREEN-radllama2-7b", "lexicon:./my.yaml"):
+        assert judged_by(name, is_served=False) == name
+    assert not is_green("evergreen-model")
+
+
+def test_nothing_is_written_or_warned_where_all_goes_well(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        GREEN("lexicon", output_dir=str(tmp_path / "out"))(["No effusion."], ["No effusion."])
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,189 @@
+"""A real `inspect_ai.eval` whose samples this program judges; `.ci/others` runs this file.
+
+inspect_ai's mock model stands for the model that writes reports, `tests/faultserver` for the judge
+behind an API.
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import math
+import os
+import runpy
+from importlib.metadata import PackageNotFoundError, entry_points, version
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faultserver import Behaviour, Fault, FaultServer, always
+
+import judge
+from judge.types import JudgeError
+
+try:
+    version("inspect-ai")
+except PackageNotFoundError:
+    if os.environ.get("JUDGE_NEEDS_OTHERS"):
+        pytest.fail("inspect-ai is not installed")
+    pytest.skip("inspect-ai is not installed: .ci/others runs this", allow_module_level=True)
+
+# inspect_ai's libraries warn on import, and it leaves streams open.
+pytestmark = pytest.mark.filterwarnings("ignore")
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+REFS = json.loads((EXAMPLES / "refs.json").read_text("utf-8"))
+PREDS = {
+    study_id: one["model_prediction"]
+    for study_id, one in json.loads((EXAMPLES / "preds.json").read_text("utf-8")).items()
+}
+IDS = [study_id for study_id in REFS if study_id in PREDS]
+
+
+@pytest.fixture(autouse=True)
+def collected() -> Any:
+    """What inspect_ai leaves open warns while warnings are ignored, not at the end."""
+    yield
+    gc.collect()
+
+
+def scorer(**options: Any) -> Any:
+    from judge.compat.inspect import radiology_judge
+
+    return radiology_judge(**options)
+
+
+def evaluate(tmp_path: Path, samples: list[Any], reports: list[str], scored: Any) -> Any:
+    """Return the log of an evaluation whose model writes `reports`, one a sample, in order."""
+    import inspect_ai
+    from inspect_ai.dataset import MemoryDataset
+    from inspect_ai.model import ModelOutput, ModelUsage, get_model
+    from inspect_ai.solver import generate
+
+    outputs = [ModelOutput.from_content("mockllm/model", report) for report in reports]
+    for output in outputs:  # else mockllm downloads a tokenizer to count by
+        output.usage = ModelUsage()
+    model = get_model("mockllm/model", custom_outputs=outputs, memoize=False)
+    task = inspect_ai.Task(dataset=MemoryDataset(samples), solver=generate(), scorer=scored)
+    # One sample at a time: the mock model gives its outputs in the order that it is asked.
+    (log,) = inspect_ai.eval(
+        *(task, model), max_samples=1, log_dir=str(tmp_path / "logs"), display="none", score=True
+    )
+    return log
+
+
+def sample(study_id: str, target: Any = None) -> Any:
+    from inspect_ai.dataset import Sample
+
+    reference = REFS[study_id]["section_findings"] if target is None else target
+    return Sample(input="Write the findings.", target=reference, id=study_id)
+
+
+def only_score(one: Any) -> Any:
+    ((name, score),) = one.scores.items()
+    assert name == "radiology_judge"
+    return score
+
+
+def test_the_scores_are_those_of_a_run_with_their_evidence(tmp_path: Path) -> None:
+    log = evaluate(tmp_path, [sample(i) for i in IDS], [PREDS[i] for i in IDS], scorer())
+    assert log.status == "success", log.error
+    table = judge.annotate([REFS[i]["section_findings"] for i in IDS], [PREDS[i] for i in IDS])
+    for one, row in zip(log.samples, table.itertuples(), strict=True):
+        score = only_score(one)
+        assert score.value == row.green
+        assert score.explanation == row.answer
+        assert score.metadata["outcome"] == "annotated"
+        assert score.metadata["measures"]["n_significant"] == row.n_significant
+        assert score.metadata["signature"].startswith("green:")
+        assert score.metadata["judge_note"] == table.attrs["note"]
+    (result,) = log.results.scores
+    assert result.scored_samples == len(IDS)
+    assert result.unscored_samples == 0
+    assert result.metrics["mean"].value == pytest.approx(table["green"].mean())
+    assert result.metrics["stderr"].value == pytest.approx(table["green"].sem())
+    assert 0 < table["green"].mean() < 1
+
+
+def test_another_measure_of_another_rubric(tmp_path: Path) -> None:
+    reference, candidate = REFS[IDS[0]]["section_findings"], "Large right pneumothorax."
+    chosen = scorer(rubric="fineradscore", measure="fineradscore_sum")
+    log = evaluate(tmp_path, [sample(IDS[0])], [candidate], chosen)
+    (row,) = judge.annotate([reference], [candidate], rubric="fineradscore").itertuples()
+    assert only_score(log.samples[0]).value == row.fineradscore_sum > 0
+
+
+def test_what_cannot_be_read_is_unscored_and_counted_never_0(tmp_path: Path) -> None:
+    keys = [f"study-{n:04}" for n in range(6)]
+    with FaultServer(Behaviour(studies=dict.fromkeys(keys[:2], always(Fault.TRUNCATED)))) as server:
+        chosen = scorer(
+            judge="some-model", base_url=server.url, cache=str(tmp_path / "cache"), concurrency=2
+        )
+        samples = [sample(IDS[0], target=f"{key}. The lungs are clear.") for key in keys]
+        for each, key in zip(samples, keys, strict=True):
+            each.id = key
+        log = evaluate(tmp_path, samples, ["Effusion."] * 6, chosen)
+        again = evaluate(tmp_path, samples, ["Effusion."] * 6, chosen)
+        asked = server.stats().by_study
+    assert log.status == "success", log.error
+    lost, kept = log.samples[:2], log.samples[2:]
+    for one in lost:
+        score = only_score(one)
+        assert math.isnan(score.value)
+        assert score.reason == "grader_failed"
+        assert score.explanation.startswith("unparsed: truncated")
+        assert score.metadata["reason"] == "truncated"
+        assert score.metadata["measures"] is None
+    values = [only_score(one).value for one in kept]
+    assert not any(map(math.isnan, values))
+    (result,) = log.results.scores
+    assert (result.scored_samples, result.unscored_samples) == (4, 2)
+    assert result.metrics["mean"].value == pytest.approx(sum(values) / 4)
+    # The second evaluation has its answers from the cache, by the same scorer in a new event loop.
+    assert [only_score(one).value for one in again.samples[2:]] == values
+    assert all(asked[key] == 1 for key in keys[2:])
+
+
+def test_a_judge_that_cannot_be_had_fails_the_sample(tmp_path: Path) -> None:
+    with FaultServer(Behaviour(api_keys=("right",))) as server:
+        chosen = scorer(judge="some-model", base_url=server.url, cache=str(tmp_path / "cache"))
+        log = evaluate(tmp_path, [sample(IDS[0])], ["Effusion."], chosen)
+    assert log.status == "error"
+    assert "key" in log.error.message
+    assert not log.samples[0].scores
+
+
+@pytest.mark.parametrize("target", ["", ["One.", "Another."]])
+def test_a_sample_has_one_reference(tmp_path: Path, target: Any) -> None:
+    log = evaluate(tmp_path, [sample(IDS[0], target=target)], ["Effusion."], scorer())
+    assert log.status == "error"
+    assert "give one, the reference report" in log.error.message
+
+
+def test_an_unknown_measure_is_refused_before_anything_is_asked() -> None:
+    with pytest.raises(JudgeError, match="green has no measure 'bleu'; it has: green"):
+        scorer(measure="bleu")
+
+
+def test_inspect_finds_the_scorer_by_its_name() -> None:
+    from inspect_ai._util.registry import registry_info
+    from inspect_ai.scorer import Scorer
+    from inspect_ai.util import registry_create
+
+    from judge.compat import inspect
+
+    (entry,) = entry_points(group="inspect_ai", name="judge")
+    assert entry.load() is inspect
+    # An editable install has the name alone, an installed wheel the package before it.
+    name = registry_info(inspect.radiology_judge).name
+    assert name in ("radiology_judge", "judge/radiology_judge")
+    assert isinstance(registry_create("scorer", name), Scorer)
+
+
+def test_the_example_is_a_task_over_the_examples(tmp_path: Path) -> None:
+    task = runpy.run_path(str(EXAMPLES / "inspect_task.py"))["findings"]()
+    samples = list(task.dataset)
+    assert [one.id for one in samples] == [i for i in REFS if REFS[i].get("section_findings")]
+    log = evaluate(tmp_path, samples, [one.target for one in samples], task.scorer[0])
+    assert log.status == "success"
+    assert log.results.scores[0].metrics["mean"].value == 1

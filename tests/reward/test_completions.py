@@ -1,0 +1,52 @@
+"""Which part of a completion is the report, and what is none."""
+
+from __future__ import annotations
+
+import pytest
+
+from judge import JudgeError
+from judge.reward import Reward, text_of
+
+
+def test_the_report_may_be_a_part_of_the_completion() -> None:
+    references = ["No pneumothorax."] * 2
+    thought = "Large left pneumothorax? No.</think>No pneumothorax."
+    completions = [thought, [{"role": "assistant", "content": thought}]]
+    with Reward(report=lambda text: text.rpartition("</think>")[2]) as reward:
+        found = reward.trl()(prompts=[""] * 2, completions=completions, reference=references)
+        assert found == [1.0, 1.0]
+    with Reward() as reward:
+        found = reward.trl()(prompts=[""] * 2, completions=completions, reference=references)
+        assert found[0] == found[1] != 1.0
+
+
+def test_the_report_of_a_conversation_is_what_the_assistant_says_last() -> None:
+    say = {"role": "assistant", "content": "No effusion."}
+    called = {"role": "assistant", "content": None, "tool_calls": []}
+    tool = {"role": "tool", "content": "Large effusion."}
+    parts = {"role": "assistant", "content": [{"type": "text", "text": "No effusion."}]}
+    for messages in ([say], [called, tool, say], [parts], [say, tool]):
+        assert text_of(messages) == "No effusion."
+    assert text_of([called]) == ""
+    for wrong in (3, None, {"role": "assistant"}, ["No effusion."], [{"role": "assistant"}, 1]):
+        with pytest.raises(JudgeError, match="neither a text nor messages that end with"):
+            text_of(wrong)
+
+
+@pytest.mark.parametrize(
+    "messages",
+    [
+        [],
+        [{"role": "tool", "content": "No effusion."}],
+        [{"role": "model", "content": "No effusion."}],
+        [{"from": "gpt", "value": "No effusion."}],
+        [{"role": "assistant", "content": ["No effusion."]}],
+        [{"role": "assistant", "content": [{"type": "image"}]}],
+        [{"role": "assistant", "content": []}],
+    ],
+)
+def test_what_cannot_be_read_is_no_empty_report(messages: object) -> None:
+    with Reward() as reward, pytest.raises(JudgeError, match="end with an assistant's text"):
+        reward.trl()(prompts=[""], completions=[messages], reference=["No effusion."])
+    said = [{"role": "assistant", "content": [{"type": "output_text", "text": "No effusion."}]}]
+    assert text_of(said) == "No effusion."

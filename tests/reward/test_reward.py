@@ -1,0 +1,378 @@
+"""Rewards are the judge's measures, never a 0 for what it could not judge, and asked for once."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import multiprocessing
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from faultserver import Behaviour, Fault, FaultServer, Outage, always, annotation_for
+from support import EXAMPLES, with_rules
+
+import judge
+from judge import JudgeError, RequestPolicy, RunStoppedError, annotate, rubrics
+from judge.reward import Reward
+
+Make = Callable[..., Reward]
+
+
+def examples() -> tuple[list[str], list[str]]:
+    """The references and the candidates of the example studies."""
+    refs, preds = (
+        json.loads((EXAMPLES / name).read_text("utf-8")) for name in ("refs.json", "preds.json")
+    )
+    return [refs[one]["report"] for one in preds], [preds[one]["model_prediction"] for one in preds]
+
+
+def of_studies(*numbers: int) -> dict[str, list[str]]:
+    """References that the server knows, as a column of a dataset."""
+    return {"reference": [f"study-{n:04}. The lungs are clear." for n in numbers]}
+
+
+def expected(number: int) -> float:
+    """The GREEN score of the server's answer."""
+    stated = annotation_for(f"study-{number:04}").stated_counts
+    matched = stated["matched"]
+    errors = sum(n for key, n in stated.items() if key.startswith("significant"))
+    return matched / (matched + errors) if matched else 0.0
+
+
+NO_REWARDS = {
+    "counts": set(),
+    "crimson": {
+        *("reference_weight", "matched_weight", "false_weight", "missing_weight"),
+        *("n_reference_findings", "n_candidate_findings", "n_matches"),
+    },
+    "facts": {
+        *("n_reference", "n_reference_not_mentioned", "n_reference_contradicted"),
+        *("n_candidate", "n_candidate_not_mentioned"),
+    },
+    "fineradscore": {"closeness_candidate", "closeness_corrected"},
+    "green": {"n_matched"},
+}
+"""Of which more or less says nothing of how good a report is, or that are checks."""
+
+
+@pytest.mark.parametrize("rubric", sorted({*with_rules()} & {*rubrics.built_in()}))
+def test_a_reward_is_the_measure_and_more_is_better(rubric: str) -> None:
+    references, candidates = examples()
+    table = annotate(references, candidates, rubric=rubric)
+    for measure in rubrics.load(rubric).measures:
+        if measure.name in NO_REWARDS.get(rubric, ()):
+            with pytest.raises(JudgeError, match="is no reward: more or less of it says nothing"):
+                Reward(rubric=rubric, measure=measure.name)
+            continue
+        with Reward(rubric=rubric, measure=measure.name) as reward:
+            found = reward.trl("report")(
+                prompts=[""] * len(references), completions=candidates, report=references
+            )
+        sign = 1 if measure.higher_is_better else -1
+        wanted = [None if value != value else sign * value for value in table[measure.name]]
+        assert found == wanted, measure.name
+        assert all(one is None or str(one) != "-0.0" for one in found)
+        assert reward.name == ("" if sign == 1 else "minus_") + measure.name
+
+
+def test_the_main_score_is_the_one_of_the_rubrics_name_or_the_only_one() -> None:
+    chosen = {name: Reward(rubric=name).name for name in ("green", "fineradscore", "crimson")}
+    assert chosen == {
+        "green": "green",
+        "fineradscore": "minus_fineradscore",
+        "crimson": "crimson",
+    }
+    assert Reward(rubric="counts").name == "minus_n_errors"
+    with pytest.raises(JudgeError, match="one of precision, recall, f1"):
+        Reward(rubric="facts")
+    with pytest.raises(JudgeError, match="no measure 'grene'; it has: green, n_significant"):
+        Reward(measure="grene")
+
+
+def test_what_has_no_reward_is_none_counted_and_said(
+    made: Make, server: FaultServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.set_faults(
+        studies={"study-0001": always(Fault.MALFORMED), "study-0002": always(Fault.TOO_LONG)}
+    )
+    reward = made()
+    references = [*of_studies(0, 1, 2)["reference"], None, float("nan"), "  "]
+    logged: dict[str, float] = {}
+    found = reward.trl()(
+        prompts=[""] * 6,
+        completions=["Clear."] * 6,
+        reference=references,
+        log_metric=logged.__setitem__,
+    )
+    assert found == [expected(0), None, None, None, None, None]
+    assert reward.unscored.total() == 5
+    assert reward.unscored["no reference"] == 3
+    assert {"unparsed", "failed"} <= {one.split(",")[0] for one in reward.unscored}
+    assert reward.n_scored == 1
+    assert logged == {"rewards/green/unscored": pytest.approx(5 / 6)}
+    (said,) = caplog.messages
+    assert said.startswith("5 of 6 completions have no reward green (3 no reference; ")
+
+
+@pytest.mark.parametrize(
+    ("version", "words"),
+    [
+        ("1.5.1", "TRL 1.5.1 takes each as 0 unless"),
+        ("1.6.0", "TRL leaves them out"),
+        ("2.0.0.dev0", "TRL leaves them out"),
+    ],
+)
+def test_a_trl_that_makes_none_a_zero_is_named(tmp_path: Path, version: str, words: str) -> None:
+    folder = tmp_path / f"trl-{version}.dist-info"
+    folder.mkdir()
+    (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: trl\nVersion: {version}\n")
+    program = (
+        "from judge.reward import Reward\n"
+        "Reward().trl()(prompts=[''], completions=['a'], reference=[None])"
+    )
+    path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, "PYTHONPATH": path},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert words in done.stderr
+
+
+def test_an_undefined_measure_is_none() -> None:
+    with Reward(rubric="facts", measure="f1") as reward:
+        found = reward.trl()(prompts=[""], completions=[""], reference=["Small effusion."])
+    assert found == [None]
+    assert list(reward.unscored) == ["undefined, no fact in one of the reports"]
+
+
+def test_verl_gets_an_error_or_the_value_that_the_user_set(
+    made: Make, server: FaultServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    server.set_faults(studies={"study-0001": always(Fault.MALFORMED)})
+    lost = of_studies(1)["reference"][0]
+    with pytest.raises(JudgeError, match=r"no reward green \(unparsed, .*unscored=0.0"):
+        made().verl()("set", "Clear.", lost)
+    with pytest.raises(JudgeError, match=r"\(no reference\)"):
+        made().verl()("set", "Clear.", None)
+    assert not caplog.messages
+    assert made().verl(unscored=-0.5)("set", "Clear.", lost, extra_info=None) == -0.5
+    assert "it gets -0.5" in caplog.messages[0]
+    score = made().verl()
+    assert score(
+        data_source="set",
+        solution_str="Clear.",
+        ground_truth=of_studies(0)["reference"][0],
+        extra_info={"num_turns": 1, "rollout_reward_scores": {}},
+        reward_router_address="elsewhere",
+    ) == expected(0)
+
+
+def test_a_batch_is_asked_together_and_nothing_twice(made: Make, server: FaultServer) -> None:
+    server.set_faults(latency=0.2)
+    reward = made(policy=RequestPolicy(concurrency=32)).trl()
+    group = [n for n in range(16) for _ in range(4)]
+    found = reward(prompts=[""] * 64, completions=["Clear."] * 64, **of_studies(*group))
+    assert found == [expected(n) for n in group]
+    seen = server.stats()
+    assert seen.requests == 16
+    assert seen.in_flight_max == 16
+    assert reward(prompts=[""], completions=["Clear."], **of_studies(3)) == [expected(3)]
+    # Another one, as in another process or after a restart, finds the answers on disk.
+    again = made().trl()(prompts=[""] * 64, completions=["Clear."] * 64, **of_studies(*group))
+    assert again == found
+    assert server.stats().requests == 16
+
+
+def test_coroutines_share_one_judge(made: Make, server: FaultServer) -> None:
+    server.set_faults(latency=0.2)
+    reward = made()
+    score, batch = reward.verl(asynchronous=True), reward.trl(asynchronous=True)
+
+    async def both() -> tuple[list[float], list[float | None]]:
+        ones = (score("set", "Clear.", of_studies(n)["reference"][0]) for n in range(8))
+        found = await asyncio.gather(
+            asyncio.gather(*ones),
+            batch(prompts=[""] * 8, completions=["Clear."] * 8, **of_studies(*range(8))),
+        )
+        return found[0], found[1]
+
+    ones, batched = asyncio.run(both())
+    assert ones == batched == [expected(n) for n in range(8)]
+    assert server.stats().requests == 8
+    assert server.stats().in_flight_max > 4
+
+
+def test_a_server_that_is_gone_is_an_error_and_may_come_back(
+    made: Make, server: FaultServer
+) -> None:
+    server.set_faults(outage=Outage())
+    reward = made(policy=RequestPolicy(max_outage=0.5, max_requests=2)).trl()
+    given: dict[str, Any] = {"prompts": [""] * 8, "completions": [""] * 8}
+    with pytest.raises(JudgeError, match="has not answered for"):
+        reward(**given, **of_studies(*range(8)))
+    server.set_faults(outage=None)
+    assert reward(**given, **of_studies(*range(8))) == [expected(n) for n in range(8)]
+
+
+def test_money_ends_for_all_calls_together(made: Make, server: FaultServer) -> None:
+    limited = made(judge="gpt-4o", policy=RequestPolicy(max_cost=1e-9)).trl()
+    for _ in range(2):
+        with pytest.raises(RunStoppedError, match=r"max-cost|price"):
+            limited(prompts=[""], completions=["Clear."], **of_studies(0))
+    assert server.stats().requests == 0
+
+
+def test_a_server_that_is_gone_is_waited_for_however_few_are_asked_at_a_time(
+    made: Make, server: FaultServer
+) -> None:
+    server.set_faults(outage=Outage())
+    score = made(policy=RequestPolicy(max_outage=0.5, max_requests=2)).verl(
+        unscored=0.0, asynchronous=True
+    )
+
+    async def ones() -> list[object]:
+        asked = (score("set", "Clear.", of_studies(n)["reference"][0]) for n in range(8))
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    found = asyncio.run(ones())
+    assert sum(isinstance(one, JudgeError | RunStoppedError) for one in found) >= 6, found
+
+
+def test_the_judge_is_told_what_the_columns_say(made: Make) -> None:
+    columns: dict[str, Any] = {
+        **of_studies(0),
+        "age": [81],
+        "secret": ["not told"],
+        "before": ["Old rib fracture."],
+    }
+    with FaultServer(Behaviour(record=True), rubric="crimson") as server:
+        reward = made(rubric="crimson", prior_field="before", base_url=server.url)
+        with pytest.raises(JudgeError, match="no field 'before'"):
+            reward.verl()("set", "Clear.", "Clear.", {})
+        first = reward.trl()(prompts=[""], completions=["Clear."], **columns)
+        second = reward.verl()(
+            "set", "Clear.", of_studies(1)["reference"][0], {"age": 81, "before": None}
+        )
+        asked = [json.dumps(one) for one in server.requests()]
+    assert all(isinstance(one, float) for one in (*first, second))
+    assert len(asked) == 2
+    assert ["81" in one for one in asked] == [True, True]
+    assert ["Old rib fracture." in one for one in asked] == [True, False]
+    assert not any("not told" in one for one in asked)
+
+
+def test_mistakes_are_one_message() -> None:
+    with pytest.raises(JudgeError, match="leave out workers"):
+        Reward(policy=RequestPolicy(workers=2))
+    with Reward() as reward:
+        with pytest.raises(JudgeError, match=r"no column 'reference'.*columns are: solution"):
+            reward.trl()(prompts=[""], completions=["a"], solution=["b"], trainer_state=object())
+        with pytest.raises(JudgeError, match="2 completions and 1 references"):
+            reward.trl()(prompts=["", ""], completions=["a", "b"], reference=["c"])
+        with pytest.raises(JudgeError, match="is not a text but a int"):
+            reward.trl()(prompts=[""], completions=["a"], reference=[3])
+        with pytest.raises(JudgeError, match="extra_info is no dictionary but 'foo'"):
+            reward.verl()("set", "a", "b", "foo")
+        found = reward.trl()(
+            prompts=[""] * 3,
+            completions=["No effusion."] * 3,
+            reference=pd.Series(["No effusion.", pd.NA, pd.NaT]),
+        )
+        assert found == [1.0, None, None]
+    with (
+        Reward(rubric="crimson", context_fields=["age"]) as reward,
+        pytest.raises(JudgeError, match="2 completions and 1 values of 'age'"),
+    ):
+        reward.trl()(prompts=[""] * 2, completions=["a"] * 2, reference=["b"] * 2, age=[1])
+    with (
+        Reward(report=lambda _text: None) as reward,  # type: ignore[arg-type,return-value]
+        pytest.raises(JudgeError, match="report= gave no text but None"),
+    ):
+        reward.verl()("set", "a", "b")
+    with Reward() as reward:
+        assert reward.verl()("set", "No effusion.", "No effusion.") == 1.0
+    with pytest.raises(JudgeError, match="was closed"):
+        reward.verl()("set", "a", "b")
+
+
+def _in_a_fork(reward: Reward, say: Any) -> None:
+    try:
+        reward.verl()("set", "No effusion.", "No effusion.")
+    except JudgeError as error:
+        say.put(str(error))
+
+
+@pytest.mark.filterwarnings("ignore:This process")
+def test_a_forked_process_is_told_rather_than_left_hanging() -> None:
+    context = multiprocessing.get_context("fork")
+    with Reward() as reward:
+        reward.verl()("set", "No effusion.", "No effusion.")
+        said = context.Queue()
+        process = context.Process(target=_in_a_fork, args=(reward, said))
+        process.start()
+        assert "forked process" in said.get(timeout=20)
+        process.join(20)
+
+
+def test_a_process_ends_quietly_with_its_judge_open(server: FaultServer, tmp_path: Any) -> None:
+    program = (
+        "from judge.reward import Reward\n"
+        f"r = Reward(judge='model-x', base_url={server.url!r}, cache={str(tmp_path)!r})\n"
+        "print(r.verl()('set', 'Clear.', 'study-0000. Clear.'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0
+    assert float(done.stdout) == expected(0)
+    assert "Traceback" not in done.stderr
+    assert "Unclosed" not in done.stderr
+
+
+def test_nobody_needs_to_close_it() -> None:
+    import gc
+    import threading
+
+    reward = Reward()
+    reward.verl()("set", "No effusion.", "No effusion.")
+    (thread,) = (one for one in threading.enumerate() if one.name == "judge")
+    del reward
+    gc.collect()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+def test_the_signature_names_what_made_the_rewards(made: Make) -> None:
+    line = made(measure="n_significant", sampling={"seed": 7}).signature
+    assert line.startswith("green:2|judge:model-x|prompt:green-structured@")
+    assert "seed=7" in line
+    assert f"|reward:minus_n_significant|version:{judge.__version__}" in line
+    told = Reward(rubric="crimson", context_fields=["age"], modality="ct", report=str.strip)
+    assert "|context:['age']|modality:ct|reward:crimson(str.strip)|" in told.signature
+
+
+def test_what_the_judge_calls_cannot_ask_it() -> None:
+    calls: list[str] = []
+
+    def report(text: str) -> str:
+        calls.append(text)
+        if len(calls) == 1:
+            reward.verl()("set", "a", "b")
+        return text
+
+    with Reward(report=report) as reward, pytest.raises(JudgeError, match="cannot ask this judge"):
+        reward.verl()("set", "a", "b")
+
+
+def test_the_package_logs_by_a_name_of_its_own() -> None:
+    assert logging.getLogger("judge.reward").level == logging.NOTSET

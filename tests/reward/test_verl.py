@@ -1,0 +1,118 @@
+"""verl's own loader and reward manager take the function, as its reward workers use them."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faultserver import Fault, FaultServer, always, annotation_for
+from support import EXAMPLES
+
+from judge import JudgeError
+
+pytestmark = [
+    pytest.mark.needs("verl", "ray", "tensordict", "omegaconf", "torch"),
+    pytest.mark.filterwarnings("ignore"),
+]
+HEAD = "from judge.reward import Reward\n"
+
+
+class Words:
+    """A tokenizer of words, as much of one as a reward manager needs."""
+
+    def __init__(self, words: list[str]) -> None:
+        self._words = words
+
+    def decode(self, ids: Any, skip_special_tokens: bool = True) -> str:
+        assert skip_special_tokens
+        return " ".join(self._words[n] for n in ids.tolist())
+
+
+def manager(path: Path, **also: Any) -> Any:
+    """verl's reward manager for a file, by the configuration of the example."""
+    from omegaconf import OmegaConf
+    from verl.trainer.ppo.reward import load_reward_manager
+
+    config = OmegaConf.load(EXAMPLES / "rewards" / "verl.yaml")
+    config.reward.custom_reward_function.path = str(path)
+    config.reward.custom_reward_function.update(also)
+    return load_reward_manager(config, Words(["No", "pneumothorax.", "<pad>"]))
+
+
+def rewarded(of: Any, references: list[str]) -> list[Any]:
+    """What verl's manager makes of the completion "No pneumothorax." beside each reference."""
+    import numpy as np
+    import torch
+    from verl import DataProto
+
+    n = len(references)
+    attention = torch.ones((n, 5), dtype=torch.long)
+    attention[:, -1] = 0
+    data = DataProto.from_dict(
+        tensors={
+            "prompts": torch.zeros((n, 2), dtype=torch.long),
+            "responses": torch.tensor([[0, 1, 2]] * n),
+            "attention_mask": attention,
+        },
+        non_tensors={
+            "data_source": np.array(["set"] * n, dtype=object),
+            "reward_model": np.array([{"ground_truth": one} for one in references]),
+            "extra_info": np.array([{} for _ in references]),
+        },
+    )
+
+    async def all_of_them() -> list[Any]:
+        asked = (of.run_single(data[at : at + 1]) for at in range(n))
+        return await asyncio.gather(*asked, return_exceptions=True)
+
+    return of.loop.run_until_complete(all_of_them())  # type: ignore[no-any-return]
+
+
+def test_the_example_file_rewards_what_verl_passes() -> None:
+    of = manager(EXAMPLES / "rewards" / "verl_reward.py")
+    assert of.is_async_reward_score
+    found = rewarded(
+        of, ["No pneumothorax.", "Large pneumothorax.", "Kein Pneumothorax, kein Erguss."]
+    )
+    assert [one["reward_score"] for one in found[:2]] == [1.0, 0.0]
+    assert isinstance(found[2], JudgeError)  # rules do not judge a report in German
+    assert found[0]["reward_extra_info"] == {"acc": 1.0}
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_completions_are_under_way_together(
+    server: FaultServer, tmp_path: Path, asynchronous: bool
+) -> None:
+    server.set_faults(latency=0.2, studies={"study-0003": always(Fault.MALFORMED)})
+    given = f"judge='model-x', base_url={server.url!r}, cache={str(tmp_path / 'cache')!r}"
+    file = tmp_path / "rewards.py"
+    file.write_text(
+        f"{HEAD}mine = Reward({given}).verl(asynchronous={asynchronous})\n", encoding="utf-8"
+    )
+    found = rewarded(manager(file, name="mine"), [f"study-{n:04}. Clear." for n in range(8)])
+    lost = found.pop(3)
+    assert "unparsed" in str(lost)
+    assert type(lost).__name__ == "JudgeError"
+    for n, one in zip((0, 1, 2, 4, 5, 6, 7), found, strict=True):
+        stated = annotation_for(f"study-{n:04}").stated_counts
+        errors = sum(k for key, k in stated.items() if key.startswith("significant"))
+        matched = stated["matched"]
+        assert one["reward_score"] == (matched / (matched + errors) if matched else 0.0)
+    assert server.stats().in_flight_max > 2
+
+
+def test_settings_of_the_configuration_reach_it(tmp_path: Path) -> None:
+    file = tmp_path / "rewards.py"
+    file.write_text(f"{HEAD}compute_score = Reward(rubric='green').verl()\n", encoding="utf-8")
+    of = manager(file, reward_kwargs={"something": 3})
+    assert rewarded(of, ["No pneumothorax."])[0]["reward_score"] == 1.0
+
+
+def test_the_example_trains_on_verls_rewards() -> None:
+    from verl_loop import main
+
+    means = main(20)
+    assert len(means) == 20
+    assert sum(means[-6:]) / 6 > sum(means[:6]) / 6 + 0.03
