@@ -29,9 +29,18 @@ settings.load_profile("untimed")
 
 
 # Folders whose tests ask a real server, and what else takes more than a few seconds.
-SERVERS = {"api", "faultserver_tests", "ray_cluster", "service", "vllm"}
+SERVERS = {"api", "faultserver_tests", "inspect_scorer", "ray_cluster", "service", "vllm"}
 SLOW = {
-    *("cache", "cluster", "compare", "compare_page", "every_rubric", "lexicon", "local"),
+    *(
+        "cache",
+        "cluster",
+        "compare",
+        "compare_page",
+        "documentation",
+        "every_rubric",
+        "lexicon",
+        "local",
+    ),
     *("metrics", "page", "parity", "plots", "readers", "stress", "studies", "validating"),
 }
 SLOW_NAMES = ("huge", "megabyte", "parse_reads_back", "styled_answer_cut", "every_style")

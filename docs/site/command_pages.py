@@ -1,0 +1,174 @@
+"""A page for each command, made of what its --help says."""
+
+from __future__ import annotations
+
+import html
+import inspect
+import re
+from collections.abc import Iterator
+
+import click
+
+from judge import plugins, rubrics
+from judge.cli import main
+
+_FOLDER = "reference/commands/"
+# The commands of rubrics have these options in common; in two pages, as they are many.
+_FIRST_GROUPS = ("Files", "Context", "Several references", "Judge")
+_NO_GROUP = "Options"
+_HELP = "--help"
+_CODE = re.compile(r"`([^`]+)`|(?<![\w-])--[a-z][a-z-]*[a-z]")
+
+
+def own_rubrics() -> list[str]:
+    """Return the names of the rubrics that this program has itself."""
+    return [name for name in rubrics.names() if not plugins.RUBRICS.packages(name)]
+
+
+def pages() -> dict[str, str]:
+    """Return the reference of the command line: where each page lies, and its Markdown."""
+    root = click.Context(main, info_name="judge")
+    names = [name for name in main.list_commands(root) if not plugins.RUBRICS.packages(name)]
+    judging = own_rubrics()
+    others = [name for name in names if name not in judging]
+    found = {
+        f"{_FOLDER}index.md": _index(root, judging, others),
+        f"{_FOLDER}rubric.md": _judging(root, judging, first=True),
+        f"{_FOLDER}rubric-running.md": _judging(root, judging, first=False),
+    }
+    for name in others:
+        context = _context(root, name)
+        found[f"{_FOLDER}{name}.md"] = "\n\n".join(_page(context))
+        if isinstance(context.command, click.Group):
+            for sub in context.command.list_commands(context):
+                text = "\n\n".join(_page(_context(context, sub)))
+                found[f"{_FOLDER}{name}-{sub}.md"] = text
+    return found
+
+
+def _context(parent: click.Context, name: str) -> click.Context:
+    assert isinstance(parent.command, click.Group)
+    command = parent.command.get_command(parent, name)
+    assert command is not None, name
+    return command.context_class(command, info_name=name, parent=parent)
+
+
+def _index(root: click.Context, judging: list[str], others: list[str]) -> str:
+    lines = [
+        "# Commands",
+        "Made of the program itself: each page says what `judge COMMAND --help` says.",
+        "## Judge reports",
+        "Each rubric is a command, `judge RUBRIC PREDS [REFS]`. [Their options](rubric.md)",
+        _table([(f"`judge {name}`", rubrics.load(name).summary) for name in judging]),
+        "## Work with runs, files and answers",
+    ]
+    rows = []
+    for name in others:
+        context = _context(root, name)
+        rows.append((f"[`judge {name}`]({name}.md)", context.command.get_short_help_str(200)))
+        if isinstance(context.command, click.Group):
+            for sub in context.command.list_commands(context):
+                short = _context(context, sub).command.get_short_help_str(200)
+                rows.append((f"[`judge {name} {sub}`]({name}-{sub}.md)", short))
+    return "\n\n".join([*lines, _table(rows)])
+
+
+def _table(rows: list[tuple[str, str]]) -> str:
+    return "\n".join(
+        ["| command | what it does |", "|---|---|", *(f"| {a} | {b} |" for a, b in rows)]
+    )
+
+
+def _judging(root: click.Context, names: list[str], *, first: bool) -> str:
+    """Return one of the two pages of the options that rubrics' commands have in common.
+
+    What one of them alone takes stands with its name.
+    """
+    contexts = [_context(root, name) for name in names]
+    records = [dict(_records(context)) for context in contexts]
+    usage = contexts[0].get_usage().replace(names[0], "RUBRIC")
+    parts = ["# judge RUBRIC" if first else "# judge RUBRIC: sampling, running, output"]
+    if first:
+        which = ", ".join(f"`{name}`" for name in names)
+        parts += [
+            f"`RUBRIC` is one of {which}.",
+            f"```text\n{usage}\n```",
+            *_prose((contexts[0].command.help or "").partition("\n\n")[2]),
+            (
+                "How often, how many at a time, what it may cost and where it goes: "
+                "[sampling, running, output](rubric-running.md)."
+            ),
+        ]
+    else:
+        parts.append("Further options of [`judge RUBRIC`](rubric.md), by what they are about.")
+    titles = list(dict.fromkeys(title for of in records for title in of))
+    for title in titles:
+        if title == _NO_GROUP or (title in _FIRST_GROUPS) != first:
+            continue
+        groups = [dict(of.get(title, ())) for of in records]
+        lefts = list(dict.fromkeys(left for group in groups for left in group))
+        rows = []
+        for left in lefts:
+            takers = [name for name, group in zip(names, groups, strict=True) if left in group]
+            words = dict.fromkeys(group[left] for group in groups if left in group)
+            only = "" if takers == names else f"`{'`, `'.join(takers)}` only. "
+            rows.append((left, only + " ".join(words)))
+        parts += [f"## {title}", _options(rows)]
+    return "\n\n".join(parts)
+
+
+def _page(context: click.Context) -> Iterator[str]:
+    command = context.command
+    yield f"# {context.command_path}"
+    yield f"```text\n{context.get_usage()}\n```"
+    yield from _prose(command.help or "")
+    if isinstance(command, click.Group):
+        rows = []
+        for name in command.list_commands(context):
+            short = _context(context, name).command.get_short_help_str(200)
+            rows.append(
+                (f"[`{context.command_path} {name}`]({context.info_name}-{name}.md)", short)
+            )
+        yield _table(rows)
+    for title, rows in _records(context).items():
+        yield f"## {title}"
+        yield _options(rows)
+
+
+def _records(context: click.Context) -> dict[str, list[tuple[str, str]]]:
+    """Return the options as --help prints them, by the heading they stand under."""
+    found: dict[str, list[tuple[str, str]]] = {}
+    for option in context.command.get_params(context):
+        record = option.get_help_record(context)
+        if record is None or not isinstance(option, click.Option) or _HELP in option.opts:
+            continue
+        found.setdefault(getattr(option, "judge_group", _NO_GROUP), []).append(record)
+    return found
+
+
+def _prose(text: str) -> Iterator[str]:
+    """Yield the paragraphs of a help text; what click prints as it stands is a block."""
+    for part in inspect.cleandoc(text).split("\n\n"):
+        if part.startswith("\b"):
+            yield f"```text\n{part[1:].strip(chr(10))}\n```"
+        elif part.startswith("    "):
+            yield f"```text\n{inspect.cleandoc(part)}\n```"
+        elif part.strip():
+            yield as_html(" ".join(part.split())).replace("*", "&#42;")
+
+
+def _options(rows: list[tuple[str, str]]) -> str:
+    """Return a list of options with what they say; each has an anchor, `#--judge`."""
+    lines = ['<dl class="options">']
+    for left, right in rows:
+        name = max(re.findall(r"-[a-zA-Z0-9-]+", left.split(" ")[0] or left), key=len)
+        lines.append(f'<dt id="{name}"><code>{html.escape(left)}</code></dt>')
+        lines.append(f"<dd>{as_html(right)}</dd>")
+    return "\n".join([*lines, "</dl>"])
+
+
+def as_html(text: str) -> str:
+    """Return a line of plain text as HTML; what stands in backticks, and an option, is code."""
+    return _CODE.sub(
+        lambda found: f"<code>{found[1] or found[0]}</code>", html.escape(text, quote=False)
+    )
