@@ -68,9 +68,12 @@ def test_search_finds_an_option_without_a_network(browser: Browser, address: str
     page = browser.new_page(viewport={"width": 1280, "height": 800})
     seen = watch(page)
     page.goto(address + FIRST)
+    page.wait_for_function("typeof document$ !== 'undefined'")
     page.locator("input.md-search__input").click()
     page.keyboard.type("max-outage")
-    found = page.locator("a.md-search-result__link[href*='reference/commands']").first
+    # The whole word: what is found for its first letters are other pages.
+    result = "a.md-search-result__link[href*='reference/commands'][href*='h=max+outage']"
+    found = page.locator(result).first
     found.wait_for(timeout=20_000)
     found.click()
     page.wait_for_url("**/reference/commands/**")
