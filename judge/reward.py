@@ -78,6 +78,9 @@ class Reward(AbstractContextManager["Reward"]):
         default it is all of the text. An empty report is judged as one.
     context_fields, prior_field, modality
         As in `judge.annotate`; the fields are TRL's columns, or keys of verl's `extra_info`.
+    name
+        What the reward is called in logs, by default the measure, with `minus_` where its sign is
+        changed. TRL mixes the logs of functions that have one name.
     policy
         By default it never gives up because answers cannot be read (`give_up_after=0`).
 
@@ -95,6 +98,7 @@ class Reward(AbstractContextManager["Reward"]):
         judge: str = LEXICON,
         measure: str | None = None,
         report: Callable[[str], str] = str,
+        name: str | None = None,
         **options: Unpack[RewardOptions],
     ) -> None:
         given: dict[str, Any] = {"policy": RequestPolicy(give_up_after=0), **options}
@@ -108,12 +112,13 @@ class Reward(AbstractContextManager["Reward"]):
         self._thread = JudgeThread(self._session)
         self._report = report
         self.measure: Measure = reward_of(self._session.rubric, measure)
+        self.name = name or self._measured
         self.n_scored = 0
         self.unscored: Counter[str] = Counter()
 
     @property
-    def name(self) -> str:
-        """What the reward is called in logs: the measure, with a minus where less is better."""
+    def _measured(self) -> str:
+        """The measure, with a minus where less is better."""
         return self.measure.name if self.measure.higher_is_better else f"minus_{self.measure.name}"
 
     @property
@@ -128,7 +133,7 @@ class Reward(AbstractContextManager["Reward"]):
         told = {"context": self._context, "prior": self._prior, "modality": self._modality}
         parts += [f"{name}:{given}" for name, given in told.items() if given]
         report = "" if self._report is str else f"({self._report.__qualname__})"
-        return joined([*parts, f"reward:{self.name}{report}", f"version:{version()}"])
+        return joined([*parts, f"reward:{self._measured}{report}", f"version:{version()}"])
 
     def trl(
         self, reference: str = "reference", *, asynchronous: bool = False

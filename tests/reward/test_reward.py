@@ -352,6 +352,18 @@ def test_nobody_needs_to_close_it() -> None:
     assert not thread.is_alive()
 
 
+def test_a_name_of_its_own_is_for_the_logs_alone(caplog: pytest.LogCaptureFixture) -> None:
+    logged: dict[str, float] = {}
+    with Reward(measure="n_significant", name="errors_by_rules") as reward:
+        function = reward.trl()
+        found = function([""], ["No effusion."], reference=[None], log_metric=logged.__setitem__)
+        line = reward.signature
+    assert function.__name__ == "errors_by_rules"
+    assert (found, logged) == ([None], {"rewards/errors_by_rules/unscored": 1.0})
+    assert "have no reward errors_by_rules" in caplog.text
+    assert line == Reward(measure="n_significant").signature
+
+
 def test_the_signature_names_what_made_the_rewards(made: Make) -> None:
     line = made(measure="n_significant", sampling={"seed": 7}).signature
     assert line.startswith("green:2|judge:model-x|prompt:green-structured@")
