@@ -41,5 +41,13 @@ def folder(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def standin(tmp_path: Path) -> Path:
-    """A stand-in for `vllm` that takes its time and writes down what it has answered."""
-    return write_standin(tmp_path, STANDIN_DELAY="0.1", STANDIN_TALLY=str(tmp_path / "tally"))
+    """A stand-in for `vllm` that takes its time and writes down what it has answered.
+
+    It answers nothing while there is a file `waits` in the folder.
+    """
+    return write_standin(
+        tmp_path,
+        STANDIN_DELAY="0.1",
+        STANDIN_TALLY=str(tmp_path / "tally"),
+        STANDIN_WAITS=str(tmp_path / "waits"),
+    )

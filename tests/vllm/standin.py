@@ -6,7 +6,8 @@ told by the environment: STANDIN_LOG is a file whose text it writes and then end
 status 1, STANDIN_HANGS makes it never ready, STANDIN_CRASHES ends it after so many answers,
 STANDIN_DEAF makes it answer with errors from then on instead, STANDIN_TAKEN fails for want
 of the port so many times (counted in the file of that name), STANDIN_DELAY is how many seconds
-an answer takes and STANDIN_TALLY a file to which each answered question is added.
+an answer takes, STANDIN_WAITS a file for whose end all answers wait, and STANDIN_TALLY a file
+to which each answered question is added.
 """
 
 from __future__ import annotations
@@ -74,6 +75,8 @@ class Handler(BaseHTTPRequestHandler):
         Handler.answers += 1
         asked = body.get("prompt") or body["messages"][-1]["content"]
         time.sleep(float(os.environ.get("STANDIN_DELAY", "0")))
+        while (waits := os.environ.get("STANDIN_WAITS")) and Path(waits).exists():
+            time.sleep(0.05)
         if tally := os.environ.get("STANDIN_TALLY"):
             with Path(tally).open("a", encoding="utf-8") as file:
                 file.write(json.dumps([os.getpid(), asked]) + "\n")
