@@ -19,7 +19,7 @@ from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import cache_option, format_of, note, print_facts, print_tables
 from judge.cli.sampling import sampling_options
-from judge.cli.studies import FILE_OPTIONS, TOLD_OPTIONS, reading, told_studies
+from judge.cli.studies import TOLD_OPTIONS, file_options, reading, told_studies
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -168,7 +168,7 @@ def cancel(batch_id: str, cache: Path | None) -> None:
 @command.command("write", GroupedCommand, short_help="Write the questions to a file.")
 @click.argument("file", type=NamedPath(dir_okay=False))
 @with_options(
-    *FILE_OPTIONS,
+    *file_options(),
     *TOLD_OPTIONS,
     heading("Judge"),
     click.option("--rubric", required=True, metavar="NAME", help="What is asked."),

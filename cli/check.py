@@ -8,7 +8,7 @@ import click
 
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import emit, format_of, print_facts, print_lines
-from judge.cli.studies import FILE_OPTIONS, read_studies
+from judge.cli.studies import file_options, read_studies
 
 if TYPE_CHECKING:
     from judge.report.study import Line
@@ -17,7 +17,7 @@ _LONGEST = 400
 
 
 @click.command("check", GroupedCommand, short_help="Say what would be judged; no judge is asked.")
-@with_options(*FILE_OPTIONS)
+@with_options(*file_options())
 @heading("Output")
 @format_of("table", "json", text="What to print: facts for people, or JSON.")
 def command(form: str, **options: Any) -> None:  # noqa: ANN401

@@ -11,12 +11,12 @@ import click
 from judge.cli.files import NamedPath, check_writable, replacing
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import note, print_facts
-from judge.cli.studies import FILE_OPTIONS, read_studies
+from judge.cli.studies import file_options, read_studies
 from judge.report.words import left_out
 
 
 @click.command("export", GroupedCommand, short_help="Write pairs as ReXrank or RadEval reads them.")
-@with_options(*FILE_OPTIONS)
+@with_options(*file_options())
 @heading("Output")
 @click.option(
     "--to",

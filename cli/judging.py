@@ -29,9 +29,9 @@ from judge.cli.output import by_option, emit, format_option, note, print_summary
 from judge.cli.references import REFERENCE_OPTIONS, asked_of, print_finished, rubric_of, run_asked
 from judge.cli.sampling import SAMPLES, sampling_options
 from judge.cli.studies import (
-    FILE_OPTIONS,
     TOLD_OPTIONS,
     check_sections,
+    file_options,
     reading,
     shard_option,
     told_studies,
@@ -72,7 +72,10 @@ def command_for(rubric: Rubric) -> click.Command:
 
 
 _ASKING = (
-    *FILE_OPTIONS,
+    *file_options(
+        "are judged one after the other, each a run of its own (with --out DIR in DIR/SECTION), "
+        "and printed side by side; --max-cost is for each."
+    ),
     *TOLD_OPTIONS,
     *REFERENCE_OPTIONS,
     heading("Judge"),

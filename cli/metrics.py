@@ -13,7 +13,7 @@ import click
 from judge.cli.files import NamedPath, check_writable, replacing
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import list_option, note, print_facts, print_tables
-from judge.cli.studies import FILE_OPTIONS, check_sections, read_studies
+from judge.cli.studies import check_sections, file_options, read_studies
 
 if TYPE_CHECKING:
     from judge.metrics import Found, Missing
@@ -47,7 +47,7 @@ class _Track:
 
 
 @click.command("metrics", GroupedCommand, short_help="Compute other metrics, study by study.")
-@with_options(*FILE_OPTIONS)
+@with_options(*file_options("have a table each, and their figures stand side by side."))
 @heading("Metrics")
 @list_option(
     "--metric",
@@ -101,7 +101,7 @@ def command(
     chosen = metrics.check(names or ([] if radeval else ["bleu2"]))
     if out:
         check_writable(out)  # before the work, not after it
-    tracks = _tracks(options, out)
+    tracks = _tracks(options, out, by)
     for track in tracks:
         check_writable(track.path)
         _check_fields(track, by)
@@ -136,8 +136,9 @@ def _give(tracks: Sequence[_Track], by: Sequence[str]) -> None:
         _print(tracks, by)
 
 
-def _tracks(options: Mapping[str, Any], out: Path | None) -> list[_Track]:
-    """Read the studies of each section that is asked for."""
+def _tracks(options: Mapping[str, Any], out: Path | None, by: Sequence[str]) -> list[_Track]:
+    """Read the studies of each section that is asked for, with their classes where need be."""
+    from judge.running.run import with_classes
     from judge.studies.names import given_model
     from judge.studies.study_set import check_sections_differ
 
@@ -148,6 +149,8 @@ def _tracks(options: Mapping[str, Any], out: Path | None) -> list[_Track]:
     tracks = []
     for section in sections:
         studies = read_studies({**options, "section": section or None})
+        if "study_class" in by:
+            studies, _ = with_classes(studies)
         model = given_model(studies.model or "model")
         path = out or Path(f"metrics_{model}.csv")
         if several:
@@ -216,6 +219,7 @@ def _write(track: _Track) -> None:
 
 def _print(tracks: Sequence[_Track], by: Sequence[str]) -> None:
     from judge.report.metric_tables import metric_table
+    from judge.report.tables import class_facts
     from judge.report.words import left_out
 
     several = len(tracks) > 1
@@ -227,6 +231,7 @@ def _print(tracks: Sequence[_Track], by: Sequence[str]) -> None:
         facts.append((f"studies{named}", f"{len(track.studies):,}"))
         if track.studies.omitted:
             facts.append((f"left out{named}", left_out(track.studies.omitted)))
+    facts += class_facts(sum(tracks[0].studies.class_inferred), len(tracks[0].studies))
     print_facts(facts)
     figures = {track.section: _figures(track, by) for track in tracks}
     print_tables([metric_table(f"Metrics of {tracks[0].model}", figures, by)])

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.groups import heading
+from judge.cli.groups import Decorator, heading
 from judge.cli.output import note
 from judge.report.words import counted
 
@@ -33,39 +33,44 @@ _FIELDS = (
     ),
 )
 
-FILE_OPTIONS = (
-    click.argument("preds"),
-    click.argument("refs", required=False),
-    heading("Files"),
-    *(
+
+def file_options(several_sections: str = "") -> tuple[Decorator, ...]:
+    """Return PREDS, REFS and how they are read, for every command that reads them.
+
+    A command that takes several sections says what it does with them.
+    """
+    several = f" Several, with commas, {several_sections}" if several_sections else ""
+    return (
+        click.argument("preds"),
+        click.argument("refs", required=False),
+        heading("Files"),
+        *(
+            click.option(
+                f"--{name}-field",
+                metavar="FIELD",
+                help=f"The field that holds {what}. Default: {usual}",
+            )
+            for name, what, usual in _FIELDS
+        ),
         click.option(
-            f"--{name}-field",
-            metavar="FIELD",
-            help=f"The field that holds {what}. Default: {usual}",
-        )
-        for name, what, usual in _FIELDS
-    ),
-    click.option(
-        "--model",
-        metavar="NAME",
-        help="The model whose reports the candidates are. Default: the field model, else the "
-        "name of PREDS (maira2 for preds_maira2.json, preds for preds.json).",
-    ),
-    click.option(
-        "--section",
-        metavar="findings|impression|report[,...]",
-        help="The part of the reports to judge. Default: findings where the references have "
-        "them, else the whole report. Several, with commas, are judged one after the other, each a "
-        "run of its own (with --out DIR in DIR/SECTION), and printed side by side; --max-cost is "
-        "for each.",
-    ),
-    click.option(
-        "--allow-missing",
-        is_flag=True,
-        help="Leave out studies that are on one side only or lack the section, and count them.",
-    ),
-)
-"""PREDS, REFS and how they are read, for every command that reads them."""
+            "--model",
+            metavar="NAME",
+            help="The model whose reports the candidates are. Default: the field model, else the "
+            "name of PREDS (maira2 for preds_maira2.json, preds for preds.json).",
+        ),
+        click.option(
+            "--section",
+            metavar=f"findings|impression|report{'[,...]' if several else ''}",
+            help="The part of the reports to judge. Default: findings where the references have "
+            f"them, else the whole report.{several}",
+        ),
+        click.option(
+            "--allow-missing",
+            is_flag=True,
+            help="Leave out studies that are on one side only or lack the section, and count them.",
+        ),
+    )
+
 
 TOLD_OPTIONS = (
     heading("Context"),
@@ -116,7 +121,7 @@ def check_sections(sections: Sequence[str], options: Mapping[str, Any]) -> None:
 
 
 def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> StudySet:
-    """Read the studies that `FILE_OPTIONS` name; raises `JudgeError` as `read_pair`."""
+    """Read the studies that `file_options` name; raises `JudgeError` as `read_pair`."""
     from judge.studies import NamedFields, read_pair
     from judge.studies.names import given_model
 

@@ -18,6 +18,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
+from numbers import Real
 from typing import Any, TypeAlias, TypeVar, Unpack
 
 import numpy as np
@@ -178,6 +179,8 @@ class Reward(AbstractContextManager["Reward"]):
         which is said each time; without that value it raises `JudgeError`. A coroutine function
         where it is `asynchronous`, of which verl has many under way at a time.
         """
+        if not isinstance(unscored, Real | None):
+            raise JudgeError(f"unscored is no number but {unscored!r:.80}")
 
         def work(solution: object, truth: object, extra: object) -> _Work[float]:
             return lambda standing: self._of_one(standing, solution, truth, extra, unscored)

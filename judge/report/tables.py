@@ -47,15 +47,21 @@ def headline(
     ]
     if summary["omitted"]:
         facts.append(("left out", left_out(summary["omitted"])))
-    if inferred := summary["n_class_inferred"]:
-        of_all = f"{inferred} of {counted(summary['n_studies'], 'study', 'studies')}"
-        facts.append(("study class", f"inferred by the lexicon for {of_all}"))
+    facts += class_facts(summary["n_class_inferred"], summary["n_studies"])
     facts += [(one.label, _cell(summary, one)) for one in rubric.shown("head") if figures]
     if modes := summary.get("reply_modes"):
         asked = ", ".join(f"{mode} {n}" for mode, n in modes.items())
         facts.append(("replies asked for by", asked))
     facts += [("note", note) for note in summary["notes"]]
     return facts + (readings_facts(summary["readings"], rubric) if "readings" in summary else [])
+
+
+def class_facts(n_inferred: int, n_studies: int) -> list[tuple[str, str]]:
+    """Return the fact that the lexicon inferred studies' classes, none where all were given."""
+    if not n_inferred:
+        return []
+    of_all = f"{n_inferred} of {counted(n_studies, 'study', 'studies')}"
+    return [("study class", f"inferred by the lexicon for {of_all}")]
 
 
 _DRAWN = {

@@ -177,6 +177,35 @@ def test_sections_stand_side_by_side_and_groups_below(invoke: Invoke, tmp_path: 
     assert (findings["rougel"] != 0).any()
 
 
+def test_classes_that_the_files_lack_are_inferred_as_for_rates(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    write_json(tmp_path / "r.json", {"1": "The lungs are clear.", "2": "Large left effusion."})
+    write_json(tmp_path / "p.json", {"1": "The lungs are clear.", "2": "No effusion."})
+    done = invoke("metrics", "p.json", "r.json", "--by", "study_class")
+    assert done.exit_code == 0, done.stderr
+    assert re.search(r"study class +inferred by the lexicon for 2 of 2 studies\n", done.stdout)
+    assert re.search(r"study_class normal +BLEU-2 +1 +1\.000\n", done.stdout)
+    assert "inferred" not in invoke("metrics", *PAIR, "--by", "study_class").stdout
+
+
+@pytest.mark.parametrize(
+    ("command", "options", "several"),
+    [
+        ("metrics", (), True),
+        ("green", (), True),
+        ("export", ("--to", "rexrank", "--out", "o.json"), False),
+        ("check", (), False),
+    ],
+)
+def test_help_speaks_of_several_sections_where_they_are_taken(
+    invoke: Invoke, command: str, options: tuple[str, ...], *, several: bool
+) -> None:
+    assert ("Several, with commas" in invoke(command, "--help").stdout) is several
+    done = invoke(command, *PAIR, "--section", "findings,impression", *options)
+    assert ("unknown section 'findings,impression'" in done.stderr) is not several
+
+
 def test_an_unknown_field_is_refused_before_the_work(invoke: Invoke, tmp_path: Path) -> None:
     done = invoke("metrics", *PAIR, "--by", "source")
     assert done.exit_code == 2
