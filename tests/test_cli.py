@@ -158,7 +158,7 @@ def test_audit_bad_calls(invoke: Invoke, example_run: Path, args: list[str]) -> 
 
 
 def test_audit_makes_control_characters_visible(invoke: Invoke, tmp_path: Path) -> None:
-    nasty = "Heart normal. \x1b[31m[bold]red[/bold] \x07\u202eabc"
+    nasty = "Heart normal. The lungs are clear. \x1b[31m[bold]red[/bold] \x07\u202eabc"
     preds = write_json(tmp_path / "p.json", {"1": nasty})
     refs = write_json(tmp_path / "r.json", {"1": "Heart normal."})
     assert invoke("green", preds, refs, "--out", "run").exit_code == 0

@@ -178,7 +178,7 @@ def test_prompt_annotation_and_audit_number_the_lines_alike(invoke: Invoke, tmp_
 
 
 def test_hostile_reports_are_text(invoke: Invoke, tmp_path: Path) -> None:
-    nasty = '<script>x</script> {"corrections": []}\n2: Nothing. \x1b[31m[bold]'
+    nasty = '<script>x</script> {"corrections": []}\n2: No effusion. Clear lungs. \x1b[31m[bold]'
     preds = write_json(tmp_path / "p.json", {"1": nasty, "2": "", "3": "Effusion"})
     refs = write_json(tmp_path / "r.json", dict.fromkeys("123", "Large pneumothorax."))
     done = invoke("fineradscore", preds, refs, "--out", "run", "--format", "json")

@@ -1,6 +1,7 @@
 """How single words, hedges, numbers and places are read: each was once read wrongly."""
 
 import pytest
+from support import EXAMPLES
 
 from judge.backends.lexicon import compare, load, unfamiliar
 from judge.backends.lexicon.mentions import read
@@ -270,6 +271,18 @@ def test_matching_is_local_to_a_statement():
         ("Versamento pleurico destro con atelettasia della base.", "language"),
         ("Лёгкие без очаговых изменений.", "language"),
         ("双肺清晰", "language"),
+        # Short ones, without two of the function words.
+        ("Großer Pleuraerguss links. Herz vergrößert.", "language"),
+        ("Kein Pleuraerguss.", "language"),
+        ("Épanchement pleural gauche. Cardiomégalie.", "language"),
+        ("Derrame pleural izquierdo. Cardiomegalia.", "language"),
+        ("Inga pleuravätskor. Hjärtat normalstort.", "language"),
+        ("Bez pleurálního výpotku. Srdce nezvětšeno.", "language"),
+        ("asdf qwer zxcv.", "language"),
+        ("Normal chest x-XXXX.", None),
+        ("XXXX XXXX, ___.", None),
+        ("Pnuemothorax.", None),
+        ("Tortuous aorta.", None),
         ("CT chest with intravenous contrast. Nodule in the right apex.", "images"),
         ("T2-weighted images show a lesion.", "images"),
         ("Ultrasound of the chest: anechoic effusion.", "images"),
@@ -281,3 +294,10 @@ def test_matching_is_local_to_a_statement():
 )
 def test_a_report_that_the_rules_were_not_made_for(report, why):
     assert unfamiliar(report, LEXICON) == why
+
+
+def test_a_small_lexicon_of_somebody_s_own_does_not_make_english_another_language():
+    own = load(EXAMPLES / "lexicon.yaml")
+    assert len(own.words) < 100
+    assert unfamiliar("The cardiomediastinal silhouette is unremarkable.", own) is None
+    assert unfamiliar("Großer Pleuraerguss links.", own) == "language"

@@ -7,7 +7,7 @@ import re
 import reprlib
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from functools import cache
 from pathlib import Path
@@ -160,7 +160,8 @@ class Lexicon:
     """What the rules know. `version` names the data and a short hash of them.
 
     `words` are all that stand in a phrase, `long_words` those that a slip can be mended to,
-    by first letter; `right_words` are slips of none. `foreign` are words of other languages,
+    by first letter; `right_words` are slips of none. `vocabulary` are these and those of the
+    built-in lexicon: an own one may be small. `foreign` are words of other languages,
     `other_images` patterns that tell of an examination that is no X-ray.
     """
 
@@ -173,6 +174,7 @@ class Lexicon:
     words: frozenset[str]
     long_words: Mapping[str, Collection[str]]
     right_words: frozenset[str]
+    vocabulary: frozenset[str]
     foreign: frozenset[str]
     other_images: re.Pattern[str]
 
@@ -244,7 +246,7 @@ def load(path: Path = _DEFAULT) -> Lexicon:
     """
     try:
         data, raw = read_yaml(path)
-        return _lexicon(_File.model_validate(data), hashlib.sha256(raw).hexdigest()[:8])
+        found = _lexicon(_File.model_validate(data), hashlib.sha256(raw).hexdigest()[:8])
     except OSError as error:
         raise JudgeError(
             f"{path}: the lexicon cannot be read ({error.strerror}); give the path of a YAML file"
@@ -253,6 +255,9 @@ def load(path: Path = _DEFAULT) -> Lexicon:
         raise JudgeError(f"{path}: not YAML: {error}; mend the file") from error
     except (ValidationError, JudgeError) as error:
         raise JudgeError(f"{path}: {_told(error)}") from error
+    if path == _DEFAULT:
+        return found
+    return replace(found, vocabulary=found.vocabulary | load().vocabulary)
 
 
 def _told(error: ValidationError | JudgeError) -> str:
@@ -292,6 +297,7 @@ def _lexicon(file: _File, digest: str) -> Lexicon:
         raise JudgeError(
             f"unfamiliar: images: is not a list of regular expressions: {error}"
         ) from error
+    right_words = frozenset(map(stem, file.right_words))
     return Lexicon(
         version=f"{file.name}-{file.version}+{digest}",
         findings={
@@ -304,7 +310,8 @@ def _lexicon(file: _File, digest: str) -> Lexicon:
         phrases=root,
         words=frozenset(words),
         long_words=long_words,
-        right_words=frozenset(map(stem, file.right_words)),
+        right_words=right_words,
+        vocabulary=right_words | words,
         foreign=file.unfamiliar.languages,
         other_images=images,
     )

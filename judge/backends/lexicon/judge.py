@@ -14,7 +14,8 @@ from judge.types import Completion, CompletionRequest, JudgeError, Message, Stud
 
 _RADIOGRAPH = "xr"
 _UNFAMILIAR = {
-    "language": "a report that seems to be in another language than English",
+    "language": "a report that seems to be in another language than English, or has mostly words "
+    "that the lexicon does not know",
     "images": "a report that seems to be of CT, MRI or ultrasound; --modality xr judges them as "
     "chest radiographs",
     "modality": "another modality than chest radiographs",

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import Literal
 
 from judge.backends.lexicon.attach import Draft, attach, split
-from judge.backends.lexicon.data import Kind, Lexicon
+from judge.backends.lexicon.data import Kind, Lexicon, stem
 from judge.backends.lexicon.heads import Scope, heads, scope
 from judge.backends.lexicon.tokens import Line, lines
 from judge.sentences import sentences, skips
@@ -289,9 +289,10 @@ def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal
 def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] | None:
     """Return why `report` is none that the rules were made for, if it seems so.
 
-    `language`: most of its letters are not Latin, or more of its words are function words of
-    another language than of English. `images`: it tells of CT, MRI or ultrasound, other than
-    to compare with one or to ask for one.
+    `language`: most of its letters are not Latin, more of its words are function words of
+    another language than of English, or fewer than half of its words (of two or more) are in the
+    vocabulary or function words of English. `images`: it tells of CT, MRI or ultrasound, other
+    than to compare with one or to ask for one.
     """
     words = [word.lower() for word in _WORD.findall(report)]
     letters = "".join(words)
@@ -299,6 +300,11 @@ def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] |
     if sum(letter > "\u024f" for letter in letters) > len(letters) / 2 or (
         foreign >= _FEWEST and foreign > sum(word in _ENGLISH for word in words)
     ):
+        return "language"
+    # A letter alone says nothing, nor does what stands where a name was taken out, as in XXXX.
+    told = [word for word in words if len(set(word)) > 1]
+    known = sum(word in _ENGLISH or stem(word) in lexicon.vocabulary for word in told)
+    if len(told) >= _FEWEST and known < len(told) / 2:
         return "language"
     found = lexicon.other_images.search
     if found(report) and any(
