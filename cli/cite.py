@@ -39,6 +39,7 @@ def command(
     the figures with their intervals, and the signature. The works behind the rubric's numbers and
     the intervals follow as BibTeX, each once.
     """
+    from judge import plugins
     from judge.report.citation import citation, distinct
     from judge.report.formats import as_json
     from judge.report.words import parts_of
@@ -55,6 +56,7 @@ def command(
             _summary(run, readers, at_random=at_random),
             parts_of(run.signature),
             run.rubric,
+            plugins.RUBRICS.packages(run.rubric.name, run.manifest["versions"]),
         )
         for run in opened
     ]

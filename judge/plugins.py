@@ -12,7 +12,7 @@ fails is one message: everything else goes on working.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -82,9 +82,12 @@ class Group:
             "uninstall it"
         )
 
-    def packages(self, name: str) -> list[str]:
-        """Return the name and the version of each package that adds `name`."""
-        return [_package(entry) for entry in installed(self.name) if entry.name == name]
+    def packages(self, name: str, versions: Mapping[str, str] | None = None) -> list[str]:
+        """Return the name and the version of each package that adds `name`.
+
+        `versions` are those that a run recorded; without them they are those of today.
+        """
+        return [_package(entry, versions) for entry in installed(self.name) if entry.name == name]
 
     def _entry(self, name: str) -> EntryPoint:
         found = [entry for entry in installed(self.name) if entry.name == name]
@@ -115,8 +118,12 @@ def versions() -> dict[str, str]:
     return {entry.dist.name: entry.dist.version for entry in entries if entry.dist}
 
 
-def _package(entry: EntryPoint) -> str:
-    return f"{entry.dist.name} {entry.dist.version}" if entry.dist else entry.module
+def _package(entry: EntryPoint, versions: Mapping[str, str] | None = None) -> str:
+    if not entry.dist:
+        return entry.module
+    name, today = entry.dist.name, entry.dist.version
+    version = today if versions is None else versions.get(name, "of an unknown version")
+    return f"{name} {version}"
 
 
 def _told(error: Exception) -> str:

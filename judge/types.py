@@ -246,8 +246,9 @@ Severity = Literal[1, 2, 3, 4]
 class Discrepancy:
     """One difference between two reports, found by rules rather than told by a model.
 
-    `text` explains it with the words that matched. Sentence numbers count from 0 in the
-    report they belong to; None where that report says nothing of the finding.
+    `severity` is on FineRadScore's scale: 1 not actionable, 2 actionable non-urgent, 3 urgent,
+    4 emergent. `text` explains it with the words that matched. Sentence numbers count from 0 in
+    the report they belong to; None where that report says nothing of the finding.
     """
 
     category: Category
@@ -274,6 +275,7 @@ Attribute = Literal[
 class ReportFinding:
     """One abnormal finding of a report, however often the report speaks of it.
 
+    `side` is `reference` or `candidate`, `severity` on FineRadScore's scale (see `Discrepancy`).
     `text` are the report's words, `comes_with_age` is true of what is expected in the elderly.
     `partners` are the positions of what matches it in the other report, among all findings.
     """
@@ -289,8 +291,9 @@ class ReportFinding:
 class AttributeDifference:
     """What a candidate says otherwise of a finding that matches one of the reference's.
 
-    `reference` and `candidate` are their positions. It is negligible where it would change no
-    patient's care.
+    `reference` and `candidate` are their positions. `attribute` is `location`, `severity`,
+    `measurement`, `certainty`, `unspecific`, `overinterpretation` or `temporal`. The difference
+    is negligible where it would change no patient's care.
     """
 
     reference: int

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, Protocol
 from judge.rubrics.items import Facet, Kind, Label, Tally
 from judge.rubrics.numbers import Measure, Order, Scale, Statistic
 from judge.rubrics.sources import Source
-from judge.types import Annotation, Item, Measures, ReportComparison, Study
+from judge.types import Annotation, Item, JudgeError, Measures, ReportComparison, Study
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -169,24 +169,33 @@ class Rubric:
     def measured(self, annotation: Annotation, study: Study) -> Measures:
         """Return the numbers of a study, each one that was declared and as it was declared.
 
-        Raises ValueError where `measure` gives others, none for one that every study has, or
+        Raises `JudgeError` where `measure` gives others, none for one that every study has, or
         one off its scale, and for an item that was not declared: a rubric that is wrong stops a
         run at the first study that shows it.
         """
         found = self.measure(annotation, study)
-        if found.keys() != {measure.name for measure in self.measures}:
-            raise ValueError(f"{self.name} does not give the measures that it declares")
+        if wrong := self._wrong(annotation, found):
+            raise JudgeError(
+                f"the rubric {self.name} is wrong, as study {study.study_id!r} shows: {wrong}; "
+                "mend the rubric, or tell its authors"
+            )
+        return found
+
+    def _wrong(self, annotation: Annotation, found: Measures) -> str | None:
+        declared = {measure.name for measure in self.measures}
+        if more := sorted(found.keys() - declared):
+            return f"measure() gives {', '.join(more)}, which its measures do not declare"
+        if lacks := sorted(declared - found.keys()):
+            return f"measure() does not give {', '.join(lacks)}"
         for measure in self.measures:
             value = found[measure.name]
             if value is None:
                 if measure.undefined is None:
-                    raise ValueError(f"{self.name}: {measure.name} is declared never undefined")
+                    return f"{measure.name} is None, and is declared never undefined"
             elif not measure.has(value):
-                raise ValueError(f"{self.name}: {measure.name} cannot be {value}")
-        for item in annotation.items:
-            if wrong := self.item_fault(item.kind, item.labels):
-                raise ValueError(wrong)
-        return found
+                return f"{measure.name} cannot be {value}"
+        faults = (self.item_fault(item.kind, item.labels) for item in annotation.items)
+        return next(filter(None, faults), None)
 
     def item_fault(self, kind: str, labels: Mapping[str, Sequence[str]]) -> str | None:
         """Return what an item has that is not declared, or lacks; None where nothing is wrong."""

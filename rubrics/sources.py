@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
+_MOST_NAMED = 3
+
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -30,11 +32,12 @@ class Source:
 
     @property
     def short(self) -> str:
-        """Authors and year as they stand in a sentence: "Chen and Cherry 2014"."""
-        first, *more = (name.partition(",")[0].strip("{}") for name in self.authors)
-        if self.is_longer or len(more) > 1:
-            return f"{first} et al. {self.year}"
-        return f"{' and '.join((first, *more))} {self.year}"
+        """Up to three authors and the year as they stand in a sentence: "Chen and Cherry 2014"."""
+        names = [name.partition(",")[0].strip("{}") for name in self.authors]
+        if self.is_longer or len(names) > _MOST_NAMED:
+            return f"{names[0]} et al. {self.year}"
+        *others, last = names
+        return f"{', '.join(others)}{' and ' if others else ''}{last} {self.year}"
 
     @property
     def bibtex(self) -> str:

@@ -68,8 +68,8 @@ def test_readings_take_the_judges_bias_out(invoke: Invoke) -> None:
     fixed = rates["statistics"]["no_significant_error"]["corrected"]
     assert (
         "Corrected for the judge's bias by prediction-powered inference (Angelopoulos et al. 2023) "
-        "with power tuning (Angelopoulos et al. 2023) from readings of 15 studies by fern, moss "
-        "and reed, all studies: " in printed
+        "with power tuning (Angelopoulos, Duchi and Zrnic 2023) from readings of 15 studies by "
+        "fern, moss and reed, all studies: " in printed
     )
     assert f"no clinically significant error {100 * fixed['value']:.1f}% [" in printed
     assert rates["readings"]["signature"] in printed
@@ -189,7 +189,8 @@ def test_every_rubric_whose_numbers_are_published_names_its_source() -> None:
     [
         (("Wilson, Edwin B.",), False, "Wilson 2023"),
         (("Chen, B.", "Cherry, C."), False, "Chen and Cherry 2023"),
-        (("Yu, F.", "Endo, M.", "Krishnan, R."), False, "Yu et al. 2023"),
+        (("Yu, F.", "Endo, M.", "Krishnan, R."), False, "Yu, Endo and Krishnan 2023"),
+        (("Yu, F.", "Endo, M.", "Krishnan, R.", "Pan, I."), False, "Yu et al. 2023"),
         (("Min, S.",), True, "Min et al. 2023"),
         (("{The judge authors}",), False, "The judge authors 2023"),
     ],

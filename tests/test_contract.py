@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from judge import rubrics
+from judge import JudgeError, rubrics
 from judge.rubrics import Counted, Facet, Kind, Label, Measure, Order, Rubric, Statistic, Tally
 from judge.rubrics.counting import count_measures, counted
 from judge.types import Annotation, Item, Measures, Study
@@ -150,12 +150,12 @@ def test_a_declaration_that_does_not_hold_together_is_refused(
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"more": 1.0}, "does not give the measures"),
+        ({"more": 1.0}, "gives more, which its measures do not declare"),
         ({"score": 1.5}, "score cannot be 1.5"),
         ({"score": -1.01}, "score cannot be -1.01"),
         ({"score": float("nan")}, "score cannot be nan"),
         ({"score": float("inf")}, "score cannot be inf"),
-        ({"n_big": None}, "n_big is declared never undefined"),
+        ({"n_big": None}, "n_big is None, and is declared never undefined"),
         ({"n_big": -1}, "n_big cannot be -1"),
         ({"n_big": 0.5}, "n_big cannot be 0.5"),
     ],
@@ -164,7 +164,7 @@ def test_numbers_that_were_not_declared_are_refused(change: dict[str, Any], says
     odd = replace(
         RUBRIC, measure=lambda annotation, study: {**measure(annotation, study), **change}
     )
-    with pytest.raises(ValueError, match=f"small.*{says}"):
+    with pytest.raises(JudgeError, match=f"rubric small is wrong, as study '.+' shows: .*{says}; "):
         odd.measured(Annotation(), STUDY)
 
 
@@ -181,13 +181,13 @@ def test_numbers_that_were_not_declared_are_refused(change: dict[str, Any], says
 )
 def test_an_item_that_was_not_declared_stops_a_run_at_once(item: Item, says: str) -> None:
     odd = replace(RUBRIC, measure=lambda _annotation, _study: dict(measure(Annotation(), STUDY)))
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(JudgeError, match=says):
         odd.measured(Annotation((item,)), STUDY)
 
 
 def test_a_measure_that_is_not_given_is_refused() -> None:
     odd = replace(RUBRIC, measure=lambda annotation, _: counted(annotation, COUNTS))
-    with pytest.raises(ValueError, match="does not give the measures"):
+    with pytest.raises(JudgeError, match="does not give score"):
         odd.measured(Annotation(), STUDY)
 
 

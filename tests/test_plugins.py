@@ -59,6 +59,8 @@ def test_an_added_rubric_is_a_command_like_any_other(judge: Judge, tmp_path: Pat
     assert "signature  toy:1|judge:echo-1+" in done.stdout
     assert "a toy that says the same of every study" in done.stdout
     assert judge("rates", "run").stdout.splitlines()[:2] == ["model     preds", "rubric    Toy"]
+    cited = judge("cite", "run")
+    assert ", version 1 of the rubric in judge-toy 1.0, run with judge " in cited.stdout, cited
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text("utf-8"))
     assert manifest["versions"]["judge-toy"] == "1.0"
     assert judge("rescore", "run").returncode == 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Callable, Iterator
+from enum import Enum
 from typing import Any, get_args
 
 import judge
@@ -30,7 +31,10 @@ _FOR_PACKAGES = (
         "extending",
         "For packages that add a rubric, a judge or a metric",
         {
-            judge.types: ("Item", "Edit", "Category", "ReportComparison", "Discrepancy"),
+            judge.types: (
+                *("Item", "Edit", "Category", "ReportComparison", "Discrepancy"),
+                *("ReportFinding", "AttributeDifference", "Statement"),
+            ),
             judge.backends: ("Judge", "JudgeSettings"),
             judge.metrics: ("AddedMetric",),
         },
@@ -124,6 +128,8 @@ def _import(module: str, name: str) -> str:
 
 def _called(name: str, of: Callable[..., object]) -> str:
     """Return how it is called, a parameter a line where there are several."""
+    if inspect.isclass(of) and issubclass(of, Enum):
+        return "\n".join(f"{name}.{one}  # {of[one].value!r}" for one in of.__members__)
     if _is_error(of):
         return f"raise {name}(...)" if name == "JudgeError" else f"except {name}: ..."
     signature = inspect.signature(of)

@@ -94,10 +94,12 @@ def citation(
     summary: Mapping[str, Any],
     parts: Mapping[str, str],
     rubric: Rubric,
+    packages: Sequence[str] = (),
 ) -> Citation:
     """Return the text about a run.
 
-    `parts` are those of its signature by name. It says what was compared, by whom and how, how
+    `parts` are those of its signature by name, `packages` the names and versions of those that add
+    its rubric, where it is not built in. It says what was compared, by whom and how, how
     many studies were scored and what became of the others, the figures for all studies and by
     group with their 95% intervals, those that readings correct where the summary has any, and the
     signature.
@@ -105,6 +107,7 @@ def citation(
     version = parts.get("version", "unknown")
     model = f"of {summary['model']} " if summary.get("model") else ""
     n = counted(summary["n_studies"], "study", "studies")
+    source = f"{_listed(packages)}, run with judge {version}" if packages else f"judge {version}"
     compared = (
         f"The reports {model}on {n} (section {summary['section']}) were compared with the "
         f"reference reports with {rubric.title}"
@@ -113,7 +116,7 @@ def citation(
     told: list[str | Cited] = [
         compared,
         *([Cited(rubric.sources)] if rubric.sources else []),
-        f", version {parts['rubric'].partition(':')[2]} of the rubric in judge {version}",
+        f", version {parts['rubric'].partition(':')[2]} of the rubric in {source}",
         Cited((program(version),)),
         ". ",
         *_judge(manifest, parts),
