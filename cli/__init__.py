@@ -73,6 +73,20 @@ class _Commands(click.Group):
             return command
         return _command_for(cmd_name)
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Find the command; where there is none of that name, say which are spelled like it."""
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as error:
+            from difflib import get_close_matches
+
+            if not (close := get_close_matches(args[0], self.list_commands(ctx))):
+                raise
+            guess = f"{error.message} Did you mean {' or '.join(close)}?"
+            raise click.UsageError(guess, ctx) from error
+
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401
         """Read the command line; `--help` prints here already."""
         with _user_errors():

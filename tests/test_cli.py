@@ -206,6 +206,7 @@ def test_what_was_left_out_is_named(invoke: Invoke, tmp_path: Path) -> None:
     assert re.search(r"left out +1 only in PREDS, 1 only in REFS", done.stdout)
     manifest = json.loads(Path("run/manifest.json").read_text("utf-8"))
     assert manifest["omitted_ids"] == {"only in PREDS": ["2"], "only in REFS": ["3"]}
+    assert "left study '3' out: only in REFS" in invoke("audit", "run", "3").stderr
 
 
 def test_rescore_changes_nothing_while_the_parser_is_the_same(

@@ -171,6 +171,13 @@ def test_help_is_whole(width: int) -> None:
     assert seen > 60
 
 
+def test_a_command_that_is_misspelled_is_guessed(invoke: Invoke) -> None:
+    done = invoke("gren", "preds.json")
+    assert done.exit_code == 2
+    assert done.stderr.endswith("Error: No such command 'gren'. Did you mean green?\n")
+    assert "mean" not in invoke("xyz").stderr
+
+
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_completion(invoke: Invoke, shell: str) -> None:
     assert f"_JUDGE_COMPLETE={shell}_complete" in invoke("completion", shell).stdout

@@ -212,6 +212,9 @@ class Run:
         for n, line in enumerate(self.lines(), 1):
             if line.startswith(start):
                 return self.parsed(n, line)
+        for why, ids in self.manifest.get("omitted_ids", {}).items():
+            if study_id in ids:
+                raise JudgeError(f"{self.path} left study {study_id!r} out: {why}")
         raise JudgeError(f"no study {study_id!r} in {self.path}; its ids are in {TABLE_CSV}")
 
     def parsed(self, n: int, line: bytes, *, of_any_version: bool = False) -> dict[str, Any]:

@@ -137,7 +137,7 @@ def run(
 
 def _empty(studies: StudySet) -> CountedNote:
     return CountedNote(
-        "{n} of {of} candidates are empty, and are judged like any other",
+        "{n} of {of} candidates are empty, and are judged like any other: what they lack counts",
         sum(not candidate.strip() for candidate in studies.candidates),
         len(studies),
     )
