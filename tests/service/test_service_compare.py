@@ -50,7 +50,7 @@ def judged(tmp_path_factory: pytest.TempPathFactory) -> Path:
         rubric, _, model = name.partition("-")
         files = (folder / f"preds_{model}.json", EXAMPLES / "refs.json")
         invoke(rubric, *files, "--out", folder / "runs" / name, "--section", "findings")
-    other = {key: {**record, "section_findings": "Another text."} for key, record in REFS.items()}
+    other = {key: {**record, "section_findings": "Clear lungs."} for key, record in REFS.items()}
     (folder / "refs.json").write_text(json.dumps(other), "utf-8")
     files = (folder / "preds_bad.json", folder / "refs.json")
     invoke("green", *files, "--out", folder / "other", "--section", "findings")
@@ -295,6 +295,6 @@ def test_references_that_differ_are_both_shown(
         page.wait_for_selector("#study .reference")
         shown = page.inner_text("#study .reference")
         assert "References (they differ)" in shown
-        assert "Another text." in shown
+        assert "Clear lungs." in shown
         assert page.locator("#study .reference .text").count() == 2
         page.close()

@@ -237,7 +237,7 @@ def test_hostile_texts_are_shown_and_do_nothing(tmp_path: Path, shown: Any) -> N
     refs = json.loads((EXAMPLES / "refs.json").read_text("utf-8"))
     evil = {
         f"{name} {EVIL}&%2F": {
-            key: f"{value} {EVIL} \u202e{{{{x}}}}" if key.startswith("section") else value
+            key: f"{value} {value} {EVIL} \u202e{{{{x}}}}" if key.startswith("section") else value
             for key, value in one.items()
         }
         for name, one in list(refs.items())[:3]

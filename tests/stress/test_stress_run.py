@@ -291,7 +291,10 @@ def test_help_shows_both_ways(invoke: Invoke) -> None:
 
 @pytest.mark.parametrize("form", ["table", "md", "csv", "json"])
 def test_one_study_has_a_report_in_every_form(form: str, invoke: Invoke, tmp_path: Path) -> None:
-    refs = write_json(tmp_path / "one.json", {"a": {"findings": "Small left pleural effusion."}})
+    refs = write_json(
+        tmp_path / "one.json",
+        {"a": {"findings": "Small left pleural effusion. Normal heart size. No pneumothorax."}},
+    )
     done = invoke("stress", refs, "--out", "made", "--format", form, "--html", "one.html")
     assert done.exit_code == 0, done.output
     assert "detection" in done.stdout or "One error that was put in" in done.stdout
