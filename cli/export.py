@@ -39,7 +39,7 @@ def command(*, form: str, out: Path, **options: Any) -> None:  # noqa: ANN401
     """
     from judge.studies.export import as_radeval, as_rexrank
 
-    check_writable(out)
+    check_writable(out, (options["preds"], options["refs"]))
     studies = read_studies(options)
     written = as_rexrank(studies) if form == "rexrank" else as_radeval(studies)
     with replacing(out) as staged:
@@ -49,4 +49,8 @@ def command(*, form: str, out: Path, **options: Any) -> None:  # noqa: ANN401
     if studies.omitted:
         facts.append(("left out", left_out(studies.omitted)))
     print_facts(facts + [("note", text) for text in studies.notes])
-    note(f"export  {out}; judge reads it back with --section {studies.section}")
+    then = {
+        "rexrank": f"judge reads it back with --section {studies.section}",
+        "radeval": "judge metrics --radeval reads what RadEval says of it",
+    }
+    note(f"export  {out}; {then[form]}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import stat
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -62,9 +62,14 @@ def target(path: Path) -> Path:
     return there
 
 
-def check_writable(path: Path) -> None:
-    """Raise `JudgeError` where no file can be written at `path`; leaves nothing behind."""
+def check_writable(path: Path, inputs: Iterable[str | Path | None] = ()) -> None:
+    """Raise `JudgeError` where no file can be written at `path`; leaves nothing behind.
+
+    Nor may it be one of the `inputs`, which would be lost.
+    """
     there = target(path)
+    if path.exists() and any(one and Path(one).exists() and path.samefile(one) for one in inputs):
+        raise JudgeError(f"{path} is a file to read, which would be lost; name another for --out")
     try:
         with tempfile.TemporaryFile(dir=there.parent, prefix=_PREFIX):
             pass

@@ -103,7 +103,7 @@ def command(
         check_writable(out)  # before the work, not after it
     tracks = _tracks(options, out, by)
     for track in tracks:
-        check_writable(track.path)
+        check_writable(track.path, (options["preds"], options["refs"], radeval))
         _check_fields(track, by)
     if radeval:
         _take_radevals(tracks, radeval, chosen)

@@ -35,6 +35,7 @@ from judge.running.session import joined, judged_by
 from judge.running.standing import JudgeThread, StandingJudge
 from judge.studies import from_given
 from judge.studies.names import listed, plain
+from judge.studies.texts import says_nothing
 from judge.studies.told import CONTEXT_FIELDS, earlier, with_told
 from judge.types import Failed, JudgeError, Unparsed
 
@@ -273,6 +274,8 @@ class Reward(AbstractContextManager["Reward"]):
         columns: Mapping[str, _Values],
     ) -> list[float | Unscored]:
         """Return the reward of each completion, all asked for at once; counts them."""
+        if isinstance(completions, str):
+            raise JudgeError("completions is one text; give a list of them")
         if len(references) != len(completions):
             raise JudgeError(
                 f"there are {len(completions)} completions and {len(references)} references"
@@ -364,9 +367,9 @@ def text_of(completion: object) -> str:
 
 
 def _is_nothing(reference: object) -> bool:
-    """Whether there is no reference: None, NaN, pandas' NA, or an empty text."""
+    """Whether there is no reference: None, NaN, pandas' NA, or a text that says nothing."""
     if isinstance(reference, str):
-        return not reference.strip()
+        return says_nothing(reference)
     return pd.api.types.is_scalar(reference) and bool(pd.isna(reference))  # type: ignore[call-overload]
 
 

@@ -210,3 +210,17 @@ def test_a_work_has_an_author_and_its_entry_all_fields() -> None:
         "  eprint = {1},\n  archiveprefix = {arXiv},\n}"
     )
     assert "version 9.9" in program("9.9").bibtex
+
+
+def test_it_says_which_classes_were_inferred(invoke: Invoke, tmp_path: Path) -> None:
+    studies = [
+        {"study_id": one, "findings": "Small effusion.", "model_prediction": "Effusion."}
+        | {"study_class": given, "site": site}
+        for one, given, site in (("a", "normal", "X"), ("b", "abnormal", "Y"), ("c", None, "X"))
+    ]
+    (tmp_path / "mix.json").write_text(json.dumps(studies), "utf-8")
+    for by in ("site", "study_class"):
+        assert invoke("green", "mix.json", "--by", by, "--out", by).exit_code == 0
+    assert "For site X (2 studies" in invoke("cite", "site").stdout
+    told = invoke("cite", "study_class").stdout
+    assert "abnormal (inferred from the reference for 1 of 3) (2 studies" in told

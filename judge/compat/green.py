@@ -25,6 +25,8 @@ from judge.running.records import Judged
 from judge.running.run import with_classes
 from judge.running.standing import JudgeThread
 from judge.studies import from_given
+from judge.studies.table import encodable
+from judge.studies.texts import says_nothing
 from judge.types import Annotated, Annotation, Category, JudgeError
 
 # The package's names of the categories, which are columns of its table.
@@ -119,8 +121,8 @@ class GREEN:
         self.error_counts = pd.DataFrame(counts)
         table = pd.DataFrame(
             {
-                "reference": references,
-                "predictions": candidates,
+                "reference": [encodable(text) for text in references],
+                "predictions": [encodable(text) for text in candidates],
                 "green_analysis": self.completions,
                 "green_score": self.green_scores,
                 **counts,
@@ -147,7 +149,7 @@ class GREEN:
         self, references: list[str], candidates: list[str]
     ) -> tuple[list[Judged | None], str | None]:
         """Return each study's end, None for one without a reference, and the signature."""
-        rows = [at for at, text in enumerate(references) if text.strip()]
+        rows = [at for at, text in enumerate(references) if not says_nothing(text)]
         ends: list[Judged | None] = [None] * len(references)
         if not rows:
             return ends, None

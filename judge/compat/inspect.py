@@ -24,6 +24,7 @@ from judge.running.run import with_classes
 from judge.running.session import JudgeSession
 from judge.running.standing import JudgeThread
 from judge.studies import from_given
+from judge.studies.texts import says_nothing
 from judge.studies.told import with_told
 from judge.types import JudgeError
 
@@ -85,10 +86,10 @@ def _radiology_judge(
     thread = JudgeThread(session)
 
     async def score(state: TaskState, target: Target) -> Score:
-        if len(target) != 1 or not target.text.strip():
+        if len(target) != 1 or says_nothing(target.text):
+            n = len(target) if len(target) != 1 else "no"
             raise JudgeError(
-                f"sample {state.sample_id} has {len(target) if target.text.strip() else 'no'} "
-                "target; give one, the reference report"
+                f"sample {state.sample_id} has {n} target that is a report; give one, the reference"
             )
         told = (state.metadata or {}) if session.rubric.takes_context else {}
         given = from_given(

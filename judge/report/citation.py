@@ -252,13 +252,21 @@ def _groups(summary: Mapping[str, Any], rubric: Rubric) -> list[str]:
     if not 1 < len(summary["rates"]) <= _MOST_GROUPS:
         return []
     shown = rubric.shown("groups")
-    inferred = " (inferred from the reference)" if summary["n_class_inferred"] else ""
+    inferred = _inferred(summary) if "study_class" in summary["by"] else ""
     told = []
     for row in summary["rates"]:
         group = " and ".join(f"{name} {group_value(row[name])}" for name in summary["by"])
         n = f"{counted(row['n_studies'], 'study', 'studies')}, {row['n_scored']:,} scored"
         told.append(f"For {group}{inferred} ({n}): {_figures(row, shown)}.")
     return told
+
+
+def _inferred(summary: Mapping[str, Any]) -> str:
+    """Say of how many studies the class was inferred; nothing where all were given."""
+    n, of = summary["n_class_inferred"], summary["n_studies"]
+    if not n:
+        return ""
+    return " (inferred from the reference" + (f" for {n:,} of {of:,})" if n < of else ")")
 
 
 def _figures(block: Mapping[str, Any], statistics: Sequence[Statistic]) -> str:

@@ -27,6 +27,7 @@ from judge.running.shards import Part, Shard
 from judge.running.writer import claim, writing
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
+from judge.studies.texts import says_nothing
 from judge.studies.told import compares, earlier
 
 RUNS = Path("judge-runs")
@@ -170,7 +171,7 @@ def with_classes(studies: StudySet) -> tuple[StudySet, str]:
     rules = lexicon.load()
     classes = list(studies.study_classes)
     for at, report in enumerate(studies.full_references):
-        if classes[at] is None and report.strip():
+        if classes[at] is None and not says_nothing(report):
             classes[at] = lexicon.study_class(report, rules)
     sources = [studies.class_field] if studies.class_field else []
     if any(inferred):

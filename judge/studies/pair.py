@@ -48,6 +48,7 @@ from judge.studies.texts import (
     named_field,
     read_reports,
     reference_fields,
+    says_nothing,
 )
 from judge.types import JudgeError
 
@@ -374,9 +375,10 @@ def _missing(
 ) -> tuple[Problem, Problem]:
     """Return the joined studies without a reference and, of the others, without a candidate."""
     ids = refs.table.ids
-    no_reference = tuple(ids[ref] for _, ref in rows if not refs.texts[ref])
+    nothing = {ref for _, ref in rows if says_nothing(refs.texts[ref] or "")}
+    no_reference = tuple(ids[ref] for _, ref in rows if ref in nothing)
     no_candidate = tuple(
-        ids[ref] for pred, ref in rows if refs.texts[ref] and preds.texts[pred] is None
+        ids[ref] for pred, ref in rows if ref not in nothing and preds.texts[pred] is None
     )
     return (
         Problem(f"no {section} in {refs.name}", no_reference, NO_REFERENCE),

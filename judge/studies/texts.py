@@ -20,6 +20,8 @@ REFERENCE_ROLES = (("whole report", "reference"), ("reference, failing these",),
 
 _REPORT_ROLES = (("whole report",), _ANY_REPORT)
 
+_MISSING = frozenset({"none", "nan", "null", "n/a", "na"})
+
 
 @dataclass(frozen=True, slots=True)
 class ReportFields:
@@ -224,6 +226,14 @@ def _side(roles: tuple[str, ...]) -> str:
 
 def _has_text(columns: Mapping[str, list[object]], name: str) -> bool:
     return any(isinstance(value, str) for value in columns[name])
+
+
+def says_nothing(report: str) -> bool:
+    """Return whether a reference is none: without letter and digit, or a word for a missing value.
+
+    `___` is what stands where a name was taken out, `None` and `nan` what is left of a missing one.
+    """
+    return not any(map(str.isalnum, report)) or report.strip().lower() in _MISSING
 
 
 def text_of(table: StudyTable, field: str | None, row: int) -> str | None:

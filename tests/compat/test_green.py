@@ -100,7 +100,7 @@ def test_a_study_without_a_score_is_nan_and_counted(scorer: GREEN, server: Fault
     )
     refs, hyps = of_studies(6)
     with pytest.warns(UserWarning, match="3 of 7 studies are not scored") as said:
-        mean, std, scores, summary, result = scorer([*refs, " "], [*hyps, "Clear."])
+        mean, std, scores, summary, result = scorer([*refs, "___"], [*hyps, "Clear. \ud83d"])
     assert "1 no reference" in str(said[0].message)
     assert "1 unparsed, " in str(said[0].message)
     assert said[0].filename == __file__

@@ -282,6 +282,8 @@ def test_matching_is_local_to_a_statement():
         ("Normal chest x-XXXX.", None),
         ("XXXX XXXX, ___.", None),
         ("Pnuemothorax.", None),
+        ("Lungs clear. Electronically signed by John Smith, Department of Imaging.", None),
+        ("Indication: Pelvic organ prolapse preop for surgery Impression: Clear lungs.", None),
         ("Tortuous aorta.", None),
         ("CT chest with intravenous contrast. Nodule in the right apex.", "images"),
         ("T2-weighted images show a lesion.", "images"),

@@ -103,7 +103,7 @@ def test_what_has_no_reward_is_none_counted_and_said(
         studies={"study-0001": always(Fault.MALFORMED), "study-0002": always(Fault.TOO_LONG)}
     )
     reward = made()
-    references = [*of_studies(0, 1, 2)["reference"], None, float("nan"), "  "]
+    references = [*of_studies(0, 1, 2)["reference"], None, float("nan"), "___"]
     logged: dict[str, float] = {}
     found = reward.trl()(
         prompts=[""] * 6,

@@ -70,3 +70,17 @@ def test_what_is_left_out_is_said(invoke: Invoke, tmp_path: Path) -> None:
     done = invoke(*line, "--allow-missing")
     assert re.search(r"left out +2 only in REFS\n", done.stdout)
     assert len(json.loads((tmp_path / "o.json").read_text("utf-8"))["refs"]) == 13
+
+
+@pytest.mark.parametrize("command", [("export", "--to", "radeval"), ("metrics",)])
+def test_what_is_read_is_never_written_over(
+    invoke: Invoke, tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    for path in PAIR:
+        (tmp_path / path.name).write_bytes(path.read_bytes())
+    for name in ("preds.json", "refs.json"):
+        done = invoke(*command, "preds.json", "refs.json", "--out", f"./{name}")
+        assert done.exit_code == 2
+        assert f"{name} is a file to read, which would be lost" in done.stderr
+    for path in PAIR:
+        assert (tmp_path / path.name).read_bytes() == path.read_bytes()

@@ -6,7 +6,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from judge import annotate
 from judge.studies import read_pair
+from judge.studies.texts import says_nothing
 from judge.types import JudgeError
 
 
@@ -143,3 +145,15 @@ def test_every_id_is_a_study_or_an_omission(put, preds, refs):
         assert (study.reference, study.candidate) == (refs[study.study_id], preds[study.study_id])
     if studies.omitted:
         error(put("p.json", json.dumps(preds)), put("r.json", refs))
+
+
+@pytest.mark.parametrize("text", ["___", ".", "\u200b", "N/A", "None", "nan", " - "])
+def test_a_reference_that_says_nothing_is_none(put, text):
+    preds = put("p.json", {"a": "Clear.", "b": "."})
+    refs = put("r.json", {"a": {"findings": text}, "b": {"findings": "None."}})
+    assert f"no findings in {refs}: 1 (a)" in error(preds, refs)
+    found = read_pair(preds, refs, allow_missing=True)
+    assert (found.study_ids, found.omitted) == (("b",), {"no reference section": 1})
+    with pytest.raises(JudgeError, match="no report in references"):
+        annotate([text, "Clear."], ["Clear.", "Clear."])
+    assert says_nothing(text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
@@ -26,6 +27,13 @@ _ENGLISH = frozenset({
     "the", "is", "are", "was", "of", "in", "and", "with", "no", "there", "has", "have", "an",
     "to", "for", "on", "at", "or", "be", "not", "without",
 })  # fmt: skip
+_OF_REPORTS = _ENGLISH | {
+    "findings", "report", "none", "discussed", "signed", "electronically", "years", "year", "old",
+    "comparison", "history", "available", "known", "given", "reviewed", "view", "views", "upright",
+    "physician", "please", "clinically", "this", "these", "from", "which", "likely", "within",
+    "been",
+}  # fmt: skip
+"""With words of English reports that name no finding and are spelled so in no language near it."""
 _FEWEST = 2
 """One word of another language may be a name or a loan."""
 
@@ -109,14 +117,7 @@ def read(text: str, lexicon: Lexicon) -> list[Mention]:
     Sections such as Indication or Technique are left out where a later heading ends them.
     """
     found: list[Mention] = []
-    pieces = [text[start:end] for start, end in sentences(text)]
-    opens = [skips(piece) for piece in pieces]
-    last_read = max((at for at, opened in enumerate(opens) if opened is False), default=-1)
-    skipping = False
-    for number, (piece, opened) in enumerate(zip(pieces, opens, strict=True)):
-        skipping = skipping if opened is None else opened
-        if skipping and (number < last_read or opened):
-            continue
+    for number, piece in _pieces(text):
         told = _mentions if len(piece) <= _USUAL else _mentions.__wrapped__
         for mention in told(piece, lexicon):
             near = mention.refers_back and found and number - found[-1].sentence <= 1
@@ -274,6 +275,18 @@ def changed(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
+def _pieces(text: str) -> Iterator[tuple[int, str]]:
+    """Yield the sentences of what is read, with their numbers in the whole text."""
+    pieces = [text[start:end] for start, end in sentences(text)]
+    opens = [skips(piece) for piece in pieces]
+    last_read = max((at for at, opened in enumerate(opens) if opened is False), default=-1)
+    skipping = False
+    for number, (piece, opened) in enumerate(zip(pieces, opens, strict=True)):
+        skipping = skipping if opened is None else opened
+        if not skipping or (number >= last_read and not opened):
+            yield number, piece
+
+
 def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal"]:
     """Return `abnormal` where the report has any finding, a minor or possible one included.
 
@@ -290,9 +303,9 @@ def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] |
     """Return why `report` is none that the rules were made for, if it seems so.
 
     `language`: most of its letters are not Latin, more of its words are function words of
-    another language than of English, or fewer than half of its words (of two or more) are in the
-    vocabulary or function words of English. `images`: it tells of CT, MRI or ultrasound, other
-    than to compare with one or to ask for one.
+    another language than of English, or of the words that are read (two or more) fewer than half
+    are in the vocabulary or are common in English reports. `images`: it tells of CT, MRI or
+    ultrasound, other than to compare with one or to ask for one.
     """
     words = [word.lower() for word in _WORD.findall(report)]
     letters = "".join(words)
@@ -302,8 +315,13 @@ def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] |
     ):
         return "language"
     # A letter alone says nothing, nor does what stands where a name was taken out, as in XXXX.
-    told = [word for word in words if len(set(word)) > 1]
-    known = sum(word in _ENGLISH or stem(word) in lexicon.vocabulary for word in told)
+    told = [
+        word
+        for _, piece in _pieces(report)
+        for word in map(str.lower, _WORD.findall(piece))
+        if len(set(word)) > 1
+    ]
+    known = sum(word in _OF_REPORTS or stem(word) in lexicon.vocabulary for word in told)
     if len(told) >= _FEWEST and known < len(told) / 2:
         return "language"
     found = lexicon.other_images.search
