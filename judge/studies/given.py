@@ -142,7 +142,7 @@ def _plain(value: object) -> object:
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     item = getattr(value, "item", None)
-    value = item() if callable(item) else value
+    value = item() if callable(item) and getattr(value, "size", 1) == 1 else value
     return None if isinstance(value, float) and math.isnan(value) else value
 
 

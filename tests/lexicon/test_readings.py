@@ -282,6 +282,8 @@ def test_matching_is_local_to_a_statement():
         ("Normal chest x-XXXX.", None),
         ("XXXX XXXX, ___.", None),
         ("Pnuemothorax.", None),
+        ("MRI compatible pacemaker leads in place. No pneumothorax.", None),
+        ("Known mass on CT scan. Lungs otherwise clear.", None),
         ("Lungs clear. Electronically signed by John Smith, Department of Imaging.", None),
         ("Indication: Pelvic organ prolapse preop for surgery Impression: Clear lungs.", None),
         ("Tortuous aorta.", None),

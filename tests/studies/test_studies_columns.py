@@ -65,6 +65,7 @@ def test_classes_from_a_field():
         ((["a"], [float("nan")]), r"no candidate text in candidates: 1 \(0\)"),
         ((["a"], [pd.NA]), r"no candidate text in candidates: 1 \(0\)"),
         ((["a"], [3]), "'candidates' of study '0' is not a text but a int: 3"),
+        (([np.array(["a", "b"])], ["c"]), "'references' of study '0' is not a text but a ndarray"),
         ((["a", " "], ["b", "c"]), r"no report in references: 1 \(1\)"),
     ],
 )

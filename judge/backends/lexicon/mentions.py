@@ -39,7 +39,8 @@ _FEWEST = 2
 
 _ELSEWHERE = re.compile(
     r"\b(?:indication|history|reason|compar\w*|prior|previous\w*|recent|earlier|recommend\w*|correlat\w*|suggest\w*|same"
-    r"|further|follow\w*|advis\w*|consider\w*|could|should|dedicated|guid\w*|subsequent\w*|see|seen)\b",
+    r"|further|follow\w*|advis\w*|consider\w*|could|should|dedicated|guid\w*|subsequent\w*|see|seen|known"
+    r"|proven|pending|obtained|compatible|conditional|safe)\b",
     re.I,
 )
 """A sentence with one of these speaks of another examination."""
