@@ -71,8 +71,9 @@ def _radiology_judge(
     Raises
     ------
     JudgeError
-        For an unknown rubric, judge or measure. While scoring: for a sample with no target, or
-        several, and where the judge cannot be had, such as for a key that is refused.
+        For an unknown rubric, judge or measure. While scoring: for a sample with no target, with
+        several or with one that says nothing, and where the judge cannot be had, such as for a
+        key that is refused.
 
     """
     options: dict[str, Any] = {"prompt": prompt, "base_url": base_url, "max_tokens": max_tokens}
@@ -87,10 +88,8 @@ def _radiology_judge(
 
     async def score(state: TaskState, target: Target) -> Score:
         if len(target) != 1 or says_nothing(target.text):
-            n = len(target) if len(target) != 1 else "no"
-            raise JudgeError(
-                f"sample {state.sample_id} has {n} target that is a report; give one, the reference"
-            )
+            what = "a target that says nothing" if len(target) == 1 else f"{len(target)} targets"
+            raise JudgeError(f"sample {state.sample_id} has {what}; give one, the reference report")
         told = (state.metadata or {}) if session.rubric.takes_context else {}
         given = from_given(
             [target.text],

@@ -153,11 +153,19 @@ def test_a_judge_that_cannot_be_had_fails_the_sample(tmp_path: Path) -> None:
     assert not log.samples[0].scores
 
 
-@pytest.mark.parametrize("target", ["", ["One.", "Another."]])
-def test_a_sample_has_one_reference(tmp_path: Path, target: Any) -> None:
+@pytest.mark.parametrize(
+    ("target", "what"),
+    [
+        ([], "0 targets"),
+        (["One.", "Another."], "2 targets"),
+        ("", "a target that says nothing"),
+        ("N/A", "a target that says nothing"),
+    ],
+)
+def test_a_sample_has_one_reference(tmp_path: Path, target: Any, what: str) -> None:
     log = evaluate(tmp_path, [sample(IDS[0], target=target)], ["Effusion."], scorer())
     assert log.status == "error"
-    assert "give one, the reference report" in log.error.message
+    assert f"has {what}; give one, the reference report" in log.error.message
 
 
 def test_an_unknown_measure_is_refused_before_anything_is_asked() -> None:

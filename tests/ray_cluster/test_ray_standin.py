@@ -23,12 +23,31 @@ def judge(folder: Path, nodes: Nodes | None, *options: str) -> Run:
     return Run(folder, folder / "model", *line, JUDGE_VLLM=str(folder / "vllm"))
 
 
-def tally(folder: Path) -> Counter[str]:
-    """How often each question was answered, by the stand-ins' own count."""
+def answered(folder: Path) -> list[tuple[int, str]]:
+    """What the stand-ins say they have answered: the process, and what it was asked."""
     file = folder / "tally"
     lines = file.read_text("utf-8").splitlines() if file.exists() else []
-    asked = (json.loads(line)[1] for line in lines)
-    return Counter(re.search(r"number (\d+)q", text)[1] for text in asked)  # type: ignore[index]
+    return [json.loads(line) for line in lines]
+
+
+def tally(folder: Path) -> Counter[str]:
+    """How often each question was answered."""
+    return Counter(re.search(r"number (\d+)q", text)[1] for _, text in answered(folder))  # type: ignore[index]
+
+
+def answerers(folder: Path) -> set[int]:
+    """The stand-ins that have answered a question, by their processes."""
+    return {pid for pid, _ in answered(folder)}
+
+
+def let_both_answer(run: Run, folder: Path) -> None:
+    """Let answers come once both replicas are there; returns when each has given one.
+
+    Without the wait, the first could be through with all questions before the second is ready.
+    """
+    wait_for(lambda: "2 of 2 replicas ready" in run.err(), 120)
+    (folder / "waits").unlink()
+    run.wait_for(2, lambda: len(answerers(folder)))
 
 
 def check_each_has_one(folder: Path) -> None:
@@ -56,9 +75,9 @@ def kill_server(nodes: Nodes) -> set[int]:
 @pytest.mark.usefixtures("standin")
 @pytest.mark.parametrize("kill", [kill_actor, kill_server])
 def test_a_replica_that_is_lost_costs_nothing(nodes: Nodes, folder: Path, kill: object) -> None:
+    (folder / "waits").touch()
     with judge(folder, nodes, "--ray-replicas", "2") as run:
-        wait_for(lambda: "2 of 2 replicas ready" in run.err(), 60)
-        run.wait_for(sum(tally(folder).values()) + 20, lambda: sum(tally(folder).values()))
+        let_both_answer(run, folder)
         # The other one must not have answered all before the lost one is back.
         (folder / "waits").touch()
         lost = kill(nodes)  # type: ignore[operator]
@@ -69,17 +88,20 @@ def test_a_replica_that_is_lost_costs_nothing(nodes: Nodes, folder: Path, kill: 
     err = run.err()
     assert err.count("is lost") == 1
     assert "1 of 2 replicas ready" in err.partition("is lost")[2]
-    assert len({json.loads(one)[0] for one in (folder / "tally").read_text().splitlines()}) == 3
+    assert len(answerers(folder)) == 3
     check_each_has_one(folder)
 
 
 @pytest.mark.usefixtures("standin")
 def test_a_node_that_is_killed_is_replaced_by_another(nodes: Nodes, folder: Path) -> None:
+    (folder / "waits").touch()
     with judge(folder, nodes, "--ray-replicas", "2") as run:
-        wait_for(lambda: "2 of 2 replicas ready" in run.err(), 60)
+        let_both_answer(run, folder)
+        (folder / "waits").touch()
         before = nodes.replicas()
         nodes.tell("kill 1")
         assert gone({pid for pid in before if pid not in nodes.replicas()})
+        (folder / "waits").unlink()
         run.wait_for(sum(tally(folder).values()) + 5, lambda: sum(tally(folder).values()))
         nodes.tell("add 1")
         assert run.end() == 0, run.err()
