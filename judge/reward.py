@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import re
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -18,7 +19,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from importlib import metadata
-from numbers import Real
 from typing import Any, TypeAlias, TypeVar, Unpack
 
 import numpy as np
@@ -180,8 +180,9 @@ class Reward(AbstractContextManager["Reward"]):
         which is said each time; without that value it raises `JudgeError`. A coroutine function
         where it is `asynchronous`, of which verl has many under way at a time.
         """
-        if not isinstance(unscored, Real | None):
-            raise JudgeError(f"unscored is no number but {unscored!r:.80}")
+        is_number = isinstance(unscored, int | float) and not isinstance(unscored, bool)
+        if unscored is not None and not (is_number and math.isfinite(unscored)):
+            raise JudgeError(f"unscored is no finite number but {unscored!r:.80}")
 
         def work(solution: object, truth: object, extra: object) -> _Work[float]:
             return lambda standing: self._of_one(standing, solution, truth, extra, unscored)

@@ -132,6 +132,31 @@ def test_what_is_left_open_has_its_default_and_what_is_unknown_is_refused(tmp_pa
         run(REFERENCES, GOOD, judge=f"vllm:{tmp_path}", options={"vllm_args": "--dtype=x"})
 
 
+@pytest.mark.parametrize(
+    ("name", "given"),
+    [
+        ("concurrency", 0),
+        ("concurrency", 2.5),
+        ("concurrency", True),
+        ("reask", -1),
+        ("max_requests", 0),
+        ("max_outage", float("nan")),
+        ("max_outage", None),
+        ("max_cost", -1),
+        ("max_cost", "5"),
+        ("give_up_after", None),
+    ],
+)
+def test_a_policy_that_cannot_be_is_refused_when_it_is_made(name: str, given: object) -> None:
+    with pytest.raises(JudgeError, match=rf"^{name} is a .*number from [01] on, not {given!r}$"):
+        RequestPolicy(**{name: given})  # type: ignore[arg-type]
+
+
+def test_a_policy_has_no_limit_of_cost_but_a_given_one() -> None:
+    assert RequestPolicy().max_cost is None
+    assert RequestPolicy(max_cost=0, max_outage=0).max_cost == 0
+
+
 def test_the_function_stays_the_function() -> None:
     code = (
         "import judge, judge.cli, judge.service; from judge.cli import judging\n"

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from types import UnionType
 from typing import Any
 
 from judge.backends import Judge
@@ -34,6 +35,16 @@ _CLAIM_PATIENCE, _CLAIM_PAUSE = 300.0, 0.05
 # How long to leave it to the answers under way to cost less than they could, in seconds.
 _BUDGET_PAUSE = 0.05
 _NOTHING = 1e-9
+# What each number of a policy is at least.
+_NUMBERS: Mapping[str, tuple[type | UnionType, int]] = {
+    "concurrency": (int, 1),
+    "reask": (int, 0),
+    "max_requests": (int, 1),
+    "max_outage": (int | float, 0),
+    "max_cost": (int | float, 0),
+    "give_up_after": (int, 0),
+    "workers": (int, 1),
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +69,8 @@ class RequestPolicy:
     `max_outage` for how many seconds a server may be gone; `max_cost` how many US dollars
     the run may spend, None for no limit. The run is given up where more than half of the
     first `give_up_after` answers cannot be read, 0 for never. `workers` is how many processes
-    a judge runs in that answers by itself, such as the built-in one.
+    a judge runs in that answers by itself, such as the built-in one. Raises `JudgeError` for a
+    number that cannot be.
     """
 
     concurrency: int = 16
@@ -68,6 +80,16 @@ class RequestPolicy:
     max_cost: float | None = None
     give_up_after: int = 50
     workers: int = 1
+
+    def __post_init__(self) -> None:
+        for name, (kind, least) in _NUMBERS.items():
+            given = getattr(self, name)
+            if given is None and name == "max_cost":
+                continue
+            is_number = isinstance(given, kind) and not isinstance(given, bool)
+            if not is_number or not given >= least:  # NaN is not, either
+                what = "whole number" if kind is int else "number"
+                raise JudgeError(f"{name} is a {what} from {least} on, not {given!r:.80}")
 
 
 @dataclass(slots=True)

@@ -66,8 +66,6 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
                 f"itself, such as {backends.LEXICON}; how many questions {judge.name} is asked at "
                 "a time is --concurrency (RequestPolicy.concurrency)"
             )
-        if policy.workers < 1:
-            raise JudgeError(f"there must be at least one worker, not {policy.workers}")
         self.policy = policy
         self.repeat = repeat
         self.batches: Sequence[Mapping[str, object]] = ()

@@ -76,8 +76,8 @@ def test_a_number_that_is_none(invoke: Invoke, n: str) -> None:
     done = invoke("green", "preds.json", "--workers", n)
     assert done.exit_code == 2
     assert "--workers" in done.stderr
-    with pytest.raises(JudgeError, match="at least one worker, not 0"):
-        annotate(["Clear."], ["Clear."], policy=RequestPolicy(workers=0))
+    with pytest.raises(JudgeError, match="workers is a whole number from 1 on, not 0"):
+        RequestPolicy(workers=0)
 
 
 def test_a_judge_that_is_asked_has_concurrency_instead(invoke: Invoke, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
+import math
 import multiprocessing
 import os
 import subprocess
@@ -166,8 +167,9 @@ def test_verl_gets_an_error_or_the_value_that_the_user_set(
         made().verl()("set", "Clear.", None)
     assert not caplog.messages
     assert made().verl(unscored=-0.5)("set", "Clear.", lost, extra_info=None) == -0.5
-    with pytest.raises(JudgeError, match="unscored is no number but '0'"):
-        made().verl(unscored="0")  # type: ignore[arg-type]
+    for no_number in ("0", True, math.nan, math.inf):
+        with pytest.raises(JudgeError, match=f"unscored is no finite number but {no_number!r}"):
+            made().verl(unscored=no_number)  # type: ignore[arg-type]
     assert "it gets -0.5" in caplog.messages[0]
     score = made().verl()
     assert score(
