@@ -99,10 +99,8 @@ def command(
     from judge import metrics
 
     chosen = metrics.check(names or ([] if radeval else ["bleu2"]))
-    if out:
-        check_writable(out)  # before the work, not after it
     tracks = _tracks(options, out, by)
-    for track in tracks:
+    for track in tracks:  # before the work, not after it
         check_writable(track.path, (options["preds"], options["refs"], radeval))
         _check_fields(track, by)
     if radeval:

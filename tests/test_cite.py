@@ -221,6 +221,7 @@ def test_it_says_which_classes_were_inferred(invoke: Invoke, tmp_path: Path) -> 
     (tmp_path / "mix.json").write_text(json.dumps(studies), "utf-8")
     for by in ("site", "study_class"):
         assert invoke("green", "mix.json", "--by", by, "--out", by).exit_code == 0
-    assert "For site X (2 studies" in invoke("cite", "site").stdout
+    assert "For site X (2 studies, 2 scored): " in invoke("cite", "site").stdout
     told = invoke("cite", "study_class").stdout
-    assert "abnormal (inferred from the reference for 1 of 3) (2 studies" in told
+    what = "2 studies, 2 scored; class inferred from the reference for 1 of all 3"
+    assert f"abnormal ({what}): " in told

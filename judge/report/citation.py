@@ -257,7 +257,7 @@ def _groups(summary: Mapping[str, Any], rubric: Rubric) -> list[str]:
     for row in summary["rates"]:
         group = " and ".join(f"{name} {group_value(row[name])}" for name in summary["by"])
         n = f"{counted(row['n_studies'], 'study', 'studies')}, {row['n_scored']:,} scored"
-        told.append(f"For {group}{inferred} ({n}): {_figures(row, shown)}.")
+        told.append(f"For {group} ({n}{inferred}): {_figures(row, shown)}.")
     return told
 
 
@@ -266,7 +266,8 @@ def _inferred(summary: Mapping[str, Any]) -> str:
     n, of = summary["n_class_inferred"], summary["n_studies"]
     if not n:
         return ""
-    return " (inferred from the reference" + (f" for {n:,} of {of:,})" if n < of else ")")
+    some = f" for {n:,} of all {of:,}" if n < of else ""
+    return f"; class inferred from the reference{some}"
 
 
 def _figures(block: Mapping[str, Any], statistics: Sequence[Statistic]) -> str:

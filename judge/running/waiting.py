@@ -70,8 +70,6 @@ class Limiter:
     """
 
     def __init__(self, most: int) -> None:
-        if most < 1:
-            raise ValueError("at least one request must be allowed")
         self.most = self.limit = most
         self.in_flight = 0
         self._answers = 0

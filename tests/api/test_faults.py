@@ -103,8 +103,8 @@ def test_an_outage_costs_its_time_and_little_more(
     took = time.monotonic() - began
     assert len(ends) == 300
     assert all(isinstance(end.outcome, Annotated) for end in ends.values())
-    # Less than a request's timeout, on a slow machine too: nothing waits for what is lost.
-    assert 0.5 + seconds <= took < 30
+    assert took >= 0.5 + seconds
+    assert "timeout" not in progress.retries, "nothing waits for what is lost"
     # Those that were under way, and then one at a time, at most every quarter of a second.
     assert sum(progress.retries.values()) <= 2 * 32 + 4 * seconds
 

@@ -170,11 +170,6 @@ def test_retry_after_holds_everyone_back() -> None:
     assert asyncio.run(work()) >= 0.19
 
 
-def test_a_limit_below_one_is_refused() -> None:
-    with pytest.raises(ValueError, match="at least one"):
-        Limiter(0)
-
-
 def test_one_unlucky_study_is_no_outage() -> None:
     async def work() -> bool:
         outage = Outage(10)

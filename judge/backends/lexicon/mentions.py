@@ -39,11 +39,12 @@ _FEWEST = 2
 
 _ELSEWHERE = re.compile(
     r"\b(?:indication|history|reason|compar\w*|prior|previous\w*|recent|earlier|recommend\w*|correlat\w*|suggest\w*|same"
-    r"|further|follow\w*|advis\w*|consider\w*|could|should|dedicated|guid\w*|subsequent\w*|see|seen|known"
-    r"|proven|pending|obtained|compatible|conditional|safe)\b",
+    r"|further|follow(?:ed|[-\s]?ups?)?|advis\w*|consider\w*|could|should|dedicated|guid\w*|subsequent\w*|see|pending"
+    r"|(?:known|proven|seen)\b(?: \w+){0,4} (?:on|by|at) (?:the )?(?:ct|mri?|ultrasound)"
+    r"|mri?[-\s](?:compatible|conditional|safe))\b",
     re.I,
 )
-"""A sentence with one of these speaks of another examination."""
+"""A sentence with one of these speaks of another examination, or of a device."""
 
 _UNSAID = re.compile(
     r"\bno (?:mention|description|report|documentation) of\b|\bfailure to\b|\blines? \d+"
