@@ -99,8 +99,10 @@ def command(
     from judge import metrics
 
     chosen = metrics.check(names or ([] if radeval else ["bleu2"]))
+    if out:
+        check_writable(out)  # before studies are read, which can take long
     tracks = _tracks(options, out, by)
-    for track in tracks:  # before the work, not after it
+    for track in tracks:  # before the metrics are computed
         check_writable(track.path, (options["preds"], options["refs"], radeval))
         _check_fields(track, by)
     if radeval:
