@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
 from judge.rubrics.items import Facet, Kind, Label, Tally
-from judge.rubrics.numbers import Measure, Order, Scale, Statistic
+from judge.rubrics.numbers import Measure, Order, Statistic
 from judge.rubrics.sources import Source
 from judge.types import Annotation, Item, JudgeError, Measures, ReportComparison, Study
 
@@ -141,8 +141,8 @@ class Rubric:
             ):
                 raise ValueError(f"{self.name} declares the {one.kind} {one.name!r} incompletely")
             scale = scales[one.measures[0]]
-            # Else its interval would be made on a scale that the values leave.
-            if one.kind == "mean" and len(one.measures) == 1 and not _within(scale, one.scale):
+            # Else its interval would be made on a scale that the values leave, or leave it itself.
+            if one.kind == "mean" and len(one.measures) == 1 and one.scale != scale:
                 raise ValueError(
                     f"{self.name} declares the mean {one.name!r} on the scale {one.scale}, and its "
                     f"measure on {scale}: give the statistic scale={scale}"
@@ -262,11 +262,3 @@ class Rubric:
         ]
         least = min((n for _, n in fitting), default=0)
         return tuple(measure for measure, n in fitting if n == least)
-
-
-def _within(inner: Scale, outer: Scale) -> bool:
-    """Whether all of a scale lies on another one."""
-    low, high = outer
-    return (low is None or (inner[0] is not None and inner[0] >= low)) and (
-        high is None or (inner[1] is not None and inner[1] <= high)
-    )

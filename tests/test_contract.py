@@ -117,6 +117,10 @@ REFUSED: dict[str, tuple[Mapping[str, Any], str]] = {
         {"statistics": (mean("x", "score", scale=(0, None)),)},
         r"mean 'x' on the scale \(0, None\), and its measure on \(-1, 1\)",
     ),
+    "a mean on more of a scale than its measure": (
+        {"statistics": (mean("x", "score", scale=(-1, None)),)},
+        r"give the statistic scale=\(-1, 1\)",
+    ),
     "a statistic of nothing": ({"statistics": (mean("x"),)}, "x"),
     "a ratio by nothing": (
         {"statistics": (Statistic("x", "x", "ratio", ("score",), higher_is_better=True),)},
