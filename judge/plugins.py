@@ -12,19 +12,21 @@ fails is one message: everything else goes on working.
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, ParamSpec, TypeVar
 
-from judge.types import JudgeError
+from judge.types import JudgeError, UnparsedError
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
+P = ParamSpec("P")
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,17 +59,13 @@ class Group:
         except Exception as error:
             raise self.error(name, f"cannot be imported: {_told(error)}") from error
 
-    def guarded(self, name: str, work: Callable[[], T]) -> T:
-        """Return what `work` gives, which runs what the package adds as `name`.
+    def guarded(self, name: str, work: Callable[P, T]) -> Callable[P, T]:
+        """Return `work`, a function of what the package adds as `name`, with errors of ours.
 
-        Raises its `JudgeError`, and one that names the package for whatever else it raises.
+        It raises its `JudgeError` and `UnparsedError`, and a `JudgeError` that names the package
+        and the line for whatever else it raises.
         """
-        try:
-            return work()
-        except JudgeError:
-            raise
-        except Exception as error:
-            raise self.error(name, f"failed: {_told(error)}") from error
+        return _Guarded(self, name, work)
 
     def folder(self, name: str) -> Path:
         """Return the folder of the module that adds `name`; raises `JudgeError` as `load`."""
@@ -99,6 +97,24 @@ class Group:
         return found[0]
 
 
+@dataclass(frozen=True, slots=True)
+class _Guarded(Generic[P, T]):
+    """A function of a package; a value, so that a rubric that has it can go to other processes."""
+
+    group: Group
+    name: str
+    work: Callable[P, T]
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
+        try:
+            return self.work(*args, **kwargs)
+        except (JudgeError, UnparsedError):
+            raise
+        except Exception as error:
+            wrong = f"failed: {_told(error)}{_place(error)}"
+            raise self.group.error(self.name, wrong) from error
+
+
 RUBRICS = Group("judge.rubrics", "rubric")
 BACKENDS = Group("judge.backends", "judge")
 METRICS = Group("judge.metrics", "metric")
@@ -124,6 +140,13 @@ def _package(entry: EntryPoint, versions: Mapping[str, str] | None = None) -> st
     name, today = entry.dist.name, entry.dist.version
     version = today if versions is None else versions.get(name, "of an unknown version")
     return f"{name} {version}"
+
+
+def _place(error: Exception) -> str:
+    """Return the last line in the file of what was called, where that is Python."""
+    frames = traceback.extract_tb(error.__traceback__)[1:]
+    own = [frame for frame in frames if frame.filename == frames[0].filename]
+    return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
 
 
 def _told(error: Exception) -> str:

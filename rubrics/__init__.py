@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from dataclasses import replace
 from pathlib import Path
 
 from judge import plugins
@@ -25,6 +26,7 @@ __all__ += ["built_in", "cases", "load", "names", "prompt_files"]
 
 _ROOT = Path(__file__).parent
 _NAME = re.compile(r"[a-z][a-z0-9_]*")
+_FUNCTIONS = ("parse", "measure", "render", "baseline", "editor", "reply_model", "count")
 
 
 def built_in() -> list[str]:
@@ -55,9 +57,15 @@ def load(name: str) -> Rubric:
     if name not in names():
         raise JudgeError(f"unknown rubric {name!r}; there are: {', '.join(names())}")
     added = plugins.RUBRICS.load(name)
-    if not isinstance(added, Rubric) or added.name != name:
-        raise plugins.RUBRICS.error(name, f"is no Rubric of that name but {added!r:.80}")
-    return added
+    if not isinstance(added, Rubric):
+        raise plugins.RUBRICS.error(name, f"is no Rubric but {added!r:.80}")
+    if added.name != name:
+        raise plugins.RUBRICS.error(name, f"calls itself {added.name!r}: it needs that name")
+    # Where these fail, the message names the package.
+    given = {one: getattr(added, one) for one in _FUNCTIONS}
+    return replace(
+        added, **{one: plugins.RUBRICS.guarded(name, of) for one, of in given.items() if of}
+    )
 
 
 def prompt_files(name: str) -> dict[str, Path]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 Tone = Literal["good", "mild", "notable", "serious", "critical"]
 """How grave a label is: it decides the colour, and `serious` and worse are emphasised."""
@@ -11,12 +11,22 @@ Tone = Literal["good", "mild", "notable", "serious", "critical"]
 
 @dataclass(frozen=True, slots=True)
 class Label:
-    """One value of a facet; with a `modality`, a value that reports of that alone have."""
+    """One value of a facet; with a `modality`, a value that reports of that alone have.
+
+    `tone` says how grave it is, by which it is coloured: `good`, `mild`, `notable`, `serious` or
+    `critical`, of which the last two are emphasised; None for a label that says nothing of that.
+    Raises ValueError for another.
+    """
 
     name: str
     label: str
     tone: Tone | None = None
     modality: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.tone is not None and self.tone not in get_args(Tone):
+            tones = ", ".join(get_args(Tone))
+            raise ValueError(f"the label {self.name!r} has the tone {self.tone!r}, none of {tones}")
 
     @property
     def is_grave(self) -> bool:

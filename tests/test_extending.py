@@ -77,7 +77,7 @@ def test_a_prompt_is_shown_and_its_cost_is_known(told: dict[str, str]) -> None:
 def test_the_rubric_is_a_command_like_any_other(told: dict[str, str]) -> None:
     judged = _of(told, "judge swaps examples/preds.json examples/refs.json --out swaps-run")
     assert re.search(r"all +15 +15 +\d\.\d{3} \[.*\] +1[0-4]/15 ", judged), judged
-    assert "swaps:1|judge:lexicon" in judged
+    assert "swaps:1|package:my-parts@1.0|judge:lexicon" in judged
     assert "swap" in told["judge audit swaps-run"]
     assert "Swaps" in told["page"]
 

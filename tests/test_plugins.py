@@ -56,7 +56,7 @@ def test_an_added_rubric_is_a_command_like_any_other(judge: Judge, tmp_path: Pat
     assert "--give-up-after" in helped
     done = judge("toy", PREDS, REFS, "--judge", f"echo:{ANSWER}", "--out", "run")
     assert done.returncode == 0, done.stderr
-    assert "signature  toy:1|judge:echo-1+" in done.stdout
+    assert "signature  toy:1|package:judge-toy@1.0|judge:echo-1+" in done.stdout
     assert "a toy that says the same of every study" in done.stdout
     assert judge("rates", "run").stdout.splitlines()[:2] == ["model     preds", "rubric    Toy"]
     cited = judge("cite", "run")
@@ -211,3 +211,58 @@ def test_packages_are_imported_only_for_what_they_add(invoke: Invoke, package: P
     assert invoke("--help").exit_code == 0
     assert invoke("green", "--help").exit_code == 0
     assert "quiet_module" not in sys.modules
+
+
+# A rubric that fails, or breaks its word
+
+RUBRIC = (
+    "from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Statistic\n"
+    "from judge.types import Annotation, Item\n"
+    "def parse(text, study, *, complete=False): return Annotation(tuple({read}))\n"
+    "def render(annotation): return {written}\n"
+    "def baseline(comparison, study):\n"
+    "    return Annotation(tuple(Item('slip', d.{text}) for d in comparison.discrepancies))\n"
+    "X = Rubric(name={name!r}, version=1, title='Slips', summary='Judge slips.', prompt='slips',\n"
+    "    kinds=(Kind('slip', 'slip', 'slips'),), measures=(Measure('n', 'slips'),),\n"
+    "    statistics=(Statistic('n', 'slips', 'mean', ('n',), False),), worst=(Order('n', True),),\n"
+    "    parse=parse, render=render, baseline=baseline,\n"
+    "    measure=lambda annotation, study: {{'n': len(annotation.items)}})\n"
+)
+GOOD = {
+    "name": "slips",
+    "text": "text",
+    "written": r"'\n'.join(item.text for item in annotation.items)",
+    "read": "Item('slip', line) for line in text.splitlines()",
+}
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"text": "words"}, "failed: AttributeError: "),
+        ({"read": "[1 / 0]"}, "failed: ZeroDivisionError: division by zero ("),
+        ({"written": "annotation.items[0].text"}, "failed: IndexError: "),
+        ({"written": "''"}, "reads other items or numbers in an answer than it wrote there"),
+        ({"name": "slip"}, "calls itself 'slip': it needs that name"),
+    ],
+)
+def test_a_rubric_that_fails_is_one_message_with_its_package(
+    invoke: Invoke, package: Package, change: dict[str, str], says: str
+) -> None:
+    points = "[judge.rubrics]\nslips = slips_module:X\n"
+    package("slips", points, RUBRIC.format(**{**GOOD, **change}))
+    sys.modules.pop("slips_module", None)
+    done = invoke("slips", PREDS, REFS)
+    assert done.exit_code == 2, done.output
+    said = done.stderr.splitlines()[-1]
+    assert f"the rubric 'slips' of the package slips 1.0 {says}" in said
+    if "failed" in says:
+        assert "slips_module.py, line " in said
+
+
+def test_a_rubric_that_keeps_its_word_judges(invoke: Invoke, package: Package) -> None:
+    package("slips", "[judge.rubrics]\nslips = slips_module:X\n", RUBRIC.format(**GOOD))
+    sys.modules.pop("slips_module", None)
+    done = invoke("slips", PREDS, REFS)
+    assert done.exit_code == 0, done.output
+    assert "signature  slips:1|package:slips@1.0|judge:lexicon" in done.stdout

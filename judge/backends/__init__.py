@@ -60,7 +60,7 @@ def _load(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         plugins.BACKENDS.check_unique(kind)
     elif colon and kind in plugins.BACKENDS.names():
         make = plugins.BACKENDS.load(kind)
-        judge = plugins.BACKENDS.guarded(kind, lambda: make(rest, rubric, settings))
+        judge = plugins.BACKENDS.guarded(kind, make)(rest, rubric, settings)
         if not isinstance(judge, Judge):
             raise plugins.BACKENDS.error(kind, f"gives no Judge but {judge!r:.80}")
         return judge

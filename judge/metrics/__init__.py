@@ -254,8 +254,8 @@ def _added(
     metric = None
     try:
         metric = added(name)
-        work = METRICS.load(name).compute
-        values = METRICS.guarded(name, lambda: tuple(map(float, work(references, candidates))))
+        work = METRICS.guarded(name, METRICS.load(name).compute)
+        values = METRICS.guarded(name, lambda: tuple(map(float, work(references, candidates))))()
         if wrong := _wrong(values, len(references)):
             raise METRICS.error(name, wrong)
     except JudgeError as error:

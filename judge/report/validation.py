@@ -61,7 +61,7 @@ def _agreement(found: Mapping[str, Any]) -> Table:
         rows.append(
             (
                 *(ceiling["label"], f"({_READERS}, each against the others)", str(ceiling["n"])),
-                *(_ranged(ceiling, method) for method in _METHODS),
+                *(_ranged(found, ceiling, method) for method in _METHODS),
             )
         )
     head = ("quantity", "judge", "studies", *_METHODS.values())
@@ -81,10 +81,16 @@ def row_name(one: Mapping[str, Any]) -> str:
     return _measured({**one, "measure": one["measure"].removeprefix(MINUS)})
 
 
-def _ranged(ceiling: Mapping[str, Any], method: str) -> str:
+def _ranged(found: Mapping[str, Any], ceiling: Mapping[str, Any], method: str) -> str:
+    """Return the mean of the readers' figures and their range, and of how many if not of all."""
     ends = ceiling["range"][method]
     value = _figure(ceiling[method])
-    return value if ends is None else f"{value} ({number(ends[0])} to {number(ends[1])})"
+    if ends is None:
+        return value
+    each = [one[method] for one in found["ceiling"] if one["quantity"] == ceiling["quantity"]]
+    n = sum(one["value"] is not None for one in each)
+    some = f"; {n} of {len(each)} {_READERS}" if n < len(each) else ""
+    return f"{value} ({number(ends[0])} to {number(ends[1])}{some})"
 
 
 def _differences(found: Mapping[str, Any]) -> Table:

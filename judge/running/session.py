@@ -11,7 +11,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Self
 
-from judge import backends, rubrics
+from judge import backends, plugins, rubrics
 from judge.backends import Judge, JudgeSettings
 from judge.backends.errors import StudyError
 from judge.cache import CompletionCache, place
@@ -27,6 +27,8 @@ from judge.running.shards import Shard
 from judge.running.waiting import Stop
 from judge.studies import StudySet
 from judge.types import CompletionRequest, JudgeError, Study
+
+_PACKAGE = "package"
 
 
 class JudgeSession(AbstractContextManager["JudgeSession"]):
@@ -159,7 +161,8 @@ def signature(
 ) -> str:
     """Return the signature of a run, such as `green:2|judge:lexicon-1+3fa9c1d2|...`.
 
-    Parts: the rubric and its version, the judge, the prompt and its digest, the sampling
+    Parts: the rubric and its version, the package that adds it and its version (nothing for one
+    that is built in), the judge, the prompt and its digest, the sampling
     parameters, the reply that is asked for (`text`, or a digest of the form that it is held
     to; nothing where there is only text), and how often an unreadable answer was asked for
     again (none of these for a judge that runs inline), how many answers to the same question a
@@ -190,7 +193,7 @@ def signature(
 def judged_by(rubric: Rubric, judge: Judge, reask: int) -> list[str]:
     """Return the parts of a signature that say who judged by what, whatever the studies."""
     return [
-        f"{rubric.name}:{rubric.version}",
+        *_rubric(rubric),
         f"judge:{judge.version}",
         _prompt(judge),
         *(() if judge.runs_inline else (*_asked(rubric, judge), f"reask:{reask}")),
@@ -237,7 +240,13 @@ def _reply(rubric: Rubric, judge: Judge) -> list[str]:
 def read_today(line: str, rubric: Rubric) -> str:
     """Return the signature `line` with today's rubric and program, for answers read again."""
     _, *judged, _ = line.split("|")
-    return "|".join([f"{rubric.name}:{rubric.version}", *judged, f"version:{version()}"])
+    judged = [part for part in judged if not part.startswith(f"{_PACKAGE}:")]
+    return joined([*_rubric(rubric), *judged, f"version:{version()}"])
+
+
+def _rubric(rubric: Rubric) -> list[str]:
+    packages = (one.replace(" ", "@") for one in plugins.RUBRICS.packages(rubric.name))
+    return [f"{rubric.name}:{rubric.version}", *(f"{_PACKAGE}:{one}" for one in packages)]
 
 
 class StudiesDigest:

@@ -3,7 +3,7 @@
 Two errors of a study are the same where they share a category and are about the same thing: a
 finding that the built-in lexicon knows in both texts; where one of the texts names none, at least
 half of the words that carry meaning in the shorter text. Where one has no category that the others
-could give, the words alone decide. Each error has at most one partner, the best pairs first. Errors
+could give, the words alone decide, and more than half of them have to be the same. Each error has at most one partner, the best pairs first. Errors
 without a text cannot be matched, and a study in which a rater has one is left out for that rater.
 """
 
@@ -33,10 +33,12 @@ _EMPTY = frozenset(
     re.findall(
         "[a-z]+",
         "a an and are as at been be by for from has have in into is it its no not of on or that "
-        "the there this to was were which with without",
+        "the there this to was were which with without "
+        "candidate describes does finding findings mentioned mentions reference report reported "
+        "reports said say says stated states",
     )
 )
-"""Words that say nothing of what an error is about."""
+"""Words that say nothing of what an error is about, among them those that errors are told with."""
 _LEAST = 0.5
 """The share of the shorter text's words that two texts have in common, at least."""
 
@@ -57,9 +59,10 @@ class Mention:
         alike = shared / every if every else 0.0
         if self.findings and other.findings:
             return 1.0 + alike if self.findings & other.findings else 0.0
-        return (
-            alike if shared and shared >= _LEAST * min(len(self.words), len(other.words)) else 0.0
-        )
+        least = _LEAST * min(len(self.words), len(other.words))
+        by_words_alone = not (self.categories and other.categories)
+        is_same = shared > least if by_words_alone else shared >= least
+        return alike if shared and is_same else 0.0
 
 
 @lru_cache(maxsize=100_000)

@@ -32,6 +32,16 @@ def counts(run: Path) -> dict[str, float]:
     return dict(zip(table["study_id"], errors, strict=True))
 
 
+def test_a_ceiling_of_some_of_the_readers_says_so(invoke: Invoke, runs: tuple[Path, Path]) -> None:
+    # Reed marks no such comparison anywhere, and so has no correlation with the others.
+    rows = invoke("validate", runs[0], "--readers", runs[1]).stdout.splitlines()
+    ceilings = [row for row in rows if "(readers, each against the others)" in row]
+    some = [row for row in ceilings if "2 of 3 readers" in row]
+    assert len(ceilings) == 8
+    assert [row.split("  ")[1] for row in some] == ["(e) comparison not in the reference"]
+    assert some[0].count("1.000 (1.000 to 1.000; 2 of 3 readers)") == 3
+
+
 def test_correlations_are_those_of_the_runs_tables(invoke: Invoke, runs: tuple[Path, Path]) -> None:
     found = validated(invoke, runs[0], "--readers", runs[1])
     by_reader = [counts(path) for path in sorted(runs[1].iterdir())]

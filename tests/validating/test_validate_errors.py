@@ -25,6 +25,13 @@ A, B, NO_CATEGORY = frozenset("a"), frozenset("b"), frozenset[str]()
         ((A, "wording is unclear throughout"), (A, "unclear wording"), True),
         ((A, "wording is unclear throughout"), (A, "the sentence is too long"), False),
         ((A, "wording"), (A, ""), False),
+        # Words that errors are told with say nothing of what they are about.
+        (
+            (NO_CATEGORY, 'the reference says "collapse", the candidate says "normal chest"'),
+            (A, "the candidate says normal and lists findings"),
+            False,
+        ),
+        ((A, "the candidate report does not mention it"), (A, "not mentioned"), False),
     ],
 )
 def test_errors_are_the_same_by_category_and_words(

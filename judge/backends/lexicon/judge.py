@@ -6,11 +6,20 @@ import json
 from collections import Counter
 from pathlib import Path
 
+from judge import plugins
 from judge.backends import lexicon
 from judge.backends.base import CountedNote, Judge
 from judge.backends.errors import StudyError
 from judge.rubrics import Rubric
-from judge.types import Completion, CompletionRequest, JudgeError, Message, Study
+from judge.types import (
+    Annotation,
+    Completion,
+    CompletionRequest,
+    JudgeError,
+    Message,
+    Study,
+    UnparsedError,
+)
 
 _RADIOGRAPH = "xr"
 _UNFAMILIAR = {
@@ -42,6 +51,7 @@ class LexiconJudge(Judge):
             )
         self._rubric = rubric
         self._baseline, self._render = rubric.baseline, rubric.render
+        self._is_added = bool(plugins.RUBRICS.packages(rubric.name))
         self._lexicon = lexicon.load(path) if path else lexicon.load()
         self.name = f"lexicon:{path}" if path else "lexicon"
         self.version = f"{self._lexicon.version}(baseline)"
@@ -88,8 +98,28 @@ class LexiconJudge(Judge):
         reference, candidate = said["reference"], said["candidate"]
         comparison = lexicon.compare(reference, candidate, self._lexicon)
         context = json.loads(said.get("context", "{}"))
-        annotation = self._baseline(comparison, Study("", reference, candidate, context=context))
-        return Completion(self._render(annotation), "stop", self.version)
+        study = Study("", reference, candidate, context=context)
+        annotation = self._baseline(comparison, study)
+        text = self._render(annotation)
+        if self._is_added:
+            self._check(text, annotation, study)
+        return Completion(text, "stop", self.version)
+
+    def _check(self, text: str, annotation: Annotation, study: Study) -> None:
+        """Raise `JudgeError` where an answer is read otherwise than it was meant.
+
+        Tests hold the rubrics that are built in to this; nobody does so for a package's.
+        """
+        try:
+            read = self._rubric.parse(text, study, complete=True)
+        except UnparsedError:
+            return  # which is the study's end, and counted
+        if read != annotation:
+            raise plugins.RUBRICS.error(
+                self._rubric.name,
+                "reads other items or numbers in an answer than it wrote there: parse(render(x)) "
+                "has to be x",
+            )
 
     def _why_not(self, study: Study) -> str | None:
         """Return why the rules cannot judge a study, one of `_UNFAMILIAR`, None where they can."""
