@@ -12,6 +12,7 @@ import importlib
 import re
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 from judge import plugins
 from judge.rubrics.contract import Parse, Rubric, StructuredReply
@@ -63,9 +64,10 @@ def load(name: str) -> Rubric:
         raise plugins.RUBRICS.error(name, f"calls itself {added.name!r}: it needs that name")
     # Where these fail, the message names the package.
     given = {one: getattr(added, one) for one in _FUNCTIONS}
-    return replace(
-        added, **{one: plugins.RUBRICS.guarded(name, of) for one, of in given.items() if of}
-    )
+    guarded: dict[str, Any] = {
+        one: plugins.RUBRICS.guarded(name, of) for one, of in given.items() if of
+    }
+    return replace(added, **guarded)
 
 
 def prompt_files(name: str) -> dict[str, Path]:

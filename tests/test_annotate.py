@@ -59,7 +59,7 @@ def test_texts_of_a_dictionary_are_judged_as_they_are() -> None:
         ({"a": [CLEAR]}, {"a": CLEAR}, "holds a list"),
         ({"study_id": ["a"], "reference": [CLEAR]}, {"study_id": ["a"]}, r"pandas\.DataFrame"),
         ({}, {}, "no study"),
-        ({"a": None}, {"a": CLEAR}, r"no report in references: 1 \(a\)"),
+        ({"a": None}, {"a": CLEAR}, r"no reference report in references: 1 \(a\)"),
         (CLEAR, CLEAR, "references is one text"),
         ([CLEAR], CLEAR, "candidates is one text"),
         (CLEAR, [CLEAR], "references is one text"),

@@ -49,7 +49,9 @@ def judge(installed: Path, tmp_path: Path) -> Judge:
     return call
 
 
-def test_an_added_rubric_is_a_command_like_any_other(judge: Judge, tmp_path: Path) -> None:
+def test_an_added_rubric_is_a_command_like_any_other(
+    judge: Judge, invoke: Invoke, tmp_path: Path
+) -> None:
     assert "toy A rubric of judge-toy 1.0." in " ".join(judge("--help").stdout.split())
     helped = judge("toy", "--help").stdout
     assert "Judge reports by a toy rubric" in helped
@@ -65,6 +67,10 @@ def test_an_added_rubric_is_a_command_like_any_other(judge: Judge, tmp_path: Pat
     assert manifest["versions"]["judge-toy"] == "1.0"
     assert judge("rescore", "run").returncode == 0
     assert judge("compare", "a=run", "--no-tests").returncode == 0
+    # Here that package is not installed.
+    assert "was made with its package judge-toy@1.0: install that" in failure(
+        invoke("audit", "run")
+    )
 
 
 def test_an_added_rubric_brings_its_prompt_and_cases(judge: Judge) -> None:
@@ -260,9 +266,33 @@ def test_a_rubric_that_fails_is_one_message_with_its_package(
         assert "slips_module.py, line " in said
 
 
+def test_a_rubric_without_its_prompt_says_which_it_has(invoke: Invoke, package: Package) -> None:
+    package("slips", "[judge.rubrics]\nslips = slips_module:X\n", RUBRIC.format(**GOOD))
+    sys.modules.pop("slips_module", None)
+    server = ("--judge", "m", "--base-url", "http://127.0.0.1:9/v1")
+    said = failure(invoke("slips", PREDS, REFS, *server))
+    assert "the rubric 'slips' of the package slips 1.0 has no prompt 'slips' in its folder" in said
+
+
 def test_a_rubric_that_keeps_its_word_judges(invoke: Invoke, package: Package) -> None:
     package("slips", "[judge.rubrics]\nslips = slips_module:X\n", RUBRIC.format(**GOOD))
     sys.modules.pop("slips_module", None)
     done = invoke("slips", PREDS, REFS)
     assert done.exit_code == 0, done.output
     assert "signature  slips:1|package:slips@1.0|judge:lexicon" in done.stdout
+
+
+def test_runs_by_two_versions_of_a_package_are_told_apart(
+    invoke: Invoke, package: Package, tmp_path: Path
+) -> None:
+    package("slips", "[judge.rubrics]\nslips = slips_module:X\n", RUBRIC.format(**GOOD))
+    sys.modules.pop("slips_module", None)
+    assert invoke("slips", PREDS, REFS, "--out", "one").exit_code == 0
+    metadata = tmp_path / "site" / "slips-1.0.dist-info" / "METADATA"
+    metadata.write_text("Metadata-Version: 2.1\nName: slips\nVersion: 2.0\n")
+    plugins.installed.cache_clear()
+    assert invoke("slips", EXAMPLES / "preds_alder.json", REFS, "--out", "two").exit_code == 0
+    said = " ".join(invoke("compare", "one", "two").output.split())
+    assert "comes from packages that differ: slips@1.0 in one, slips@2.0 in two" in said
+    assert invoke("rescore", "one").exit_code == 0
+    assert "packages that differ" not in invoke("compare", "one", "two").output

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 
-from judge import official, rubrics
+from judge import official, plugins, rubrics
 from judge.backends.base import Form
 from judge.prompts import GREEN, STRUCTURED, TEXT, Prompt
 from judge.rubrics import Rubric
@@ -82,8 +82,13 @@ def chosen(
     for a prompt of another rubric, and for a reply or a scale that the prompt or the rubric has
     not.
     """
-    own = rubrics.prompt_files(rubric.name).get(name, name)
-    prompt = official.load(str(own), environ)
+    own = rubrics.prompt_files(rubric.name)
+    if name == rubric.prompt and name not in own and plugins.RUBRICS.packages(rubric.name):
+        there = ", ".join(own) or "none"
+        raise plugins.RUBRICS.error(
+            rubric.name, f"has no prompt {name!r} in its folder prompts (there: {there})"
+        )
+    prompt = official.load(str(own.get(name, name)), environ)
     if prompt.rubric != rubric.name:
         raise JudgeError(f"prompt {name!r} is for the rubric {prompt.rubric}, not {rubric.name}")
     if reply not in (None, TEXT, STRUCTURED):

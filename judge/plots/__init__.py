@@ -118,7 +118,8 @@ def _written(planned: Plan, folder: Path) -> WrittenFigures:
     n_boxed = len(boxed_names(planned.drawings))
     boxed = _BOXED.format(n=n_boxed, s="" if n_boxed == 1 else "s", captions=captions)
     notes = [boxed] if n_boxed else []
-    return WrittenFigures(write_all(folder, files), (*planned.left_out, *notes))
+    left_out = (f"not drawn: {reason}" for reason in planned.left_out)
+    return WrittenFigures(write_all(folder, files), (*left_out, *notes))
 
 
 def page_figures(c: Comparison, *, top_sites: int = TOP_SITES) -> tuple[PageFigure, ...]:

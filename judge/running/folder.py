@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge import rubrics
 from judge.report.formats import rate_rows
+from judge.report.words import parts_of
 from judge.rubrics.asking import on_scale, sampled
 from judge.rubrics.combining import Combination
 from judge.rubrics.contract import Rubric
@@ -85,7 +86,9 @@ class Run:
                 found = on_scale(found, (scale[0], scale[1]))
             found = sampled(found, self.manifest.get("samples", 1))
         except JudgeError as error:
-            raise JudgeError(f"{self.path / MANIFEST}: {error}") from error
+            package = parts_of(self.signature).get("package")
+            lacks = f"; the run was made with its package {package}: install that" * bool(package)
+            raise JudgeError(f"{self.path / MANIFEST}: {error}{lacks}") from error
         try:
             if self.combined is not None:
                 return self.combined.rubric(found)

@@ -381,7 +381,7 @@ def _missing(
         ids[ref] for pred, ref in rows if ref not in nothing and preds.texts[pred] is None
     )
     return (
-        Problem(f"no {section} in {refs.name}", no_reference, NO_REFERENCE),
+        Problem(f"no reference {section} in {refs.name}", no_reference, NO_REFERENCE),
         Problem(f"no candidate text in {preds.name}", no_candidate, NO_CANDIDATE),
     )
 

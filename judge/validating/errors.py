@@ -3,8 +3,9 @@
 Two errors of a study are the same where they share a category and are about the same thing: a
 finding that the built-in lexicon knows in both texts; where one of the texts names none, at least
 half of the words that carry meaning in the shorter text. Where one has no category that the others
-could give, the words alone decide, and more than half of them have to be the same. Each error has at most one partner, the best pairs first. Errors
-without a text cannot be matched, and a study in which a rater has one is left out for that rater.
+could give, the words alone decide, and more than half of them have to be the same. Each error has
+at most one partner, the best pairs first. Errors without a text cannot be matched, and a study in
+which a rater has one is left out for that rater.
 """
 
 from __future__ import annotations

@@ -61,12 +61,12 @@ def test_classes_from_a_field():
         ((["a"], ["b", "c"]), "candidates has 2 values but there are 1 references"),
         (([], []), "no studies"),
         (("ab", "cd"), "references is one text"),
-        (([None], ["b"]), r"no report in references: 1 \(0\)"),
+        (([None], ["b"]), r"no reference report in references: 1 \(0\)"),
         ((["a"], [float("nan")]), r"no candidate text in candidates: 1 \(0\)"),
         ((["a"], [pd.NA]), r"no candidate text in candidates: 1 \(0\)"),
         ((["a"], [3]), "'candidates' of study '0' is not a text but a int: 3"),
         (([np.array(["a", "b"])], ["c"]), "'references' of study '0' is not a text but a ndarray"),
-        ((["a", " "], ["b", "c"]), r"no report in references: 1 \(1\)"),
+        ((["a", " "], ["b", "c"]), r"no reference report in references: 1 \(1\)"),
     ],
 )
 def test_bad_texts(arguments, message):

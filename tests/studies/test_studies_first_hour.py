@@ -66,7 +66,7 @@ def test_an_empty_line_is_an_empty_report(put):
     assert studies.candidates == ("", SAID[1])
     assert "no reference section" not in studies.omitted
     refused = message(put("p.txt", "\n".join(SAID)), put("r.txt", "\nLeft effusion.\n"))
-    assert "no report in" in refused
+    assert "no reference report in" in refused
 
 
 def test_a_text_with_a_header_is_a_table(put):

@@ -33,7 +33,7 @@ def test_everything_wrong_is_in_one_message(put):
         f"ids more than once in {refs}: 1 (y)",
         f"only in {preds}: 1 (x)",
         f"only in {refs}: 3 (y, y, z)",
-        f"no findings in {refs}: 2 (f, h)",
+        f"no reference findings in {refs}: 2 (f, h)",
         f"no candidate text in {preds}: 1 (n)",
         "--allow-missing",
     ):
@@ -151,9 +151,9 @@ def test_every_id_is_a_study_or_an_omission(put, preds, refs):
 def test_a_reference_that_says_nothing_is_none(put, text):
     preds = put("p.json", {"a": "Clear.", "b": "."})
     refs = put("r.json", {"a": {"findings": text}, "b": {"findings": "None."}})
-    assert f"no findings in {refs}: 1 (a)" in error(preds, refs)
+    assert f"no reference findings in {refs}: 1 (a)" in error(preds, refs)
     found = read_pair(preds, refs, allow_missing=True)
     assert (found.study_ids, found.omitted) == (("b",), {"no reference section": 1})
-    with pytest.raises(JudgeError, match="no report in references"):
+    with pytest.raises(JudgeError, match="no reference report in references"):
         annotate([text, "Clear."], ["Clear.", "Clear."])
     assert says_nothing(text)

@@ -106,7 +106,7 @@ def test_a_report_is_put_together_from_its_sections(put):
 def test_one_reference_with_findings_makes_findings_the_default(put):
     refs = put("r.json", {"a": {"report": "No headings."}, "b": {"report": REPORT}})
     preds = put("p.json", {"a": "x", "b": "y"})
-    with pytest.raises(JudgeError, match=r"(?s)no findings in .*: 1 \(a\).*--allow-missing"):
+    with pytest.raises(JudgeError, match=r"(?s)no reference findings .*: 1 \(a\).*--allow-missing"):
         read_pair(preds, refs)
     assert read_pair(preds, refs, allow_missing=True).section == "findings"
     assert read_pair(preds, refs, section="report").references == ("No headings.", REPORT)
