@@ -38,7 +38,7 @@ def test_the_text_says_what_was_compared_by_whom_and_what_came_out(
         "The reports of preds on 15 studies (section findings) were compared with the reference "
         "reports with GREEN (Ostmeier et al. 2024), version 2 of the rubric in judge "
     )
-    assert "built-in rule-based baseline: never report its numbers as a model's" in text
+    assert "rule-based baseline: never report its numbers as those of a judge model" in text
     assert "Every study was scored." in text
     assert "GREEN 0.689 [0.541, 0.806]" in text
     assert "no clinically significant error 4/15 26.7% [10.9, 52.0]" in text

@@ -177,6 +177,7 @@ COLUMNS = {
 
 SIGNATURE = {
     "rubric": "the rubric and its version, without a name before them",
+    "package": "the package that adds the rubric, and its version; none where it is built in",
     "judge": "the judge and its version",
     "prompt": "the wording, its version and a digest; `none` where there is none",
     "layout": "of a reader's run, in the prompt's place: the layout of the file it came from",

@@ -40,7 +40,7 @@ class LexiconJudge(Judge):
     has no baseline.
     """
 
-    note = "the built-in rule-based baseline: never report its numbers as a model's"
+    note = "the built-in rule-based baseline: never report its numbers as those of a judge model"
     runs_inline = True
     is_deterministic = True
 

@@ -10,7 +10,7 @@ from judge.metrics import AddedMetric
 def compute(references: Sequence[str], candidates: Sequence[str]) -> list[float]:
     """Return words of the candidate / words of the reference, 0 where the reference has none."""
     pairs = zip(references, candidates, strict=True)
-    return [len(b.split()) / len(a.split()) if a.split() else 0.0 for a, b in pairs]
+    return [len(b.split()) / len(a.split()) for a, b in pairs]
 
 
 LENGTH_RATIO = AddedMetric("length ratio", compute, higher_is_better=True, scale=(0, None))
