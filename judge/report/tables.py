@@ -280,7 +280,7 @@ def worst_table(rows: Sequence[Mapping[str, Any]], rubric: Rubric) -> Table:
         (
             *(row["study_id"], group_value(row["study_class"])),
             *(_number(row[name], measure) for name, measure in measures.items()),
-            *(row[name] or NOTHING for name in codes),
+            *(row[name] or "none" for name in codes),
         )
         for row in rows
     )
