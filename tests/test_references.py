@@ -11,7 +11,8 @@ REFERENCES = ROOT / "docs" / "references.md"
 FOLDERS = ("judge", "prompts", "rubrics", "cache", "cli", "docs", "tests")
 KINDS = {".py", ".md", ".yaml", ".js"}
 
-_NAME = r"[A-Z][\w'-]+"
+# A family name of two words is named, as the first word of a sentence has a capital too.
+_NAME = r"(?:Zambrano )?[A-Z][\w'-]+"
 _YEAR = r"(?:1[89]|20)\d\d\b"
 # [Cohen 1960], [Huang et al. 2024, published code], [Chen and Cherry 2014]; prose may leave the
 # brackets out where there is an "et al.". Months are no authors.
@@ -85,6 +86,7 @@ def test_a_source_has_a_title_and_a_number_or_says_that_it_has_none(name: str) -
     "text",
     [
         "as in [Nobody et al. 2031]",
+        "[Chaves et al. 2024], half of a family name",
         "[Nobody\n    et al. 2031, table 2]",
         "by Nobody et al. 2031.",
         "# of [Noone and\n# Nobody 2031]",
