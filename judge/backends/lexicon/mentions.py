@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal
@@ -23,6 +22,7 @@ _USUAL = 400
 """Sentences of up to so many characters recur from study to study and are remembered."""
 
 _WORD = re.compile(r"[^\W\d_]+")
+_NOT_LATIN = re.compile(r"[^\x00-\u024f]")
 _ENGLISH = frozenset({
     "the", "is", "are", "was", "of", "in", "and", "with", "no", "there", "has", "have", "an",
     "to", "for", "on", "at", "or", "be", "not", "without",
@@ -277,16 +277,33 @@ def changed(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
     return tuple(dict.fromkeys(found))
 
 
-def _pieces(text: str) -> Iterator[tuple[int, str]]:
-    """Yield the sentences of what is read, with their numbers in the whole text."""
+@lru_cache(maxsize=64)
+def _pieces(text: str) -> tuple[tuple[int, str], ...]:
+    """Return the sentences of what is read, with their numbers in the whole text.
+
+    Those of the reports at hand are remembered: whether the rules know them is asked first.
+    """
     pieces = [text[start:end] for start, end in sentences(text)]
     opens = [skips(piece) for piece in pieces]
     last_read = max((at for at, opened in enumerate(opens) if opened is False), default=-1)
     skipping = False
+    found = []
     for number, (piece, opened) in enumerate(zip(pieces, opens, strict=True)):
         skipping = skipping if opened is None else opened
         if not skipping or (number >= last_read and not opened):
-            yield number, piece
+            found.append((number, piece))
+    return tuple(found)
+
+
+@lru_cache(maxsize=8192)
+def _n_words(piece: str, lexicon: Lexicon) -> tuple[int, int]:
+    """Return how many words a sentence has, and how many are known or common in reports.
+
+    A letter alone says nothing, nor does what stands where a name was taken out, as in XXXX.
+    """
+    words = [word for word in map(str.lower, _WORD.findall(piece)) if len(set(word)) > 1]
+    known = sum(word in _OF_REPORTS or stem(word) in lexicon.vocabulary for word in words)
+    return len(words), known
 
 
 def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal"]:
@@ -309,22 +326,16 @@ def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] |
     are in the vocabulary or are common in English reports. `images`: it tells of CT, MRI or
     ultrasound, other than to compare with one or to ask for one.
     """
-    words = [word.lower() for word in _WORD.findall(report)]
+    words = _WORD.findall(report.lower())
     letters = "".join(words)
-    foreign = sum(word in lexicon.foreign for word in words)
-    if sum(letter > "\u024f" for letter in letters) > len(letters) / 2 or (
-        foreign >= _FEWEST and foreign > sum(word in _ENGLISH for word in words)
+    foreign = sum(map(lexicon.foreign.__contains__, words))
+    if len(_NOT_LATIN.findall(letters)) > len(letters) / 2 or (
+        foreign >= _FEWEST and foreign > sum(map(_ENGLISH.__contains__, words))
     ):
         return "language"
-    # A letter alone says nothing, nor does what stands where a name was taken out, as in XXXX.
-    told = [
-        word
-        for _, piece in _pieces(report)
-        for word in map(str.lower, _WORD.findall(piece))
-        if len(set(word)) > 1
-    ]
-    known = sum(word in _OF_REPORTS or stem(word) in lexicon.vocabulary for word in told)
-    if len(told) >= _FEWEST and known < len(told) / 2:
+    counts = [_n_words(piece, lexicon) for _, piece in _pieces(report)]
+    n, known = (sum(column) for column in zip((0, 0), *counts, strict=True))
+    if n >= _FEWEST and known < n / 2:
         return "language"
     found = lexicon.other_images.search
     if found(report) and any(
