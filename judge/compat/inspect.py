@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from inspect_ai.model import ModelOutput
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
@@ -33,6 +34,9 @@ _TOLD_ELSEWHERE = ("reference", "candidate", "fields", "answer", "earlier", "sha
 
 _FAILED = "grader_failed"
 """inspect_ai's word for a judge that gave no answer, or none that can be read."""
+
+_REFUSED, _NOTHING = "refusal", "no_response"
+"""inspect_ai's words for a model that gave no report; for half of one it has none."""
 
 
 def _radiology_judge(
@@ -64,9 +68,9 @@ def _radiology_judge(
     Scorer
         The value is the measure. The explanation is the judge's answer in the rubric's own form;
         the metadata have outcome, reason, annotation, all measures, the signature and the judge's
-        note. A sample whose answer cannot be read, that got none, or that lacks the measure is
-        unscored, with the reason: inspect_ai leaves it out of the mean and counts it in
-        `unscored_samples`.
+        note. A sample whose model failed, was stopped by a content filter or was cut off, whose
+        answer cannot be read, that got none, or that lacks the measure is unscored, with the
+        reason: inspect_ai leaves it out of the mean and counts it in `unscored_samples`.
 
     Raises
     ------
@@ -90,6 +94,10 @@ def _radiology_judge(
         if len(target) != 1 or says_nothing(target.text):
             what = "a target that says nothing" if len(target) == 1 else f"{len(target)} targets"
             raise JudgeError(f"sample {state.sample_id} has {what}; give one, the reference report")
+        if lost := _lost(state.output):
+            reason, why = lost
+            metadata = {"outcome": "not judged", "reason": reason, "measures": None}
+            return Score.unscored(reason=reason, explanation=why, metadata=metadata)
         told = (state.metadata or {}) if session.rubric.takes_context else {}
         given = from_given(
             [target.text],
@@ -103,6 +111,25 @@ def _radiology_judge(
         return _score(judged, session.signature(studies, class_source), session, chosen)
 
     return score
+
+
+def _lost(output: ModelOutput) -> tuple[str, str] | None:
+    """Return why an output is not the report that the model would give, None where it is.
+
+    inspect_ai also scores what ran into a limit or into the provider's failure. A report that is
+    empty because the model ended there is a report.
+    """
+    stopped = output.choices[0].stop_reason if output.choices else None
+    if stopped == "content_filter":
+        return _REFUSED, f"a content filter stopped the model. {output.error or ''}".strip()
+    if output.error:
+        return _NOTHING, f"the model failed: {output.error}"
+    if stopped in ("max_tokens", "model_length"):
+        return "truncated", f"the report is cut off: the model stopped at {stopped}"
+    if not output.completion.strip() and stopped != "stop":
+        ended = f"it stopped for {stopped}" if stopped else "it gave no output"
+        return _NOTHING, f"the model wrote nothing: {ended}"
+    return None
 
 
 def _score(judged: Judged, signature: str, session: JudgeSession, measure: Measure) -> Score:

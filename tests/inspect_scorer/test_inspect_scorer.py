@@ -6,6 +6,7 @@ behind an API.
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import json
 import math
@@ -53,18 +54,27 @@ def scorer(**options: Any) -> Any:
     return radiology_judge(**options)
 
 
-def evaluate(tmp_path: Path, samples: list[Any], reports: list[str], scored: Any) -> Any:
-    """Return the log of an evaluation whose model writes `reports`, one a sample, in order."""
+def evaluate(
+    tmp_path: Path, samples: list[Any], reports: list[Any], scored: Any, **options: Any
+) -> Any:
+    """Return the log of an evaluation whose model writes `reports`, one a sample, in order.
+
+    Each is a text or inspect_ai's own output; `options` are the task's.
+    """
     import inspect_ai
     from inspect_ai.dataset import MemoryDataset
     from inspect_ai.model import ModelOutput, ModelUsage, get_model
     from inspect_ai.solver import generate
 
-    outputs = [ModelOutput.from_content("mockllm/model", report) for report in reports]
+    outputs = [
+        ModelOutput.from_content("mockllm/model", one) if isinstance(one, str) else one
+        for one in reports
+    ]
     for output in outputs:  # else mockllm downloads a tokenizer to count by
         output.usage = ModelUsage()
     model = get_model("mockllm/model", custom_outputs=outputs, memoize=False)
-    task = inspect_ai.Task(dataset=MemoryDataset(samples), solver=generate(), scorer=scored)
+    options = {"solver": generate(), **options}
+    task = inspect_ai.Task(dataset=MemoryDataset(samples), scorer=scored, **options)
     # One sample at a time: the mock model gives its outputs in the order that it is asked.
     (log,) = inspect_ai.eval(
         *(task, model), max_samples=1, log_dir=str(tmp_path / "logs"), display="none", score=True
@@ -142,6 +152,88 @@ def test_what_cannot_be_read_is_unscored_and_counted_never_0(tmp_path: Path) -> 
     # The second evaluation has its answers from the cache, by the same scorer in a new event loop.
     assert [only_score(one).value for one in again.samples[2:]] == values
     assert all(asked[key] == 1 for key in keys[2:])
+
+
+def solving(solve: Any) -> Any:
+    """A solver of inspect_ai that is one function."""
+    from inspect_ai.solver import solver
+
+    return solver("own")(lambda: solve)()
+
+
+def output(text: str | None, stop_reason: Any = "stop", error: str | None = None) -> Any:
+    """What a model gave; None is nothing at all."""
+    from inspect_ai.model import ModelOutput
+
+    if text is None:
+        return ModelOutput(model="mockllm/model", choices=[], error=error)
+    return ModelOutput.from_content("mockllm/model", text, stop_reason, error)
+
+
+@pytest.mark.parametrize(
+    ("given", "reason", "why"),
+    [
+        ((None, None, "provider 500"), "no_response", "the model failed: provider 500"),
+        (("Effu", "stop", "provider 500"), "no_response", "the model failed: provider 500"),
+        ((None,), "no_response", "the model wrote nothing: it gave no output"),
+        (("", "content_filter", "flagged"), "refusal", "a content filter stopped the model. flag"),
+        (("Small", "content_filter"), "refusal", "a content filter stopped the model"),
+        (("Small left", "max_tokens"), "truncated", "cut off: the model stopped at max_tokens"),
+        (("Small left", "model_length"), "truncated", "the model stopped at model_length"),
+        (("", "unknown"), "no_response", "the model wrote nothing: it stopped for unknown"),
+        ((" ", "tool_calls"), "no_response", "the model wrote nothing: it stopped for tool_calls"),
+    ],
+)
+@pytest.mark.parametrize("rubric", ["green", "fineradscore"])
+def test_a_model_that_failed_is_unscored_and_never_a_number(
+    tmp_path: Path, given: Any, reason: str, why: str, rubric: str
+) -> None:
+    outputs = iter([output(*given), output("Small left effusion.")])
+
+    async def solve(state: Any, _generate: Any) -> Any:
+        state.output = next(outputs)  # generate() itself fails for some of these
+        return state
+
+    samples = [sample(one, target="Small left effusion.") for one in IDS[:2]]
+    log = evaluate(tmp_path, samples, [], scorer(rubric=rubric), solver=solving(solve))
+    assert log.status == "success", log.error
+    score = only_score(log.samples[0])
+    assert math.isnan(score.value)
+    assert score.reason == score.metadata["reason"] == reason
+    assert why in score.explanation
+    (result,) = log.results.scores
+    assert (result.scored_samples, result.unscored_samples) == (1, 1)
+    assert result.metrics["mean"].value == 1
+
+
+def test_a_report_that_the_model_left_empty_is_judged(tmp_path: Path) -> None:
+    given = [output(""), output("Small left effusion.", "unknown")]
+    samples = [sample(one, target="Small left effusion.") for one in IDS[:2]]
+    log = evaluate(tmp_path, samples, given, scorer())
+    assert [only_score(one).value for one in log.samples] == [0, 1]
+
+
+def test_a_sample_that_ran_into_a_limit_before_it_was_answered_is_unscored(tmp_path: Path) -> None:
+    async def solve(state: Any, generate: Any) -> Any:
+        await asyncio.sleep(60)
+        return await generate(state)
+
+    log = evaluate(
+        tmp_path, [sample(IDS[0])], ["Never."], scorer(), solver=solving(solve), time_limit=1
+    )
+    (one,) = log.samples
+    assert one.limit.type == "time"
+    assert only_score(one).reason == "no_response"
+    assert log.results.scores[0].unscored_samples == 1
+
+
+def test_a_report_that_a_solver_wrote_itself_is_judged(tmp_path: Path) -> None:
+    async def solve(state: Any, _generate: Any) -> Any:
+        state.output.completion = state.target.text
+        return state
+
+    log = evaluate(tmp_path, [sample(IDS[0])], [], scorer(), solver=solving(solve))
+    assert only_score(log.samples[0]).value == 1
 
 
 def test_a_judge_that_cannot_be_had_fails_the_sample(tmp_path: Path) -> None:
