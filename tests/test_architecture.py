@@ -26,7 +26,7 @@ ALLOWED = {
     "rubrics": {"types", "sentences", "prompts", "plugins"},
     "stats": {"types", "prompts", "rubrics"},
     "report": {"types", "sentences", "prompts", "rubrics", "stats"},
-    "metrics": {"types", "rubrics", "stats", "plugins", "distribution"},
+    "metrics": {"types", "rubrics", "stats", "studies", "plugins", "distribution"},
     # Draws with matplotlib and writes files: not pure.
     "plots": {"types", "rubrics", "stats", "report", "distribution"},
     "studies": {"types", "distribution"},

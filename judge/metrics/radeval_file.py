@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
 
 from judge.metrics import Scored
 from judge.stats.metric import KNOWN, Metric, off_scale, radeval_column, scale_of
+from judge.studies.forms import read_object
+from judge.studies.source import decode, read_content
 from judge.types import JudgeError
 
 _IDS = "study_id"
@@ -21,16 +22,18 @@ def read_results(path: Path, study_ids: Sequence[str]) -> list[Scored]:
     RadEval goes by the order of its two lists and keeps no ids; a list `study_id` in the file joins
     by them, as in the pairs that `judge export` writes. null and NaN are a study without a value.
     A column that is the same number as one here has its name, all others `radeval_` before theirs.
-    Raises `JudgeError` for a file that cannot be read or has another form, for lists of another
-    length than there are studies, and for ids that are not theirs.
+    Raises `JudgeError` for a file that cannot be read or has another form, for a metric that
+    stands twice or has no name, for lists of another length than there are studies, and for ids
+    that are not theirs.
     """
-    try:
-        found = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError) as error:
-        raise JudgeError(f"{path} cannot be read as JSON: {error}") from error
-    if not isinstance(found, dict) or not found.keys() - {_IDS}:
+    content = read_content(str(path))
+    text, _ = decode(content.name, content.data)
+    found = read_object(content.name, text)
+    if not found.keys() - {_IDS}:
         raise JudgeError(f"{path} is no object of lists, one for each metric")
     for key, values in found.items():
+        if not key.strip():
+            raise JudgeError(f"{path} has values of a metric without a name ({key!r}); name it")
         if not isinstance(values, list):
             raise JudgeError(
                 f"{path} has {str(values)[:40]!r} for {key!r}, not a value for each study; ask for "

@@ -54,6 +54,15 @@ def read_json(
     raise _wrong_shape(name, _what(value))
 
 
+def read_object(name: str, text: str) -> dict[str, Any]:
+    """Read JSON that is one object, and no studies; raises `JudgeError` as `read_json` does."""
+    values = _values(name, text)
+    if len(values) != 1 or not isinstance(values[0], dict):
+        raise JudgeError(f"{name} is no JSON object")
+    _check_record(name, "its object", values[0])
+    return values[0]
+
+
 def _values(name: str, text: str) -> list[Any]:
     """Return the JSON values that stand one after the other in `text`."""
     decoder = json.JSONDecoder(object_pairs_hook=_object)
