@@ -232,9 +232,29 @@ def _print(tracks: Sequence[_Track], by: Sequence[str]) -> None:
         if track.studies.omitted:
             facts.append((f"left out{named}", left_out(track.studies.omitted)))
     facts += class_facts(sum(tracks[0].studies.class_inferred), len(tracks[0].studies))
-    print_facts(facts)
     figures = {track.section: _figures(track, by) for track in tracks}
+    facts += _undefined(tracks, figures)
+    print_facts(facts)
     print_tables([metric_table(f"Metrics of {tracks[0].model}", figures, by)])
+
+
+def _undefined(
+    tracks: Sequence[_Track], figures: Mapping[str, Sequence[Figures]]
+) -> list[tuple[str, str]]:
+    """Return the figures of sums that some studies have none of, and why; each once."""
+    from judge.metrics import Counted
+    from judge.report.words import NOTHING
+
+    counted = [one for track in tracks for one in track.found if isinstance(one, Counted)]
+    why = {each.metric: each.undefined for one in counted for each in one.figures}
+    lacking = [
+        metric
+        for found in figures.values()
+        for one in found
+        for metric, cell in one.cells
+        if metric in why and cell.n and cell.value is None
+    ]
+    return [(metric.label, f"{NOTHING} where {why[metric]}") for metric in dict.fromkeys(lacking)]
 
 
 def _figures(track: _Track, by: Sequence[str]) -> list[Figures]:

@@ -155,8 +155,8 @@ def _of_words(name: str, references: Sequence[str], candidates: Sequence[str]) -
     if name == "rougel":
         if n := unread_by_rouge((*references, *candidates)):
             return (
-                f"{n} of {2 * len(references)} reports have no letter from a to z and no digit, "
-                "and it reads no other"
+                f"{n} of {2 * len(references)} reports are in another script than Latin, and it "
+                "reads the letters a to z and digits alone"
             )
         return {name: rouge_l(references, candidates)}
     return corpus_bleu(references, candidates)

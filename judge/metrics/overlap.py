@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 from judge.stats.pooled import CORPUS_BLEU
@@ -27,8 +28,23 @@ def rouge_l(references: Sequence[str], candidates: Sequence[str]) -> tuple[float
 
 
 def unread_by_rouge(texts: Iterable[str]) -> int:
-    """Return how many texts have letters or digits, and none that ROUGE-L reads."""
-    return sum(bool(_ANY.search(text)) and not _READ.search(text) for text in texts)
+    """Return how many texts ROUGE-L does not read, for the script that they are written in.
+
+    More than half of the letters of such a text are none from a to z, whatever accents these
+    have: what is left of it, such as "CT" or a digit, says nothing of the report. So are texts
+    that have letters or digits, and none that it reads.
+    """
+    return sum(map(_is_unread, texts))
+
+
+def _is_unread(text: str) -> bool:
+    if not _READ.search(text):
+        return bool(_ANY.search(text))
+    letters = [char for char in text if char.isalpha()]
+    n_other = sum(
+        not (char.isascii() or _READ.match(unicodedata.normalize("NFKD", char))) for char in letters
+    )
+    return 2 * n_other > len(letters)
 
 
 def corpus_bleu(

@@ -33,13 +33,14 @@ _FIVE = ("Cardiomegaly", "Edema", "Consolidation", "Atelectasis", "Pleural Effus
 class Pooled:
     """A figure made of the sums of some columns; more is better, from 0 to 1.
 
-    `of` takes sums, with the columns last, and gives the figures.
+    `of` takes sums, with the columns last, and gives the figures; NaN where `undefined` holds.
     """
 
     name: str
     label: str
     columns: tuple[str, ...]
     of: Callable[[Values], Values]
+    undefined: str = ""
 
     @property
     def metric(self) -> Metric:
@@ -60,9 +61,10 @@ def count_name(what: str, label: str) -> str:
     return f"chexbert_{what}_{label.lower().replace(' ', '_')}"
 
 
-def _share(above: Values, below: Values) -> Values:
-    """Return one divided by the other, 0 where there is nothing to divide by."""
-    found: Values = np.divide(above, below, out=np.zeros(np.shape(above)), where=below > 0)
+def _share(above: Values, below: Values, *, of_none: float) -> Values:
+    """Return one divided by the other, `of_none` where there is nothing to divide by."""
+    none = np.full(np.shape(above), of_none)
+    found: Values = np.divide(above, below, out=none, where=below > 0)
     return found
 
 
@@ -70,13 +72,13 @@ def _bleu(sums: Values) -> Values:
     """Return BLEU [Papineni et al. 2002] without smoothing; 0 where some order has no match.
 
     The columns are the clipped matches of n-grams, how many n-grams there are, and the words of
-    the references.
+    the references. Where there is no n-gram of some order a share of them is none.
     """
     matches, totals = np.split(sums[..., :-1], 2, axis=-1)
-    shares = _share(matches, totals)
+    shares = _share(matches, totals, of_none=np.nan)
     with np.errstate(divide="ignore"):
         precision = np.exp(np.log(shares).mean(axis=-1))
-    longer = _share(sums[..., -1], totals[..., 0])
+    longer = _share(sums[..., -1], totals[..., 0], of_none=np.nan)
     found: Values = precision * np.exp(np.minimum(0.0, 1 - longer))
     return found
 
@@ -84,7 +86,7 @@ def _bleu(sums: Values) -> Values:
 def _f1(sums: Values) -> Values:
     """Return each label's F1, 2 tp / (2 tp + fp + fn), 0 where neither side has the label."""
     tp, fp, fn = np.split(sums, 3, axis=-1)
-    return _share(2 * tp, 2 * tp + fp + fn)
+    return _share(2 * tp, 2 * tp + fp + fn, of_none=0.0)
 
 
 def _macro(sums: Values) -> Values:
@@ -103,7 +105,8 @@ def _corpus_bleu(n: int) -> Pooled:
         *(f"bleu_ngrams_{order}" for order in orders),
         "bleu_reference_words",
     )
-    return Pooled(f"corpus_bleu{n}", f"BLEU-{n} (corpus)", columns, _bleu)
+    none = f"no candidate has {n} words" if n > 1 else "no candidate has a word"
+    return Pooled(f"corpus_bleu{n}", f"BLEU-{n} (corpus)", columns, _bleu, none)
 
 
 def _f1_chexbert(which: str, labels: Sequence[str], how: str) -> Pooled:
@@ -126,17 +129,23 @@ def pooled_cell(figure: Pooled, counts: Mapping[str, Values], rows: Sequence[int
     """Return the figure of some studies, with a 95% interval: a percentile bootstrap of them.
 
     The studies are drawn anew 2,000 times [Efron and Tibshirani 1993, chapter 13]; the draws are
-    the same for the same studies. There is no interval for fewer than two studies, and no figure
-    for none.
+    the same for the same studies. There is no interval for fewer than two studies, where a draw has
+    no figure, and where all draws are alike: that no spread was seen is not to say that there is
+    none. There is no figure for no study, and where it is undefined.
     """
     table = np.stack([counts[name] for name in figure.columns], axis=1)[list(rows)]
     n = len(table)
     if not n:
         return Cell(0, None, None, None, None, None)
     value = float(figure.of(table.sum(axis=0)))
+    if np.isnan(value):
+        return Cell(n, None, None, None, None, None)
     if n < 2:
         return Cell(n, None, value, None, None, None)
     random = np.random.default_rng(_SEED)
-    drawn = [figure.of(weights @ table) for weights in bootstrap_weights(random, n, _RESAMPLES)]
-    low, high = percentiles(np.concatenate(drawn)[:, None], (0.025, 0.975))[:, 0]
+    weights = bootstrap_weights(random, n, _RESAMPLES)
+    drawn = np.concatenate([figure.of(some @ table) for some in weights])
+    low, high = percentiles(drawn[:, None], (0.025, 0.975))[:, 0]
+    if np.isnan(drawn).any() or low == high:
+        return Cell(n, None, value, None, None, None)
     return Cell(n, None, value, float(low), float(high), None)

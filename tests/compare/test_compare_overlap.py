@@ -1,4 +1,4 @@
-"""`judge metrics`: ROUGE-L and corpus BLEU, figures of sums, sections side by side, RadEval's."""
+"""`judge metrics`: ROUGE-L and corpus BLEU, figures of sums, sections side by side."""
 
 from __future__ import annotations
 
@@ -14,10 +14,8 @@ from support import EXAMPLES, Invoke, write_json
 
 from judge import metrics
 from judge.metrics.overlap import rouge_l
-from judge.metrics.radeval_file import read_results
 from judge.metrics.worker import label_counts
 from judge.stats.pooled import CHEXBERT, CORPUS_BLEU, F1_CHEXBERT, pooled_cell
-from judge.types import JudgeError
 
 REFS = json.loads((EXAMPLES / "refs.json").read_text("utf-8"))
 PREDS = json.loads((EXAMPLES / "preds.json").read_text("utf-8"))
@@ -60,13 +58,43 @@ def test_corpus_bleu_is_sacrebleus_and_not_the_mean_of_studies() -> None:
     assert abs(np.mean(alone) - found[3]) > 0.02
 
 
-@pytest.mark.parametrize(("reference", "candidate"), [("", "Clear."), ("Clear.", ""), ("", "")])
-def test_an_empty_report_has_no_match_and_no_number_that_is_none(
-    reference: str, candidate: str
+@pytest.mark.parametrize(
+    ("reference", "candidate", "found"),
+    [
+        ("", "Clear.", [0, None, None, None]),
+        ("Clear.", "", [None] * 4),
+        ("", "", [None] * 4),
+        ("", "No effusion is seen.", [0] * 4),
+    ],
+)
+def test_bleu_is_a_number_where_candidates_have_as_many_words(
+    reference: str, candidate: str, found: list[float | None]
 ) -> None:
-    assert bleus([reference], [candidate]) == [0, 0, 0, 0]
+    assert bleus([reference], [candidate]) == found
     (rouge,) = metrics.compute("rougel", [reference], [candidate])
     assert rouge.values == (0,)
+
+
+def test_what_no_candidate_has_words_for_is_said(invoke: Invoke, tmp_path: Path) -> None:
+    reports = {name: {"report": "No large effusion."} for name in "abc"}
+    write_json(tmp_path / "p.json", reports)
+    write_json(tmp_path / "r.json", reports | {"a": {"report": "No effusion at all."}})
+    done = invoke("metrics", "p.json", "r.json", "--metric", "corpus_bleu")
+    assert done.exit_code == 0, done.stderr
+    assert re.search(r"BLEU-4 \(corpus\) +n/a where no candidate has 4 words\n", done.stdout)
+    assert re.search(r"BLEU-4 \(corpus\) +3 +n/a *\n", done.stdout)
+    assert "BLEU-3 (corpus)  n/a" not in done.stdout
+
+
+def test_where_all_draws_are_alike_there_is_no_interval() -> None:
+    counts = counts_of(["no large pleural effusion seen"] * 3, ["no large pleural effusion"] * 3)
+    cell = pooled_cell(CORPUS_BLEU[0], counts, range(3))
+    assert cell.value == pytest.approx(math.exp(1 - 5 / 4))
+    assert (cell.low, cell.high) == (None, None)
+    # Nor where a draw may have none of the n-grams.
+    counts = counts_of(["no large pleural effusion", ""], ["no small pleural effusion", ""])
+    assert pooled_cell(CORPUS_BLEU[0], counts, range(2)).value == 3 / 4
+    assert pooled_cell(CORPUS_BLEU[0], counts, range(2)).low is None
 
 
 def test_rouge_l_by_hand() -> None:
@@ -82,23 +110,45 @@ def test_reports_that_rouge_cannot_read_have_none(invoke: Invoke, tmp_path: Path
         write_json(tmp_path / name, {one: {"report": text} for one, text in reports.items()})
     done = invoke("metrics", "p.json", "r.json", "--metric", "rougel,bleu2", "--out", "m.csv")
     assert done.exit_code == 3
-    assert "ROUGE-L is missing: 2 of 4 reports have no letter from a to z" in done.stderr
+    assert "ROUGE-L is missing: 2 of 4 reports are in another script than Latin" in done.stderr
     assert "ROUGE-L" not in done.stdout
     assert rouge_l(["Œdème."], ["Œdème."]) == (1.0,)
 
 
-def test_values_off_a_metrics_scale_are_refused(invoke: Invoke, tmp_path: Path) -> None:
-    given = results(tmp_path, rougeL=[35.0, 20.0, 50.0])
-    with pytest.raises(JudgeError, match=r"has 35 for 'rougeL', which goes from 0 to 1"):
-        read_results(given, ["a", "b", "c"])
-    with pytest.raises(JudgeError, match="among the values of 'bleu'"):
-        read_results(results(tmp_path, bleu=[10**400, 0, 0]), ["a", "b", "c"])
-    assert invoke("green", *PAIR, "--out", "run").exit_code == 0
-    rows = "\n".join(f"{one},1.5" for one in IDS)
-    (tmp_path / "m.csv").write_text(f"study_id,rougel\n{rows}\n")
-    done = invoke("compare", "one=run", "two=run", "--metrics", "m.csv", "--allow", "judge")
-    assert done.exit_code == 2
-    assert "has 1.5 in the column 'rougel', which is read as ROUGE-L and goes from 0" in done.stderr
+@pytest.mark.parametrize(
+    "report",
+    [
+        "胸部CT：两肺清晰，心影不大。",  # noqa: RUF001
+        "胸部CT：右肺上叶结节1.5cm，考虑恶性。",  # noqa: RUF001
+        "КТ ОГК (CT): узел 12 мм в S3 правого лёгкого.",  # noqa: RUF001
+        "胸部ＣＴ：両肺に異常なし。",  # noqa: RUF001
+        "صورة الصدر: لا يوجد انصباب 2",
+        "２０２４",  # noqa: RUF001
+    ],
+)
+def test_a_digit_or_an_abbreviation_is_not_a_report_that_rouge_reads(report: str) -> None:
+    found = metrics.compute("rougel", ["CT: clear lungs.", "Clear."], [report, "Clear."])
+    assert isinstance(found, metrics.Missing)
+    assert "1 of 4 reports are in another script than Latin" in found.why
+
+
+@pytest.mark.parametrize(
+    "report",
+    [
+        "Größe und Form des Herzens unauffällig, keine Ergüsse.",
+        "Pas d'épanchement pleural ; cœur élargi, œdème.",
+        "Phổi hai bên sáng, không có tràn dịch màng phổi, bóng tim không to.",
+        "Płuca bez zmian ogniskowych. Ł",
+        "Se\u0301quelles a\u0300 droite.",
+        "Effusion of 2 cm (~30 \u03bcL), ±1.",
+        "",
+        "12",
+        "...",
+    ],
+)
+def test_letters_with_accents_are_latin(report: str) -> None:
+    (found,) = metrics.compute("rougel", [report], [report])
+    assert found.values == ((1.0,) if re.search(r"\w", report) else (0.0,))
 
 
 def test_the_interval_is_of_resampled_sums() -> None:
@@ -245,81 +295,3 @@ def test_compare_takes_rouge_l_and_passes_over_the_counts(invoke: Invoke, tmp_pa
     done = invoke("compare", "run", "--metrics", "b.csv")
     assert done.exit_code == 2
     assert "b.csv holds no metric of single studies" in done.stderr
-
-
-# RadEval's values
-
-
-def results(tmp_path: Path, **columns: object) -> Path:
-    path = tmp_path / "radeval.json"
-    path.write_text(json.dumps(columns), "utf-8")
-    return path
-
-
-def test_radevals_values_have_names_of_their_own(invoke: Invoke, tmp_path: Path) -> None:
-    values = [at / 20 for at in range(15)]
-    shuffled = [14 - at for at in range(15)]
-    results(
-        tmp_path,
-        study_id=[IDS[at] for at in shuffled],
-        bleu=[values[at] for at in shuffled],
-        rougeL=[values[at] for at in shuffled],
-        radcliq_v1=[values[at] + 0.1 for at in shuffled],
-        green=[None, *[values[at] for at in shuffled][1:]],
-    )
-    done = invoke("metrics", *PAIR, "--radeval", "radeval.json", "--out", "m.csv")
-    assert done.exit_code == 0, done.stderr
-    table = pd.read_csv(tmp_path / "m.csv")
-    # Its bleu is BLEU-4: never the column that is ReXrank's BLEU-2.
-    assert list(table)[2:] == ["radeval_bleu", "rougel", "radcliq", "radeval_green"]
-    assert list(table["study_id"]) == IDS
-    assert list(table["radeval_bleu"]) == pytest.approx(values)
-    assert math.isnan(table["radeval_green"].iloc[14])
-    assert re.search(r"green \(RadEval\) +14 ", done.stdout)
-    assert invoke("green", *PAIR, "--out", "run").exit_code == 0
-    shown = invoke("compare", "run", "--metrics", "m.csv", "--format", "json")
-    assert shown.exit_code == 0, shown.stderr
-    cells = json.loads(shown.stdout)["groups"][0]["cells"]
-    assert {"radeval_bleu", "rougel", "radcliq", "radeval_green"} < set(cells)
-    assert "bleu2" not in cells
-
-
-@pytest.mark.parametrize(
-    ("columns", "why"),
-    [
-        ({"bleu": 0.4}, "per_sample=True"),
-        ({"bleu": [0.4]}, "1 values of 'bleu' for 2 studies"),
-        ({"bleu": [0.4, "x"]}, "'x' among the values of 'bleu'"),
-        ({"bleu": [0.4, True]}, "'True' among the values"),
-        ({"bleu": [0.4, float("inf")]}, "'inf' among the values"),
-        ({"study_id": ["a", "c"], "bleu": [0.4, 0.2]}, "has no study 'b'"),
-        ({}, "no object of lists"),
-    ],
-)
-def test_what_is_no_result_of_radeval_is_refused(tmp_path: Path, columns: dict, why: str) -> None:
-    with pytest.raises(JudgeError, match=re.escape(why)):
-        read_results(results(tmp_path, **columns), ["a", "b"])
-
-
-def test_an_unknown_metric_of_radevals_asks_for_its_direction(
-    invoke: Invoke, tmp_path: Path
-) -> None:
-    results(tmp_path, temporal_f1=[0.5] * 15)
-    assert invoke("green", *PAIR, "--out", "run").exit_code == 0
-    assert invoke("metrics", *PAIR, "--radeval", "radeval.json", "--out", "m.csv").exit_code == 0
-    done = invoke("compare", "run", "--metrics", "m.csv")
-    assert done.exit_code == 2
-    assert "whether more is better is unknown of 'radeval_temporal_f1'" in done.stderr
-
-
-def test_radevals_values_are_for_one_section_and_not_computed_again(
-    invoke: Invoke, tmp_path: Path
-) -> None:
-    results(tmp_path, radgraph_partial=[0.5] * 15)
-    line = ("metrics", *PAIR, "--radeval", "radeval.json")
-    several = invoke(*line, "--section", "findings,report")
-    assert several.exit_code == 2
-    assert "name one --section" in several.stderr
-    again = invoke(*line, "--metric", "f1radgraph")
-    assert again.exit_code == 2
-    assert "has radgraph_partial already; leave --metric f1radgraph out" in again.stderr
