@@ -124,8 +124,10 @@ def test_what_is_left_open_has_its_default_and_what_is_unknown_is_refused(tmp_pa
         REFERENCES, GOOD, sampling=None, reply=None, policy=policy, out=tmp_path / "r", options=None
     )
     assert done.manifest["effort"]["max_outage"] == policy.max_outage
-    with pytest.raises(TypeError, match="promt"):
-        run(REFERENCES, GOOD, promt="x")  # type: ignore[call-arg]
+    for unknown in ("promt", "environ"):
+        why = f"there is no option '{unknown}'; there are: prompt, base_url, .*, section, "
+        with pytest.raises(JudgeError, match=why):
+            run(REFERENCES, GOOD, **{unknown: None})
     with pytest.raises(JudgeError, match="takes no option 'color'"):
         run(REFERENCES, GOOD, options={"color": 1})
     with pytest.raises(JudgeError, match="vllm_args is a list"):

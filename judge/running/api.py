@@ -31,6 +31,7 @@ from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_given
 from judge.studies.names import given_model
 from judge.studies.told import with_told
+from judge.types import JudgeError
 
 T = TypeVar("T")
 Column: TypeAlias = "Sequence[object] | Mapping[Any, Any] | pd.Series[Any]"
@@ -163,7 +164,7 @@ def annotate(
     Raises
     ------
     JudgeError
-        For an unknown rubric or judge, lengths that differ, ids that repeat or are on one
+        For an unknown rubric, judge or option, lengths that differ, ids that repeat or are on one
         side only, one text where a list belongs, columns that are missing, a sampling
         parameter that the judge does not take, a key that is not set or refused, a cache
         that cannot be used, an `out` that holds another run, and where most of the first
@@ -293,6 +294,7 @@ def _opened(
 
     Raises `JudgeError` before anything is asked.
     """
+    _check_known(given, Options)
     asked: dict[str, object] = {"rubric": rubric, "judge": judge, "prompt": given.get("prompt")}
     options: dict[str, Any] = {k: value for k, value in given.items() if value is not None}
     of_reports = {name: options.pop(name) for name in _OF_REPORTS if name in options}
@@ -317,8 +319,9 @@ def _opened(
 def session_of(rubric: str, judge: str, options: Mapping[str, Any]) -> JudgeSession:
     """Return the session of a judge with the `JudgeOptions` of a caller; nothing is asked.
 
-    Raises `JudgeError` as `JudgeSession.load` does.
+    Raises `JudgeError` for another option, and as `JudgeSession.load` does.
     """
+    _check_known(options, JudgeOptions)
     given = {name: value for name, value in options.items() if value is not None}
     policy, cache = given.pop("policy", None), given.pop("cache", None)
     settings = JudgeSettings(
@@ -327,6 +330,13 @@ def session_of(rubric: str, judge: str, options: Mapping[str, Any]) -> JudgeSess
         say=lambda text: print(harmless(text), file=sys.stderr),
     )
     return JudgeSession.load(rubric, judge, settings, policy=policy, cache=cache)
+
+
+def _check_known(given: Iterable[str], known: type[JudgeOptions]) -> None:
+    """Raise `JudgeError` for an option that is not of those."""
+    names = [*known.__annotations__]
+    if unknown := next((name for name in given if name not in names), None):
+        raise JudgeError(f"there is no option {unknown!r}; there are: {', '.join(names)}")
 
 
 def _shard(given: Options) -> Shard | None:

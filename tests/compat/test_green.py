@@ -188,6 +188,8 @@ def test_mistakes_are_one_message(tmp_path: Path) -> None:
             scorer(refs, hyps)
     with pytest.raises(JudgeError, match="name a model, such as"):
         GREEN()
+    with pytest.raises(JudgeError, match="there is no option 'foo'; there are: prompt, base_url"):
+        GREEN("lexicon", foo=1)  # type: ignore[call-arg]
     with pytest.raises(JudgeError, match="unknown judge 'lexcion'"):
         GREEN("lexcion")
     with pytest.raises(JudgeError, match="cpu=True is for a model in this process"):
