@@ -73,9 +73,28 @@ def test_readings_take_the_judges_bias_out(invoke: Invoke) -> None:
     )
     assert f"no clinically significant error {100 * fixed['value']:.1f}% [" in printed
     assert rates["readings"]["signature"] in printed
+    assert "at random" not in printed
     assert {"angelopoulos2023ppi", "angelopoulos2023ppipp"} <= {*KEY.findall(printed)}
     two = invoke("cite", "judged", "readers/reader-fern", "--readings", "readers")
     assert (two.exit_code, two.stderr) == (2, "Error: --readings are about one RUN: name one\n")
+
+
+def test_readings_that_only_the_user_calls_random_are_called_so(invoke: Invoke) -> None:
+    with (EXAMPLES / "readers" / "readings.csv").open(encoding="utf-8") as file:
+        head, *rows = file.read().splitlines()
+    at = head.split(",").index("study_id")
+    some = sorted({row.split(",")[at] for row in rows})[1:]
+    Path("some.csv").write_text("\n".join([head, *(r for r in rows if r.split(",")[at] in some)]))
+    line = ("import", "tidy", "some.csv", "--section", "findings", "--out", "readers")
+    done = invoke(*line)
+    assert done.exit_code == 0, done.stderr
+    assert invoke("green", *PAIR, "--out", "judged").exit_code == 0
+    asked = ("cite", "judged", "--readings", "readers")
+    assert invoke(*asked).exit_code == 2
+    done = invoke(*asked, "--readings-at-random")
+    assert done.exit_code == 0, done.stderr
+    assert "|random:told|" in done.stdout
+    assert ", taken as drawn at random by the user's word, all studies: " in done.stdout
 
 
 def test_each_work_that_the_text_names_follows_once(invoke: Invoke, green: Path) -> None:
@@ -138,6 +157,60 @@ def test_what_the_judge_was_told_and_asked_is_said(invoke: Invoke) -> None:
         "(earlier). " in text
     )
     assert "These are shard 2/3 of a set." in text
+
+
+def test_shards_that_are_missing_are_said(invoke: Invoke) -> None:
+    for shard in ("1/3", "2/3"):
+        done = invoke("green", *PAIR, "--shard", shard, "--out", f"s{shard[0]}")
+        assert done.exit_code == 0, done.stderr
+    for out, shards, missing in (
+        ("two", ["s1", "s2"], "Shard 3/3 of the set is missing"),
+        ("one", ["s1"], "Shards 2-3/3 of the set are missing"),
+    ):
+        assert invoke("merge", *shards, "--allow-missing", "--out", out).exit_code == 0
+        n = Run(out).summary()["n_studies"]
+        assert 0 < n < 15
+        text = invoke("cite", out).stdout
+        wanted = f"{missing}: this is a run of {n} of 15 studies. "
+        assert f"{wanted}Every study that is there was scored. " in text
+
+
+def test_the_interval_of_facts_that_are_all_right_is_wilsons(invoke: Invoke) -> None:
+    Path("refs.json").write_text(json.dumps(dict.fromkeys("abc", "Small left effusion.")))
+    assert invoke("facts", "refs.json", "refs.json", "--out", "run").exit_code == 0
+    one = Run("run").summary()["statistics"]["micro_precision"]
+    assert (one["value"], one["high"]) == (1, 1)
+    assert 0 < one["low"] < 1
+    printed = invoke("cite", "run").stdout
+    assert (
+        "for ratios by a percentile bootstrap over studies, by Wilson's score method where all "
+        "draws are alike (Efron and Tibshirani 1993" in printed
+    )
+    assert {"efron1993bootstrap", "wilson1927probable"} <= {*KEY.findall(printed)}
+
+
+def test_the_interval_of_a_mean_at_the_end_of_its_scale_is_wilsons(
+    invoke: Invoke, green: Path
+) -> None:
+    of_end = "for means at an end of their scale by Wilson's score method (Wilson 1927), for rates"
+    assert of_end not in invoke("cite", str(green)).stdout
+    Path("refs.json").write_text(json.dumps(dict.fromkeys("abc", "Small left effusion.")))
+    assert invoke("green", "refs.json", "refs.json", "--out", "run").exit_code == 0
+    assert of_end in invoke("cite", "run").stdout
+
+
+def test_letters_that_pdflatex_lacks_are_said(invoke: Invoke) -> None:
+    done = invoke("green", *PAIR, "--model", "模型-1", "--out", "run")
+    assert done.exit_code == 0, done.stderr
+    latex = invoke("cite", "run", "--format", "latex").stdout
+    comment, text = latex.split("\n", 1)
+    assert comment == (
+        "% pdfLaTeX alone does not print 型 模: use LuaLaTeX or XeLaTeX with a font that has these "
+        "letters"
+    )
+    assert text.startswith("The reports of 模型-1 on 15 studies")
+    assert invoke("green", *PAIR, "--out", "plain").exit_code == 0
+    assert invoke("cite", "plain", "--format", "latex").stdout.startswith("The reports of ")
 
 
 def test_a_reader_is_named(invoke: Invoke) -> None:

@@ -22,9 +22,18 @@ from judge.rubrics.sources import (
 
 _INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
     "mean": ("for means on the logit or logarithmic scale", ()),
+    "end": ("for means at an end of their scale by Wilson's score method", (WILSON_1927,)),
     "rate": ("for rates by Wilson's score method", (WILSON_1927,)),
-    "ratio": ("for ratios by a percentile bootstrap over studies", (EFRON_1993,)),
+    "ratio": (
+        (
+            "for ratios by a percentile bootstrap over studies, by Wilson's score method where all "
+            "draws are alike"
+        ),
+        (EFRON_1993, WILSON_1927),
+    ),
 }
+_OF_WHOLE = re.compile(r"this is a run of [0-9,]+ of [0-9,]+ stud(?:y|ies)")
+"""What the notes of a run that lacks shards say of its size."""
 _TOLD = {"context": "the patient's context", "prior": "an earlier report", "modality": "modality"}
 _NONE = "none"
 _MOST_GROUPS = 6
@@ -120,20 +129,41 @@ def citation(
         Cited((program(version),)),
         ". ",
         *_judge(manifest, parts),
-        f"{_told(parts)}{_coverage(summary, parts)} ",
+        f"{_told(parts)}{_coverage(manifest, summary, parts)} ",
         f"For all studies: {_figures(summary, shown)}. ",
         *(f"{group} " for group in _groups(summary, rubric)),
     ]
-    with_interval = [one for one in shown if summary["statistics"][one.name]["low"] is not None]
-    for at, kind in enumerate(dict.fromkeys(one.kind for one in with_interval)):
-        words, sources = _INTERVALS[kind]
-        told.append(f"{', ' if at else 'Brackets hold 95% confidence intervals, '}{words}")
-        told += [Cited(sources)] if sources else []
-    told += [". "] if with_interval else []
+    told += _intervals(summary, shown)
     if readings := summary.get("readings"):
         told += _corrected(summary, readings, rubric)
     told.append(f"The signature of the run is {summary['signature']}.")
     return Citation(tuple(_plain(one) if isinstance(one, str) else one for one in told))
+
+
+def _intervals(summary: Mapping[str, Any], shown: Sequence[Statistic]) -> list[str | Cited]:
+    """Say how each kind of interval in the text was made; each work is cited once."""
+    with_interval = [one for one in shown if summary["statistics"][one.name]["low"] is not None]
+    kinds: dict[str, None] = {}
+    for one in with_interval:
+        kinds[one.kind] = None
+        if one.kind == "mean" and _is_at_end(summary, one):
+            kinds["end"] = None
+    told: list[str | Cited] = []
+    named: tuple[Source, ...] = ()
+    for kind in kinds:
+        words, sources = _INTERVALS[kind]
+        told.append(f"{', ' if told else 'Brackets hold 95% confidence intervals, '}{words}")
+        if new := tuple(one for one in sources if one not in named):
+            told.append(Cited(new))
+        named += new
+    return [*told, ". "] if told else []
+
+
+def _is_at_end(summary: Mapping[str, Any], one: Statistic) -> bool:
+    """Whether a mean of all studies or of a group is the least or the greatest of its scale."""
+    found = [block["statistics"][one.name]["value"] for block in (summary, *summary["rates"])]
+    means = [1 / value if value and one.is_reciprocal else value for value in found]
+    return any(mean is not None and mean in one.scale for mean in means)
 
 
 def _plain(text: str) -> str:
@@ -154,6 +184,7 @@ def _corrected(
     readers = _listed([one["reader"] for one in readings["runs"]])
     line = readings["signature"]
     n = counted(readings["n_read"], "study", "studies")
+    drawn = ", taken as drawn at random by the user's word" if readings["drawn"] == "told" else ""
     if not found:
         return [f"Readings of {n} by {readers} are too few to take the judge's bias out. "]
     return [
@@ -161,7 +192,8 @@ def _corrected(
         Cited((ANGELOPOULOS_2023,)),
         " with power tuning",
         Cited((DUCHI_2023,)),
-        f" from readings of {n} by {readers}, all studies: {'; '.join(found)} (signature {line}). ",
+        f" from readings of {n} by {readers}{drawn}, all studies: {'; '.join(found)}",
+        f" (signature {line}). ",
     ]
 
 
@@ -173,11 +205,11 @@ def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> list[str | 
     names = _listed([part["name"] for part in combined["parts"]]) if combined else ""
     note = f" ({judge['note']})" if judge["note"] else ""
     if combined and combined["of"] == "judge":
-        each = [
-            f"{part['name']}{_asked(parts_of(part['signature']))}" for part in combined["parts"]
-        ]
+        each = [f"{one['judge']}{_asked(one)}" for one in _parts_of_judges(combined)]
+        least = combined.get("least")
+        whose = "theirs" if least is None else f"that of at least {least} of them"
         by_rule = (
-            f"The judges were {'; '.join(each)}{note}. Each number of a study is theirs combined "
+            f"The judges were {'; '.join(each)}{note}. Each number of a study is {whose} combined "
             f"by the rule {combined['rule']}"
         )
         alphas = [
@@ -199,6 +231,13 @@ def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> list[str | 
             f"and a study's numbers were combined by the rule {combined['rule']}. "
         )
     return [told]
+
+
+def _parts_of_judges(combined: Mapping[str, Any] | None) -> list[dict[str, str]]:
+    """Return the parts of each judge's own signature, of a panel; none of another run."""
+    if not combined or combined["of"] != "judge":
+        return []
+    return [parts_of(one["signature"]) for one in combined["parts"]]
 
 
 def _asked(parts: Mapping[str, str]) -> str:
@@ -226,19 +265,45 @@ def _told(parts: Mapping[str, str]) -> str:
     return f"The judge was told {_listed(known)}. " if known else ""
 
 
-def _coverage(summary: Mapping[str, Any], parts: Mapping[str, str]) -> str:
-    """Say how many studies were scored, and what became of the others."""
+def _coverage(
+    manifest: Mapping[str, Any], summary: Mapping[str, Any], parts: Mapping[str, str]
+) -> str:
+    """Say how many studies were scored, and what became of the others and of missing shards."""
     n, scored = summary["n_studies"], summary["n_scored"]
-    told = (
-        "Every study was scored"
-        if n == scored
-        else f"{scored:,} of {n:,} studies were scored; {summary['n_unparsed']:,} with an answer "
-        f"that could not be read and {summary['n_failed']:,} that could not be judged are in no "
-        "figure"
-    )
+    combined = manifest.get("combined")
+    missing = _missing(summary, [parts, *_parts_of_judges(combined)])
+    told = f"Every study {'that is there ' if missing else ''}was scored"
+    if n != scored:
+        told = f"{scored:,} of {n:,} studies were scored; {_lost(summary, combined)} in no figure"
     gone = f"; left out before that: {left_out(summary['omitted'])}" if summary["omitted"] else ""
-    shard = f" These are shard {parts['shard']} of a set" if "shard" in parts else ""
-    return f"{told}{gone}.{shard and shard + '.'}"
+    shard = f" These are shard {parts['shard']} of a set." if "shard" in parts else ""
+    return f"{missing}{told}{gone}.{shard}"
+
+
+def _lost(summary: Mapping[str, Any], combined: Mapping[str, Any] | None) -> str:
+    """Say why studies have no score; how a panel's judges failed each is not in its summary."""
+    unparsed, failed = summary["n_unparsed"], summary["n_failed"]
+    if combined and combined["of"] == "judge":
+        least = combined.get("least")
+        who = "not all judges" if least is None else f"fewer than {least} judges"
+        n = unparsed + failed
+        return f"{n:,} that {who} scored {'is' if n == 1 else 'are'}"
+    against = " against all of their references" if combined else ""
+    return (
+        f"{unparsed:,} with an answer that could not be read and {failed:,} that could not be "
+        f"judged{against} are"
+    )
+
+
+def _missing(summary: Mapping[str, Any], signatures: Sequence[Mapping[str, str]]) -> str:
+    """Say which shards of the set the run lacks, by its signatures, and how large it is."""
+    without = next((one["without"] for one in signatures if "without" in one), None)
+    if without is None:
+        return ""
+    is_one = without.partition("/")[0].isdigit()
+    size = next(filter(None, map(_OF_WHOLE.search, summary["notes"])), None)
+    which = f"Shard {without} of the set is" if is_one else f"Shards {without} of the set are"
+    return f"{which} missing{f': {size[0]}' if size else ''}. "
 
 
 def _shown(rubric: Rubric) -> Sequence[Statistic]:

@@ -37,15 +37,18 @@ def packages(tables: Sequence[str]) -> str:
     printed = "".join(
         line for text in tables for line in text.splitlines() if not line.startswith("%")
     )
+    return "\n".join([r"% needs \usepackage{booktabs}", *foreign_letters(printed)])
+
+
+def foreign_letters(printed: str) -> list[str]:
+    """Return a comment on the letters of a text that pdfLaTeX has not, none where it has all."""
     foreign = sorted({char for char in printed if not _is_in_pdflatex(char)})
-    text = r"% needs \usepackage{booktabs}"
-    if foreign:
-        text += (
-            f"\n% pdfLaTeX alone does not print {' '.join(foreign[:_FEW])}"
-            f"{' and others' if len(foreign) > _FEW else ''}: use LuaLaTeX or XeLaTeX with a font "
-            "that has these letters"
-        )
-    return text
+    few = f"{' '.join(foreign[:_FEW])}{' and others' if len(foreign) > _FEW else ''}"
+    comment = (
+        f"% pdfLaTeX alone does not print {few}: use LuaLaTeX or XeLaTeX with a font that has "
+        "these letters"
+    )
+    return [comment] if foreign else []
 
 
 def latex_table(table: Table, rows: Sequence[Sequence[str]] | None = None) -> str:

@@ -229,8 +229,9 @@ def test_a_panel_is_written_up_with_its_judges_and_how_they_agree(
 ) -> None:
     assert invoke("panel", *lexicons, "--rule", "any", "--out", "panel").exit_code == 0
     text, *works = invoke("cite", "panel").stdout.split("\n\n")
+    versions = [Run(path).manifest["judge"]["version"] for path in lexicons]
     assert (
-        "The judges were lexicon; lexicon:mild.yaml (the built-in rule-based baseline: never "
+        f"The judges were {'; '.join(versions)} (the built-in rule-based baseline: never "
         "report its numbers as a model's). Each number of a study is theirs combined by the rule "
         "any; Krippendorff's alpha between them (Krippendorff 2011) is "
     ) in text
