@@ -35,6 +35,10 @@ class UnavailableError(TransientError):
     """Nobody answers: refused, dropped, timed out, or a gateway that has no server behind it."""
 
 
+class UnreachableError(UnavailableError):
+    """Nobody took the connection: whatever was to be asked, it is not to blame."""
+
+
 class UnreadableReplyError(TransientError):
     """The server answered with something that is no completion: a web page, half of one, a flood.
 

@@ -14,7 +14,7 @@ from yarl import URL
 
 from judge.backends import replies
 from judge.backends.connection import CHAT, COMPLETIONS, Connection, shown
-from judge.backends.errors import UnavailableError, UnreadableReplyError
+from judge.backends.errors import UnavailableError, UnreachableError, UnreadableReplyError
 from judge.backends.structured import Mode
 from judge.types import Completion, JudgeError
 
@@ -105,7 +105,9 @@ class Client:
             return UnreadableReplyError(" ".join(f"no HTTP: {error.message}".split())[:300])
         if isinstance(error.__cause__, ContentEncodingError):
             return UnreadableReplyError("it cannot be unpacked")
-        return UnavailableError("connection", " ".join(str(error).split())[:300])
+        is_away = isinstance(error, aiohttp.ClientConnectorError)
+        kind = UnreachableError if is_away else UnavailableError
+        return kind("connection", " ".join(str(error).split())[:300])
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:

@@ -16,6 +16,7 @@ from judge.backends.errors import (
     StudyError,
     TransientError,
     UnavailableError,
+    UnreachableError,
     UnreadableReplyError,
 )
 from judge.cache import CompletionCache, canonical, key_of
@@ -98,7 +99,9 @@ class Asker:
 
     `kind` is what the cache notes of its questions beside the answers, to foretell others.
     `repeat` is which of several runs this is that ask the same, from 0: each has its own answers.
-    `unanswerable` are questions, by their keys, that were asked elsewhere and brought no answer.
+    Where it `is_standing`, studies may come one by one: a server that takes no connection is then
+    waited for at the first. `unanswerable` are questions, by their keys, that were asked elsewhere
+    and brought no answer.
     """
 
     judge: Judge
@@ -110,6 +113,7 @@ class Asker:
     kind: str | None = None
     budget: Budget | None = None
     repeat: int = 0
+    is_standing: bool = False
     unanswerable: Mapping[str, StudyError] = field(default_factory=dict)
     _limiter: Limiter = field(init=False)
     _outage: Outage = field(init=False)
@@ -200,7 +204,8 @@ class Asker:
     def _weight(self, at: int, error: TransientError) -> float:
         """Return how many of its requests an error costs the study at `at`; note what it tells."""
         if isinstance(error, UnavailableError):
-            return 0 if self._outage.unanswered(at) else 1
+            is_sure = self.is_standing and isinstance(error, UnreachableError)
+            return 0 if self._outage.unanswered(at, is_sure=is_sure) else 1
         self._outage.answered()
         if isinstance(error, UnreadableReplyError):
             self._unreadable += 1

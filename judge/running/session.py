@@ -129,8 +129,11 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         parts = (self.judge.version, _prompt(self.judge), *_asked(self.rubric, self.judge))
         return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
-    def answerer(self, progress: Progress, stop: Stop) -> Answer:
-        """Return how answers are got: from the cache or the judge, or from the judge at once."""
+    def answerer(self, progress: Progress, stop: Stop, *, is_standing: bool = False) -> Answer:
+        """Return how answers are got: from the cache or the judge, or from the judge at once.
+
+        `is_standing` as in `Asker`.
+        """
         if self.cache is None:
             return self._at_once
         prices = Prices(self.judge.version, self.judge.billing_url)
@@ -138,6 +141,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             *(self.judge, self.cache, prices, self.policy, progress, stop, self.kind),
             budget=self.budget,
             repeat=self.repeat,
+            is_standing=is_standing,
             unanswerable=self.unanswerable,
         ).answer
 

@@ -26,8 +26,9 @@ class StandingJudge:
     """Judges sets of studies as they come, any number at a time, in one event loop.
 
     All share the session's cache, limit of requests, budget and `max_cost`, and a question that is
-    under way is not asked twice. After an end for all, such as a server that is gone, the next call
-    finds out anew whether the judge can be asked.
+    under way is not asked twice. A server that takes no connection is waited for at the first
+    study. After an end for all, such as a server that is gone, the next call finds out anew whether
+    the judge can be asked.
     """
 
     def __init__(self, session: JudgeSession) -> None:
@@ -40,7 +41,7 @@ class StandingJudge:
         """Return how answers are got; raises `JudgeError` where the cache cannot be used."""
         if self._asking is None:
             stop = Stop()
-            self._asking = self.session.answerer(self._spent, stop), stop
+            self._asking = self.session.answerer(self._spent, stop, is_standing=True), stop
         return self._asking
 
     async def judge(self, studies: StudySet) -> list[Judged]:

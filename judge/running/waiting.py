@@ -113,9 +113,9 @@ class Limiter:
 class Outage:
     """Knows whether the server is there, and lets one request at a time ask while it isn't.
 
-    When several studies in a row find nobody, the run holds still: one request after another
-    tries, at least every second, until one gets any answer at all. That waiting is not
-    held against a study. After `patience` seconds the run is given up.
+    When several studies in a row find nobody, or one that is sure of it, the run holds still: one
+    request after another tries, at least every second, until one gets any answer at all. That
+    waiting is not held against a study. After `patience` seconds the run is given up.
     """
 
     def __init__(self, patience: float) -> None:
@@ -138,10 +138,13 @@ class Outage:
         self._pause = _FIRST_PAUSE
         self._over.set()
 
-    def unanswered(self, at: int) -> bool:
-        """Note that the study at place `at` found nobody; returns whether that is an outage."""
+    def unanswered(self, at: int, *, is_sure: bool = False) -> bool:
+        """Note that the study at place `at` found nobody; returns whether that is an outage.
+
+        It is one at once where it `is_sure` that the study itself is not to blame.
+        """
         self._unlucky.add(at)
-        if self._since is None and len(self._unlucky) >= _STUDIES:
+        if self._since is None and (is_sure or len(self._unlucky) >= _STUDIES):
             self._since = asyncio.get_running_loop().time()
             self._over.clear()
         return self.is_on

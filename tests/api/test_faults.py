@@ -125,6 +125,12 @@ def test_an_outage_longer_than_patience_ends_the_run_and_keeps_what_was_answered
     assert not answered & set(server.stats().by_study)
 
 
+def test_a_run_of_one_study_waits_for_no_server(server: FaultServer, runner: Runner) -> None:
+    server.set_faults(outage=Outage(Fault.REFUSED))
+    ends, _ = runner(1, max_requests=1)
+    assert [end.outcome.reason for end in ends.values()] == ["connection"]
+
+
 @pytest.mark.parametrize(
     ("fault", "says"),
     [

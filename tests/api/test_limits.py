@@ -193,6 +193,16 @@ def test_several_in_a_row_are_an_outage_until_anyone_answers() -> None:
     assert asyncio.run(work()) == [False, False, True, False]
 
 
+def test_who_is_sure_that_nobody_is_there_needs_no_others() -> None:
+    async def work() -> list[bool]:
+        outage = Outage(10)
+        seen = [outage.unanswered(1, is_sure=True)]
+        outage.answered()
+        return [*seen, outage.is_on]
+
+    assert asyncio.run(work()) == [True, False]
+
+
 def test_while_it_lasts_one_at_a_time_tries_and_then_all_go() -> None:
     async def work() -> tuple[int, int]:
         outage = Outage(10)

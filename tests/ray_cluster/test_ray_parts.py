@@ -19,6 +19,7 @@ from judge.backends.errors import (
     StudyError,
     TransientError,
     UnavailableError,
+    UnreachableError,
     UnreadableReplyError,
 )
 from judge.backends.local.files import find
@@ -47,6 +48,7 @@ def settings(**options: object) -> backends.JudgeSettings:
         TransientError("status 500", "oops", 3.0),
         OverloadError("rate limit", "slow down", 1.5),
         UnavailableError("timeout", "no whole answer in time"),
+        UnreachableError("connection", "refused"),
         UnreadableReplyError("it is no completion"),
         RefusedError("top_p"),
         RefusedError(Mode.JSON_SCHEMA),

@@ -252,6 +252,30 @@ def test_a_server_that_is_gone_is_waited_for_however_few_are_asked_at_a_time(
     assert sum(isinstance(one, JudgeError | RunStoppedError) for one in found) >= 6, found
 
 
+def test_a_server_that_takes_no_connection_is_waited_for_at_the_first_completion(
+    made: Make, server: FaultServer
+) -> None:
+    server.set_faults(outage=Outage(Fault.REFUSED, 0.0, 1.0))
+    # One request a question: what is asked while the server is away must not be held against it.
+    reward = made(policy=RequestPolicy(max_requests=1))
+    assert reward.trl()(prompts=[""], completions=["Clear."], **of_studies(0)) == [expected(0)]
+    server.set_faults(outage=Outage(Fault.REFUSED))
+    gone = made(policy=RequestPolicy(max_requests=1, max_outage=0.3))
+    for _ in range(2):
+        with pytest.raises(JudgeError, match="has not answered for"):
+            gone.verl(unscored=0.0)("set", "Clear.", of_studies(1)["reference"][0])
+
+
+def test_a_completion_whose_connection_always_breaks_is_no_outage(
+    made: Make, server: FaultServer
+) -> None:
+    server.set_faults(studies={"study-0001": always(Fault.DROP)})
+    reward = made(policy=RequestPolicy(max_requests=2, max_outage=0.0))
+    given: dict[str, Any] = {"prompts": [""], "completions": ["Clear."]}
+    assert reward.trl()(**given, **of_studies(1)) == [None]
+    assert reward.trl()(**given, **of_studies(2)) == [expected(2)]
+
+
 def test_the_judge_is_told_what_the_columns_say(made: Make) -> None:
     columns: dict[str, Any] = {
         **of_studies(0),

@@ -11,6 +11,7 @@ from judge.backends.errors import (
     StudyError,
     TransientError,
     UnavailableError,
+    UnreachableError,
     UnreadableReplyError,
 )
 from judge.backends.replies import RefusedError
@@ -24,7 +25,7 @@ _PASSED_PREFIX, _KEY = "VLLM_", "VLLM_API_KEY"
 _ERRORS = {
     error.__name__: error
     for error in (JudgeError, OverloadError, RefusedError, StudyError, TransientError)
-} | {error.__name__: error for error in (UnavailableError, UnreadableReplyError)}
+} | {error.__name__: error for error in (UnavailableError, UnreachableError, UnreadableReplyError)}
 
 
 @dataclass(frozen=True, slots=True)
