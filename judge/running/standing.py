@@ -8,6 +8,7 @@ import threading
 import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from typing import Any, TypeVar
 
 from judge.running.asking import Answer
@@ -20,6 +21,7 @@ from judge.studies import StudySet
 from judge.types import JudgeError
 
 T = TypeVar("T")
+_CLOSED = "this judge was closed: make a new one"
 
 
 class StandingJudge:
@@ -87,7 +89,7 @@ class JudgeThread:
             raise JudgeError("a judge that stays loaded answers in one process: leave out workers")
         self.session = session
         self._lock = threading.Lock()
-        self._pid = os.getpid()
+        self._pid: int | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._standing = StandingJudge(session)
         self._end: weakref.finalize[..., JudgeThread] | None = None
@@ -98,18 +100,27 @@ class JudgeThread:
         """Have a piece of work done in the thread, which gives it the standing judge.
 
         Cancelling the future stops asking for it. Raises `JudgeError` after `close`, in a process
-        that was forked off, which has no such thread, and in the thread itself, which would wait
-        for its own end.
+        that was forked off since the thread started, which has none, and in the thread itself,
+        which would wait for its own end; the future does where `close` came before the end.
         """
         if threading.current_thread() is self._thread:
             raise JudgeError("what this judge calls while it judges cannot ask this judge")
-        if os.getpid() != self._pid:
+        if self._pid not in (None, os.getpid()):
             raise JudgeError("a forked process cannot use the judge of the first: make a new one")
         with self._lock:
             if self._is_closed:
-                raise JudgeError("this judge was closed: make a new one")
+                raise JudgeError(_CLOSED)
             loop = self._loop = self._loop or self._started()
-        return asyncio.run_coroutine_threadsafe(work(self._standing), loop)
+            # Here, so that what was submitted before `close` has begun when that ends it.
+            return asyncio.run_coroutine_threadsafe(self._until_closed(work), loop)
+
+    async def _until_closed(self, work: Callable[[StandingJudge], Coroutine[Any, Any, T]]) -> T:
+        try:
+            return await work(self._standing)
+        except asyncio.CancelledError:
+            if self._is_closed:
+                raise JudgeError(_CLOSED) from None
+            raise
 
     def wait(self, work: Callable[[StandingJudge], Coroutine[Any, Any, T]]) -> T:
         """Have it done and return what it gives, or raise what it raises."""
@@ -132,7 +143,7 @@ class JudgeThread:
         thread = threading.Thread(
             target=_live, args=(self._standing, opened), name="judge", daemon=True
         )
-        self._thread = thread
+        self._thread, self._pid = thread, os.getpid()
         thread.start()
         loop, ended = opened.result()
         self._end = weakref.finalize(self, _stop, loop, ended, thread)
@@ -154,7 +165,13 @@ def _live(
         await asyncio.gather(*others, return_exceptions=True)
         await standing.aclose()
 
-    asyncio.run(until_ended())
+    with asyncio.Runner() as runner:
+        life = runner.get_loop().create_task(until_ended())
+        while not life.done():
+            # These two end a loop besides the task that raises them: whoever asked for that gets
+            # them, and the others are not to wait for ever.
+            with suppress(KeyboardInterrupt, SystemExit):
+                runner.get_loop().run_until_complete(life)
 
 
 def _stop(loop: asyncio.AbstractEventLoop, ended: asyncio.Event, thread: threading.Thread) -> None:

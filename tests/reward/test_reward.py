@@ -335,7 +335,7 @@ def test_mistakes_are_one_message() -> None:
 
 def _in_a_fork(reward: Reward, say: Any) -> None:
     try:
-        reward.verl()("set", "No effusion.", "No effusion.")
+        say.put(reward.verl()("set", "No effusion.", "No effusion."))
     except JudgeError as error:
         say.put(str(error))
 
@@ -343,13 +343,58 @@ def _in_a_fork(reward: Reward, say: Any) -> None:
 @pytest.mark.filterwarnings("ignore:This process")
 def test_a_forked_process_is_told_rather_than_left_hanging() -> None:
     context = multiprocessing.get_context("fork")
-    with Reward() as reward:
-        reward.verl()("set", "No effusion.", "No effusion.")
-        said = context.Queue()
+    said = context.Queue()
+
+    def said_in_a_fork(reward: Reward) -> Any:
         process = context.Process(target=_in_a_fork, args=(reward, said))
         process.start()
-        assert "forked process" in said.get(timeout=20)
+        found = said.get(timeout=20)
         process.join(20)
+        return found
+
+    with Reward() as reward:
+        # Nothing runs yet: the fork starts a judge of its own.
+        assert said_in_a_fork(reward) == 1.0
+        reward.verl()("set", "No effusion.", "No effusion.")
+        assert "forked process" in said_in_a_fork(reward)
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("place", ["report", "judge"])
+def test_what_ends_a_program_is_raised_and_leaves_no_call_hanging(
+    place: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end(*_given: object) -> str:
+        raise error
+
+    given = {"prompts": [""] * 2, "completions": ["No effusion."] * 2}
+    column = {"reference": ["No effusion.", "Large effusion."]}
+    with Reward(report=lambda text: text) as reward:
+        with monkeypatch.context() as patch:
+            of = (reward, "_report") if place == "report" else (reward._session.judge, "complete")
+            patch.setattr(*of, end)
+            with pytest.raises(error):
+                reward.trl()(**given, **column)
+        assert reward.trl()(**given, **column) == [1.0, 0.0]
+
+
+def test_close_ends_what_is_awaited_with_a_message(made: Make, server: FaultServer) -> None:
+    server.set_faults(latency=30.0)
+    reward = made()
+    waiting = [reward.verl(), reward.verl(asynchronous=True)]
+    asked = ("set", "Clear.", of_studies(0)["reference"][0])
+
+    async def both() -> list[object]:
+        ones = (asyncio.to_thread(waiting[0], *asked), waiting[1](*asked), until_asked())
+        return await asyncio.gather(*ones, return_exceptions=True)
+
+    async def until_asked() -> None:
+        while not server.stats().in_flight_max:
+            await asyncio.sleep(0.05)
+        await asyncio.to_thread(reward.close)
+
+    *ends, _ = asyncio.run(both())
+    assert [str(end) for end in ends] == ["this judge was closed: make a new one"] * 2
 
 
 def test_a_process_ends_quietly_with_its_judge_open(server: FaultServer, tmp_path: Any) -> None:
