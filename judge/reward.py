@@ -11,18 +11,12 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import math
-import re
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from functools import cache
-from importlib import metadata
+from functools import partial
 from typing import Any, TypeAlias, TypeVar, Unpack
-
-import numpy as np
-import pandas as pd
 
 from judge.backends import LEXICON
 from judge.distribution import version
@@ -34,13 +28,11 @@ from judge.running.records import Judged
 from judge.running.session import joined, judged_by
 from judge.running.standing import JudgeThread, StandingJudge
 from judge.studies import from_given
-from judge.studies.names import listed, plain
-from judge.studies.texts import says_nothing
-from judge.studies.told import CONTEXT_FIELDS, earlier, with_told
+from judge.studies.names import listed, named, plain
+from judge.studies.told import CONTEXT_FIELDS, earlier, modality_code, with_told
+from judge.trainers import finite, is_nothing, lists_of, text_of, what_trl_does
 from judge.types import Failed, JudgeError, Unparsed
 
-# The first TRL that does not sum no reward at all to 0.
-_LEAVES_OUT = (1, 6)
 _LOG = logging.getLogger("judge.reward")
 _Values: TypeAlias = Sequence[Any]
 _Columns: TypeAlias = Mapping[str, Any]
@@ -68,6 +60,8 @@ class Reward(AbstractContextManager["Reward"]):
 
     A measure of which less is better (errors, FineRadScore) has its sign changed. The judge is
     loaded at the first question and stays loaded; what a model has answered comes from the cache.
+    A copy for another process (pickle; for the functions cloudpickle, as Ray has it) is made of the
+    same arguments anew, with a judge and counts of its own.
 
     Parameters
     ----------
@@ -77,7 +71,8 @@ class Reward(AbstractContextManager["Reward"]):
         A measure of the rubric; by default the score with the rubric's name, or its only score.
     report
         Gives the report in a completion's text, where that holds more (a train of thought); by
-        default it is all of the text. An empty report is judged as one.
+        default it is all of the text. An empty report is judged as one; where it gives None the
+        completion has no report and no reward.
     context_fields, prior_field, modality
         As in `judge.annotate`; the fields are TRL's columns, or keys of verl's `extra_info`.
     name
@@ -99,11 +94,15 @@ class Reward(AbstractContextManager["Reward"]):
         rubric: str = "green",
         judge: str = LEXICON,
         measure: str | None = None,
-        report: Callable[[str], str] = str,
+        report: Callable[[str], str | None] = str,
         name: str | None = None,
         **options: Unpack[RewardOptions],
     ) -> None:
-        given: dict[str, Any] = {"policy": RequestPolicy(give_up_after=0), **options}
+        given: dict[str, Any] = {**options}
+        self._made_of: dict[str, Any] = {"rubric": rubric, "judge": judge, "measure": measure}
+        self._made_of |= {"report": report, "name": name, **options}
+        if given.get("policy") is None:
+            given["policy"] = RequestPolicy(give_up_after=0)
         context, self._prior, self._modality = (
             given.pop(name, None) for name in ("context_fields", "prior_field", "modality")
         )
@@ -117,6 +116,10 @@ class Reward(AbstractContextManager["Reward"]):
         self.name = name or self._measured
         self.n_scored = 0
         self.unscored: Counter[str] = Counter()
+        self._lacked: set[str] = set()
+
+    def __reduce__(self) -> tuple[Callable[[], Reward], tuple[()]]:
+        return partial(type(self), **self._made_of), ()
 
     @property
     def _measured(self) -> str:
@@ -128,13 +131,15 @@ class Reward(AbstractContextManager["Reward"]):
         """What makes the rewards, whatever the reports.
 
         Rubric, judge, question, what the judge is told, measure, the function that gives the
-        report (by its name alone), and the version of this program.
+        report (by its name alone), and the version of this program. `context:auto` says that the
+        columns' names choose what it is told of the patient.
         """
         session = self._session
         parts = judged_by(session.rubric, session.judge, session.policy.reask)
-        told = {"context": self._context, "prior": self._prior, "modality": self._modality}
+        context = "auto" if self._context is None else self._context
+        told = {"context": context, "prior": self._prior, "modality": self._modality}
         parts += [f"{name}:{given}" for name, given in told.items() if given]
-        report = "" if self._report is str else f"({self._report.__qualname__})"
+        report = "" if self._report is str else f"({_called(self._report)})"
         return joined([*parts, f"reward:{self._measured}{report}", f"version:{version()}"])
 
     def trl(
@@ -177,15 +182,15 @@ class Reward(AbstractContextManager["Reward"]):
 
         `compute_score(data_source, solution_str, ground_truth, extra_info=None)` gives the reward
         of one completion, by the reference in `ground_truth`. One that has none is `unscored`,
-        which is said each time; without that value it raises `JudgeError`. A coroutine function
-        where it is `asynchronous`, of which verl has many under way at a time.
+        which is said each time; without that value it raises `JudgeError`. verl's reward managers
+        `naive`, `dapo`, `gdpo` and `remote` pass that on, which ends the training; `rate_limited`
+        makes every error a reward of 0.0, so give it a value on the scale of the rewards. A
+        coroutine function where it is `asynchronous`, of which verl has many under way at a time.
         """
-        is_number = isinstance(unscored, int | float) and not isinstance(unscored, bool)
-        if unscored is not None and not (is_number and math.isfinite(unscored)):
-            raise JudgeError(f"unscored is no finite number but {unscored!r:.80}")
+        value = None if unscored is None else finite(unscored)
 
         def work(solution: object, truth: object, extra: object) -> _Work[float]:
-            return lambda standing: self._of_one(standing, solution, truth, extra, unscored)
+            return lambda standing: self._of_one(standing, solution, truth, extra, value)
 
         if asynchronous:
 
@@ -222,11 +227,7 @@ class Reward(AbstractContextManager["Reward"]):
     async def _of_batch(
         self, standing: StandingJudge, completions: _Values, reference: str, columns: _Columns
     ) -> list[float | None]:
-        lists = {
-            name: list(one)
-            for name, one in columns.items()
-            if isinstance(one, Sequence | np.ndarray | pd.Series) and not isinstance(one, str)
-        }
+        lists = lists_of(columns, lambda name: name == reference or plain(name) in self._told)
         if reference not in lists:
             raise JudgeError(
                 f"there is no column {reference!r} with the references; name yours, as in "
@@ -237,7 +238,7 @@ class Reward(AbstractContextManager["Reward"]):
         if why:
             _LOG.warning(
                 "%d of %d completions have no reward %s (%s): %s",
-                *(why.total(), len(found), self.name, _counted(why), _what_trl_does()),
+                *(why.total(), len(found), self.name, _counted(why), what_trl_does()),
             )
         if callable(log := columns.get("log_metric")):
             log(f"rewards/{self.name}/unscored", why.total() / max(1, len(found)))
@@ -254,14 +255,23 @@ class Reward(AbstractContextManager["Reward"]):
         if not isinstance(extra, Mapping | None):
             raise JudgeError(f"extra_info is no dictionary but {extra!r:.80}")
         more = {str(name): [one] for name, one in (extra or {}).items()}
+        # verl asks of one row at a time, and a row need not have every key.
+        for name in [one for one in self._fields if not named(more, one)]:
+            more[name] = [None]
+            if name not in self._lacked:
+                self._lacked.add(name)
+                _LOG.warning("an extra_info has no %r: nothing is told there (said once)", name)
         (found,) = await self._found(standing, [solution], [truth], more)
         if not isinstance(found, Unscored):
             return found
         if unscored is None:
-            raise JudgeError(
+            error = JudgeError(
                 f"a completion has no reward {self.name} ({found.why}): give the value that such a "
-                "one shall have, as in .verl(unscored=0.0), or mend what is wrong"
+                "one shall have on the scale of the rewards, as in .verl(unscored=0.0), or mend "
+                "what is wrong"
             )
+            _LOG.error("%s", error)  # some of verl's managers make a 0 of an error
+            raise error
         _LOG.warning(
             "a completion has no reward %s (%s): it gets %g", self.name, found.why, unscored
         )
@@ -289,13 +299,16 @@ class Reward(AbstractContextManager["Reward"]):
                 )
         reports = [self._report(text_of(one)) for one in completions]
         for one in reports:
-            if not isinstance(one, str):
-                raise JudgeError(f"report= gave no text but {one!r:.80}")
-        found: list[float | Unscored] = [Unscored("no reference")] * len(completions)
+            if not isinstance(one, str | None):
+                raise JudgeError(f"report= gave neither a text nor None but {one!r:.80}")
+        found: list[float | Unscored] = [
+            Unscored("no reference" if is_nothing(one) else "no report in the completion")
+            for one in references
+        ]
         # The same completion may come several times in a group: it is judged once.
         same: dict[str, list[int]] = {}
         for at, reference in enumerate(references):
-            if not _is_nothing(reference):
+            if not is_nothing(reference) and reports[at] is not None:
                 key = repr((reference, reports[at], [column[at] for column in told.values()]))
                 same.setdefault(key, []).append(at)
         if same:
@@ -306,12 +319,14 @@ class Reward(AbstractContextManager["Reward"]):
                 study_ids=[str(at) for at in rows],
                 fields={name: [column[at] for at in rows] for name, column in told.items()},
             )
-            earlier_of = studies.fields.get(self._prior, [True]) if self._prior else ()
+            prior = named(studies.fields, self._prior) if self._prior else []
+            values = [value for name in prior for value in studies.fields[name]]
             ends = await standing.judge(
                 with_told(
                     studies,
                     context=self._context,
-                    prior=self._prior if any(map(earlier, earlier_of)) else None,
+                    # A batch may have none; a column that is not there is a mistake.
+                    prior=self._prior if not prior or any(map(earlier, values)) else None,
                     modality=self._modality,
                 )
             )
@@ -335,59 +350,27 @@ class Reward(AbstractContextManager["Reward"]):
     @property
     def _told(self) -> set[str]:
         """The fields that the judge may be told by, as names are compared."""
-        context = CONTEXT_FIELDS if self._context is None else self._context
-        return {plain(one) for one in (*context, self._prior, self._modality) if one}
+        known = CONTEXT_FIELDS if self._context is None else ()
+        return {plain(one) for one in (*known, *self._fields)}
+
+    @property
+    def _fields(self) -> list[str]:
+        """The fields that the user named."""
+        modality = self._modality
+        by_field = None if modality and modality_code(modality) else modality
+        return [one for one in (*(self._context or ()), self._prior, by_field) if one]
 
     def _named(self, function: Callable[..., Any]) -> Callable[..., Any]:
         function.__name__ = self.name  # what TRL's logs call it
         return function
 
 
-def text_of(completion: object) -> str:
-    """Return the text of a completion: itself, or what the assistant says last in messages.
-
-    An assistant that says nothing (None, or an empty text) gives an empty text. Raises `JudgeError`
-    for messages without an assistant's, for a message with parts that are no text, and for
-    anything else: what cannot be read is no empty report.
-    """
-    if isinstance(completion, str):
-        return completion
-    if isinstance(completion, Sequence) and all(isinstance(one, Mapping) for one in completion):
-        said = [one.get("content") for one in completion if one.get("role") == "assistant"]
-        if said and (said[-1] is None or isinstance(said[-1], str)):
-            return said[-1] or ""
-        parts = said[-1] if said and isinstance(said[-1], Sequence) else []
-        texts = [one.get("text") for one in parts if isinstance(one, Mapping)]
-        words = [one for one in texts if isinstance(one, str)]
-        if parts and len(words) == len(parts):
-            return "".join(words)
-    raise JudgeError(
-        "a completion is neither a text nor messages that end with an assistant's text but "
-        f"{completion!r:.80}"
-    )
-
-
-def _is_nothing(reference: object) -> bool:
-    """Whether there is no reference: None, NaN, pandas' NA, or a text that says nothing."""
-    if isinstance(reference, str):
-        return says_nothing(reference)
-    return pd.api.types.is_scalar(reference) and bool(pd.isna(reference))  # type: ignore[call-overload]
-
-
-@cache
-def _what_trl_does() -> str:
-    """Return what the installed TRL does with a completion that no function rewards."""
-    try:
-        found = metadata.version("trl")
-    except metadata.PackageNotFoundError:
-        return "they are None"
-    if tuple(int(part) for part in re.findall(r"\d+", found)[:2]) < _LEAVES_OUT:
-        return (
-            f"TRL {found} takes each as 0 unless another reward function scores it; TRL 1.6.0 and "
-            "later leave it out"
-        )
-    return "TRL leaves them out"
-
-
 def _counted(why: Counter[str]) -> str:
     return "; ".join(f"{n} {reason}" for reason, n in why.most_common())
+
+
+def _called(function: Callable[..., Any]) -> str:
+    """Return a function's name, that of the one in a partial, or that of an object's class."""
+    while isinstance(function, partial):
+        function = function.func
+    return getattr(function, "__qualname__", type(function).__qualname__)

@@ -43,7 +43,11 @@ ALLOWED = {
     "readers": {*PURE, "distribution", "studies", "running"},
     "comparing": {*PURE, "distribution", "metrics", "studies", "backends", "running"},
     # Others' calls: trainers' reward functions, packages that this one stands in for.
-    "reward": {"types", "rubrics", "distribution", "backends", "running", "studies"},
+    "reward": {
+        *("types", "rubrics", "distribution", "backends", "running", "studies", "trainers"),
+    },
+    # What trainers pass, without a judge.
+    "trainers": {"types", "studies"},
     # Makes candidates with known errors, without the code that compares reports.
     "stress": {
         *(*PURE, "yamlfile", "distribution", "studies", "cache", "backends", "running"),
@@ -136,6 +140,7 @@ GENERAL = (
     "validating",
     "batching",
     "reward",
+    "trainers",
 )
 WORDS = (
     "n_significant",

@@ -142,10 +142,9 @@ def with_told(
         tuple(dict.fromkeys(chosen)), _field(studies, prior, "--prior-field") if prior else None
     )
     if modality is not None:
-        code = _DICOM.get(modality.lower(), modality.lower())
-        is_code = code in MODALITIES
-        field = None if is_code else _field(studies, modality, "--modality", MODALITIES)
-        told = replace(told, modality=code if is_code else None, modality_field=field)
+        code = modality_code(modality)
+        field = None if code else _field(studies, modality, "--modality", MODALITIES)
+        told = replace(told, modality=code, modality_field=field)
     if told.prior and not any(map(earlier, studies.fields[told.prior])):
         raise JudgeError(f"the field {told.prior} of --prior-field is empty for every study")
     columns = {name: studies.fields[name] for name in told.fields}
@@ -218,11 +217,16 @@ def _named(field: str, said: Sequence[tuple[str, str]]) -> dict[str, str]:
 
 def modality_of(text: str) -> str:
     """Return the code of a modality, also of DICOM's (DX, CR); raises `JudgeError` for others."""
-    code = text.strip().lower()
-    code = _DICOM.get(code, code)
-    if code not in MODALITIES:
+    if (code := modality_code(text)) is None:
         raise JudgeError(f"unknown modality {text!r}; there are: {', '.join(MODALITIES)}")
     return code
+
+
+def modality_code(text: str) -> str | None:
+    """Return the code of a modality, also of DICOM's; None where a text is none."""
+    code = text.strip().lower()
+    code = _DICOM.get(code, code)
+    return code if code in MODALITIES else None
 
 
 def compares(report: str) -> bool:

@@ -3,49 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import math
-import multiprocessing
 import os
 import subprocess
 import sys
-from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
-from faultserver import Behaviour, Fault, FaultServer, Outage, always, annotation_for
-from support import EXAMPLES, with_rules
+from faultserver import Fault, FaultServer, Outage, always
+from rewarding import Last, Make, examples, expected, of_studies
+from support import with_rules
 
 import judge
 from judge import JudgeError, RequestPolicy, RunStoppedError, annotate, rubrics
 from judge.reward import Reward
-
-Make = Callable[..., Reward]
-
-
-def examples() -> tuple[list[str], list[str]]:
-    """The references and the candidates of the example studies."""
-    refs, preds = (
-        json.loads((EXAMPLES / name).read_text("utf-8")) for name in ("refs.json", "preds.json")
-    )
-    return [refs[one]["report"] for one in preds], [preds[one]["model_prediction"] for one in preds]
-
-
-def of_studies(*numbers: int) -> dict[str, list[str]]:
-    """References that the server knows, as a column of a dataset."""
-    return {"reference": [f"study-{n:04}. The lungs are clear." for n in numbers]}
-
-
-def expected(number: int) -> float:
-    """The GREEN score of the server's answer."""
-    stated = annotation_for(f"study-{number:04}").stated_counts
-    matched = stated["matched"]
-    errors = sum(n for key, n in stated.items() if key.startswith("significant"))
-    return matched / (matched + errors) if matched else 0.0
-
 
 NO_REWARDS = {
     "counts": set(),
@@ -165,12 +141,16 @@ def test_verl_gets_an_error_or_the_value_that_the_user_set(
         made().verl()("set", "Clear.", lost)
     with pytest.raises(JudgeError, match=r"\(no reference\)"):
         made().verl()("set", "Clear.", None)
-    assert not caplog.messages
+    # Some of verl's reward managers make a 0 of an error without a word.
+    assert [one.levelname for one in caplog.records] == ["ERROR"] * 2
+    caplog.clear()
     assert made().verl(unscored=-0.5)("set", "Clear.", lost, extra_info=None) == -0.5
-    for no_number in ("0", True, math.nan, math.inf):
-        with pytest.raises(JudgeError, match=f"unscored is no finite number but {no_number!r}"):
-            made().verl(unscored=no_number)  # type: ignore[arg-type]
     assert "it gets -0.5" in caplog.messages[0]
+    of_numpy = made().verl(unscored=np.float32(-2))("set", "Clear.", lost)  # type: ignore[arg-type]
+    assert (of_numpy, type(of_numpy)) == (-2.0, float)
+    for no_number in ("0", True, np.True_, math.nan, np.float32("nan"), math.inf):
+        with pytest.raises(JudgeError, match="unscored is no finite number but"):
+            made().verl(unscored=no_number)
     score = made().verl()
     assert score(
         data_source="set",
@@ -195,6 +175,13 @@ def test_a_batch_is_asked_together_and_nothing_twice(made: Make, server: FaultSe
     again = made().trl()(prompts=[""] * 64, completions=["Clear."] * 64, **of_studies(*group))
     assert again == found
     assert server.stats().requests == 16
+
+
+def test_no_policy_is_the_default_one(made: Make, server: FaultServer) -> None:
+    server.set_faults(rates={Fault.MALFORMED: 1.0})
+    reward = made(policy=None)
+    given: dict[str, Any] = {"prompts": [""] * 100, "completions": ["Clear."] * 100}
+    assert reward.trl()(**given, **of_studies(*range(100))) == [None] * 100
 
 
 def test_coroutines_share_one_judge(made: Make, server: FaultServer) -> None:
@@ -276,29 +263,6 @@ def test_a_completion_whose_connection_always_breaks_is_no_outage(
     assert reward.trl()(**given, **of_studies(2)) == [expected(2)]
 
 
-def test_the_judge_is_told_what_the_columns_say(made: Make) -> None:
-    columns: dict[str, Any] = {
-        **of_studies(0),
-        "age": [81],
-        "secret": ["not told"],
-        "before": ["Old rib fracture."],
-    }
-    with FaultServer(Behaviour(record=True), rubric="crimson") as server:
-        reward = made(rubric="crimson", prior_field="before", base_url=server.url)
-        with pytest.raises(JudgeError, match="no field 'before'"):
-            reward.verl()("set", "Clear.", "Clear.", {})
-        first = reward.trl()(prompts=[""], completions=["Clear."], **columns)
-        second = reward.verl()(
-            "set", "Clear.", of_studies(1)["reference"][0], {"age": 81, "before": None}
-        )
-        asked = [json.dumps(one) for one in server.requests()]
-    assert all(isinstance(one, float) for one in (*first, second))
-    assert len(asked) == 2
-    assert ["81" in one for one in asked] == [True, True]
-    assert ["Old rib fracture." in one for one in asked] == [True, False]
-    assert not any("not told" in one for one in asked)
-
-
 def test_mistakes_are_one_message() -> None:
     with pytest.raises(JudgeError, match="leave out workers"):
         Reward(policy=RequestPolicy(workers=2))
@@ -323,106 +287,14 @@ def test_mistakes_are_one_message() -> None:
     ):
         reward.trl()(prompts=[""] * 2, completions=["a"] * 2, reference=["b"] * 2, age=[1])
     with (
-        Reward(report=lambda _text: None) as reward,  # type: ignore[arg-type,return-value]
-        pytest.raises(JudgeError, match="report= gave no text but None"),
+        Reward(report=lambda _text: 3) as reward,  # type: ignore[arg-type,return-value]
+        pytest.raises(JudgeError, match="report= gave neither a text nor None but 3"),
     ):
         reward.verl()("set", "a", "b")
     with Reward() as reward:
         assert reward.verl()("set", "No effusion.", "No effusion.") == 1.0
     with pytest.raises(JudgeError, match="was closed"):
         reward.verl()("set", "a", "b")
-
-
-def _in_a_fork(reward: Reward, say: Any) -> None:
-    try:
-        say.put(reward.verl()("set", "No effusion.", "No effusion."))
-    except JudgeError as error:
-        say.put(str(error))
-
-
-@pytest.mark.filterwarnings("ignore:This process")
-def test_a_forked_process_is_told_rather_than_left_hanging() -> None:
-    context = multiprocessing.get_context("fork")
-    said = context.Queue()
-
-    def said_in_a_fork(reward: Reward) -> Any:
-        process = context.Process(target=_in_a_fork, args=(reward, said))
-        process.start()
-        found = said.get(timeout=20)
-        process.join(20)
-        return found
-
-    with Reward() as reward:
-        # Nothing runs yet: the fork starts a judge of its own.
-        assert said_in_a_fork(reward) == 1.0
-        reward.verl()("set", "No effusion.", "No effusion.")
-        assert "forked process" in said_in_a_fork(reward)
-
-
-@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
-@pytest.mark.parametrize("place", ["report", "judge"])
-def test_what_ends_a_program_is_raised_and_leaves_no_call_hanging(
-    place: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def end(*_given: object) -> str:
-        raise error
-
-    given = {"prompts": [""] * 2, "completions": ["No effusion."] * 2}
-    column = {"reference": ["No effusion.", "Large effusion."]}
-    with Reward(report=lambda text: text) as reward:
-        with monkeypatch.context() as patch:
-            of = (reward, "_report") if place == "report" else (reward._session.judge, "complete")
-            patch.setattr(*of, end)
-            with pytest.raises(error):
-                reward.trl()(**given, **column)
-        assert reward.trl()(**given, **column) == [1.0, 0.0]
-
-
-def test_close_ends_what_is_awaited_with_a_message(made: Make, server: FaultServer) -> None:
-    server.set_faults(latency=30.0)
-    reward = made()
-    waiting = [reward.verl(), reward.verl(asynchronous=True)]
-    asked = ("set", "Clear.", of_studies(0)["reference"][0])
-
-    async def both() -> list[object]:
-        ones = (asyncio.to_thread(waiting[0], *asked), waiting[1](*asked), until_asked())
-        return await asyncio.gather(*ones, return_exceptions=True)
-
-    async def until_asked() -> None:
-        while not server.stats().in_flight_max:
-            await asyncio.sleep(0.05)
-        await asyncio.to_thread(reward.close)
-
-    *ends, _ = asyncio.run(both())
-    assert [str(end) for end in ends] == ["this judge was closed: make a new one"] * 2
-
-
-def test_a_process_ends_quietly_with_its_judge_open(server: FaultServer, tmp_path: Any) -> None:
-    program = (
-        "from judge.reward import Reward\n"
-        f"r = Reward(judge='model-x', base_url={server.url!r}, cache={str(tmp_path)!r})\n"
-        "print(r.verl()('set', 'Clear.', 'study-0000. Clear.'))\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-X", "dev", "-c", program], capture_output=True, text=True, timeout=60
-    )
-    assert done.returncode == 0
-    assert float(done.stdout) == expected(0)
-    assert "Traceback" not in done.stderr
-    assert "Unclosed" not in done.stderr
-
-
-def test_nobody_needs_to_close_it() -> None:
-    import gc
-    import threading
-
-    reward = Reward()
-    reward.verl()("set", "No effusion.", "No effusion.")
-    (thread,) = (one for one in threading.enumerate() if one.name == "judge")
-    del reward
-    gc.collect()
-    thread.join(20)
-    assert not thread.is_alive()
 
 
 def test_a_name_of_its_own_is_for_the_logs_alone(caplog: pytest.LogCaptureFixture) -> None:
@@ -444,19 +316,16 @@ def test_the_signature_names_what_made_the_rewards(made: Make) -> None:
     assert f"|reward:minus_n_significant|version:{judge.__version__}" in line
     told = Reward(rubric="crimson", context_fields=["age"], modality="ct", report=str.strip)
     assert "|context:['age']|modality:ct|reward:crimson(str.strip)|" in told.signature
+    assert "|context:auto|reward:crimson|" in Reward(rubric="crimson").signature
+    assert "context" not in Reward(rubric="crimson", context_fields=[]).signature
+    assert "context" not in Reward().signature
 
 
-def test_what_the_judge_calls_cannot_ask_it() -> None:
-    calls: list[str] = []
-
-    def report(text: str) -> str:
-        calls.append(text)
-        if len(calls) == 1:
-            reward.verl()("set", "a", "b")
-        return text
-
-    with Reward(report=report) as reward, pytest.raises(JudgeError, match="cannot ask this judge"):
-        reward.verl()("set", "a", "b")
+def test_whatever_gives_the_report_has_a_name_in_the_signature() -> None:
+    named = {str.strip: "str.strip", partial(str.strip): "str.strip", Last(): "Last"}
+    named |= {partial(partial(Last())): "Last"}
+    for report, name in named.items():
+        assert f"|reward:green({name})|" in Reward(report=report).signature
 
 
 def test_the_package_logs_by_a_name_of_its_own() -> None:

@@ -30,7 +30,7 @@ class Words:
         return " ".join(self._words[n] for n in ids.tolist())
 
 
-def manager(path: Path, **also: Any) -> Any:
+def manager(path: Path, manager_name: str = "naive", **also: Any) -> Any:
     """verl's reward manager for a file, by the configuration of the example."""
     from omegaconf import OmegaConf
     from verl.trainer.ppo.reward import load_reward_manager
@@ -38,6 +38,7 @@ def manager(path: Path, **also: Any) -> Any:
     config = OmegaConf.load(EXAMPLES / "rewards" / "verl.yaml")
     config.reward.custom_reward_function.path = str(path)
     config.reward.custom_reward_function.update(also)
+    config.reward.reward_manager.name = manager_name
     return load_reward_manager(config, Words(["No", "pneumothorax.", "<pad>"]))
 
 
@@ -108,6 +109,29 @@ def test_settings_of_the_configuration_reach_it(tmp_path: Path) -> None:
     file.write_text(f"{HEAD}compute_score = Reward(rubric='green').verl()\n", encoding="utf-8")
     of = manager(file, reward_kwargs={"something": 3})
     assert rewarded(of, ["No pneumothorax."])[0]["reward_score"] == 1.0
+
+
+@pytest.mark.parametrize(("given", "reward"), [("", 0.0), ("unscored=-0.5", -0.5)])
+def test_rate_limited_makes_an_error_a_zero_but_takes_the_users_value(
+    tmp_path: Path, given: str, reward: float
+) -> None:
+    file = tmp_path / "rewards.py"
+    file.write_text(f"{HEAD}compute_score = Reward().verl({given})\n", encoding="utf-8")
+    of = manager(file, "rate_limited")
+    # One after the other: the manager's semaphore is its class's, and may be of another loop.
+    texts = ("No pneumothorax.", "Kein Pneumothorax, kein Erguss.")
+    found = [rewarded(of, [text])[0]["reward_score"] for text in texts]
+    assert found == [1.0, reward]
+
+
+def test_ray_can_send_its_function_to_another_process(tmp_path: Path) -> None:
+    from ray import cloudpickle
+
+    file = tmp_path / "rewards.py"
+    file.write_text(f"{HEAD}compute_score = Reward().verl()\n", encoding="utf-8")
+    score = cloudpickle.loads(cloudpickle.dumps(manager(file).compute_score))
+    text = "No pneumothorax."
+    assert score(data_source="set", solution_str=text, ground_truth=text) == 1.0
 
 
 def test_the_example_trains_on_verls_rewards() -> None:

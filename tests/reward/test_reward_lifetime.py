@@ -1,0 +1,157 @@
+"""Threads, forks, ends and copies: no call hangs, and each process has a judge of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import multiprocessing
+import pickle
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+from faultserver import FaultServer
+from rewarding import Last, Make, expected, of_studies
+
+from judge import JudgeError, RequestPolicy
+from judge.reward import Reward
+
+
+def _in_a_fork(reward: Reward, say: Any) -> None:
+    try:
+        say.put(reward.verl()("set", "No effusion.", "No effusion."))
+    except JudgeError as error:
+        say.put(str(error))
+
+
+@pytest.mark.filterwarnings("ignore:This process")
+def test_a_forked_process_is_told_rather_than_left_hanging() -> None:
+    context = multiprocessing.get_context("fork")
+    said = context.Queue()
+
+    def said_in_a_fork(reward: Reward) -> Any:
+        process = context.Process(target=_in_a_fork, args=(reward, said))
+        process.start()
+        found = said.get(timeout=20)
+        process.join(20)
+        return found
+
+    with Reward() as reward:
+        # Nothing runs yet: the fork starts a judge of its own.
+        assert said_in_a_fork(reward) == 1.0
+        reward.verl()("set", "No effusion.", "No effusion.")
+        assert "forked process" in said_in_a_fork(reward)
+
+
+@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
+@pytest.mark.parametrize("place", ["report", "judge"])
+def test_what_ends_a_program_is_raised_and_leaves_no_call_hanging(
+    place: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def end(*_given: object) -> str:
+        raise error
+
+    given = {"prompts": [""] * 2, "completions": ["No effusion."] * 2}
+    column = {"reference": ["No effusion.", "Large effusion."]}
+    with Reward(report=lambda text: text) as reward:
+        with monkeypatch.context() as patch:
+            of = (reward, "_report") if place == "report" else (reward._session.judge, "complete")
+            patch.setattr(*of, end)
+            with pytest.raises(error):
+                reward.trl()(**given, **column)
+        assert reward.trl()(**given, **column) == [1.0, 0.0]
+
+
+def test_close_ends_what_is_awaited_with_a_message(made: Make, server: FaultServer) -> None:
+    server.set_faults(latency=30.0)
+    reward = made()
+    waiting = [reward.verl(), reward.verl(asynchronous=True)]
+    asked = ("set", "Clear.", of_studies(0)["reference"][0])
+
+    async def both() -> list[object]:
+        ones = (asyncio.to_thread(waiting[0], *asked), waiting[1](*asked), until_asked())
+        return await asyncio.gather(*ones, return_exceptions=True)
+
+    async def until_asked() -> None:
+        while not server.stats().in_flight_max:
+            await asyncio.sleep(0.05)
+        await asyncio.to_thread(reward.close)
+
+    *ends, _ = asyncio.run(both())
+    assert [str(end) for end in ends] == ["this judge was closed: make a new one"] * 2
+
+
+def test_a_process_ends_quietly_with_its_judge_open(server: FaultServer, tmp_path: Any) -> None:
+    program = (
+        "from judge.reward import Reward\n"
+        f"r = Reward(judge='model-x', base_url={server.url!r}, cache={str(tmp_path)!r})\n"
+        "print(r.verl()('set', 'Clear.', 'study-0000. Clear.'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0
+    assert float(done.stdout) == expected(0)
+    assert "Traceback" not in done.stderr
+    assert "Unclosed" not in done.stderr
+
+
+def test_nobody_needs_to_close_it() -> None:
+    import gc
+    import threading
+
+    reward = Reward()
+    reward.verl()("set", "No effusion.", "No effusion.")
+    (thread,) = (one for one in threading.enumerate() if one.name == "judge")
+    del reward
+    gc.collect()
+    thread.join(20)
+    assert not thread.is_alive()
+
+
+def test_what_the_judge_calls_cannot_ask_it() -> None:
+    calls: list[str] = []
+
+    def report(text: str) -> str:
+        calls.append(text)
+        if len(calls) == 1:
+            reward.verl()("set", "a", "b")
+        return text
+
+    with Reward(report=report) as reward, pytest.raises(JudgeError, match="cannot ask this judge"):
+        reward.verl()("set", "a", "b")
+
+
+def test_a_copy_for_another_process_is_made_of_the_same_arguments(made: Make) -> None:
+    reward = made(
+        report=Last(), name="mine", measure="n_significant", policy=RequestPolicy(reask=0)
+    )
+    asked = ("set", "REPORT: Clear.", of_studies(0)["reference"][0])
+    found = reward.verl()(*asked)
+    with pickle.loads(pickle.dumps(reward)) as copy:
+        assert (copy.name, copy.signature) == (reward.name, reward.signature)
+        assert copy.n_scored == 0
+        assert copy.verl()(*asked) == found
+        assert copy.n_scored == 1
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_cloudpickle_takes_the_functions_to_another_process(made: Make, asynchronous: bool) -> None:
+    cloudpickle = pytest.importorskip("cloudpickle")
+    reward = made(report=lambda text: text.strip())
+    asked = ("set", "Clear.", of_studies(0)["reference"][0])
+    found = reward.verl()(*asked)
+    program = (
+        "import asyncio, inspect, pickle, sys\n"
+        "score = pickle.load(sys.stdin.buffer)\n"
+        f"found = score(*{asked!r})\n"
+        "print(asyncio.run(found) if inspect.iscoroutinefunction(score) else found)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program],
+        input=cloudpickle.dumps(reward.verl(asynchronous=asynchronous)),
+        capture_output=True,
+        timeout=60,
+        check=True,
+    )
+    assert float(done.stdout) == found
