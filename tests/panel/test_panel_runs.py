@@ -232,8 +232,8 @@ def test_a_panel_is_written_up_with_its_judges_and_how_they_agree(
     versions = [Run(path).manifest["judge"]["version"] for path in lexicons]
     assert (
         f"The judges were {'; '.join(versions)} (the built-in rule-based baseline: never "
-        "report its numbers as a model's). Each number of a study is theirs combined by the rule "
-        "any; Krippendorff's alpha between them (Krippendorff 2011) is "
+        "report its numbers as those of a judge model). Each number of a study is theirs combined "
+        "by the rule any; Krippendorff's alpha between them (Krippendorff 2011) is "
     ) in text
     alphas = Run(Path("panel")).manifest["combined"]["agreement"]
     assert "; ".join(f"{one['label']} {one['value']:.3f}" for one in alphas) in text
