@@ -142,7 +142,7 @@ def test_what_was_not_read_is_said_and_not_drawn(tmp_path: Path) -> None:
     for row in (*report["detection"], report["detection_all"]):
         row |= {"found": rate(0, 0), "right_category": rate(0, 0)}
     written = draw_stress({"lexicon": report}, tmp_path / "figures")
-    assert written.notes == ("errors found: no candidate with one error was read",)
+    assert written.notes == ("not drawn: errors found: no candidate with one error was read",)
     assert not list((tmp_path / "figures").glob("stress_detection*"))
     assert "Not drawn: errors found" in (tmp_path / "figures" / "captions_stress.md").read_text()
 
