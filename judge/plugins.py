@@ -62,8 +62,8 @@ class Group:
     def guarded(self, name: str, work: Callable[P, T]) -> Callable[P, T]:
         """Return `work`, a function of what the package adds as `name`, with errors of ours.
 
-        It raises its `JudgeError` and `UnparsedError`, and a `JudgeError` that names the package
-        and the line for whatever else it raises.
+        It raises its `JudgeError`, `UnparsedError` and `MemoryError`, and a `JudgeError` that names
+        the package and the line for whatever else it raises.
         """
         return _Guarded(self, name, work)
 
@@ -108,7 +108,7 @@ class _Guarded(Generic[P, T]):
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> T:
         try:
             return self.work(*args, **kwargs)
-        except (JudgeError, UnparsedError):
+        except (JudgeError, UnparsedError, MemoryError):  # want of memory is nobody's fault
             raise
         except Exception as error:
             wrong = f"failed: {_told(error)}{_place(error)}"

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -62,12 +63,16 @@ def load(name: str) -> Rubric:
         raise plugins.RUBRICS.error(name, f"is no Rubric but {added!r:.80}")
     if added.name != name:
         raise plugins.RUBRICS.error(name, f"calls itself {added.name!r}: it needs that name")
-    # Where these fail, the message names the package.
-    given = {one: getattr(added, one) for one in _FUNCTIONS}
-    guarded: dict[str, Any] = {
-        one: plugins.RUBRICS.guarded(name, of) for one, of in given.items() if of
-    }
-    return replace(added, **guarded)
+    structured = added.structured
+    if structured:
+        structured = replace(structured, **_guarded(name, structured, ("parse", "render")))
+    return replace(added, structured=structured, **_guarded(name, added, _FUNCTIONS))
+
+
+def _guarded(name: str, of: object, functions: Iterable[str]) -> dict[str, Any]:
+    """Return the functions that a rubric has, with messages that name its package."""
+    given = {one: getattr(of, one) for one in functions}
+    return {one: plugins.RUBRICS.guarded(name, work) for one, work in given.items() if work}
 
 
 def prompt_files(name: str) -> dict[str, Path]:

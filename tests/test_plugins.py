@@ -15,7 +15,7 @@ import pytest
 from click.testing import Result
 from support import EXAMPLES, ROOT, Invoke
 
-from judge import JudgeError, backends, metrics, plugins, rubrics
+from judge import JudgeError, Study, backends, metrics, plugins, rubrics
 
 ANSWER = ROOT / "tests" / "plugin" / "answer.txt"  # in the toy rubric's form
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
@@ -264,6 +264,46 @@ def test_a_rubric_that_fails_is_one_message_with_its_package(
     assert f"the rubric 'slips' of the package slips 1.0 {says}" in said
     if "failed" in says:
         assert "slips_module.py, line " in said
+
+
+STRUCTURED = (
+    "from dataclasses import replace\nfrom judge.rubrics import StructuredReply\n"
+    "def fails(text, study, *, complete=False): raise {}\n"
+    "X = replace(X, structured=StructuredReply('slips', fails, render))\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("raised", "expected"),
+    [
+        ("KeyError('k')", r"slips 1\.0 failed: KeyError: 'k' \(.*slips_module\.py, line \d+\)"),
+        ("MemoryError('full')", "^full$"),
+    ],
+)
+def test_a_structured_reply_that_fails_names_the_package(
+    package: Package, raised: str, expected: str
+) -> None:
+    module = RUBRIC.format(**GOOD) + STRUCTURED.format(raised)
+    package("slips", "[judge.rubrics]\nslips = slips_module:X\n", module)
+    sys.modules.pop("slips_module", None)
+    structured = rubrics.load("slips").structured
+    assert structured is not None
+    study = Study("1", "No effusion.", "Effusion.")
+    with pytest.raises((JudgeError, MemoryError), match=expected):
+        structured.parse("x", study)
+
+
+def test_a_run_of_a_package_that_is_broken_now_is_not_told_to_install_it(
+    invoke: Invoke, package: Package, tmp_path: Path
+) -> None:
+    package("slips", "[judge.rubrics]\nslips = slips_module:X\n", RUBRIC.format(**GOOD))
+    sys.modules.pop("slips_module", None)
+    assert invoke("slips", PREDS, REFS, "--out", "run").exit_code == 0
+    (tmp_path / "site" / "slips_module.py").write_text(BROKEN)
+    sys.modules.pop("slips_module", None)
+    said = failure(invoke("audit", "run"))
+    assert "of the package slips 1.0 cannot be imported" in said
+    assert "install that" not in said
 
 
 def test_a_rubric_without_its_prompt_says_which_it_has(invoke: Invoke, package: Package) -> None:

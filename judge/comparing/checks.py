@@ -82,7 +82,7 @@ def check_settings(runs: Sequence[ComparedRun], allow: Collection[str]) -> list[
                 f"the version of the rubric: {_listed(versions)} (bring them up to date "
                 "with judge rescore)"
             )
-        packages = _by_value(of, lambda run: parts_of(run.signature).get("package", "no package"))
+        packages = _by_value(of, lambda run: parts_of(run.signature).get("package", "one unnamed"))
         if len(packages) > 1:
             notes.append(
                 f"the rubric {name} comes from packages that differ: {_listed(packages)}; that its "

@@ -80,15 +80,18 @@ class Run:
 
         Raises `JudgeError` as `load`.
         """
+        name = self.manifest["rubric"]
         try:
-            found = rubrics.load(self.manifest["rubric"])
+            found = rubrics.load(name)
             if scale := self.manifest.get("scale"):
                 found = on_scale(found, (scale[0], scale[1]))
             found = sampled(found, self.manifest.get("samples", 1))
         except JudgeError as error:
             package = parts_of(self.signature).get("package")
-            lacks = f"; the run was made with its package {package}: install that" * bool(package)
-            raise JudgeError(f"{self.path / MANIFEST}: {error}{lacks}") from error
+            is_gone = package and name not in rubrics.names()
+            lacks = f"; the run was made with its package {package}: install that"
+            told = f"{error}{lacks if is_gone else ''}"
+            raise JudgeError(f"{self.path / MANIFEST}: {told}") from error
         try:
             if self.combined is not None:
                 return self.combined.rubric(found)
