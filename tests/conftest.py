@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -28,38 +29,11 @@ settings.register_profile("untimed", deadline=None)
 settings.load_profile("untimed")
 
 
-# Folders whose tests ask a real server, and what else takes more than a few seconds.
-SERVERS = {"api", "faultserver_tests", "inspect_scorer", "ray_cluster", "service", "vllm"}
-SLOW = {
-    *(
-        "cache",
-        "cluster",
-        "compare",
-        "compare_page",
-        "documentation",
-        "every_rubric",
-        "lexicon",
-        "local",
-    ),
-    *("metrics", "page", "parity", "plots", "readers", "stress", "studies", "validating"),
-}
-SLOW_NAMES = ("huge", "megabyte", "parse_reads_back", "styled_answer_cut", "every_style")
-
-
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark each test by where it lies and what it asks for."""
+    """Mark the tests that open a browser by the fixture that they ask for."""
     for item in items:
-        folder = item.path.relative_to(ROOT / "tests").parts[0]
-        fixtures = set(getattr(item, "fixturenames", ()))
-        asks = folder in SERVERS or "server" in fixtures
-        shows = "browser" in fixtures
-        if asks:
-            item.add_marker("server")
-        if shows:
+        if "browser" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
-        named = any(name in item.name for name in SLOW_NAMES)
-        if asks or shows or named or folder in SLOW or "shared" in fixtures:
-            item.add_marker("slow")
 
 
 @pytest.fixture
@@ -90,10 +64,17 @@ def invoke(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Invoke:
     return call
 
 
-@pytest.fixture
-def example_run(invoke: Invoke, tmp_path: Path) -> Path:
-    """A run of the built-in judge over the example studies."""
-    out = tmp_path / "example-run"
-    done = invoke("green", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", out)
-    assert done.exit_code == 0, done.stderr
+@pytest.fixture(scope="session")
+def judged_examples(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A run of the built-in judge over the example studies. Read it; do not write to it."""
+    out = tmp_path_factory.mktemp("examples") / "example-run"
+    files = [str(EXAMPLES / "preds.json"), str(EXAMPLES / "refs.json")]
+    result = CliRunner().invoke(main, ["green", *files, "--out", str(out)])
+    assert result.exit_code == 0, result.stderr
     return out
+
+
+@pytest.fixture
+def example_run(judged_examples: Path, tmp_path: Path) -> Path:
+    """A copy of `judged_examples` that the test may change."""
+    return shutil.copytree(judged_examples, tmp_path / "example-run")

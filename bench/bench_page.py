@@ -5,7 +5,7 @@ browser the milliseconds from navigation until the list of studies stands there,
 choice of class and of severity, a sort, a search (once the texts are unpacked) and an
 opened study are drawn. Targets on two cores: 30 MB, 3,000 ms, 200 ms a filter.
 
-    python tests/bench/bench_page.py [--data FOLDER] [--studies N]
+    python bench/bench_page.py [--data FOLDER] [--studies N]
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 64 pairs of the shared reports, the same number of new tokens on both sides, float32, both
 warm, in one run. Prints seconds a pair and the ratio. Target: 3x on a CPU.
 
-    python tests/bench/bench_vllm.py --radeval PYTHON [--pairs 64] [--layers 2] [--hidden 128]
+    python bench/bench_vllm.py --radeval PYTHON [--pairs 64] [--layers 2] [--hidden 128]
         [--bind 0-1] [--flag=--enforce-eager ...]
 
 Run it in the environment that .ci/vllm makes; PYTHON is the one of .ci/radeval. The model is

@@ -4,7 +4,7 @@ The runs are real run folders of both rubrics, made from seeded counts. Prints w
 CPU seconds and peak memory. Targets on two cores: 30 s and 2 GB with 1,000 bootstrap
 resamples and all pairwise tests, 5 s without tests.
 
-    python tests/bench/bench_compare.py [--models 24] [--studies 10000] [--failed 0.01]
+    python bench/bench_compare.py [--models 24] [--studies 10000] [--failed 0.01]
 """
 
 from __future__ import annotations

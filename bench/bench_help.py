@@ -2,7 +2,7 @@
 
 Target: within 0.15 s.
 
-    python tests/bench/bench_help.py
+    python bench/bench_help.py
 """
 
 from __future__ import annotations

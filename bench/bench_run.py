@@ -4,7 +4,7 @@ Prints wall seconds, CPU seconds, peak memory and milliseconds a study; the last
 stays level where time is linear in studies. Targets: 60 s for 10,000 studies on two cores,
 and 600 MB for 100,000.
 
-    python tests/bench/bench_run.py [--data FOLDER]
+    python bench/bench_run.py [--data FOLDER]
 """
 
 from __future__ import annotations

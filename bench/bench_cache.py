@@ -3,7 +3,7 @@
 Requests are of the length of a judge's prompt (3,000 characters) with answers of 900.
 Targets: 10,000 `get`s in less than 1 s, `put` about 0.2 ms.
 
-    python tests/bench/bench_cache.py [--n 10000] [--folder FOLDER]
+    python bench/bench_cache.py [--n 10000] [--folder FOLDER]
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ as busy for both. Wall seconds, CPU seconds of all processes, and the largest pr
 shards what a task takes that judges next to nothing, which is what each pays for reading the whole
 set, and what merging takes. The files of all runs are held to be the same.
 
-    python tests/bench/bench_workers.py [--data FOLDER] [--studies N] [--rounds N]
+    python bench/bench_workers.py [--data FOLDER] [--studies N] [--rounds N]
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The reports are those of examples/ under ids of their own, judged by the lexicon
 the lexicon's errors, some left out and some of others added, every fourth patient with two
 studies. Prints wall seconds, CPU seconds and peak memory. Target on two cores: 20 s.
 
-    python tests/bench/bench_validate.py [--studies 10000] [--readers 6]
+    python bench/bench_validate.py [--studies 10000] [--readers 6]
 """
 
 from __future__ import annotations

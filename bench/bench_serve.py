@@ -2,7 +2,7 @@
 
 Prints one line a measure beside its target. The clients are one process of their own.
 
-    python tests/bench/bench_serve.py [--studies 10000] [--loads 10000] [--pairs 2000]
+    python bench/bench_serve.py [--studies 10000] [--loads 10000] [--pairs 2000]
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ The answers are the built-in judge's to each example candidate held against each
 that most have several errors; 10,000 of them, scored too. Target: what the slower of GREEN's
 and FineRadScore's does.
 
-    python tests/bench/bench_parsers.py
+    python bench/bench_parsers.py
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ Once with answers whose entries are six phrases, so that most lines come again, 
 entries of which hardly any does. Lines that come again are read once. A run lies between:
 its findings recur, its errors do not. Target: 8,000 with lines that come again.
 
-    python tests/bench/bench_green_parser.py
+    python bench/bench_green_parser.py
 """
 
 from __future__ import annotations

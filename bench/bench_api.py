@@ -6,7 +6,7 @@ a process of its own, all tools in turn and the least of the rounds; then 10,000
 studies answered wholly from the cache, shell to shell. Targets: 1.2x the wall of raw aiohttp
 at 2,000, 1.08x and 0.9 ms at 10,000; 10,000 from the cache in 4 s, 100,000 in 600 MB.
 
-    python tests/bench/bench_api.py [--n 2000 10000] [--latency 0.2] [--concurrency 64]
+    python bench/bench_api.py [--n 2000 10000] [--latency 0.2] [--concurrency 64]
                                     [--rounds 3] [--cached 10000 100000]
 
 RadEval's LLM path and curator are left out where no environment is named for them:

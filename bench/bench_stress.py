@@ -5,7 +5,7 @@ there. One command makes the candidates, judges them and prints the report; anot
 more from the folder. Prints wall seconds, CPU seconds and peak memory of each. Target on two
 cores: 30 s for the first.
 
-    python tests/bench/bench_stress.py [--data FOLDER] [--studies 200]
+    python bench/bench_stress.py [--data FOLDER] [--studies 200]
 """
 
 from __future__ import annotations

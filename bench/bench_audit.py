@@ -4,7 +4,7 @@ The reports are of words from a list of 300, the errors quote twelve of them eac
 CPU and wall seconds of each size and of a study with one error, the least of three. Time must
 be linear: twice the errors, or twice the words, at most twice the time beyond the start.
 
-    python tests/bench/bench_audit.py
+    python bench/bench_audit.py
 """
 
 from __future__ import annotations
