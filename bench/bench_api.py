@@ -26,7 +26,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-TESTS = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[1] / "tests"
 sys.path.insert(0, str(TESTS))
 
 from faultserver import Behaviour, FaultServer  # noqa: E402

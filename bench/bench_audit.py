@@ -21,7 +21,7 @@ from pathlib import Path
 
 from judge import rubrics
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 RULED = [name for name in rubrics.built_in() if rubrics.load(name).baseline]
 SIZES = ((1, 2_000), (3_000, 2_000), (6_000, 2_000), (12_000, 2_000), (12_000, 4_000))
 ROUNDS = 3

@@ -19,7 +19,7 @@ from judge.backends.lexicon import compare, load
 from judge.types import Study
 
 ANSWERS = 10_000
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def studies() -> list[Study]:

@@ -21,7 +21,7 @@ from pathlib import Path
 
 from judge import rubrics
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 RULED = [name for name in rubrics.built_in() if rubrics.load(name).baseline]
 
 

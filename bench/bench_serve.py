@@ -27,7 +27,7 @@ from pathlib import Path
 
 from bench_run import repeated
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 PAIR = {
     "reference": "Heart size is normal. The lungs are clear. Small left pleural effusion. "
     "No pneumothorax. Degenerative changes of the thoracic spine.",

@@ -23,7 +23,7 @@ import numpy as np
 
 from judge.running.folder import Run
 
-EXAMPLES = Path(__file__).parents[2] / "examples"
+EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def judged(work: Path, n: int) -> Path:

@@ -23,7 +23,7 @@ import tempfile
 import time
 from pathlib import Path
 
-TESTS = Path(__file__).parents[1]
+TESTS = Path(__file__).parents[1] / "tests"
 sys.path.insert(0, str(TESTS))
 
 import tinymodel  # noqa: E402
