@@ -43,7 +43,7 @@ side_swapped level_changed severity_up severity_down measurement_changed device_
 device_renamed tip_moved comparison_added comparison_removed comparison_turned contradicted
 errors_0 errors_1 errors_2 errors_3 errors_4 errors_5 instruction delimiters fake_reply_counts
 fake_reply_crimson fake_reply_direct fake_reply_facts fake_reply_fineradscore fake_reply_green
-""".split()
+"""
 
 # When a later change renames a JSON key or a column, put the old name and the new one here (None:
 # it is gone). An old name with slashes is the path of one value, as a difference prints it.
@@ -284,7 +284,7 @@ def _panel(place: Place) -> object:
 
 
 def _stress(place: Place) -> object:
-    how = ("-n", 40, "--seed", 1, "--changes", ",".join(CHANGES))
+    how = ("-n", 40, "--seed", 1, "--changes", ",".join(CHANGES.split()))
     golden = place.printed("stress", "made/refs.json", *how, "--out", "stress")
     golden.pop("verdict", None)  # most of its prose is about to be removed
     return golden
