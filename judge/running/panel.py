@@ -22,7 +22,7 @@ from judge.running.run import Finished
 from judge.running.session import read_today
 from judge.types import JudgeError, Study
 
-RULES: tuple[Rule, ...] = ("majority", "mean", "any")
+RULES: tuple[Rule, ...] = ("majority", "mean")
 PROMPT = "prompt"
 # What of a signature is the judge's: the rest is of the studies and of this program.
 _TOLD = ("context", "prior", "modality")
