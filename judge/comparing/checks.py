@@ -178,8 +178,8 @@ def other_references(
         return [], []
     notes = []
     known = _references(first[0], study_ids)
-    same, values = f"those of {first[0].shown}", {}
-    values[same] = [run.shown for run in first]
+    same = "those of the first run"
+    values = {same: [run.shown for run in first]}
     for other in others:
         theirs = _references(other[0], study_ids)
         differing = [study_id for study_id in study_ids if theirs[study_id] != known[study_id]]

@@ -13,6 +13,8 @@ from panels import INVERSE, RATE, SCORE, panel_of
 from judge.stats.paired import Resampling, compare_pairs
 from judge.stats.panel import group_cells
 
+pytestmark = pytest.mark.ci
+
 SIZES = (62, 590, 2347, 10_000)
 METRICS = (RATE, SCORE, INVERSE)
 SEVERITIES = (0.30, 0.25, 0.25, 0.20)
@@ -96,3 +98,14 @@ def test_intervals_hold_where_patients_have_several_studies() -> None:
     low, high = bounds(runs * m // 2)
     assert low < hits["by patient"] / (runs * m // 2) < high
     assert hits["by study"] / (runs * m // 2) < 0.8
+
+
+def test_p_values_are_uniform_where_nothing_differs() -> None:
+    p = []
+    for at in range(20):
+        values = np.random.default_rng(at).integers(0, 4, (62, 20)).astype(float)
+        pairs = compare_pairs(panel_of({SCORE: values}), {}, Resampling(at, 100, 1000))
+        p += [t.p for t in pairs.pairs["score"] if t.a % 2 == 0 and t.b == t.a + 1]
+    assert len(p) == 200
+    share = np.mean(np.array(p) < 0.05)
+    assert share == pytest.approx(0.05, abs=3.5 * np.sqrt(0.05 * 0.95 / 200))
