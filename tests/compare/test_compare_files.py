@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from judged_runs import IDS, PAIR, REFS, data, judged, refused
+from judged_runs import IDS, PAIR, REFS, judged, refused
 from support import Invoke
 
 Two = tuple[Path, Path]
@@ -67,17 +67,6 @@ def test_output_that_is_full_closed_or_left_early_is_one_message_or_none(tmp_pat
     assert (tmp_path / "p.html").stat().st_size > 0
     done = shell(tmp_path, "PYTHONIOENCODING=ascii judge compare Zürich=example-run")
     assert (done.returncode, "Zürich" in done.stdout) == (0, True)
-
-
-def test_a_name_that_is_no_text_is_said(invoke: Invoke, tmp_path: Path, example_run: Path) -> None:
-    odd = os.fsdecode(b"\xff")
-    refused(invoke, f"{odd}={example_run}")
-    preds = tmp_path / f"preds_{odd}.json"
-    preds.write_bytes(PAIR[0].read_bytes())
-    assert "--model" in refused(invoke, preds, PAIR[1], command="metrics")
-    # A file may be called so: the run of it is whole, and its model's name a text.
-    assert invoke("green", preds, PAIR[1], "--out", "odd").exit_code == 0
-    assert data(invoke, "odd")["models"] == ["?"]
 
 
 @pytest.mark.parametrize("name", ["m.csv", "m.parquet"])

@@ -8,16 +8,14 @@ import io
 from decimal import Decimal
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from judged_runs import IDS, data, refused
-from panels import SCORE, panel_of
 from support import Invoke
 
 from judge.comparing.metric_files import check_directions, read_metrics
-from judge.stats.metric import KNOWN, Metric, metric_for_column
+from judge.stats.metric import KNOWN, metric_for_column
 from judge.types import JudgeError
 
 N = len(IDS)
@@ -91,14 +89,10 @@ def test_values_that_are_missing_or_of_no_study_are_counted(
     assert "BERTScore is there for good 14, bad 14 of 15" in found["notes"]
     assert f"1 rows of {bad} are about no study compared here" in found["notes"]
     assert "in another file" in refused(invoke, *two, "--metrics", good, "--metrics", good)
-
-
-def test_the_user_says_which_way_is_better(invoke: Invoke, two: Two, tmp_path: Path) -> None:
-    files = [table(tmp_path / f"{m}.csv", model=m, mine=at) for m, at in (("good", 1), ("bad", 2))]
-    asked = [word for file in files for word in ("--metrics", file)]
-    for way, first in (("higher", "bad"), ("lower", "good")):
-        found = data(invoke, *two, *asked, f"--{way}-is-better", "mine", "--sort", "mine")
-        assert found["groups"][0]["cells"]["mine"][first]["rank"] == 1
+    file = table(tmp_path / "m.csv", bleu=1)  # whose they are is not clear
+    assert "'model'" in refused(invoke, *two, "--metrics", file)
+    file = table(tmp_path / "n.csv", rougel=1.5)
+    assert "'rougel'" in refused(invoke, two[0], "--metrics", file)  # off its scale
 
 
 def test_a_rubrics_own_metric_and_that_of_a_file_stand_apart(
@@ -117,12 +111,6 @@ def test_a_rubrics_own_metric_and_that_of_a_file_stand_apart(
     twice = table(tmp_path / "n.csv", GREEN=0.5, file_green=0.9)
     more = ("--metrics", twice, "--higher-is-better", "file_green")
     assert "'file_green'" in refused(invoke, two[0], *more)
-    for other in (
-        Metric("score", "another", "mean", False, "another", False),
-        Metric("another", "score", "mean", False, "another", False),
-    ):
-        with pytest.raises(JudgeError, match="'score'"):
-            panel_of({SCORE: np.ones((2, 2)), other: np.zeros((2, 2))})
 
 
 @pytest.mark.filterwarnings("error")
@@ -136,14 +124,6 @@ def test_the_outermost_values_make_whole_tables(invoke: Invoke, two: Two, tmp_pa
         assert not {"nan", "inf"} & {*done.stdout.lower().split()}
 
 
-def test_a_mean_that_has_no_reciprocal_is_not_available(
-    invoke: Invoke, two: Two, tmp_path: Path
-) -> None:
-    file = table(tmp_path / "m.csv", radcliq=-0.5)
-    cell = data(invoke, two[0], "--metrics", file)["groups"][0]["cells"]["radcliq"]["good"]
-    assert (cell["n"], cell["value"], cell["rank"]) == (N, None, None)
-
-
 # Names and directions
 
 
@@ -151,13 +131,8 @@ def test_a_mean_that_has_no_reciprocal_is_not_available(
     ("column", "label", "is_up"),
     [
         ("bleu_score", "BLEU-2", True),
-        ("BertScore", "BERTScore", True),
-        ("semb_score", "SembScore", True),
-        ("radgraph_combined", "RadGraph", True),
         ("RadCliQ-v1", "1/RadCliQ-v1", True),
         ("RadCliQ-v0", "RadCliQ-v0", False),
-        ("RaTEScore", "RaTEScore", True),
-        ("green_score", "GREEN", True),
         ("FineRadScore", "1/FineRadScore", True),
     ],
 )
@@ -202,9 +177,7 @@ def test_directions_that_say_nothing_or_the_wrong_thing_are_errors(tmp_path: Pat
 # Values
 
 
-@pytest.mark.parametrize(
-    "value", ["1e-310", "-1e160", "1e400", "-inf", "1_0", "١٢", "True", "-nan", "0x10", "good"]
-)
+@pytest.mark.parametrize("value", ["1e-310", "-1e160", "-inf", "1_0", "١٢", "True", "good"])
 def test_values_that_are_no_measurement(tmp_path: Path, value: str) -> None:
     values = ["0.5"] * N
     values[2] = value
@@ -222,13 +195,6 @@ def test_values_that_are_numbers(tmp_path: Path, value: str, number: float) -> N
     assert set(column) == {number}
 
 
-def test_values_off_a_metrics_scale_are_refused(invoke: Invoke, two: Two, tmp_path: Path) -> None:
-    file = table(tmp_path / "m.csv", rougel=1.5)
-    text = refused(invoke, two[0], "--metrics", file)
-    assert "'rougel'" in text
-    assert "1.5" in text
-
-
 # Forms
 
 
@@ -239,11 +205,9 @@ def test_values_off_a_metrics_scale_are_refused(invoke: Invoke, two: Two, tmp_pa
         ("study_id,model\ns1,a\n", "no metric"),
         ("id,bleu\ns1,1\n", "'study_id'"),
         ("study_id,bleu\ns1,1\ns1,1\n", "twice"),
-        ("study_id,bleu,bleu2\ns1,1,1\n", "several columns"),
         ("study_id,bleu,\ns1,0.5,1\n", "'column_3'"),
         ("study_id,model,bleu\ns,a,1\n,b,1\n", "'study_id'"),
         ("study_id,model,bleu\ns,a,1\nt,,1\n", "'model'"),
-        ("study_id,b\n1\n", "m.csv"),
         ("", "m.csv"),
         ("PAR1nonsense", "m.csv"),
     ],
@@ -251,15 +215,6 @@ def test_values_off_a_metrics_scale_are_refused(invoke: Invoke, two: Two, tmp_pa
 def test_files_that_are_no_table_of_metrics(tmp_path: Path, text: str, named: str) -> None:
     (tmp_path / "m.csv").write_text(text, "utf-8")
     assert named in not_read(str(tmp_path / "m.csv"))
-
-
-def test_a_file_of_several_models_or_of_none_compared_is_refused(
-    invoke: Invoke, two: Two, tmp_path: Path
-) -> None:
-    file = table(tmp_path / "m.csv", bleu=1)
-    assert "'model'" in refused(invoke, *two, "--metrics", file)
-    file = table(tmp_path / "n.csv", model="another", bleu=1)
-    assert file in refused(invoke, *two, "--metrics", file)
 
 
 @pytest.mark.parametrize("text", ['[{"study_id": "s1", "bleu": 0.5}]', "study_id\tbleu\ns1\t0.5\n"])

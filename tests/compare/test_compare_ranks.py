@@ -8,13 +8,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from panels import COST, INVERSE, RATE, SCORE, panel_of
 
-from judge import rubrics
 from judge.report.leaderboard import all_tables, ranks_table, signed
 from judge.report.leaderboard import tests_table as table_of_tests
 from judge.stats.compare import compare
-from judge.stats.metric import rubric_metrics
 from judge.stats.paired import Resampling, compare_pairs
-from judge.stats.panel import group_cells, rank_shares, ranks_of, ranks_with_ties
+from judge.stats.panel import group_cells, rank_shares, ranks_with_ties
 
 HOW = Resampling(seed=7, resamples=400, flips=200)
 RNG = np.random.default_rng(5)
@@ -26,21 +24,6 @@ def ranks(panel, metric) -> list[int | None]:
 
 
 # Directions
-
-
-def test_which_way_is_better_of_the_figure_and_of_a_study() -> None:
-    found = {
-        metric.name: (metric.higher_is_better, metric.study_higher_is_better)
-        for metric in rubric_metrics(rubrics.load("fineradscore"))
-    }
-    assert found == {
-        # The printed 1 / mean is better when higher, a study's severity when lower.
-        "inverse_fineradscore": (True, False),
-        "fineradscore_sum": (False, False),
-        "fineradscore_errors": (False, False),
-        "fineradscore_no_significant_error": (True, True),
-        "fineradscore_no_actionable_error": (True, True),
-    }
 
 
 def test_models_rank_in_the_direction_of_their_metric() -> None:
@@ -70,15 +53,6 @@ def test_figures_that_are_equal_but_for_the_last_bit_share_a_rank(metric, values
         panel = panel_of({metric: order})
         assert ranks(panel, metric) == [1, 1]
         assert compare_pairs(panel, {}, HOW).pairs[metric.name][0].difference == 0
-
-
-def test_resamples_that_are_equal_but_for_the_last_bit_are_shared() -> None:
-    values = np.array([[0.1 + 0.2, 0.3], [0.7 + 0.1, 0.8], [0.3, 0.1 * 3]])
-    assert (values[:, 0] != values[:, 1]).all()
-    found = compare_pairs(panel_of({SCORE: values}), {}, HOW)
-    assert [one.shares for one in found.rank_shares["score"]] == [(0.5, 0.5)] * 2
-    test = found.pairs["score"][0]
-    assert (test.difference, test.low, test.high, test.p) == (0, 0, 0, 1)
 
 
 def test_a_real_difference_is_none_of_rounding_whatever_stands_beside_it() -> None:
@@ -143,12 +117,6 @@ def test_the_interval_of_a_rank_leaves_out_less_than_a_fortieth_at_either_end() 
 
 
 # No place
-
-
-def test_ranks_of_nothing() -> None:
-    assert ranks_of([None, None], np.zeros(2), higher=True) == [None, None]
-    assert ranks_of([None, 1.0, 2.0], np.zeros(3), higher=True) == [None, 2, 1]
-    assert rank_shares(np.full((4, 2), np.nan), np.zeros(2), higher=True) == (None, None)
 
 
 @pytest.mark.parametrize("metric", [SCORE, RATE])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from pathlib import Path
@@ -69,16 +67,15 @@ def test_every_figure_is_what_the_run_itself_says(
 
 
 @pytest.mark.parametrize("form", ["table", "md", "latex", "csv", "pairs", "rexrank"])
-def test_every_format_is_whole(invoke: Invoke, two: Two, form: str) -> None:
+def test_every_format_is_whole_where_studies_have_no_score(
+    invoke: Invoke, two: Two, form: str
+) -> None:
+    fail(two[0], [key for key in IDS if REFS[key]["study_class"] == "normal"])
     done = invoke("compare", *two, "--by", "study_class", "--format", form)
     assert done.exit_code == 0, done.stderr
     assert not re.search(r"\bnan\b", done.stdout, re.IGNORECASE)
     assert "good" in done.stdout
-    if form != "rexrank":
-        assert "compare:1|models:2|runs:2+" in done.stdout
-    if form in ("csv", "pairs", "rexrank"):
-        rows = list(csv.DictReader(io.StringIO(done.stdout)))
-        assert all(None not in row and None not in row.values() for row in rows)
+    assert form == "rexrank" or "compare:1|models:2|runs:2+" in done.stdout
 
 
 def test_neither_the_order_of_runs_nor_of_studies_changes_a_number(
@@ -97,21 +94,6 @@ def test_neither_the_order_of_runs_nor_of_studies_changes_a_number(
 
 
 # Cells without a value
-
-
-def test_one_model_is_a_leaderboard_without_tests(invoke: Invoke, two: Two) -> None:
-    found = data(invoke, two[0])
-    assert found["groups"][0]["tests"]["green"] == []
-    assert found["groups"][0]["cells"]["green"]["good"]["rank"] == 1
-    assert "Differences" not in invoke("compare", two[0]).stdout
-
-
-def test_equal_models_share_the_first_place(invoke: Invoke, two: Two) -> None:
-    found = data(invoke, f"a={two[0]}", f"b={two[0]}")
-    cells = found["groups"][0]["cells"]["green"]
-    assert [cells[model]["rank"] for model in "ab"] == [1, 1]
-    test = found["groups"][0]["tests"]["green"][0]
-    assert (test["difference"], test["p_holm"], test["significant"]) == (0, 1, False)
 
 
 def test_a_class_without_a_scored_study_is_not_a_number_but_said(invoke: Invoke, two: Two) -> None:
@@ -258,24 +240,6 @@ def test_models_are_ranked_by_the_first_metric_that_the_most_have(lacking, wante
         values[metric] = np.where(np.arange(3) > 0, np.nan, values[metric])
     assert compare(panel_of(values)).sort == wanted
     assert compare(panel_of(values), sort="score").sort == "score"
-
-
-@pytest.mark.data
-@pytest.mark.ci
-def test_near_misses_beat_the_reports_of_other_patients(
-    invoke: Invoke, shared: Path, tmp_path: Path
-) -> None:
-    runs = []
-    for model in ("indication", "neighbour", "random"):
-        runs.append(tmp_path / model)
-        files = shared / f"preds_{model}.json", shared / "refs.json"
-        assert invoke("green", *files, "--out", runs[-1]).exit_code == 0
-    found = data(invoke, *runs, "--sort", "GREEN")["groups"][0]
-    assert found["n_studies"] == 590
-    assert found["cells"]["green"]["neighbour"]["rank"] == 1
-    tests = [test for test in found["tests"]["green"] if "neighbour" in (test["a"], test["b"])]
-    assert len(tests) == 2
-    assert all(test["significant"] for test in tests)
 
 
 # The signature

@@ -63,12 +63,6 @@ def test_names_are_broken_before_numbers_are() -> None:
     ]
 
 
-def test_a_row_that_does_not_fit_has_a_line_for_each_cell() -> None:
-    head = ("rank", "model", *(f"figure {n}" for n in range(9)))
-    table = Table("t", head, (("1", "x", *["0.500 ± 0.100"] * 9),) * 2)
-    assert printed(table, 40)[2:5] == ["rank: 1", "model: x", "figure 0: 0.500 ± 0.100"]
-
-
 def test_a_heading_names_the_rubric_where_the_title_does_not() -> None:
     comparison = seeded(2, others=True)
     metrics = [m for m in comparison.panel.metrics if m.what == "count"]

@@ -43,6 +43,7 @@ def test_records_of_one_id(tmp_path: Path) -> None:
     assert studies.references == (ADAMS, "One.", "Three.")
     assert dict(studies.fields) == {"site": ("north", None, None)}
     assert "empty references, left out: 1 (b)" in studies.notes
+    assert studies.take([2, 0]).every_reference == (READ[2], READ[0])
 
 
 def test_without_names_references_are_numbered(tmp_path: Path) -> None:
@@ -60,18 +61,13 @@ def test_lists_of_texts_keep_their_places(tmp_path: Path) -> None:
     assert studies.fields["age"] == (40, 40, 40)
 
 
-def test_one_file_with_both_sides(tmp_path: Path) -> None:
+def test_one_file_with_both_sides_and_names_in_another_field(tmp_path: Path) -> None:
     rows = [{**row, "prediction": PREDS[row["study_id"]]} for row in ROWS]
-    studies = read(tmp_path, None, rows)
+    for row in rows:
+        row["who"] = row.pop("reference_id")
+    studies = read(tmp_path, None, rows, reference_id="who")
     assert studies.every_reference == READ
     assert studies.candidates == tuple(PREDS.values())
-
-
-def test_another_field_has_the_names(tmp_path: Path) -> None:
-    rows = [{**row, "who": row["reference_id"]} for row in ROWS]
-    for row in rows:
-        del row["reference_id"]
-    assert read(tmp_path, rows, reference_id="who").every_reference == READ
 
 
 def test_names_that_are_of_texts_and_not_of_readers_are_not_taken(tmp_path: Path) -> None:
@@ -83,16 +79,6 @@ def test_names_that_are_of_texts_and_not_of_readers_are_not_taken(tmp_path: Path
     studies = read(tmp_path, rows, dict.fromkeys(map(str, range(30)), "Clear."))
     assert studies.every_reference[4] == (("1", "Finding 1."), ("2", "Finding 2."))
     assert any("has 60 values: references are called by their place" in n for n in studies.notes)
-
-
-def test_records_that_agree_or_say_nothing_are_of_one_study(tmp_path: Path) -> None:
-    said = [("normal", 61), ("abnormal", None), ("Normal", "61"), (None, 7), ("normal", 3)]
-    rows = [
-        {**row, "study_class": one, "age": age, "seconds": at}
-        for at, (row, (one, age)) in enumerate(zip(ROWS, said, strict=True))
-    ]
-    studies = read(tmp_path, rows)
-    assert studies.study_classes == ("normal", "abnormal", "normal")
 
 
 @pytest.mark.parametrize(
