@@ -142,7 +142,6 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
 
 
 def _by_section(runs: Sequence[str], options: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the runs by the section that they judged."""
     from judge.comparing.names import choice
     from judge.running.folder import Run
 
@@ -232,7 +231,6 @@ def _corrected(
 
 
 def _step(text: str) -> None:
-    """Say what is being done, to whoever waits at a terminal."""
     if sys.stderr.isatty():
         note(text)
 
@@ -311,7 +309,6 @@ def _print(
 
 
 def _print_corrected(corrected: Mapping[str, Any]) -> None:
-    """Print the corrected figures below the facts that they rest on."""
     from judge import rubrics
     from judge.report.tables import corrected_model_tables, readings_facts
 

@@ -115,7 +115,6 @@ class Combination:
         )
 
     def _statistic(self, one: Statistic) -> Statistic:
-        """Return a statistic of what the rubric's measures have become."""
         if one.kind == "rate" and self.rule == "mean":
             words = f"mean of the {self.of}s"
             return replace(
@@ -349,7 +348,6 @@ def _is_whole(rubric: Rubric, names: Sequence[str]) -> bool:
 
 
 def _widest(score: Measure) -> Scale:
-    """Return the scale of how far apart two values can be."""
     low, high = score.scale
     return (0, None if low is None or high is None else high - low)
 

@@ -142,7 +142,6 @@ _Sides = Sequence[tuple[ComparedRun, RunTable]]
 
 
 def _counted(run: ComparedRun, table: RunTable) -> ComparedRun:
-    """Return the run with its counts of the studies that are compared."""
     scored, unparsed, failed = (int((table.outcomes == name).sum()) for name in OUTCOMES.values())
     n = len(table.study_ids)
     return replace(run, n_studies=n, n_scored=scored, n_unparsed=unparsed, n_failed=failed)
@@ -233,7 +232,6 @@ def _file_values(
 
 
 def _beside(metric: Metric) -> Metric:
-    """Return a file's metric under another name than the rubric's own."""
     label, study_label = f"{metric.label} (file)", f"{metric.study_label} (file)"
     return replace(
         metric, name=f"file_{metric.name}", label=label, study_label=study_label, rexrank=None
@@ -246,7 +244,6 @@ def _joined(
     study_ids: Sequence[str],
     models: Sequence[str],
 ) -> list[str]:
-    """Say which models lack some of a file's metric, and which rows of files had no study."""
     n = len(study_ids)
     notes = [note for file in files for note in file.notes]
     for metric, grid in values.items():

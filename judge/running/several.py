@@ -125,8 +125,6 @@ def run_several(
 
 @dataclass(frozen=True, slots=True)
 class _Made:
-    """What the runs that are made have from the one of all questions."""
-
     session: JudgeSession
     several: Several
     manifest: Mapping[str, Any]
@@ -135,7 +133,6 @@ class _Made:
     judged: Finished
 
     def made_by(self, line: str, notes: Iterable[str]) -> dict[str, Any]:
-        """Return what the manifest and the summary say of who made a run."""
         names = ("rubric", "model", "judge", "prompt", "section", "omitted", "reply_modes")
         return {
             "signature": line,
@@ -145,7 +142,6 @@ class _Made:
         }
 
     def rest(self, fields: Sequence[str]) -> dict[str, Any]:
-        """Return the rest of the manifest."""
         names = (
             *("repeat", "scale", "samples", "batches", "arguments", "inputs", "read_from"),
             *("omitted_ids", "effort", "spent", "started", "finished", "versions"),
@@ -175,7 +171,6 @@ def _write(
     groups: Iterable[_Group],
     log: Path,
 ) -> Finished:
-    """Write the run of the best reference or of the mean."""
     several, how = made.several, combining.how
     fields = list(several.studies.fields)
     best = free_name("best_reference", fields) if how.rule == "best" else None
@@ -229,7 +224,6 @@ def _study(
 
 
 def _counts(several: Several) -> list[str]:
-    """Say how many references studies have."""
     n = Counter(len(own) for own in several.studies.every_reference)
     told = (f"{of} for {counted(k, 'study', 'studies')}" for of, k in sorted(n.items()))
     return [f"references of a study: {', '.join(told)}"]
