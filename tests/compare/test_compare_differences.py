@@ -6,12 +6,10 @@ import csv
 import json
 from pathlib import Path
 
-import pytest
 from judged_runs import IDS, PREDS, REFS, data, edit_manifest, judged, refused
 from support import Invoke
 
 Two = tuple[Path, Path]
-OTHER_JUDGE = {"judge": {"name": "m", "version": "m-2", "note": None}}
 
 
 def test_all_that_differs_is_one_table_with_what_allows_it(
@@ -23,7 +21,10 @@ def test_all_that_differs_is_one_table_with_what_allows_it(
         *(tmp_path, "third", {key: PREDS[key] for key in IDS[2:]}, "green", moved),
         "--allow-missing",
     )
-    edit_manifest(third, **OTHER_JUDGE)
+    line = json.loads((third / "manifest.json").read_text("utf-8"))["signature"]
+    line = line.replace("prompt:none", "prompt:mine@1+abc")
+    judge = {"name": "m", "version": "m-2", "note": None}
+    edit_manifest(third, judge=judge, signature=line)
     done = invoke("compare", *two, third)
     assert (done.exit_code, done.stdout) == (2, "")
     head, *rows = done.stderr.splitlines()[1:]
@@ -31,19 +32,22 @@ def test_all_that_differs_is_one_table_with_what_allows_it(
     where = head.index("value")
     assert [row[:where].split() for row in rows] == [
         *(["judge", "of", "green", "--allow", "judge"], []),
+        *(["prompt", "of", "green", "--allow", "prompt"], []),
         *(["studies", "--common:", "the", "13", "in", "all", "runs"], []),
         *(["references", "--allow", "references"], []),
     ]
-    assert [row.count(str(tmp_path)) for row in rows] == [2, 1] * 3
+    assert [row.count(str(tmp_path)) for row in rows] == [2, 1] * 4
     assert all(row.endswith(str(third)) for row in rows[1::2])
     assert rows[1][where:].startswith("m-2 ")
-    assert rows[2][where:].startswith("15, 2 of them not in all runs, 'ex-001' among them")
-    assert f"1 of 13 studies, {IDS[3]!r} among them" in rows[5]
-    allowed = ("--allow", "judge", "--allow", "references", "--common")
+    assert rows[4][where:].startswith("15, 2 of them not in all runs, 'ex-001' among them")
+    assert f"1 of 13 studies, {IDS[3]!r} among them" in rows[7]
+    assert "--allow prompt" in refused(invoke, *two, third, "--allow", "judge", "--common")
+    words = [word for one in ("judge", "prompt", "references") for word in ("--allow", one)]
+    allowed = (*words, "--common")
     found = data(invoke, *two, third, *allowed, "--no-tests")
     assert found["groups"][0]["n_studies"] == 13
     assert [(run["n_studies"], run["n_scored"]) for run in found["runs"]] == [(13, 13)] * 3
-    assert "|allowed:judge,references|" in found["signature"]
+    assert "|allowed:judge,prompt,references|" in found["signature"]
     for words in (
         "the judge of green differs (allowed)",
         "different references for 1 of 13 studies",
@@ -51,22 +55,6 @@ def test_all_that_differs_is_one_table_with_what_allows_it(
         "studies left out by --allow-missing: third 2",
     ):
         assert any(words in note for note in found["notes"]), words
-
-
-@pytest.mark.parametrize(
-    ("part", "other"), [("judge:lexicon", "judge:gpt-4o"), ("prompt:none", "prompt:mine@1+abc")]
-)
-def test_one_option_allows_one_difference(invoke: Invoke, two: Two, part: str, other: str) -> None:
-    what = part.partition(":")[0]
-    line = json.loads((two[1] / "manifest.json").read_text("utf-8"))["signature"]
-    edit_manifest(two[1], signature=line.replace(part, other))
-    if what == "judge":
-        edit_manifest(two[1], **OTHER_JUDGE)
-    assert f"--allow {what}" in refused(invoke, *two)
-    others = {"judge", "prompt", "references"} - {what}
-    refused(invoke, *two, *(word for one in others for word in ("--allow", one)))
-    found = data(invoke, *two, "--allow", what, "--no-tests")
-    assert f"allowed:{what}" in found["signature"]
 
 
 def test_another_section_or_rubric_version_is_never_mixed(invoke: Invoke, two: Two) -> None:

@@ -15,7 +15,7 @@ from panels import COST, INVERSE, SCORE, panel_of
 from seeded_comparison import seeded
 
 from judge.report.formats import own_columns
-from judge.report.leaderboard import group_name, ranks_table
+from judge.report.leaderboard import ranks_table
 from judge.report.leaderboard import tests_table as table_of_tests
 from judge.report.leaderboard_formats import (
     as_csv,
@@ -117,13 +117,6 @@ def test_a_rank_has_its_interval_and_the_shares_of_first_first_two_first_three(
         assert [decimals(text)[0] for text in row[3:]] == pytest.approx(shares, abs=0.06)
 
 
-def test_groups_of_different_values_have_different_headings() -> None:
-    values = [None, "(none)", "", " ", 1.0, 1.5, "x"]
-    assert [group_name({"site": value}) for value in values] == [
-        *("site (none)", "site '(none)'", "site ''", "site ' '", "site 1", "site 1.5", "site x"),
-    ]
-
-
 # CSV
 
 
@@ -156,11 +149,9 @@ def test_a_field_never_hides_a_column(write, columns: tuple[str, ...]) -> None:
     rows = rows_of(write(compared(models=models)))
     assert set(rows[0]) == {*columns, "site"}
     assert {row["model"] for row in rows} <= {*models}
-    for field in ("model", "n", "signature"):
-        if field in columns:
-            rows = rows_of(write(compared(field)))
-            assert set(rows[0]) == {*columns, f"by_{field}"}
-            assert {row[f"by_{field}"] for row in rows} == {"", "x", "y"}
+    rows = rows_of(write(compared("model")))
+    assert set(rows[0]) == {*columns, "by_model"}
+    assert {row["by_model"] for row in rows} == {"", "x", "y"}
     assert own_columns(["label", "by_label"], ["label"]) == {
         "label": "by_by_label",
         "by_label": "by_label",

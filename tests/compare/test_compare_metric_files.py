@@ -113,17 +113,6 @@ def test_a_rubrics_own_metric_and_that_of_a_file_stand_apart(
     assert "'file_green'" in refused(invoke, two[0], *more)
 
 
-@pytest.mark.filterwarnings("error")
-def test_the_outermost_values_make_whole_tables(invoke: Invoke, two: Two, tmp_path: Path) -> None:
-    tiny = table(tmp_path / "1.csv", radcliq=[1e-12, 3e-12] * (N // 2) + [2e-12])
-    huge = table(tmp_path / "2.csv", mine=[1e12, -1e12] * (N // 2) + [1.0])
-    files = ("--metrics", tiny, "--metrics", huge, "--higher-is-better", "mine")
-    for form in ("table", "csv"):
-        done = invoke("compare", two[0], *files, "--format", form)
-        assert done.exit_code == 0, done.stderr
-        assert not {"nan", "inf"} & {*done.stdout.lower().split()}
-
-
 # Names and directions
 
 

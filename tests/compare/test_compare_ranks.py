@@ -106,16 +106,6 @@ def test_every_place_is_taken_once_and_turning_the_order_turns_the_intervals(see
     assert [(one.low, one.high) for one in up] == [(6 - one.high, 6 - one.low) for one in down]
 
 
-def test_the_interval_of_a_rank_leaves_out_less_than_a_fortieth_at_either_end() -> None:
-    # A thousand but one, so that no share is a fortieth exactly.
-    panel = panel_of({SCORE: np.random.default_rng(10).random((40, 12))})
-    found = compare_pairs(panel, {}, Resampling(1, resamples=999, flips=100)).rank_shares["score"]
-    for places in found:
-        sums = np.cumsum(places.shares)
-        assert places.low == 1 + int((sums < 0.025).sum())
-        assert places.high == 1 + int((sums < 0.975).sum())
-
-
 # No place
 
 

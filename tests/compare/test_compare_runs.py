@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 from judged_runs import COPIED, IDS, PREDS, REFS, data, edit_manifest, fail, judged, refused
 from judged_runs import same_text as said
-from panels import COST, INVERSE, SCORE, panel_of
 from support import Invoke
 
 from judge import rubrics
@@ -19,7 +18,7 @@ from judge.comparing.names import RunChoice, choice
 from judge.report.compare_page.data import overview
 from judge.report.leaderboard import all_tables
 from judge.report.tables import Table
-from judge.stats.compare import Comparison, compare
+from judge.stats.compare import Comparison
 from judge.stats.paired import Resampling
 
 Two = tuple[Path, Path]
@@ -228,18 +227,6 @@ def test_a_model_without_a_run_of_a_rubric_has_no_place_in_it(
     assert table(compared(runs, "green"), "Leaderboard", ", GREEN").rows[-1][:3] == (
         *("n/a", "best", "n/a (n 0)"),
     )
-
-
-@pytest.mark.parametrize(
-    ("lacking", "wanted"), [([], "inverse"), ([INVERSE], "score"), ([INVERSE, SCORE], "cost")]
-)
-def test_models_are_ranked_by_the_first_metric_that_the_most_have(lacking, wanted: str) -> None:
-    values = {metric: 1 + np.random.default_rng(4).random((8, 3)) for metric in (INVERSE, SCORE)}
-    values[COST] = values[SCORE]
-    for metric in lacking:
-        values[metric] = np.where(np.arange(3) > 0, np.nan, values[metric])
-    assert compare(panel_of(values)).sort == wanted
-    assert compare(panel_of(values), sort="score").sort == "score"
 
 
 # The signature

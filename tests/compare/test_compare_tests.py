@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from panels import COST, RATE, SCORE, panel_of
+from panels import RATE, SCORE, panel_of
 from scipy import stats
 
 from judge.stats.compare import compare
@@ -19,7 +19,6 @@ from judge.stats.paired import Resampling, compare_pairs, holm, mcnemar
 from judge.stats.resample import (
     ModelPairs,
     bootstrap_weights,
-    generator,
     percentiles,
     sums_of,
     units_of,
@@ -49,14 +48,6 @@ def test_holm_never_helps_and_keeps_the_order(p_values: list[float]) -> None:
     assert all(q >= p and q <= 1 for p, q in zip(p_values, corrected, strict=True))
     by_p = [corrected[at] for at in np.argsort(p_values, kind="stable")]
     assert by_p == sorted(by_p)
-
-
-def test_holm_is_over_the_pairs_of_one_metric() -> None:
-    values = np.random.default_rng(3).random((40, 3))
-    alone = only(panel_of({SCORE: values}))
-    beside_another = only(panel_of({SCORE: values, COST: values[:, ::-1]}))
-    assert [test.p_holm for test in beside_another] == [test.p_holm for test in alone]
-    assert all(test.p_holm is not None and test.p_holm < 1 for test in alone)
 
 
 # McNemar
@@ -187,19 +178,6 @@ def test_percentiles_are_numpys_and_pass_over_what_is_missing(rows: list[list[fl
 # Chance
 
 
-def test_each_seed_purpose_and_group_has_random_numbers_of_its_own() -> None:
-    asked: list[tuple[int, str, dict[str, object]]] = [
-        (1, "bootstrap", {}),
-        (1, "flips", {}),
-        (2, "bootstrap", {}),
-        (1, "bootstrap", {"site": "x"}),
-        (1, "bootstrap", {"site": "y"}),
-    ]
-    streams = [tuple(generator(*one).random(4)) for one in asked]
-    assert len(set(streams)) == len(asked)
-    assert streams == [tuple(generator(*one).random(4)) for one in asked]
-
-
 def test_the_seed_decides_intervals_and_p_values() -> None:
     panel = panel_of({SCORE: np.random.default_rng(1).random((50, 2))})
     first, again, second = (only(panel, how=Resampling(seed))[0] for seed in (1, 1, 2))
@@ -233,18 +211,6 @@ def test_one_study_or_patient_is_no_test(n: int, clusters: list[int] | None) -> 
     assert (test.n, test.difference) == (n, 0.25)
     assert test.low is test.high is test.p is test.p_holm is None
     assert not test.is_significant
-
-
-@pytest.mark.parametrize("metric", [SCORE, RATE])
-def test_a_pair_whose_studies_are_all_of_one_patient_is_no_test(metric) -> None:
-    values = RNG.integers(0, 2, (9, 3)).astype(float)
-    values[0] = 1, 0, 0
-    # Of the first two models only the first patient's three studies are scored for both.
-    values[3:6, 0], values[6:, 1] = np.nan, np.nan
-    tests = only(panel_of({metric: values}, clusters=np.repeat([0, 1, 2], 3)), metric)
-    assert (tests[0].n, tests[0].difference is None) == (3, False)
-    assert (tests[0].low, tests[0].high, tests[0].p, tests[0].p_holm) == (None,) * 4
-    assert all(test.p is not None and test.low is not None for test in tests[1:])
 
 
 def test_no_study_in_common_and_one_model_alone_are_no_test() -> None:

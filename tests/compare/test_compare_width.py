@@ -11,7 +11,7 @@ from rich.cells import cell_len
 from rich.console import Console
 from seeded_comparison import seeded
 
-from judge.report.leaderboard import all_tables, board
+from judge.report.leaderboard import all_tables
 from judge.report.tables import Table
 from judge.report.terminal import as_rich
 
@@ -61,12 +61,3 @@ def test_names_are_broken_before_numbers_are() -> None:
         "  xxxxxxxxxxxx        [0.400, 0.600]",
         "                               (n 9)",
     ]
-
-
-def test_a_heading_names_the_rubric_where_the_title_does_not() -> None:
-    comparison = seeded(2, others=True)
-    metrics = [m for m in comparison.panel.metrics if m.what == "count"]
-    head = board(comparison, comparison.groups[0], metrics).head
-    assert head[2:] == ("errors per study (GREEN)", "errors per study (FineRadScore)")
-    of_green = next(t for t in all_tables(comparison) if t.title.endswith(", GREEN"))
-    assert of_green.head[2:4] == ("GREEN", "errors per study")

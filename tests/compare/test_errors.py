@@ -114,22 +114,6 @@ def test_a_correction_without_a_telling_comment_is_about_what_it_changes(tmp_pat
         assert [groups[key].n_grave for key in zip("aab", findings, strict=True)] == [0, 1, 1]
 
 
-def test_a_rubric_may_have_no_category_or_grade_nothing(invoke: Invoke, tmp_path: Path) -> None:
-    refs = {f"s{n}": {"section_findings": "Small left pleural effusion."} for n in range(2)}
-    preds = {name: {"model_prediction": "Large nodule."} for name in refs}
-    for name, told in (("refs", refs), ("preds", preds)):
-        Path(f"{name}.json").write_text(json.dumps(told), "utf-8")
-    assert invoke("toy_facts", "preds.json", "refs.json", "--out", "facts").exit_code == 0
-    records = Run(Path("facts")).records()
-    verdicts = [item["labels"]["verdict"][0] for r in records for item in r["annotation"]["items"]]
-    found = data(invoke, "facts", "--min-studies", 1)["errors"]
-    wrong = sum(verdict == "not_entailed" for verdict in verdicts)
-    assert sum(one["n_errors"] for one in found) == wrong > 0
-    assert {one["category"] for one in found} == {None}
-    direct = answered(tmp_path / "direct", {"s0": None}, "toy_direct")
-    refused(invoke, direct, command="errors")
-
-
 # Two runs
 
 N = 40

@@ -11,8 +11,6 @@ import numpy as np
 import pytest
 from answered_runs import answered, green
 from click.testing import CliRunner
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from support import EXAMPLES, Invoke
 
 import judge
@@ -260,29 +258,6 @@ def test_a_ratio_takes_both_of_its_sums_from_one_judge() -> None:
     empty, whole = of_facts((0, 0), (0, 0, 0)), of_facts((0, 2), (3, 1, 4))
     assert of_set("majority", [empty, whole], [empty, empty])["micro_precision"] == 3 / 4
     assert of_set("majority", [empty, empty])["micro_precision"] is None
-
-
-COUNTS = st.tuples(*[st.integers(0, 6)] * 5).map(
-    lambda n: of_facts((n[0], n[0] + n[1]), (n[2], n[3], n[2] + n[3] + n[4]))
-)
-
-
-@settings(max_examples=25)
-@given(st.lists(COUNTS, min_size=1, max_size=5))
-def test_one_judge_thrice_has_that_judges_ratios(said: list[Measures]) -> None:
-    found = of_set("majority", *([one] * 3 for one in said))
-    for one in rubrics.load("facts").statistics:
-        if one.kind == "ratio":
-            over, per = (sum(m[name] for m in said) for (name,) in (one.measures, one.per))
-            assert found[one.name] == (pytest.approx(over / per) if per else None)
-
-
-def test_what_a_report_says_has_no_judges_name_in_it() -> None:
-    said = annotated({"reference": [Fact("no mass", "entailed", ("No mass",))], "candidate": []})
-    how = Combination("judge", "majority", ("a", "b"))
-    both = how.annotation(rubrics.load("facts"), [(0, said), (1, said)])
-    assert [item.text for item in both.of_kind("evidence")] == ["No mass", "No mass"]
-    assert [both.items[item.links[0]].text for item in both.of_kind("fact")] == ["No mass"] * 2
 
 
 # A run like any other

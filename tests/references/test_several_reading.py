@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -118,25 +117,9 @@ def test_what_cannot_be_read(
     assert words in str(found.value)
 
 
-@pytest.mark.parametrize(
-    "refs",
-    [
-        ROWS,
-        {"a": [ADAMS, BAKER], "b": "One.", "c": "Three."},
-        [{"study_id": key, "findings": [ADAMS] if key == "b" else ADAMS} for key in PREDS],
-    ],
-    ids=["rows", "keyed", "some lists"],
-)
-def test_without_the_option_the_error_names_it(refs: object, tmp_path: Path) -> None:
-    pair = [write_json(tmp_path / n, d) for n, d in (("preds.json", PREDS), ("refs.json", refs))]
-    with pytest.raises(JudgeError, match="--references"):
-        read_pair(*map(str, pair))
-
-
-def test_a_run_has_one_reference_a_study(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    (folder / "manifest.json").write_text(json.dumps({}), "utf-8")
-    (folder / "annotations.jsonl").touch()
-    with pytest.raises(JudgeError, match="with one reference a study"):
-        read_pair(str(folder), None, fields=NamedFields(several=True))
+def test_without_the_option_the_error_names_it(tmp_path: Path) -> None:
+    for refs in (ROWS, {"a": [ADAMS, BAKER], "b": "One.", "c": "Three."}):
+        files = zip(("preds.json", "refs.json"), (PREDS, refs), strict=True)
+        pair = [str(write_json(tmp_path / name, data)) for name, data in files]
+        with pytest.raises(JudgeError, match="--references"):
+            read_pair(*pair)
