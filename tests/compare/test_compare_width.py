@@ -52,12 +52,3 @@ def test_every_letter_and_number_is_there_at_every_width(table: Table) -> None:
         assert not letters - Counter("".join("".join(lines).split())), width
         if width >= 30:
             assert not numbers - Counter(n for line in lines for n in NUMBER.findall(line)), width
-
-
-def test_names_are_broken_before_numbers_are() -> None:
-    table = Table("t", ("model", "a", "b"), (("x" * 30, "0.500 [0.400, 0.600] (n 9)", "12"),))
-    assert printed(table, 40)[4:7] == [
-        "  xxxxxxxxxxxxxxxxxx           0.500  12",
-        "  xxxxxxxxxxxx        [0.400, 0.600]",
-        "                               (n 9)",
-    ]

@@ -16,7 +16,6 @@ from scipy import stats
 from support import Invoke
 
 from judge import recurring_errors
-from judge.comparing.recurring import recurring
 from judge.running.folder import Run
 from judge.stats.paired import holm
 
@@ -90,28 +89,6 @@ def test_csv_and_python_have_every_group(run: Path, invoke: Invoke, tmp_path: Pa
     )
     none = answered(tmp_path / "none", {"s0": green(), "s1": None})
     assert data(invoke, none)["errors"] == []
-
-
-CORRECTIONS = [
-    {"line": 0, "edit": "change", "corrected": "Heart size is normal.", "severity": 2},
-    {"line": 1, "edit": "delete", "corrected": "", "severity": 3},
-    {"line": None, "edit": "insert", "corrected": "Small effusion.", "severity": 4},
-]
-
-
-def test_a_correction_without_a_telling_comment_is_about_what_it_changes(tmp_path: Path) -> None:
-    for comments, findings in (
-        (("It is not.", "", "Left out."), ("cardiomegaly", "nodule", "pleural effusion")),
-        (("No edema", "Not there", "PICC"), ("pulmonary edema", "nodule", "PICC")),
-    ):
-        parts = zip(CORRECTIONS, "aab", comments, strict=True)
-        entries = [{**one, "categories": [c], "comment": text} for one, c, text in parts]
-        answers = {"s0": json.dumps({"corrections": entries})}
-        run = answered(tmp_path / findings[0], answers, "fineradscore")
-        found = recurring(Run(run), 1).errors
-        groups = {(one.group.category, one.group.finding): one for one in found}
-        assert groups.keys() == set(zip("aab", findings, strict=True))
-        assert [groups[key].n_grave for key in zip("aab", findings, strict=True)] == [0, 1, 1]
 
 
 # Two runs
