@@ -101,8 +101,7 @@ def settings(
     found, notes = [], []
     sections = _by_value(runs, lambda run: run.section)
     if len(sections) > 1:
-        remedy = "judge one section everywhere, or judge compare --by-section"
-        found.append(Difference("section", remedy, sections))
+        found.append(Difference("section", "judge compare --by-section", sections))
     for name in dict.fromkeys(run.rubric for run in runs):
         of = [run for run in runs if run.rubric == name]
         versions = _by_value(of, lambda run: run.signature.split("|")[0])
