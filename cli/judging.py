@@ -26,7 +26,7 @@ from judge.cli.batches import (
 from judge.cli.endings import end_stopped, end_uncovered
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import by_option, emit, format_option, note, print_summary, print_tables
-from judge.cli.references import REFERENCE_OPTIONS, asked_of, print_finished, rubric_of, run_asked
+from judge.cli.references import REFERENCE_OPTIONS, asked_of, rubric_of, run_asked
 from judge.cli.sampling import SAMPLES, sampling_options
 from judge.cli.studies import (
     TOLD_OPTIONS,
@@ -51,8 +51,8 @@ def command_for(rubric: Rubric) -> click.Command:
         if len(sections) == 1:
             if finished := _judge(rubric, options):
                 _told(finished)
-                summaries = print_finished(finished, rubric, options["form"])
-                end_uncovered(summaries, options["min_coverage"])
+                print_summary(finished.summary, rubric_of(finished, rubric), options["form"])
+                end_uncovered([finished.summary], options["min_coverage"])
             return
         tracks = _tracks(rubric, sections, options)
         ended = [one for section in tracks.items() if (one := _track(rubric, *section, options))]
@@ -146,8 +146,6 @@ def _tracks(
     from judge.studies.study_set import check_sections_differ
 
     check_sections(sections, options)
-    if options["references"] == "all":
-        raise click.UsageError("--references all has runs of its own: name one --section")
     if options["form"] not in ("table", "json"):
         raise click.UsageError("several sections go with --format table and json")
     tracks = {one: told_studies({**options, "section": one}, rubric) for one in sections}

@@ -49,7 +49,6 @@ def read_results(path: Path, study_ids: Sequence[str]) -> list[Scored]:
 
 
 def _order(path: Path, ids: list[object] | None, study_ids: Sequence[str]) -> list[int]:
-    """Return where the value of each study stands."""
     if ids is None:
         return list(range(len(study_ids)))
     place = {str(one): at for at, one in enumerate(ids)}

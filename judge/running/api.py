@@ -273,7 +273,7 @@ def panel(
 ) -> Run:
     """Make one run out of those of several judges, of one rubric over the same studies.
 
-    `rule` is "majority", "mean" or "any", as in `judge panel`; a study is scored where all judges
+    `rule` is "majority" or "mean", as in `judge panel`; a study is scored where all judges
     scored it, or at least `min_judges`. `by` are the fields that the rates are grouped by, by
     default as in the run of the judge that is first by name; with "prompt" in `allow` the judges
     may have read different prompts, or been told different things. Raises `JudgeError` for runs

@@ -97,7 +97,7 @@ class CombinedRecord(TypedDict):
     """What a run is made of, and by which rule: see `judge.rubrics.combining`."""
 
     of: Literal["judge", "reference"]
-    rule: Literal["majority", "mean", "any", "best"]
+    rule: Literal["majority", "mean", "best"]
     parts: list[_PartRecord]
 
 

@@ -15,6 +15,8 @@ from installed import module
 from judge.rubrics.green import RUBRIC
 from judge.types import Category, Study
 
+pytestmark = pytest.mark.ci
+
 ANSWERS = 1500
 STUDY = Study("s1", "No pneumothorax.", "No pneumothorax.")
 HEADINGS = {

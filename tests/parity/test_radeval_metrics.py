@@ -11,11 +11,13 @@ import json
 import os
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import pytest
+from installed import package
+
+pytestmark = pytest.mark.ci
 
 MODEL = "distilroberta-base"
 LAYER = 5
@@ -36,12 +38,7 @@ PREDS = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with reports and the small model."""
-    try:
-        version("radeval")
-    except PackageNotFoundError:
-        if os.environ.get("JUDGE_NEEDS_RADEVAL"):
-            pytest.fail("radeval is not installed")
-        pytest.skip("radeval is not installed: .ci/radeval runs this")
+    package("radeval")
     import torch
     from tokenizers import ByteLevelBPETokenizer
     from transformers import RobertaConfig, RobertaModel

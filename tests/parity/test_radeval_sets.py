@@ -12,22 +12,17 @@ import math
 import os
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
 import pytest
+from installed import package
 from support import EXAMPLES
 
 from judge import metrics
 from judge.stats.pooled import CHEXBERT, CORPUS_BLEU, F1_CHEXBERT
 
-try:
-    version("radeval")
-except PackageNotFoundError:
-    if os.environ.get("JUDGE_NEEDS_RADEVAL"):
-        pytest.fail("radeval is not installed")
-    pytest.skip("radeval is not installed: .ci/radeval runs this", allow_module_level=True)
+pytestmark = pytest.mark.ci
 
 REFS = [
     one["section_findings"]
@@ -45,6 +40,11 @@ ODD = [
 ]
 REFERENCES = [*REFS, *(one for one, _ in ODD)]
 CANDIDATES = [*PREDS, *(one for _, one in ODD)]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _radeval() -> None:
+    package("radeval")
 
 
 @pytest.mark.parametrize("figure", CORPUS_BLEU, ids=lambda figure: figure.name)
