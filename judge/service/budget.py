@@ -168,7 +168,6 @@ def _dollars(option: str, amount: str) -> float:
 
 
 def _only_one(option: str, judges: Mapping[str, str | None], environ: Mapping[str, str]) -> str:
-    """Return the one judge that costs something."""
     if not judges:
         raise JudgeError(f"--budget {option} needs a judge: add --allow-judge NAME")
     paid = list(judges)

@@ -46,7 +46,7 @@ _ASK_PAGE = """<!doctype html>
 
 
 class _TooLargeError(Exception):
-    """The body turned out larger than allowed."""
+    pass
 
 
 class Guard:
@@ -93,7 +93,6 @@ class Guard:
             await _too_large(limit)(scope, receive, guarded)
 
     def _refusal(self, scope: Scope, headers: Headers) -> Response | None:
-        """Return the answer to a request that must not be met, None for any other."""
         if not self._settings.token and not _names_this_machine(headers.get("host", "")):
             return as_problem(421, "This service answers to the names of this machine only.")
         request = HTTPConnection(scope)

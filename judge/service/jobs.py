@@ -329,7 +329,6 @@ class Supervisor:
         self._news.set()
 
     def _to_do(self) -> list[Job]:
-        """Return the runs that nobody works on and somebody should."""
         found = []
         try:
             for runs in self._settings.runs:
