@@ -1,4 +1,4 @@
-"""A service in a process of its own, on a real socket."""
+"""A service in a process of its own, on a real socket, and runs for it to show."""
 
 from __future__ import annotations
 
@@ -6,9 +6,11 @@ import json
 import os
 import re
 import signal
+import struct
 import subprocess
 import sys
 import time
+import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -17,6 +19,7 @@ import httpx
 from support import EXAMPLES
 
 PATIENCE = 60.0
+RATING = "RATING-OF-ANOTHER"
 PAIR = {
     "reference": "The lungs are clear. Small left pleural effusion.",
     "candidate": "The lungs are clear.",
@@ -136,3 +139,39 @@ def is_problem(answer: httpx.Response, status: int) -> str:
     assert problem["status"] == status
     assert "Traceback" not in problem["detail"]
     return str(problem["detail"])
+
+
+def readable(
+    folder: Path, rubric: str = "green", n: int = 3, images: dict[int, str] | None = None
+) -> Path:
+    """A run of the examples called `mine`, of which n are drawn to be read, with own fields.
+
+    `images` are paths of the studies by their place in the file. The commands run in processes of
+    their own: that of a browser has an event loop already.
+    """
+    refs: dict[str, Any] = json.loads((EXAMPLES / "refs.json").read_text("utf-8"))
+    for at, record in enumerate(refs.values()):
+        record |= {"indication": "Cough for three days.", "rating": f"{RATING} {at}"}
+        if images and at in images:
+            record["image_path"] = images[at]
+    (folder / "refs.json").write_text(json.dumps(refs), "utf-8")
+    out = folder / "mine"
+    for command in (
+        (rubric, EXAMPLES / "preds.json", folder / "refs.json", "--out", out),
+        ("sample", out, "-n", n, "--by", "indication"),
+    ):
+        subprocess.run([sys.executable, "-m", "judge", *map(str, command)], check=True)
+    return out
+
+
+def png(width: int = 40, height: int = 50) -> bytes:
+    """An image: a grey ramp."""
+    row = b"\0" + bytes(255 * x // width for x in range(width))
+
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        crc = struct.pack(">I", zlib.crc32(kind + data))
+        return struct.pack(">I", len(data)) + kind + data + crc
+
+    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
+    parts = (chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(row * height)), chunk(b"IEND", b""))
+    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)
