@@ -69,9 +69,7 @@ def test_its_processes_are_this_programs_whatever_lies_in_its_folder(
     (tmp_path / "judge.py").write_text("raise RuntimeError('this is a file of the user')")
     (tmp_path / "other").mkdir()
     shutil.copytree(judged_examples, tmp_path / "other" / judged_examples.name)
-    with Installed(
-        tmp_path, judged_examples, tmp_path / "other" / judged_examples.name
-    ) as service:
+    with Installed(tmp_path, judged_examples, tmp_path / "other" / judged_examples.name) as service:
         runs = [run["id"] for run in service.client.get("/v1/runs").json()["runs"]]
         assert len(set(runs)) == 2
         name = service.start_run().json()["id"]
