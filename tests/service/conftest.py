@@ -34,7 +34,8 @@ def shared_service(
 
 
 @pytest.fixture(scope="module")
-def browser() -> Iterator[Browser]:
-    """While it is up no run can be judged in this process: it has an event loop."""
+def browser(judged_examples: Path) -> Iterator[Browser]:
+    """While it is up no run can be judged in this process, which has an event loop then."""
+    assert judged_examples.is_dir()
     with chromium() as started:
         yield started

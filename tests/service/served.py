@@ -42,8 +42,8 @@ class Served:
         self.start()
         return self
 
-    def start(self) -> None:
-        command = [*self.program, "serve", "--port", "0", *self._arguments]
+    def start(self, port: str = "0") -> None:
+        command = [*self.program, "serve", "--port", port, *self._arguments]
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "JUDGE"))}
         with self._log.open("w") as log:
             self.process = subprocess.Popen(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from itertools import product
 
 import pytest
@@ -97,20 +96,6 @@ def test_precision_by_hand() -> None:
     (pair,) = found["kappa"]
     assert (pair["readers"], pair["n"], pair["agreed"]) == (["anna", "bob"], 3, 2)
     assert pair["kappa"] == pytest.approx((2 / 3 - 4 / 9) / (1 - 4 / 9))
-
-
-def test_nothing_reviewed_is_no_number() -> None:
-    found = statistics([], "abcdef")
-    assert found["n_reviewed_errors"] == 0
-    assert all(row["value"] is None and row["n"] == 0 for row in found["precision"])
-    assert found["kappa"] == []
-    json.dumps(found, allow_nan=False)
-
-
-def test_three_readers_are_compared_two_by_two() -> None:
-    said = [Verdict(reader, ("s", "e"), ("a",), "right") for reader in ("c", "a", "b")]
-    pairs = [pair["readers"] for pair in statistics(said, "abcdef")["kappa"]]
-    assert pairs == [["a", "b"], ["a", "c"], ["b", "c"]]
 
 
 GRADED_BY = {"error": "significance"}
