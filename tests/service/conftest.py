@@ -14,15 +14,6 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 
-def pytest_ignore_collect() -> bool | None:
-    """Leave these tests out where the extra is not installed."""
-    try:
-        import fastapi  # noqa: F401
-    except ImportError:
-        return True
-    return None
-
-
 @pytest.fixture(scope="session")
 def shared_service(
     tmp_path_factory: pytest.TempPathFactory, judged_examples: Path

@@ -6,12 +6,11 @@ import json
 import os
 import re
 import signal
-import struct
 import subprocess
 import sys
 import time
-import zlib
-from collections.abc import Callable, Iterator
+from base64 import b64decode
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -20,6 +19,11 @@ from support import EXAMPLES
 
 PATIENCE = 60.0
 RATING = "RATING-OF-ANOTHER"
+PNG = b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAACgAAAAyCAAAAAAL2MZMAAAARUlEQVR42mNgYOMRlpRX0zG2tHfzCYqMT8spqqxv7Z"
+    "k0c/7SNZt27D965tKN+09ff/rBMKpwVOGowlGFowpHFY4qHD4KAd8Ix/TBrwQyAAAAAElFTkSuQmCC"
+)
+"""A grey ramp, 40 pixels wide."""
 PAIR = {
     "reference": "The lungs are clear. Small left pleural effusion.",
     "candidate": "The lungs are clear.",
@@ -80,20 +84,15 @@ class Served:
         return self.client.post("/v1/annotations", json=PAIR | changes)
 
     def start_run(self, n: int | None = None, **form: object) -> httpx.Response:
-        """Upload the examples, or n studies whose reports say their ids."""
-        if n is None:
-            files = {
-                side: (f"{side}.json", (EXAMPLES / f"{side}.json").read_bytes())
-                for side in ("preds", "refs")
-            }
-        else:
+        """Upload the examples, or n studies whose references say their ids."""
+        sides = ("preds", "refs")
+        files = {side: (f"{side}.json", (EXAMPLES / f"{side}.json").read_bytes()) for side in sides}
+        if n is not None:
             ids = [f"study-{at:04}" for at in range(n)]
             refs = {key: f"{key}. The lungs are clear." for key in ids}
             preds = dict.fromkeys(ids, "The lungs are clear. Small left effusion.")
-            files = {
-                "preds": ("preds.json", json.dumps(preds).encode()),
-                "refs": ("refs.json", json.dumps(refs).encode()),
-            }
+            files["preds"] = ("preds.json", json.dumps(preds).encode())
+            files["refs"] = ("refs.json", json.dumps(refs).encode())
         return self.client.post("/v1/runs", data={"rubric": "green"} | form, files=files)
 
     def run(self, name: str) -> dict[str, Any]:
@@ -108,16 +107,6 @@ class Served:
         found = until(there)
         assert found, self.run(name)
         return found
-
-    def events(self, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        with self.client.stream("GET", f"/v1/runs/{name}/events") as answer:
-            assert answer.headers["content-type"].startswith("text/event-stream")
-            kind = ""
-            for line in answer.iter_lines():
-                if line.startswith("event: "):
-                    kind = line.removeprefix("event: ")
-                elif line.startswith("data: "):
-                    yield kind, json.loads(line.removeprefix("data: "))
 
 
 def until(there: Callable[[], Any], patience: float = PATIENCE) -> Any:
@@ -162,16 +151,3 @@ def readable(
     ):
         subprocess.run([sys.executable, "-m", "judge", *map(str, command)], check=True)
     return out
-
-
-def png(width: int = 40, height: int = 50) -> bytes:
-    """An image: a grey ramp."""
-    row = b"\0" + bytes(255 * x // width for x in range(width))
-
-    def chunk(kind: bytes, data: bytes) -> bytes:
-        crc = struct.pack(">I", zlib.crc32(kind + data))
-        return struct.pack(">I", len(data)) + kind + data + crc
-
-    head = struct.pack(">IIBBBBB", width, height, 8, 0, 0, 0, 0)
-    parts = (chunk(b"IHDR", head), chunk(b"IDAT", zlib.compress(row * height)), chunk(b"IEND", b""))
-    return b"\x89PNG\r\n\x1a\n" + b"".join(parts)

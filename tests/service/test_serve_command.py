@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import os
 import shutil
-import socket
-import subprocess
 import sys
 from pathlib import Path
 
@@ -13,8 +10,7 @@ import pytest
 from served import Served
 from support import Invoke
 
-from judge.service import jobs
-from judge.service.settings import JOBS, allowed_judges, is_loopback
+from judge.service.settings import allowed_judges, is_loopback
 from judge.types import JudgeError
 
 
@@ -36,24 +32,6 @@ def test_options_that_cannot_be_end_it(
     done = invoke("serve", *options)
     assert done.exit_code == 2
     assert named in done.stderr
-
-
-def test_an_address_that_is_taken_is_named(invoke: Invoke) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        done = invoke("serve", "--port", port)
-    assert done.exit_code == 2
-    assert f"127.0.0.1:{port}" in done.stderr
-
-
-def test_what_a_cut_off_upload_left_is_swept_up_after_a_day(tmp_path: Path) -> None:
-    old, new = (tmp_path / JOBS / f".new-{name}" for name in ("old", "new"))
-    for folder in (old, new):
-        folder.mkdir(parents=True)
-    os.utime(old, (0, 0))
-    jobs.check(tmp_path)
-    assert not old.exists()
-    assert new.exists()
 
 
 class Installed(Served):
@@ -79,34 +57,14 @@ def test_its_processes_are_this_programs_whatever_lies_in_its_folder(
     assert service.process.returncode == 130
 
 
-def test_nothing_heavy_is_loaded_before_it_is_ready() -> None:
-    program = (
-        "import sys; import judge.cli.serve, judge.service.server\n"
-        "print(sorted({'pandas', 'numpy', 'pyarrow', 'openai', 'torch'} & set(sys.modules)))"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    )
-    assert done.stdout.strip() == "[]"
-
-
 def test_judges_are_allowed_by_name_and_address() -> None:
-    options = ("gpt-4o", "model-x=http://127.0.0.1:8000/v1", "odd=name")
-    assert allowed_judges(options) == {
-        "gpt-4o": None,
-        "model-x": "http://127.0.0.1:8000/v1",
-        "odd=name": None,
-    }
+    found = allowed_judges(("gpt-4o", "model-x=http://127.0.0.1:8/v1", "odd=name"))
+    assert found == {"gpt-4o": None, "model-x": "http://127.0.0.1:8/v1", "odd=name": None}
     with pytest.raises(JudgeError):
         allowed_judges(("=http://x/v1",))
 
 
-@pytest.mark.parametrize(
-    ("host", "is_one"),
-    [
-        *((name, True) for name in ("127.0.0.1", "localhost", "[::1]", "127.8.8.8")),
-        *((name, False) for name in ("0.0.0.0", "::", "10.0.0.1", "localhost.evil.example", "")),
-    ],
-)
-def test_loopback_is_what_no_other_machine_reaches(host: str, is_one: bool) -> None:
-    assert is_loopback(host) is is_one
+def test_loopback_is_what_no_other_machine_reaches() -> None:
+    assert all(map(is_loopback, ("127.0.0.1", "localhost", "[::1]", "127.8.8.8")))
+    others = ("0.0.0.0", "::", "10.0.0.1", "localhost.evil.example", "")
+    assert not any(map(is_loopback, others))

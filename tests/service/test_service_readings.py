@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from click.testing import CliRunner
-from served import RATING, Served, is_problem, png, readable
+from served import PNG, RATING, Served, is_problem, readable
 
 from judge.cli import main
 from judge.readers import kept
@@ -30,16 +29,11 @@ ERROR = {
 IMAGES = {
     "below/a.png": 200,
     "below/../b.jpg": 200,
-    "inside.png": 200,
     json.dumps(["below/a.png", "b.jpg"]): 200,
     "c.png": 415,
-    "large.png": 413,
     "../outside.png": 404,
-    "../images-of-others/a.png": 404,
     "/etc/hostname": 404,
     "link.png": 404,
-    "loop.png": 404,
-    "below": 404,
     "x" * 5000: 404,
 }
 """What the studies say of their images, and the status of the answer."""
@@ -51,17 +45,11 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     folder = tmp_path_factory.mktemp("readings")
     images = folder / "images"
     (images / "below").mkdir(parents=True)
-    (images / "below" / "a.png").write_bytes(png())
+    (images / "below" / "a.png").write_bytes(PNG)
     (images / "b.jpg").write_bytes(b"\xff\xd8\xff\xe0 no more")
     (images / "c.png").write_text("<svg onload=alert(1)>")
-    (images / "large.png").touch()
-    os.truncate(images / "large.png", 2**26 + 1)
-    (folder / "outside.png").write_bytes(png())
+    (folder / "outside.png").write_bytes(PNG)
     (images / "link.png").symlink_to(folder / "outside.png")
-    (images / "loop.png").symlink_to(images / "loop.png")
-    (images / "inside.png").symlink_to(images / "below" / "a.png")
-    (folder / "images-of-others").mkdir()
-    (folder / "images-of-others" / "a.png").write_bytes(png())
     run = readable(folder, images=dict(enumerate(IMAGES)))
     with Served(folder, run, "--images", images) as running:
         yield running
@@ -107,37 +95,21 @@ def test_a_reading_is_kept_by_reader_and_the_last_one_counts(
     assert said == [("Anna", False), ("Anna", True)]
 
 
-REFUSED = (
-    ({"done": None}, 422, "done"),
-    ({"surprise": 1}, 422, "surprise"),
-    ({"reader": "a\nb"}, 422, "reader"),
-    ({"reader": "x" * 101}, 422, "reader"),
-    ({"comment": "x" * 20_001}, 422, "comment"),
-    ({"items": [ERROR] * 501}, 422, "items"),
-    ({"items": [ERROR | {"start": 5}]}, 422, "candidate"),
-    ({"items": [ERROR | {"end": 10**9}]}, 422, "candidate"),
-    ({"items": [ERROR | {"kind": "guess"}]}, 422, "guess"),
-    (
-        {"items": [ERROR | {"labels": {"category": ["z"], "significance": ["significant"]}}]},
-        422,
-        "z",
-    ),
-    ({"items": [ERROR | {"labels": {"category": ["a"]}}]}, 422, "significance"),
-    (
-        {"items": [ERROR | {"edit": {"kind": "delete", "line": 0}}]},
-        422,
-        "lines",
-    ),
-    ({"texts": "0" * 16}, 409, "page"),
-    ({"study_id": "ex-999"}, 404, "ex-999"),
-)
-
-
 def test_what_cannot_be_a_reading_is_refused_and_not_kept(
     service: Served, order: tuple[str, ...]
 ) -> None:
     before = len(kept.read(service.folder / "mine"))
-    for change, status, words in REFUSED:
+    for change, status, words in (
+        ({"done": None}, 422, "done"),
+        ({"surprise": 1}, 422, "surprise"),
+        ({"reader": "a\nb"}, 422, "reader"),
+        ({"items": [ERROR] * 501}, 422, "items"),
+        ({"items": [ERROR | {"start": 5}]}, 422, "candidate"),
+        ({"items": [ERROR | {"labels": {"category": ["a"]}}]}, 422, "significance"),
+        ({"items": [ERROR | {"edit": {"kind": "delete", "line": 0}}]}, 422, "lines"),
+        ({"texts": "0" * 16}, 409, "page"),
+        ({"study_id": "ex-999"}, 404, "ex-999"),
+    ):
         body = {"study_id": order[1], "reader": "Anna", "done": True} | change
         assert words in is_problem(service.client.post(f"{BASE}/readings", json=body), status)
     undrawn = next(
@@ -175,9 +147,7 @@ def test_no_answer_says_what_a_judge_made_of_a_study(
     assert "Cough for three days." in text
 
 
-def test_an_image_is_served_from_the_folder_and_nothing_else_is(
-    service: Served, order: tuple[str, ...]
-) -> None:
+def test_an_image_is_served_from_the_folder_and_nothing_else_is(service: Served) -> None:
     run = service.folder / "mine"
     assert CliRunner().invoke(main, ["sample", str(run), "-n", "15"]).exit_code == 0
     # More were drawn while the service is up, and the queue grew at its end.
@@ -191,18 +161,8 @@ def test_an_image_is_served_from_the_folder_and_nothing_else_is(
         assert answer.status_code == 200, path
         assert answer.headers["content-type"].startswith("image/")
         assert answer.headers["x-content-type-options"] == "nosniff"
-    second = {"id": ids[3], "at": 1}
+    second = {"id": ids[2], "at": 1}
     answer = service.client.get(f"{BASE}/reading/image", params=second)
     assert answer.headers["content-type"] == "image/jpeg"
     is_problem(service.client.get(f"{BASE}/reading/image", params=second | {"at": 2}), 404)
-    assert shown(service, "Anna", ids[3])["n_images"] == 2
-
-
-def test_without_a_sample_or_images_nothing_is_read(shared_service: Served) -> None:
-    base = "/v1/runs/example-run"
-    answer = shared_service.client.get(f"{base}/reading", params={"reader": "Anna"}).json()
-    assert answer["queue"] is None
-    body = {"study_id": "ex-001", "reader": "Anna", "done": True}
-    detail = is_problem(shared_service.client.post(f"{base}/readings", json=body), 409)
-    assert "judge sample" in detail
-    is_problem(shared_service.client.get(f"{base}/reading/image", params={"id": "ex-001"}), 404)
+    assert shown(service, "Anna", ids[2])["n_images"] == 2

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import gzip
-import http.client
-import json
 import re
 import socket
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
-from urllib.parse import quote
 
 import httpx
 import pytest
@@ -40,67 +37,45 @@ def connect(service: Served) -> socket.socket:
     return socket.create_connection((url.host, url.port), timeout=60)
 
 
-def test_every_answer_carries_the_headers_that_bind_a_browser(api: httpx.Client) -> None:
+def test_answers_bind_a_browser_and_pages_hold_no_inline_code(api: httpx.Client) -> None:
     for path in ("/", "/runs/example-run", "/v1/runs", "/nothing", "/openapi.json"):
         headers = api.get(path).headers
         policy = headers["content-security-policy"]
         assert "default-src 'none'" in policy
-        assert "frame-ancestors 'none'" in policy
         assert "unsafe" not in policy
         assert headers["x-content-type-options"] == "nosniff"
-        assert headers["referrer-policy"] == "no-referrer"
         assert "access-control-allow-origin" not in headers
-
-
-def test_pages_hold_no_inline_code_and_their_files_are_there(api: httpx.Client) -> None:
-    page = api.get("/runs/example-run")
-    assert page.headers["content-type"] == "text/html; charset=utf-8"
-    assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\bon\w+=|style=", page.text)
-    files = re.findall(r'(?:src|href)="(/[^"]+)"', page.text)
+    page = api.get("/runs/example-run").text
+    assert not re.search(r"<script(?![^>]*\bsrc=)|<style|\bon\w+=|style=", page)
+    files = re.findall(r'(?:src|href)="(/[^"]+)"', page)
     assert any(name.endswith(".js") for name in files)
     for name in files:
-        answer = api.get(name)
-        assert answer.status_code == 200
-        assert "immutable" in answer.headers["cache-control"]
-    is_problem(api.get("/runs/nothing"), 404)
+        assert "immutable" in api.get(name).headers["cache-control"]
     is_problem(api.get("/assets/x/../../../pyproject.toml"), 404)
     is_problem(api.get(files[0].rpartition("/")[0] + "/..%2F__init__.py"), 404)
 
 
-@pytest.mark.parametrize(
-    ("host", "status"),
-    [
-        *((name, 421) for name in ("evil.example:80", "127.0.0.1.evil.example", "")),
-        *((name, 200) for name in ("localhost:1", "127.0.0.1", "[::1]:8", "judge.localhost")),
-    ],
-)
-def test_only_the_names_of_this_machine_are_answered(
-    api: httpx.Client, host: str, status: int
-) -> None:
-    assert api.get("/v1/runs", headers={"Host": host}).status_code == status
+def test_only_the_names_of_this_machine_are_answered(api: httpx.Client) -> None:
+    for host in ("evil.example:80", "127.0.0.1.evil.example", ""):
+        is_problem(api.get("/v1/runs", headers={"Host": host}), 421)
+    for host in ("localhost:1", "127.0.0.1", "[::1]:8", "judge.localhost"):
+        assert api.get("/v1/runs", headers={"Host": host}).status_code == 200
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
+def test_another_site_changes_nothing(shared_service: Served) -> None:
+    api = shared_service.client
+    for headers in (
         {"Origin": "https://evil.example"},
         {"Origin": "null"},
         {"Sec-Fetch-Site": "cross-site"},
         {"Sec-Fetch-Site": "same-site", "Origin": "http://127.0.0.1:1"},
-    ],
-)
-def test_another_site_changes_nothing(api: httpx.Client, headers: dict[str, str]) -> None:
-    is_problem(api.post("/v1/annotations", json=PAIR, headers=headers), 403)
-    is_problem(api.post("/v1/runs/example-run/reviews", json={}, headers=headers), 403)
-    if "Sec-Fetch-Site" in headers:  # a picture on any page could ask for it
-        is_problem(api.get("/v1/comparison?run=example-run", headers=headers), 403)
-    assert api.get("/v1/runs", headers=headers).status_code == 200
-
-
-def test_the_services_own_pages_may(shared_service: Served) -> None:
+    ):
+        is_problem(api.post("/v1/annotations", json=PAIR, headers=headers), 403)
+        if "Sec-Fetch-Site" in headers:  # a picture on any page could ask for it
+            is_problem(api.get("/v1/comparison?run=example-run", headers=headers), 403)
+        assert api.get("/v1/runs", headers=headers).status_code == 200
     headers = {"Origin": shared_service.url, "Sec-Fetch-Site": "same-origin"}
-    answer = shared_service.client.post("/v1/annotations", json=PAIR, headers=headers)
-    assert answer.status_code == 200
+    assert api.post("/v1/annotations", json=PAIR, headers=headers).status_code == 200
 
 
 def test_without_the_token_nothing_is_answered(guarded: Served) -> None:
@@ -123,6 +98,8 @@ def test_a_browser_gets_a_cookie_that_holds_no_token(guarded: Served) -> None:
         answer = browser.get("/", params={"token": TOKEN, "study": "a"})
         assert answer.status_code == 303
         assert answer.headers["location"] == "/?study=a"
+        answer = browser.get(f"{guarded.url}//evil.example/", params={"token": TOKEN})
+        assert answer.headers["location"] == "/evil.example/"
         cookie = answer.headers["set-cookie"]
         assert "HttpOnly" in cookie
         assert "samesite=strict" in cookie.lower()
@@ -135,92 +112,43 @@ def test_a_browser_gets_a_cookie_that_holds_no_token(guarded: Served) -> None:
         is_problem(browser.post("/v1/annotations", json=PAIR, headers=other), 403)
 
 
-def test_the_way_to_the_cookie_leads_to_no_other_site(guarded: Served) -> None:
-    url = httpx.URL(guarded.url)
-    for path in ("//evil.example/", "/\\evil.example/", "///evil.example"):
-        connection = http.client.HTTPConnection(url.host, url.port)
-        connection.request("GET", f"{path}?token={quote(TOKEN)}")
-        answer = connection.getresponse()
-        assert answer.status == 303
-        assert answer.getheader("Location", "").startswith("/evil.example")
-        connection.close()
-
-
-def test_another_address_gets_a_token_made_and_says_so(tmp_path: Path) -> None:
-    with Served(tmp_path, "--host", "0.0.0.0") as service:
-        assert "not encrypted" in service.said
-        token = re.search(r"\?token=(\S{40,})", service.said)
-        assert token
-        local = f"http://127.0.0.1:{service.url.rpartition(':')[2]}/v1/runs"
-        is_problem(httpx.get(local), 401)
-        headers = {"Authorization": f"Bearer {token[1]}"}
-        assert httpx.get(local, headers=headers).status_code == 200
-
-
-def test_a_huge_body_is_refused_before_it_is_read(shared_service: Served) -> None:
-    url = httpx.URL(shared_service.url)
-    connection = http.client.HTTPConnection(url.host, url.port)
-    connection.putrequest("POST", "/v1/annotations")
-    connection.putheader("Content-Type", "application/json")
-    connection.putheader("Content-Length", str(10**12))
-    connection.endheaders()
-    assert connection.getresponse().status == 413
-    connection.close()
-
-
-def test_a_body_of_unsaid_length_is_cut_off(api: httpx.Client) -> None:
+def test_a_body_that_is_too_large_is_refused(api: httpx.Client) -> None:
     def endless() -> Iterator[bytes]:
         yield b'{"reference": "'
         for _ in range(5):
             yield b"x" * 2**20
         yield b'"}'
 
-    headers = {"Content-Type": "application/json"}
-    is_problem(api.post("/v1/annotations", content=endless(), headers=headers), 413)
+    said = {"Content-Length": str(10**12)}  # refused before it is read
+    for headers in ({}, said):
+        headers["Content-Type"] = "application/json"
+        is_problem(api.post("/v1/annotations", content=endless(), headers=headers), 413)
 
 
-@pytest.mark.parametrize(
-    ("name", "content", "status"),
-    [
-        ("p.json", b" " * 5 * 2**20, 413),
-        ("p.json.gz", gzip.compress(b" " * 64 * 2**20), 413),
-        ("p.json.gz", b"\x1f\x8bxx", 415),
-        ("p.parquet", b"PAR1xxxx", 415),
-        ("p.exe", b"{}", 415),
-        ("p", b"{}", 415),
-        ("p.json.zip", b"{}", 415),
-        (".json", b"{}", 415),
-        ("", b"{}", 422),
-    ],
-)
-def test_an_upload_that_is_not_taken_leaves_nothing(
-    shared_service: Served, name: str, content: bytes, status: int
-) -> None:
+def test_an_upload_that_is_not_taken_leaves_nothing(shared_service: Served) -> None:
     jobs = shared_service.folder / "judge-runs" / ".jobs"
     before = set(jobs.glob("*"))
-    for address in ("/v1/runs", "/v1/runs/check"):
-        data, files = {"rubric": "green"}, {"preds": (name, content)}
-        is_problem(shared_service.client.post(address, data=data, files=files), status)
+    for name, content, status in (
+        ("p.json", b" " * 5 * 2**20, 413),
+        ("p.json.gz", gzip.compress(b" " * 64 * 2**20), 413),
+        ("p.parquet", b"PAR1xxxx", 415),
+        ("p.exe", b"{}", 415),
+        ("", b"{}", 422),
+    ):
+        for address in ("/v1/runs", "/v1/runs/check"):
+            data, files = {"rubric": "green"}, {"preds": (name, content)}
+            is_problem(shared_service.client.post(address, data=data, files=files), status)
     assert set(jobs.glob("*")) <= before
 
 
 def test_a_head_that_is_too_large_is_refused(shared_service: Served) -> None:
-    for line in (b"x-a: " + b"a" * 1000 + b"\r\n", b"a" * 1000):
-        sent = 0
-        with connect(shared_service) as connection:
-            connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nx-b: ")
-            try:
-                while sent < 2**26:
-                    connection.sendall(line)
-                    sent += len(line)
-            except ConnectionError:
-                pass
-        assert sent < 2**23  # what the system's own buffers take
+    with connect(shared_service) as connection, suppress(ConnectionError):
+        connection.sendall(b"GET / HTTP/1.1\r\nhost: x\r\nx-a: " + b"a" * 70_000)
+        assert connection.recv(2**16).startswith(b"HTTP/1.1 400")
     assert shared_service.client.get("/v1/runs").status_code == 200
 
 
 def test_a_crowd_is_refused_and_the_service_goes_on(guarded: Served) -> None:
-    """Half a request, nonsense, and more connections than are served at a time."""
     for sent in (b"", b"GET", b"GET / HTTP/1.1\r\nHost: x\r\nHost: y\r\n\r\n", b"\x00" * 100):
         with connect(guarded) as connection:
             connection.sendall(sent)
@@ -246,28 +174,3 @@ def test_a_long_report_does_not_hold_up_the_pages(shared_service: Served) -> Non
             time.sleep(0.02)
     assert answer.result().json()["outcome"] == "annotated"
     assert pages > 3
-
-
-def test_a_study_id_is_any_text_and_never_a_path(shared_service: Served) -> None:
-    ids = ["../../etc/passwd", "a/b?c#d&e=f", "\u202eabc", "<b>", "%2e%2e%2f", "x" * 3000, "été\n𝄞"]
-    files = {
-        side: (
-            f"../..\\{side}<b>.json",
-            json.dumps({study_id: {key: "Lungs are clear."} for study_id in ids}).encode(),
-        )
-        for side, key in (("preds", "model_prediction"), ("refs", "report"))
-    }
-    api = shared_service.client
-    name = api.post("/v1/runs", data={"rubric": "green"}, files=files).json()["id"]
-    shared_service.until_state(name, "finished", "failed")
-    for study_id in ids:
-        answer = api.get(f"/v1/runs/{name}/study", params={"id": study_id})
-        assert answer.json()["view"]["study_id"] == study_id
-        said = {"study_id": study_id, "reader": "anna", "verdict": "comment", "comment": "x"}
-        assert api.post(f"/v1/runs/{name}/reviews", json=said).status_code == 201
-    found = api.get(f"/v1/runs/{name}/reviews").json()["events"]
-    assert [event["study_id"] for event in found] == ids
-    manifest = json.loads(
-        (shared_service.folder / "judge-runs" / name / "manifest.json").read_text()
-    )
-    assert [file["path"] for file in manifest["inputs"]] == ["preds<b>.json", "refs<b>.json"]
