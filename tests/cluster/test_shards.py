@@ -137,16 +137,20 @@ def test_a_shard_without_a_study_is_a_run_without_one(invoke: Invoke) -> None:
         again = invoke(*command)
         assert again.exit_code == 0, again.stderr
     assert "0 of 15 studies" in invoke("rates", "run").stdout
-    for rest in (("--sample", "3"), ("--dry-run",), ("--workers", "2", "--out", "run2")):
+    for rest in (("--dry-run",), ("--workers", "2", "--out", "run2")):
         more = invoke(*asked, *rest)
         assert more.exit_code == 0, more.stderr
 
 
-def test_a_dry_run_and_a_sample_are_of_the_shard(invoke: Invoke) -> None:
+def test_a_dry_run_is_of_the_shard_and_a_shard_of_what_was_drawn(invoke: Invoke) -> None:
     asked = ("green", *FILES, "--shard", "2/4")
     dry = invoke(*asked, "--dry-run", "--judge", "gpt-4o", "--cache", "cache")
     assert "studies         4\n" in dry.stdout, dry.stderr
-    assert "2 of 4 studies, drawn at random" in invoke(*asked, "--sample", "2").stdout
+    parts = [invoke("green", *FILES, "--limit", "6", "--shard", f"{n}/2", "--out", n) for n in "12"]
+    assert all("6 of 15 studies, drawn at random" in part.stderr for part in parts)
+    assert invoke("merge", "1", "2", "--out", "whole").exit_code == 0
+    assert invoke("green", *FILES, "--limit", "6", "--out", "at-once").exit_code == 0
+    assert Run("whole").signature == Run("at-once").signature
 
 
 def test_from_python(tmp_path: Path) -> None:
