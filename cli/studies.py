@@ -37,6 +37,13 @@ _FIELDS = (
 )
 
 
+encoding_option = click.option(
+    "--encoding",
+    metavar="NAME",
+    help="The encoding of text files, such as cp1252. Default: UTF-8, or UTF-16 with a mark.",
+)
+
+
 def file_options(several_sections: str = "") -> tuple[Decorator, ...]:
     """Return PREDS, REFS and how they are read, for every command that reads them.
 
@@ -55,6 +62,7 @@ def file_options(several_sections: str = "") -> tuple[Decorator, ...]:
             )
             for name, what, usual in _FIELDS
         ),
+        encoding_option,
         click.option(
             "--model",
             metavar="NAME",

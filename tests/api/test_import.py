@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from faultserver import Fault, FaultServer, always, first
 from running import Shell, keys
-from support import ROOT
 
 from judge.cache.contents import Contents
 from judge.cache.entry import Entry, checksum

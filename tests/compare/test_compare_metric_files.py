@@ -226,11 +226,9 @@ def test_parquet_texts_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
     assert "is a broken Parquet file" in said
 
 
-def test_csv_that_is_not_utf8_is_noted(tmp_path: Path) -> None:
+def test_csv_that_is_not_utf8_is_refused(tmp_path: Path) -> None:
     (tmp_path / "m.csv").write_bytes("study_id,bleu\nmüller,0.5\n".encode("latin-1"))
-    found = read_metrics(str(tmp_path / "m.csv"))
-    assert found.study_ids == ("müller",)
-    assert "is not UTF-8" in found.notes[0]
+    assert "is not UTF-8" in refused(tmp_path / "m.csv")
 
 
 @pytest.mark.parametrize("text", ['[{"study_id": "s1", "bleu": 0.5}]', "study_id\tbleu\ns1\t0.5\n"])
