@@ -2,7 +2,6 @@
 
 import hashlib
 import io
-import json
 import subprocess
 import sys
 from pathlib import Path
@@ -11,8 +10,9 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from judge.studies import read_pair
+from judge.studies import NamedFields, read_pair
 from judge.studies.texts import says_nothing
+from judge.types import JudgeError
 
 REFS = [
     {"study_id": "s1", "findings": "Clear lungs.", "site": "north", "context": "Cough"},
@@ -33,56 +33,34 @@ def check(studies):
     assert studies.study_classes == (None, None)
 
 
+def test_each_form_plain_and_gzipped_whatever_its_name(put, form):
+    name, write = form
+    for called in (name, "x.csv", "x"):
+        check(read_pair(put("p" + called, write(PREDS)), put("r" + called, write(REFS))))
+    check(read_pair(put("p.gz", write(PREDS), gz=True), put("r.gz", write(REFS), gz=True)))
+
+
 @pytest.mark.parametrize("gz", [False, True])
-def test_each_form(put, form, gz):
-    name, write = form
-    check(read_pair(put("p" + name, write(PREDS), gz=gz), put("r" + name, write(REFS), gz=gz)))
-
-
-def test_forms_mix(put, form, forms):
-    name, write = form
-    for other, write_other in forms.items():
-        check(read_pair(put("p" + name, write(PREDS)), put("r" + other, write_other(REFS))))
-
-
-def test_the_content_decides_and_not_the_name(put, form):
-    _, write = form
-    for name in ("x.json", "x.csv", "x.parquet", "x.gz", "x"):
-        check(read_pair(put("p" + name, write(PREDS)), put("r" + name, write(REFS))))
-
-
-@pytest.mark.parametrize("side", ["preds", "refs"])
-@pytest.mark.parametrize("gz", [False, True])
-def test_standard_input(put, form, forms, side, gz, monkeypatch):
-    name, write = form
-    records = PREDS if side == "preds" else REFS
-    path = put("in" + name, write(records), gz=gz)
+def test_standard_input(put, forms, gz, monkeypatch):
+    path = put("in", forms["table.csv"](PREDS), gz=gz)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(path).read_bytes())))
-    other = put("other.json", forms["list.json"](REFS if side == "preds" else PREDS))
-    check(read_pair("-", other) if side == "preds" else read_pair(other, "-"))
+    check(read_pair("-", put("other.json", REFS)))
 
 
-def test_standard_input_of_a_process(put):
-    code = "from judge.studies import read_pair as r; print(r('-', %r).candidates)"
-    refs = put("refs.json", REFS)
-    done = subprocess.run(
-        [sys.executable, "-c", code % refs], input=json.dumps(PREDS).encode(), capture_output=True
-    )
-    assert done.stdout.decode().strip() == "('Lungs are clear.', 'Right effusion.')"
-
-
-def test_flat_objects(put):
-    studies = read_pair(put("p.json", {"s1": "b", "s2": ""}), put("r.json", {"s2": "c", "s1": "d"}))
-    assert studies.section == "report"
-    assert studies.study_ids == ("s2", "s1")
-    assert studies.references == ("c", "d")
-    assert studies.candidates == ("", "b")
-
-
-@pytest.mark.parametrize("text", ['{"id": "s1", "text": "a"}', '{"id": "s1", "text": "a"}\n'])
-@pytest.mark.parametrize("name", ["r.jsonl", "r.json"])
-def test_one_line_of_jsonl(put, text, name):
-    assert read_pair(put("p.json", {"s1": "b"}), put(name, text)).references == ("a",)
+@pytest.mark.parametrize("form", ["list.json", "table.csv"], indirect=True)
+def test_encodings(put, form):
+    name, write = form
+    text = write(REFS).decode()
+    text = text.replace("s\\u00fcd", "süd")
+    preds = put("p.json", PREDS)
+    for with_mark in ("utf-8-sig", "utf-16"):
+        check(read_pair(preds, put(name, text.encode(with_mark))))
+    refs = put(name, text.encode("cp1252"))
+    with pytest.raises(JudgeError, match=f"{name} is not UTF-8 .*0xfc.*--encoding"):
+        read_pair(preds, refs)
+    check(read_pair(preds, refs, fields=NamedFields(encoding="cp1252")))
+    with pytest.raises(JudgeError, match="encoding 'none'"):
+        read_pair(preds, refs, fields=NamedFields(encoding="none"))
 
 
 def test_objects_that_follow_one_another_over_several_lines(put):
@@ -112,48 +90,6 @@ def test_rexrank_with_nan_and_both_sides_in_one_file(put):
     assert [file.role for file in studies.inputs] == ["both"]
 
 
-@pytest.mark.parametrize("encoding", ["utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
-@pytest.mark.parametrize("form", ["list.json", "table.csv"], indirect=True)
-def test_byte_order_marks(put, form, encoding):
-    name, write = form
-    mark = "\ufeff" if encoding[-2:] in ("le", "be") else ""
-    refs = (mark + write(REFS).decode()).encode(encoding)
-    check(read_pair(put("p.json", PREDS), put(name, refs)))
-
-
-def test_latin_1_is_read_and_noted(put):
-    refs = put("r.json", json.dumps(REFS, ensure_ascii=False, indent=1).encode("latin-1"))
-    studies = read_pair(put("p.json", PREDS), refs)
-    check(studies)
-    assert studies.notes == (f"{refs} is not UTF-8 (byte 0xfc in line 11): read as Windows-1252",)
-
-
-def test_bytes_that_windows_1252_lacks_are_latin_1(put):
-    refs = put("r.csv", b"id,text\ns1,a \xe9 \x81\n")
-    studies = read_pair(put("p.json", {"s1": ""}), refs)
-    assert studies.references == ("a é \x81",)
-    assert "Latin-1" in studies.notes[0]
-
-
-def test_crlf_in_files_and_in_texts(put, form):
-    name, write = form
-    refs = write([{"id": "s1", "study_id": "s1", "text": " a\r\nb\rc\n"}])
-    studies = read_pair(put("p.json", {"s1": "x\r\ny "}), put(name, refs))
-    assert (studies.references, studies.candidates) == (("a\nb\nc",), ("x\ny",))
-
-
-def test_old_line_ends_in_csv(put):
-    assert read_pair(put("p.json", {"s1": ""}), put("r.csv", "id,text\rs1,a\r")).references == (
-        "a",
-    )
-
-
-def test_blank_rows_and_an_unnamed_index_column(put):
-    refs = "\n,study_id,text,\n0,s1,a,x\n\n,,,\n1,s2,b,y\n"
-    studies = read_pair(put("p.json", {"s1": "", "s2": ""}), put("r.csv", refs))
-    assert dict(studies.fields) == {"column_1": ("0", "1"), "column_4": ("x", "y")}
-
-
 def test_pandas_writes_ids_as_an_index_without_a_name(tmp_path, put):
     import pandas as pd
 
@@ -179,25 +115,16 @@ def test_keys_that_number_rows_are_not_ids(put):
     assert all("number the rows" in note for note in studies.notes)
 
 
-def test_other_keys_are_the_ids_whatever_the_entries_hold(put):
-    refs = put("r.json", {"s1": {"id": 17, "text": "a"}, "s2": {"id": 18, "text": "b"}})
-    studies = read_pair(put("p.json", {"s1": "", "s2": ""}), refs)
-    assert studies.study_ids == ("s1", "s2")
-    assert dict(studies.fields) == {"id": (17, 18)}
-
-
-def test_whole_numbers_as_floats_are_the_same_ids(tmp_path, put):
-    import pandas as pd
-
-    pd.DataFrame({"study_id": [17.0, 18.0], "text": ["a", "b"]}).to_parquet(tmp_path / "r.parquet")
-    preds = put("p.json", [{"study_id": 17, "text": "x"}, {"study_id": 18, "text": "y"}])
-    assert read_pair(preds, str(tmp_path / "r.parquet")).study_ids == ("17", "18")
-
-
-def test_csv_ids_match_numbers_and_texts(put):
-    refs = put("r.csv", "id,text\n17,a\n")
-    for preds in ([{"id": 17, "text": "x"}], [{"id": "17", "text": "x"}]):
-        assert read_pair(put("p.json", preds), refs).candidates == ("x",)
+def test_ids_of_numbers_are_one_in_every_form(put, forms):
+    records = [{"study_id": 17.0, "text": "a"}, {"study_id": 18.0, "text": "b"}]
+    numbers = put("p.json", [{"id": 17, "text": "x"}, {"id": 18, "text": r"\ud83d y"}])
+    texts = put("q.json", {"17": "x", "18": "y"})
+    assert read_pair(numbers, put("r", forms["table.parquet"](records))).study_ids == ("17", "18")
+    for preds in (numbers, texts):
+        studies = read_pair(preds, put("r", "id,text\n17,a\n18,b\n"))
+        assert studies.study_ids == ("17", "18")
+    digests = [hashlib.sha256(Path(file.path).read_bytes()).hexdigest() for file in studies.inputs]
+    assert [file.sha256 for file in studies.inputs] == digests
 
 
 def test_missing_and_empty_candidates(put):
@@ -207,30 +134,6 @@ def test_missing_and_empty_candidates(put):
     studies = read_pair(put("p.json", preds), refs, allow_missing=True)
     assert (studies.study_ids, studies.candidates) == (("c",), ("",))
     assert studies.omitted == {"no candidate text": 2}
-
-
-def test_missing_and_empty_candidates_in_csv(put):
-    preds = put("p.csv", "id,prediction,site\na,nan,x\nb,NaN,\nc,,nan\n")
-    refs = put("r.json", {"a": "1", "b": "2", "c": "3"})
-    studies = read_pair(preds, refs, allow_missing=True)
-    assert (studies.study_ids, studies.candidates) == (("c",), ("",))
-    assert studies.fields["site"] == (None,)
-
-
-def test_half_a_surrogate_pair_cannot_break_the_output(put):
-    studies = read_pair(
-        put("p.json", r'{"s1": "a\ud83d b\ud83d\ude00"}'), put("r.json", {"s1": "c"})
-    )
-    assert studies.candidates == ("a\ufffd b\U0001f600",)
-
-
-def test_inputs_are_identified_by_their_bytes(put):
-    preds, refs = put("p.json.gz", PREDS, gz=True), put("r.json", [*REFS, {"study_id": "s3"}])
-    studies = read_pair(preds, refs, allow_missing=True)
-    digest = hashlib.sha256(Path(preds).read_bytes()).hexdigest()
-    assert studies.inputs[0].path == preds
-    assert studies.inputs[0].sha256 == digest
-    assert [(file.role, file.n_records) for file in studies.inputs] == [("preds", 2), ("refs", 3)]
 
 
 def test_nothing_heavy_is_imported():
