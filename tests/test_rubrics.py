@@ -131,16 +131,6 @@ def test_case(name: str, path: Path) -> None:
     assert parse(form.render(outcome), study, complete=True) == outcome
 
 
-@pytest.mark.parametrize("name", NAMES)
-def test_an_answer_leaves_no_trace_in_the_next(name: str) -> None:
-    rubric = rubrics.load(name)
-    cases = [_read(path) for path in _paths(name)]
-    alone = [_outcome(rubric, case, _study(case)) for case in cases]
-    for first in cases:
-        _outcome(rubric, first, _study(first))
-        assert [_outcome(rubric, case, _study(case)) for case in cases] == alone
-
-
 @pytest.mark.parametrize("name", with_rules())
 def test_what_rules_find_is_an_answer_that_is_counted_in_its_tally(name: str) -> None:
     rubric = rubrics.load(name)
@@ -167,17 +157,12 @@ def test_what_rules_find_is_an_answer_that_is_counted_in_its_tally(name: str) ->
     annotation = rubric.baseline(comparison, study)
     assert rubric.parse(rubric.render(annotation), study, complete=True) == annotation
     measures = rubric.measured(annotation, study)
-    if rubric.tally is None:
-        return
-    graded = [item for item in annotation.items if rubric.kind(item.kind) in rubric.graded]
-    grades = Counter(rubric.grade(item).name for item in graded)
-    totals = {
-        grade.name: measures[total.name]
-        for grade in rubric.facet(rubric.tally.columns).labels
-        for total in rubric.counting(rubric.tally.kind, {rubric.tally.columns: grade.name})
-    }
-    assert sum(totals.values()) == 2
-    if rubric.kind(rubric.tally.kind).is_listed:
+    if rubric.tally and rubric.kind(rubric.tally.kind).is_listed:
+        graded = [item for item in annotation.items if rubric.kind(item.kind) in rubric.graded]
+        totals = {
+            grade.name: measures[total.name]
+            for grade in rubric.facet(rubric.tally.columns).labels
+            for total in rubric.counting(rubric.tally.kind, {rubric.tally.columns: grade.name})
+        }
+        grades = Counter(rubric.grade(item).name for item in graded)
         assert {name: n for name, n in totals.items() if n} == grades
-    else:
-        assert not annotation.items
