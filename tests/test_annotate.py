@@ -54,6 +54,13 @@ ONE_TABLE = pd.DataFrame({"id": ["a"], "report": [CLEAR]})
         ({"study_id": ["a"], "reference": [CLEAR]}, {"study_id": ["a"]}, {}, "DataFrame"),
         ({}, {}, {}, "no study"),
         ({CLEAR}, [CLEAR], {}, "references is a set"),
+        (CLEAR, CLEAR, {}, "references is one text"),
+        ([CLEAR], [CLEAR, CLEAR], {}, "candidates has 2 values but there are 1 references"),
+        ([None], [CLEAR], {}, r"no reference report in references: 1 \(0\)"),
+        ([CLEAR], [pd.NA], {}, r"no candidate text in candidates: 1 \(0\)"),
+        ([CLEAR], [3], {}, "'candidates' of study '0'"),
+        ([CLEAR] * 2, [CLEAR] * 2, {"study_ids": [1, "1"]}, r"more than once .*: 1 \(1\)"),
+        ([CLEAR] * 2, [CLEAR] * 2, {"fields": {"site": [1]}}, "'site' has 1 values"),
         (pd.Series([CLEAR] * 2, index=[7, 7]), pd.Series([CLEAR] * 2, index=[7, 7]), {}, "7"),
         (pd.DataFrame({"report": [CLEAR]}), pd.DataFrame({"prediction": [CLEAR]}), {}, "no ids"),
         (ONE_TABLE, [CLEAR], {}, "candidates is a list"),
@@ -111,14 +118,6 @@ def test_two_frames_are_joined_by_id_with_the_names_of_the_command_line() -> Non
     assert ids_and_scores(indexed) == {"a": 0, "b": 1}
     unnamed = references.set_index("accession").rename_axis(None)
     assert ids_and_scores(annotate(unnamed, {"a": EFFUSION, "b": EFFUSION})) == {"a": 0, "b": 1}
-
-
-def test_a_frame_that_holds_both_sides_keeps_its_index_where_it_has_no_ids() -> None:
-    both = pd.DataFrame({"ground_truth": [CLEAR, CLEAR], "hypothesis": [CLEAR, EFFUSION]})
-    assert ids_and_scores(annotate(both)) == {"0": 1, "1": 0}
-    assert ids_and_scores(annotate(both.set_axis(["p", "q"]))) == {"p": 1, "q": 0}
-    assert ids_and_scores(annotate(both.assign(id=["u", "v"]).iloc[1:])) == {"v": 0}
-    assert "__index_level_0__" not in annotate(both.assign(id=["u", "v"]).iloc[1:]).columns
 
 
 def test_a_run_folder_is_left_that_the_commands_open(tmp_path: Path) -> None:

@@ -288,58 +288,6 @@ def test_the_examples_are_copied_and_nothing_is_written_over(invoke: Invoke) -> 
         assert line[-1] in done.stderr
 
 
-def test_examples_hold_each_category_the_perfect_and_the_hopeless(example_run: Path) -> None:
-    table = pd.read_parquet(example_run / "studies.parquet").set_index("study_id")
-    for letter in "abcdef":
-        assert table[[f"significant_{letter}", f"insignificant_{letter}"]].to_numpy().sum() >= 1, (
-            letter
-        )
-    assert table.loc["ex-001", "green"] == 1
-    assert table.loc["ex-002", "n_significant"] == 0
-    assert table.loc["ex-015", "green"] == 0
-    assert set(table["site"]) == {"harbour", "riverside"}
-    # One study, one error, of the kind that examples/README.md tells of.
-    for study_id, letter in {
-        "ex-003": "a", "ex-006": "b", "ex-007": "b", "ex-008": "c", "ex-009": "c",
-        "ex-010": "d", "ex-011": "d", "ex-012": "e", "ex-013": "f",
-    }.items():  # fmt: skip
-        row = table.loc[study_id]
-        assert row["n_significant"] + row["n_insignificant"] == 1, study_id
-        assert row[f"significant_{letter}"] + row[f"insignificant_{letter}"] == 1, study_id
-
-
-def test_a_field_never_hides_a_number(invoke: Invoke, tmp_path: Path) -> None:
-    names = ("statistics", "no_significant_error", "green", "n_scored")
-    rows = [
-        {
-            "id": 1,
-            "report": "Clear lungs.",
-            "prediction": "Clear lungs.",
-            **dict.fromkeys(names, "x"),
-        }
-    ]
-    path = write_json(tmp_path / "rows.json", rows)
-    done = invoke(
-        "green", path, "--by", "field_statistics,field_no_significant_error", "--format", "json"
-    )
-    (group,) = json.loads(done.stdout)["rates"]
-    assert group["field_statistics"] == group["field_no_significant_error"] == "x"
-    assert group["statistics"]["green"]["value"] == 1
-    assert group["statistics"]["no_significant_error"]["k"] == 1
-
-
-def test_rescore_changes_nothing_while_the_parser_is_the_same(
-    invoke: Invoke, example_run: Path
-) -> None:
-    before = (example_run / "studies.csv").read_text("utf-8")
-    done = invoke("rescore", example_run)
-    assert done.exit_code == 0
-    assert "0 of 15 studies read differently" in done.stderr
-    assert (example_run / "studies.csv").read_text("utf-8") == before
-    history = json.loads((example_run / "manifest.json").read_text("utf-8"))["rescored"]
-    assert history[0]["n_changed"] == 0
-
-
 def test_rescore_reads_the_raw_answers(invoke: Invoke, example_run: Path) -> None:
     path = example_run / "annotations.jsonl"
     lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]

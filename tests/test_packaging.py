@@ -9,7 +9,6 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from datetime import date
 from pathlib import Path
 
 import pytest
@@ -19,8 +18,6 @@ from judge.distribution import install, version
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("judge", "cache", "cli", "examples", "prompts", "rubrics")
-# Of Keep a Changelog.
-KINDS_OF_CHANGE = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
 @pytest.fixture(scope="module")
@@ -64,45 +61,18 @@ def test_every_source_and_data_file_is_in_the_wheel(wheel: list[str]) -> None:
     assert {name.split("/")[0].split("-")[0] for name in wheel} == {"judge", "radiology_judge"}
 
 
-def _holds_one_version(root: Path) -> str:
-    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
-    log = (root / "CHANGELOG.md").read_text("utf-8")
+def test_the_version_is_the_same_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    log = (ROOT / "CHANGELOG.md").read_text("utf-8")
     heads = re.findall(r"^## \[(.+?)\](?: - (\S+))?$", log, re.MULTILINE)
     assert heads[0] == ("Unreleased", "")
-    assert heads[1][0] == project["version"]
-    assert all(date.fromisoformat(day) for _, day in heads[1:])
-    assert set(re.findall(r"^###? (?!\[)(.+)$", log, re.MULTILINE)) <= KINDS_OF_CHANGE
-    citation = yaml.safe_load((root / "CITATION.cff").read_text("utf-8"))
+    assert heads[1][0] == project["version"] == version()
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     assert citation["version"] == project["version"]
     assert str(citation["date-released"]) == heads[1][1]
     assert citation["license"] == project["license"]
-    cluster = (root / "examples/cluster/kubernetes.yaml").read_text("utf-8")
+    cluster = (ROOT / "examples/cluster/kubernetes.yaml").read_text("utf-8")
     assert f"image: judge:{project['version']}\n" in cluster
-    return project["version"]
-
-
-def test_the_version_is_the_same_everywhere() -> None:
-    assert _holds_one_version(ROOT) == version()
-
-
-def test_a_release_changes_it_everywhere_or_nowhere(tmp_path: Path) -> None:
-    names = ("pyproject.toml", "CHANGELOG.md", "CITATION.cff", "examples/cluster/kubernetes.yaml")
-    for name in names:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-
-    def release(number: str) -> subprocess.CompletedProcess[str]:
-        line = [sys.executable, ROOT / ".ci/release", number, tmp_path]
-        return subprocess.run(line, capture_output=True, text=True, check=False)
-
-    assert release("97.0.1").returncode == 0
-    assert _holds_one_version(tmp_path) == "97.0.1"
-    before = [(tmp_path / name).read_text("utf-8") for name in names]
-    for wrong in ("97.0.1", "v98", "98.0"):
-        assert release(wrong).returncode == 1
-    (tmp_path / "CITATION.cff").write_text("version: 1\n", "utf-8")
-    assert "date-released" in release("98.0.0").stderr
-    assert [(tmp_path / name).read_text("utf-8") for name in names[:2]] == before[:2]
 
 
 def test_the_container_is_for_a_user_without_rights_and_asks_for_a_token() -> None:

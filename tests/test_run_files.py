@@ -19,7 +19,7 @@ import pandas as pd
 import pytest
 from support import EXAMPLES, Invoke
 
-from judge.running.files import LARGEST, WRITING, held
+from judge.running.files import LARGEST, WRITING
 from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, Run
 from judge.types import JudgeError
 
@@ -90,16 +90,6 @@ def test_what_a_killed_process_left_is_removed(invoke: Invoke, tmp_path: Path) -
         assert (place / "mine").exists()
     assert invoke("green", *PAIR, "--out", run).exit_code == 0
     assert not (run / WRITING).exists()
-
-
-def test_two_in_one_process_are_two(tmp_path: Path) -> None:
-    with (
-        held(tmp_path),
-        pytest.raises(JudgeError, match=f"process {os.getpid()} on"),
-        held(tmp_path),
-    ):
-        pass
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_run_is_its_owners_alone(invoke: Invoke, example_run: Path) -> None:
@@ -273,7 +263,3 @@ def test_what_may_not_be_read_or_written_is_a_message(invoke: Invoke, example_ru
         assert "Permission denied" in done.stderr
     finally:
         folder.chmod(0o700)
-
-
-def test_a_name_that_is_too_long_is_a_message(invoke: Invoke) -> None:
-    assert "too long" in says(invoke, Path("x" * 300), "rates")

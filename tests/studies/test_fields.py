@@ -1,7 +1,5 @@
 """Fields that are kept beside a study, its class and its patient."""
 
-import datetime as dt
-
 import pandas as pd
 import pytest
 
@@ -48,15 +46,6 @@ def test_columns_have_one_type(put, values, kept):
     assert studies.fields["f"] == kept
     assert [type(value) for value in studies.fields["f"]] == [type(value) for value in kept]
     pd.DataFrame(dict(studies.fields)).to_parquet()
-
-
-def test_types_of_parquet(put, tmp_path):
-    frame = pd.DataFrame(
-        {"id": ["0"], "reference": ["x"], "day": [dt.date(2020, 1, 2)], "codes": [[1, 2]]}
-    )
-    frame.to_parquet(tmp_path / "r.parquet")
-    studies = read_pair(put("p.json", {"0": "y"}), str(tmp_path / "r.parquet"))
-    assert dict(studies.fields) == {"day": ("2020-01-02",), "codes": ("[1,2]",)}
 
 
 def test_fields_that_would_hide_a_column_of_the_table(put):
