@@ -154,14 +154,12 @@ def _tracks(
 def _track(
     rubric: Rubric, section: str, studies: StudySet, options: Mapping[str, Any]
 ) -> Finished | None:
-    """Judge one of several sections, as a run of its own in a folder of that name."""
     note(f"section {section}")
     out = options["out"] and options["out"] / section
     return _judge(rubric, {**options, "section": section, "out": out}, studies)
 
 
 def _print_tracks(summaries: Sequence[Mapping[str, Any]], rubric: Rubric, form: str) -> None:
-    """Print the runs of several sections one after the other, then side by side."""
     if form == "json":
         from judge.report.formats import as_json
 
@@ -242,7 +240,6 @@ def _check_usage(named: Sequence[str], options: Mapping[str, Any]) -> None:
 
 
 def _told(finished: Finished) -> None:
-    """Say what a run took and where it is."""
     from judge.cli.progress import account
 
     for line in account(finished.progress):

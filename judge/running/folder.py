@@ -139,7 +139,6 @@ class Run:
 
     @property
     def _summary(self) -> dict[str, Any]:
-        """The summary as it lies there."""
         path = self.path / SUMMARY
         found = _checked(path, _read_json(path), forms.Summary)
         if lacking := [name for row in found["rates"] for name in found["by"] if name not in row]:
