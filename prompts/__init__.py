@@ -347,7 +347,6 @@ def _check_template(
     known: Collection[str],
     required: Iterable[Collection[str]],
 ) -> None:
-    """Raise `JudgeError` for a template with a variable that is not known or lacks one."""
     template = Template(text)
     used = set(template.get_identifiers())
     if not template.is_valid():
@@ -364,7 +363,6 @@ def _check_template(
 def _mapping(
     data: object, known: Mapping[str, type], needed: Collection[str], where: str
 ) -> dict[str, Any]:
-    """Return the keys that have a value; raises `JudgeError` with every fault of them."""
     keys = ", ".join(sorted(known))
     if not isinstance(data, Mapping):
         raise JudgeError(f"{where}: expected a mapping with {keys}")

@@ -38,7 +38,7 @@ _MADE_BY = {
 }
 
 MANIFEST = {
-    "format": "the form of the run's files; today's is 2, and 1 can be read",
+    "format": "the form of the run's files: 2",
     **_MADE_BY,
     "reading.layout": "the layout of the readings' file",
     "reading.lacks": "what the reader was not asked for, with why",

@@ -132,7 +132,6 @@ def read(sheet: Sheet) -> Readings:
         lacks,
         tuple(own),
         source=sheet.name if "candidate" in known else None,
-        notes=(sheet.note,) if sheet.note else (),
     )
 
 

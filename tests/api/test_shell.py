@@ -21,6 +21,7 @@ from running import Shell, keys
 
 from judge import prompts
 from judge.rubrics import Rubric
+from judge.running.folder import Run
 
 Made = Callable[[int], Shell]
 
@@ -154,7 +155,7 @@ def test_a_dry_run_sends_nothing_and_knows_what_is_cached(server: FaultServer, s
     code, out, _ = ready.run("--dry-run")
     assert code == 0
     assert "requests        20 (0 cached" in out
-    assert re.search("typical +unknown until some answers are there: --sample 50\n", out)
+    assert re.search("typical +unknown until some answers are there: --limit 50\n", out)
     assert re.search("worst +40 requests, .*, minutes unknown\n", out)
     assert "cost unknown" in out
     assert server.stats().requests == 0
@@ -166,21 +167,19 @@ def test_a_dry_run_sends_nothing_and_knows_what_is_cached(server: FaultServer, s
     assert server.stats().requests == 0
 
 
-def test_a_sample_asks_a_few_and_says_what_all_would_take(server: FaultServer, shell: Made) -> None:
+def test_a_limit_judges_a_few_drawn_at_random(server: FaultServer, shell: Made) -> None:
     ready = shell(20)
-    code, out, err = ready.run("--sample", "5")
+    code, _, err = ready.run("--limit", "5", "--out", "some")
     assert code == 0
     assert server.stats().requests == 5
-    assert "sample    5 of 20 studies, drawn at random" in out
-    assert "the other 15 studies about" in out
-    assert "asked 5" in err
-    assert not (ready.folder / "judge-runs").exists()
-    _, again, _ = ready.run("--sample", "5")
-    assert "5 answers were in the cache: see --dry-run" in again
+    assert "5 of 20 studies, drawn at random" in err
+    first = [study.study_id for study, _ in Run(ready.folder / "some").outcomes()]
+    assert ready.run("--limit", "5", "--out", "some")[0] == 0
+    assert [study.study_id for study, _ in Run(ready.folder / "some").outcomes()] == first
     assert server.stats().requests == 5, "the draw is the same each time"
     _, coming, _ = ready.run("--dry-run")
     assert "requests        15 (5 cached" in coming
-    assert ready.run()[0] == 0
+    assert ready.run("--out", "all")[0] == 0
     assert server.stats().requests == 20
 
 

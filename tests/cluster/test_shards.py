@@ -82,6 +82,17 @@ def test_each_shard_has_a_folder_of_its_own_by_default(invoke: Invoke) -> None:
     assert len(list(Path("judge-runs").iterdir())) == 2
 
 
+def test_a_dry_run_is_of_the_shard_and_a_shard_of_what_was_drawn(invoke: Invoke) -> None:
+    asked = ("green", *FILES, "--shard", "2/4")
+    dry = invoke(*asked, "--dry-run", "--judge", "gpt-4o", "--cache", "cache")
+    assert "studies         4\n" in dry.stdout, dry.stderr
+    parts = [invoke("green", *FILES, "--limit", "6", "--shard", f"{n}/2", "--out", n) for n in "12"]
+    assert all("6 of 15 studies, drawn at random" in part.stderr for part in parts)
+    assert invoke("merge", "1", "2", "--out", "whole").exit_code == 0
+    assert invoke("green", *FILES, "--limit", "6", "--out", "at-once").exit_code == 0
+    assert Run("whole").signature == Run("at-once").signature
+
+
 def test_from_python(tmp_path: Path) -> None:
     refs = {f"s{n}": "Clear." for n in range(20)}
     preds = {f"s{n}": "Large effusion." for n in range(20)}

@@ -92,7 +92,6 @@ def test_a_batch_at_another_server_is_not_asked_again(server: FaultServer, shell
     [
         (("--judge", "lexicon"), "--batch belongs to a model behind an API, which lexicon is not"),
         (("--base-url", "http://127.0.0.1:9/v1"), "a batch goes to one server"),
-        (("--sample", "3"), "--sample asks directly"),
     ],
 )
 def test_where_a_batch_cannot_be(shell: Made, options: tuple[str, ...], why: str) -> None:
