@@ -44,6 +44,7 @@ def record(model: str, rubric: str, study_id: str, say: Say) -> dict[str, Any]:
         matched = {"kind": "matched", "text": say("a matched finding"), "labels": {}, "edit": None}
         items.append(matched | nothing)
     failed = study_id.endswith("7")
+    names = [measure.name for measure in load(rubric).measures]
     return {
         "study_id": study_id,
         "reference": say(f"reference of {study_id}"),
@@ -60,7 +61,5 @@ def record(model: str, rubric: str, study_id: str, say: Say) -> dict[str, Any]:
             "stated_counts": {},
             "warnings": [say("odd")],
         },
-        "measures": None
-        if failed
-        else dict.fromkeys((measure.name for measure in load(rubric).measures), 1),
+        "measures": None if failed else dict.fromkeys(names, 1),
     }

@@ -241,23 +241,6 @@ def test_correlations_and_who_is_ahead_by_the_direction_of_the_metric(
         assert shown_ahead == pytest.approx(ahead[study], abs=6e-4)
 
 
-def test_the_page_names_the_test_that_was_made(shown: Any) -> None:
-    panel = seeded_panel(3, 60, fields=("study_class",))
-    classes = tuple("several" if at < 40 else "single" for at in range(60))
-    clusters = np.array([at % 12 if at < 40 else 1000 + at for at in range(60)])
-    fields = {"study_class": classes, "subject": tuple(map(str, clusters))}
-    own = replace(panel, fields=fields, clusters=clusters, patient_field="subject")
-    opened = shown(compare(own, sort="green", by=["study_class"], how=HOW))
-    tab, words = opened.tab, "#pairs-table > p:last-child"
-    assert "whole patients (field subject), seed 7" in tab.inner_text(words)
-    tab.select_option("#metric", "green_no_significant_error")
-    assert "patient by patient" in tab.inner_text(words)
-    assert "McNemar" not in tab.inner_text(words)
-    opened.choose_group("study_class single")
-    assert "McNemar's test, mid-p" in tab.inner_text(words)
-    assert "flips" not in tab.inner_text(words)
-
-
 # From the table to a study
 
 
