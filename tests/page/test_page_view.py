@@ -20,7 +20,6 @@ from judge.rubrics.categories import error
 from judge.rubrics.contract import Rubric
 from judge.rubrics.numbers import Measure
 from judge.running.folder import Run
-from judge.stats.table import worst_order, worst_rows
 from judge.types import Annotation, Edit, Study
 
 
@@ -63,18 +62,6 @@ def test_a_view_holds_the_whole_record(run: Run, rubric: Rubric) -> None:
             assert all(
                 shown.startswith(text) for shown, text in zip(each["texts"], texts, strict=True)
             )
-
-
-def test_the_order_is_worst_first_and_holds_every_study(run: Run, rubric: Rubric) -> None:
-    table = run.table()
-    order = worst_order(table, rubric)
-    assert sorted(order) == list(range(len(table)))
-    assert table["study_id"].iloc[order[-1]] == "f-1"
-    scored = [str(table["study_id"].iloc[at]) for at in order][:-1]
-    assert [row["study_id"] for row in worst_rows(table, rubric, len(scored))] == scored
-    first = rubric.worst[0]
-    values = table[first.measure].iloc[order[:-1]].dropna().tolist()
-    assert values == sorted(values, reverse=first.largest_first)
 
 
 def test_an_overview_counts_each_study_once(run: Run, rubric: Rubric) -> None:
