@@ -91,7 +91,6 @@ def _cut_apart(
 
 
 def _shared_letters(names: Sequence[str]) -> int:
-    """Return how many characters all names begin with."""
     return len(os.path.commonprefix(list(names)))  # noqa: RUF071 - letters, no path
 
 
