@@ -46,12 +46,11 @@ def validate(
     """Return how far the judges agree with the readers, and the readers among themselves.
 
     Keys: `signature`, `judges`, `readers`, `n_studies`, `patient_field`, `resampling`, `notes`;
-    `agreement`, `differences`, `ceiling`, `ceiling_pairs`, `ceiling_mean` (correlations by
-    quantity), `no_LEVEL_error` for each level that all runs have (whether a study has no such
-    error, by judge and by reader, for all studies and each study class), `limits` (bias and
-    limits of agreement of counts), `errors` (which errors match), `preference`, `alt_test`. Each
-    figure has `value`, `low`, `high` and `n`, and where it has none a `reason`. Raises
-    `JudgeError` for damaged runs.
+    `agreement`, `ceiling`, `ceiling_mean` (correlations by quantity), `no_LEVEL_error` for each
+    level that all runs have (whether a study has no such error, by judge and by reader, for all
+    studies and each study class), `limits` (bias and limits of agreement of counts), `errors`
+    (which errors match), `preference`, `alt_test`. Each figure has `value`, `low`, `high` and
+    `n`, and where it has none a `reason`. Raises `JudgeError` for damaged runs.
     """
     resamples = _drawn(found, how)
     quantities = [one for one in found.quantities if _is_read(found, one)]
@@ -182,8 +181,7 @@ def _correlations(
 ) -> dict[str, list[dict[str, Any]]]:
     names = [reader.name for reader in found.readers]
     rows: dict[str, list[dict[str, Any]]] = {
-        name: []
-        for name in ("agreement", "differences", "ceiling", "ceiling_pairs", "ceiling_mean")
+        name: [] for name in ("agreement", "ceiling", "ceiling_mean")
     }
     for one in quantities:
         columns = measured(found, one)
@@ -194,23 +192,9 @@ def _correlations(
             | its.plain()
             for column, its in zip(columns, of.judges, strict=True)
         ]
-        rows["differences"] += [
-            {
-                **_of(one),
-                "judges": [columns[pair.a].judge, columns[pair.b].judge],
-                "measures": [columns[pair.a].label, columns[pair.b].label],
-                "own": columns[pair.a].is_own and columns[pair.b].is_own,
-                **pair.coefficients.plain(),
-            }
-            for pair in of.differences
-        ]
         rows["ceiling"] += [
             {**_of(one), "reader": name, **its.plain()}
             for name, its in zip(names, of.ceiling.readers, strict=True)
-        ]
-        rows["ceiling_pairs"] += [
-            {**_of(one), "readers": [names[pair.a], names[pair.b]], **pair.coefficients.plain()}
-            for pair in of.ceiling.pairs
         ]
         rows["ceiling_mean"].append({**_of(one), **_mean(of.ceiling.mean, of.ceiling.ranges)})
     return rows
