@@ -199,12 +199,13 @@ class _Cells:
     def of(cls, x: Values, y: Values) -> _Cells:
         x_levels, x_codes = np.unique(x, return_inverse=True)
         y_levels, y_codes = np.unique(y, return_inverse=True)
+        # About their mean: sums of squares lose digits where values are far from 0.
+        x_levels, y_levels = x_levels - x.mean(), y_levels - y.mean()
         if len(x_levels) > len(y_levels):
             x_levels, x_codes, y_levels, y_codes = y_levels, y_codes, x_levels, x_codes
         named, of_study = np.unique(y_codes * len(x_levels) + x_codes, return_inverse=True)
         y_cells, x_cells = np.divmod(named, len(x_levels))
-        # About their mean: sums of squares lose digits where values are far from 0.
-        return cls(x_levels - x.mean(), y_levels - y.mean(), x_cells, y_cells, of_study)
+        return cls(x_levels, y_levels, x_cells, y_cells, of_study)
 
     def figures(self, units: Codes, weights: NDArray[np.float32]) -> Iterator[Values]:
         """Yield the correlations of some resamples at a time, resamples by `METHODS`."""
