@@ -112,7 +112,7 @@ def test_how_many_resamples_are_made_at_once_changes_nothing(name, monkeypatch) 
 def test_many_studies_and_values_far_from_0() -> None:
     random = np.random.default_rng(5)
     latent = random.normal(size=4000)
-    x = latent + random.normal(size=4000) 
+    x = latent + random.normal(size=4000)
     y = np.round(latent + random.normal(size=4000), 1)
     expected = [by_scipy(name, x, y) for name in METHODS]
     found = correlate(x, y, resampled(4000, resamples=2)).figures[0]
