@@ -62,18 +62,6 @@ class _Stress(click.Group, GroupedCommand):
     ),
     *stress_make.SOURCE_OPTIONS,
     *stress_make.CANDIDATE_OPTIONS,
-    click.option(
-        "--writer",
-        metavar="MODEL",
-        help="Let a model reword each report, as one more way to change nothing. It is named as a "
-        "judge is, and asked at temperature 0. Nobody checks what it writes.",
-    ),
-    click.option(
-        "--writer-base-url",
-        multiple=True,
-        metavar="URL",
-        help="The server of the writer, where it is not that of the judge.",
-    ),
     heading("Judge"),
     click.option(
         "--rubric",
@@ -116,7 +104,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401
     candidates; that of sampling is --sampling-seed. A file called make is ./make here.
 
     Exit codes are those of a run: 3 where too few candidates could be scored, --max-cost was
-    reached for all runs and the writer together, or most answers could not be read.
+    reached for all runs together, or most answers could not be read.
     """
     if ctx.invoked_subcommand is None:
         from judge.cli.stress_run import run

@@ -206,7 +206,6 @@ def _report(runs: Sequence[Run], truth: Truth) -> StressReport:
             "section": made.get("section"),
             "n_studies": len(truth.study_ids),
             "n_candidates": len(truth.ids),
-            "writer": made.get("writer"),
         },
         "notes": notes,
         "detection": figures.detection(truth, first),
