@@ -30,10 +30,11 @@ def _share(one: Mapping[str, Any]) -> str:
 def _detection(found: Mapping[str, Any]) -> Iterator[str]:
     run, seen = found["runs"][0], found["detection_all"]["found"]
     n, n_scored = found["candidates"]["n_candidates"], run["n_scored"] - run["n_undefined"]
-    unread = f"{n - n_scored:,} of {n:,} candidates have no reading" if n_scored < n else ""
+    unread = f"{n - n_scored:,} of {n:,} candidates without a reading" if n_scored < n else ""
+    rest = unread and f"; {unread}"
     if not seen or not seen["n"]:
-        if unread:
-            yield f"{unread}."
+        why = "No candidate with one error was read" if seen else "The rubric counts no errors"
+        yield f"{why}{rest}."
         return
     rows = [one for one in found["detection"] if one["found"]["n"] >= LEAST]
     worst = min(rows, key=lambda one: one["found"]["rate"], default=None)
@@ -42,7 +43,7 @@ def _detection(found: Mapping[str, Any]) -> Iterator[str]:
         n_worst = worst["found"]["n"]
         missed = f"{n_worst - worst['found']['k']:,} of {n_worst:,} missed"
         tail = f", worst at {_name(worst['class'])} ({missed})"
-    yield f"Sees {_share(seen)} of the single errors{tail}{unread and f'; {unread}'}."
+    yield f"Sees {_share(seen)} of the single errors{tail}{rest}."
 
 
 def _alarms(found: Mapping[str, Any]) -> Iterator[str]:
