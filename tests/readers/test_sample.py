@@ -97,21 +97,6 @@ def test_each_study_is_as_likely_as_its_stratum_says_and_so_is_each_pair() -> No
         check(two[frozenset((first, second))], p)
 
 
-def test_strata_are_of_several_fields_and_of_what_is_missing() -> None:
-    columns: Columns = {
-        "study_id": [f"s{at}" for at in range(12)],
-        "site": [1, 10, 2] * 4,
-        "age": [None, 70.5, float("nan")] * 4,
-    }
-    sample = draw(columns, 6, ["site", "age"], 1)
-    assert [one.key for one in sample.strata] == [
-        {"site": 1, "age": None},
-        {"site": 2, "age": None},
-        {"site": 10, "age": 70.5},
-    ]
-    assert [one.probability for one in sample.strata] == [0.5] * 3
-
-
 def test_a_sample_is_kept_and_grows(invoke: Invoke, example_run: Path) -> None:
     assert invoke("sample", example_run).exit_code == 2
     done = invoke("sample", example_run, "-n", 6, "--by", "study_class", "--seed", 4)

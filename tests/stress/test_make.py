@@ -34,7 +34,6 @@ def made(change: str, text: str, seed: int = 1) -> str | NotMade:
             "Clear. There is a small left pleural effusion.",
             "Clear. There is no pleural effusion.",
         ),
-        ("denied", "LARGE PNEUMOTHORAX.", "THERE IS NO PNEUMOTHORAX."),
         ("removed", "Lungs clear. Hiatal hernia. Heart normal.", "Lungs clear. Heart normal."),
         (
             "affirmed",
@@ -42,11 +41,9 @@ def made(change: str, text: str, seed: int = 1) -> str | NotMade:
             "No pleural thickening or adenopathy. There is a right pneumothorax.",
         ),
         ("side_swapped", "A bright nodule in the right lung.", "A bright nodule in the left lung."),
-        ("side_swapped", "Left-sided pneumothorax.", "Right-sided pneumothorax."),
         ("side_swapped", "Small R pleural effusion.", "Small L pleural effusion."),
         ("level_changed", "Nodule in the left upper lobe.", "Nodule in the left lower lobe."),
         ("severity_up", "The heart is mildly enlarged.", "The heart is severely enlarged."),
-        ("severity_up", "Moderate effusion.", "Large effusion."),
         ("severity_down", "Severe pulmonary edema.", "Mild pulmonary edema."),
         ("measurement_changed", "There is a 6 mm nodule.", "There is a 12 mm nodule."),
         ("measurement_changed", "A 7 cm mass.", "A 3.5 cm mass."),
@@ -63,22 +60,17 @@ def made(change: str, text: str, seed: int = 1) -> str | NotMade:
         ("contradicted", "Small effusion.", "Small effusion. There is no pleural effusion."),
         ("bulleted", "Lungs clear. Heart normal.", "- Lungs clear.\n- Heart normal."),
         ("reordered", "Lungs clear. Heart normal.", "Heart normal. Lungs clear."),
-        ("numbers_as_words", "A 6 mm and a 2.2 cm nodule.", "A six mm and a 2.2 cm nodule."),
         (
             "written_out",
             "Tip in the SVC, 4 cm deep.",
             "Tip in the superior vena cava, 4 centimeter deep.",
         ),
-        ("abbreviated", "Right lower lobe nodule.", "RLL nodule."),
         ("synonyms", "No evidence of edema.", "No sign of edema."),
-        ("terse", "There is a nodule. There are no masses.", "Nodule. No masses."),
-        ("verbose", "No pneumothorax.", "There is no evidence of pneumothorax."),
         (
             "structured",
             "Ribs intact. A nodule over a rib. Lung edema with B-lines.",
             "Bones: Ribs intact.\nLungs and pleura: A nodule over a rib. Lung edema with B-lines.",
         ),
-        ("repeated", "Lungs clear.", "Lungs clear. Lungs clear."),
         ("homophone", "The heart.", "The hart."),
         ("upper_case", "Größe 5 mm.", "GRÖSSE 5 MM."),
     ],
@@ -92,20 +84,14 @@ def test_a_change(change: str, before: str, after: str) -> None:
     [
         # Denied, doubted, or said of by another sentence too.
         ("denied", "No pneumothorax."),
-        ("denied", "Possible pneumothorax."),
         ("denied", "Pneumothorax. The pneumothorax is small."),
         ("removed", "Hiatal hernia."),
         ("side_swapped", "The patient left. No nodule."),
         ("side_swapped", "An alright nodule."),
-        ("side_swapped", "Nodules of the left and right lung."),
-        ("side_swapped", "Nodule at L5, r/o mass."),
         ("severity_up", "No large effusion."),
-        ("severity_up", "Moderate pneumothorax, 3 cm."),
         ("measurement_changed", "The tube is 4 cm above the carina."),
         ("measurement_changed", "The nodule measures 5 mm, previously 4 mm."),
-        ("comparison_added", "Stable heart. Hiatal hernia."),
         ("affirmed", "Lungs are clear. No consolidation."),
-        ("upper_case", "ALL CLEAR."),
         ("reordered", "1. Lungs clear. 2. Heart normal."),
         ("errors_5", "Lungs clear."),
     ],
@@ -114,11 +100,6 @@ def test_a_change_that_cannot_be_made_says_why(change: str, text: str) -> None:
     found = made(change, text)
     assert isinstance(found, NotMade)
     assert found.reason
-
-
-def test_a_finding_is_added_where_its_part_of_the_chest_is_not_spoken_of() -> None:
-    text = "Lungs clear. Heart and mediastinum normal. No effusion. Diaphragm normal. No hernia."
-    assert made("added", text) == f"{text} There is a displaced fracture of the left seventh rib."
 
 
 def test_hostile_texts_follow_the_one_error_and_forged_answers_can_be_read() -> None:

@@ -196,17 +196,6 @@ def test_each_choice_has_as_many_pairs_as_the_report_counts(work: Path, shown: A
     assert tab.evaluate("decodeURIComponent(location.hash)") == f"#{one['base']}"
 
 
-def test_the_search_keeps_the_pairs_of_a_study(work: Path, shown: Any) -> None:
-    tab = shown("clean")
-    tab.fill("#search", "EX-003")
-    choose(tab, "group", "error")
-    of = [one for one in truths(work).values() if one["study"] == "ex-003"]
-    ids = [one["id"] for one in of if one["group"] == "error"]
-    assert tab.locator("#list tbody th").all_inner_texts() == ids
-    tab.fill("#search", "no such study")
-    assert "No pair matches" in tab.inner_text("#list")
-
-
 def test_it_is_read_on_a_narrow_screen_in_both_schemes(shown: Any) -> None:
     tab = shown("mixed", "ex-014/errors_3", viewport=NARROW)
     assert tab.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]

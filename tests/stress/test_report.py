@@ -32,11 +32,9 @@ from scriptedhelp import (
 from support import EXAMPLES, Invoke
 
 import judge
-from judge import rubrics
 from judge.cli import main
 from judge.stats.reliability import intraclass, within_variance
 from judge.stress.changes import known
-from judge.stress.reading import scale_of
 from judge.stress.report import report_of
 from judge.stress.truth import read_truth
 from judge.types import JudgeError
@@ -205,20 +203,6 @@ def test_detection(both: tuple[Brute, dict[str, Any]]) -> None:
     assert 0 < found["detection_all"]["found"]["rate"] < 1
 
 
-def test_matrix(both: tuple[Brute, dict[str, Any]]) -> None:
-    brute, found = both
-    assert [one["class"] for one in found["matrix"]] == brute.group("error")
-    for one in found["matrix"]:
-        said = [brute.errors[candidate["id"]] for candidate in brute.of(one["class"])]
-        read = [errors for errors in said if errors is not None]
-        assert one["n"] == len(read)
-        assert one["none"] == sum(not errors for errors in read)
-        assert one["categories"] == {
-            letter: sum(any(letter in of for of, _ in errors) for errors in read)
-            for letter in "abcdef"
-        }
-
-
 def test_false_alarms(both: tuple[Brute, dict[str, Any]]) -> None:
     brute, found = both
     assert [(one["change"], one["group"]) for one in found["false_alarms"]] == [
@@ -310,15 +294,6 @@ def test_hostile(both: tuple[Brute, dict[str, Any]]) -> None:
         assert one["changed"]["k"] == sum(counts.values())
         assert {name: one[name] for name in counts} == dict(counts)
     assert {one["effect"] for one in found["hostile"]} == {"fewer", "more", "other", "unreadable"}
-
-
-def test_the_level_is_what_is_worse_than_mild() -> None:
-    for rubric, measures in (
-        ("green", ("n_significant",)),
-        ("fineradscore", ("n_severity2", "n_severity3", "n_severity4")),
-        ("toy_direct", ()),
-    ):
-        assert scale_of(rubrics.load(rubric)).level == measures
 
 
 # Which truth a run goes with, and what is wrong with a truth.

@@ -11,11 +11,8 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from scipy import stats
 
-from judge.stats import correlation
 from judge.stats.agreement import (
     agreement,
     clustered_error,
@@ -79,34 +76,6 @@ def test_every_resample_against_scipy(seed: int, clustered: bool) -> None:
             rows = rows_of(resamples, column)
             expected = [by_scipy(name, x[rows], y[rows]) for name in METHODS]
             assert figures == pytest.approx(expected, abs=1e-9)
-
-
-@settings(max_examples=60)
-@given(
-    st.lists(st.tuples(st.integers(0, 3), st.integers(-2, 2)), min_size=3, max_size=25),
-    st.sampled_from([1.0, 0.1, 1e6]),
-)
-def test_tau_b_is_what_all_pairs_say(pairs: list[tuple[int, int]], scale: float) -> None:
-    x, y = (np.array(side, dtype=float) * scale for side in zip(*pairs, strict=True))
-    found = correlate(x, y, resampled(len(x), resamples=1))
-    signs = [
-        (np.sign(x[i] - x[j]), np.sign(y[i] - y[j])) for i, j in combinations(range(len(x)), 2)
-    ]
-    under = sum(a != 0 for a, _ in signs) * sum(b != 0 for _, b in signs)
-    if not under:
-        assert found.reason is not None
-    else:
-        expected = sum(a * b for a, b in signs) / np.sqrt(under)
-        assert found.figures[0, 0] == pytest.approx(expected, abs=1e-12)
-
-
-@pytest.mark.parametrize("name", ["_AT_ONCE", "_IN_CACHE"])
-def test_how_many_resamples_are_made_at_once_changes_nothing(name, monkeypatch) -> None:
-    x, y = kinds_of_values(1)[1]
-    resamples = resampled(len(x), resamples=40)
-    whole = correlate(x, y, resamples).figures
-    monkeypatch.setattr(correlation, name, 3 * len(x))
-    assert np.allclose(correlate(x, y, resamples).figures, whole, atol=1e-12)
 
 
 def test_many_studies_and_values_far_from_0() -> None:
@@ -234,14 +203,6 @@ def test_who_never_varies_has_a_reason_and_spoils_no_other() -> None:
     assert ceiling.ranges == dict.fromkeys(METHODS)
 
 
-@pytest.mark.parametrize("n_readers", [0, 1])
-def test_fewer_than_two_readers_have_no_ceiling(n_readers: int) -> None:
-    found = agreement(counts(10)[:, : 1 + n_readers], 1, resampled(80))
-    assert len(found.ceiling.readers) == n_readers
-    assert found.ceiling.mean.spearman.value is None
-    assert (found.judges[0].kendall.value is None) == (n_readers == 0)
-
-
 @pytest.mark.parametrize("seed", range(8))
 def test_whatever_is_missing_the_json_has_no_nan(seed: int) -> None:
     random = np.random.default_rng([3, seed])
@@ -282,15 +243,6 @@ def test_the_interval_of_the_bias_is_students() -> None:
     found = limits(values).bias
     assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
     assert clustered_error(d, np.arange(80)[::-1] * 3)[0] == pytest.approx(stats.sem(d))
-
-
-def test_limits_of_patients_with_several_studies() -> None:
-    values = counts(2, 60)
-    once, twice = limits(values), limits(np.repeat(values, 2, axis=0), np.repeat(range(60), 2))
-    assert twice.bias.value == pytest.approx(once.bias.value)
-    assert (twice.bias.low, twice.bias.high) == pytest.approx((once.bias.low, once.bias.high))
-    naive = limits(np.repeat(values, 2, axis=0))
-    assert naive.upper.high - naive.upper.low < 0.8 * (twice.upper.high - twice.upper.low)
 
 
 def test_limits_without_a_value_or_an_interval_have_a_reason() -> None:

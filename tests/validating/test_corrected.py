@@ -258,18 +258,6 @@ def test_readers_of_another_rubric_correct_what_both_have(
     assert inverse["value"] == pytest.approx(1 / score["value"])
 
 
-def test_blank_scores_and_studies_that_were_not_judged_are_counted(
-    invoke: Invoke, judges: Path, tmp_path: Path
-) -> None:
-    rows = ["study_id,reader,level,count", *(f"s{at:03},ann,significant,1" for at in READ)]
-    rows[-2:] = [f"s{READ[-2]:03},ann,significant,", "elsewhere,ann,,0"]
-    (tmp_path / "blank.csv").write_text("\n".join(rows))
-    call("import", "tidy", tmp_path / "blank.csv", "--section", "report", "--out", tmp_path / "r")
-    summary = corrected(invoke, judges / "m", "--readings", tmp_path / "r", AT_RANDOM)
-    assert summary["statistics"][RATE]["corrected"]["n"] == 48
-    assert len(summary["readings"]["notes"]) >= 3  # blank, not judged, texts not checked
-
-
 def test_compare_prints_them_for_the_models_that_were_read(
     invoke: Invoke, judges: Path, ann: Path
 ) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from judge.rubrics.numbers import Statistic
-from judge.stats.agreement import agreement, limits_of_agreement, preference
+from judge.stats.agreement import limits_of_agreement
 from judge.stats.correlation import METHODS, correlate, draw
 from judge.stats.detection import detection
 from judge.stats.estimate import Z_95, Estimate
@@ -87,26 +87,6 @@ def test_correlations_where_patients_have_several_studies() -> None:
 
 
 @pytest.mark.ci
-def test_counts_against_the_mean_of_readers() -> None:
-    def studies(random: np.random.Generator, n: int) -> np.ndarray:
-        return random.poisson(random.gamma(1, 2, n)[:, None], (n, 4)).astype(float)
-
-    truth = agreement(studies(np.random.default_rng(0), 100_000), 1, draw(None, 100_000, None, 0))
-    hits = Hits()
-    for seed in range(RUNS):
-        random = np.random.default_rng([3, seed])
-        # Of 80 such skewed counts Pearson's intervals have the truth in 92%.
-        found = agreement(studies(random, 200), 1, draw(None, 200, random, 200))
-        for method in METHODS:
-            for name, cell, true in (
-                ("judge", found.judges[0], truth.judges[0]),
-                ("ceiling", found.ceiling.mean, truth.ceiling.mean),
-            ):
-                hits.add(f"{name} {method}", getattr(cell, method), getattr(true, method).value)
-    hits.check()
-
-
-@pytest.mark.ci
 def test_limits_of_agreement() -> None:
     hits = Hits()
     for seed in range(RUNS):
@@ -143,21 +123,6 @@ def test_detection_by_patient() -> None:
             those.add("kappa", found.kappa, (2 / 3 - chance) / (1 - chance))
     hits.check()
     assert max(naive.shares().values()) < 0.85
-
-
-@pytest.mark.ci
-def test_preference() -> None:
-    hits = Hits()
-    for seed in range(RUNS):
-        random = np.random.default_rng([6, seed])
-        studies = np.repeat(np.arange(60), 3)
-        quality = random.normal(size=180)
-        # Right or wrong of a whole study: its three pairs are no three studies.
-        is_right = np.repeat(random.random(60) < 0.7, 3)
-        judge = np.where(is_right, quality, -quality)
-        found = preference(judge, quality[:, None], studies, draw(studies, 180, random, 400))
-        hits.add("accuracy", found.accuracy, 0.7)
-    hits.check()
 
 
 # Rates and counts with the judge's bias taken out: a judge, readers (NaN for unread), strata and
@@ -198,18 +163,6 @@ def of_patients(n: int, errs: float):
     return make
 
 
-def of_counts(n: int, noise: float):
-    """A judge that counts too many."""
-
-    def make(rng: np.random.Generator) -> Drawn:
-        shared = rng.poisson(1.2 * (1 - noise), n + 500)
-        truth = (shared + rng.poisson(1.2 * noise, n + 500)).astype(float)
-        judge = (shared + rng.poisson(1.8 * noise + 0.2, n + 500)).astype(float)
-        return judge, read(rng, truth, n), None, None
-
-    return make
-
-
 def of_strata(*n: int):
     """Two strata, read in other shares than they have of the studies."""
 
@@ -239,7 +192,6 @@ def of_strata(*n: int):
         # 51% by readers and 80% by the judge; 80 of 240 reports are read.
         (of_judge(80, 0.51, 0.6, 0.02, 160), 0.51, RATE, 1.0),
         *((of_patients(n, errs), 0.4, RATE, 1.1) for n, errs in ((20, 0.3), (60, 0.05))),
-        *((of_counts(n, noise), 1.2, COUNT, 1.1) for n, noise in ((20, 1.0), (80, 0.0))),
         *((of_strata(*n), 0.45, RATE, 1.1) for n in ((6, 14), (48, 12))),
     ],
 )

@@ -179,16 +179,6 @@ def test_means_scores_and_reciprocals() -> None:
     assert inverse.worth == mean.worth
 
 
-def test_a_mean_that_the_correction_takes_off_its_scale_is_brought_back() -> None:
-    readers = np.full(400, np.nan)
-    readers[:20] = [1] + [0] * 19
-    counts = np.r_[np.array([3.0] + [0.0] * 3 + [1.0] * 16), np.arange(380) % 4 == 0]
-    for statistic, judge in ((COUNT, counts), (RATE, np.r_[np.ones(2), np.zeros(398)])):
-        value, low, high = figures(corrected(judge, readers, statistic))
-        assert (value, low) == (0, pytest.approx(0, abs=1e-12))
-        assert 0.05 < high < 1
-
-
 @given(st.data())
 def test_whatever_is_read_there_is_an_interval_on_the_scale_or_a_reason(
     data: st.DataObject,
