@@ -105,7 +105,6 @@ def _print_sample(run: Run, sample: Sample, form: str) -> None:
 
 
 def _read(run: Run, sample: Sample) -> tuple[Counter[str], Counter[str]]:
-    """Return how many of the drawn studies each reader has read, and begun."""
     from judge.readers import kept
 
     drawn = frozenset(sample.order)

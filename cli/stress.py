@@ -27,17 +27,14 @@ class _Stress(click.Group, GroupedCommand):
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return its options; of the line of a command below, --help alone."""
         params = super().get_params(ctx)
         return [p for p in params if p not in self.params] if ctx.meta.get(__name__) else params
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write both ways to use it."""
         formatter.write_usage(ctx.command_path, "REFS [OPTIONS]")
         formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...", prefix="       ")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands below, and then the options by their groups."""
         self.format_commands(ctx, formatter)
         GroupedCommand.format_options(self, ctx, formatter)
 

@@ -90,7 +90,6 @@ def _planned(options: dict[str, Any]) -> tuple[Recipe, list[JudgeSession]]:
 
 
 def _candidates(out: Path, recipe: Recipe, n: int) -> StudySet:
-    """Return the candidates in `out`, made where it is new."""
     from judge.stress import folder
 
     manifest = folder.found(out, recipe)

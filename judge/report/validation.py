@@ -45,7 +45,6 @@ def tables(found: Mapping[str, Any]) -> list[Table]:
 
 
 def _agreement(found: Mapping[str, Any]) -> Table:
-    """Return correlations with the mean of the readers, the readers' own beside each."""
     rows = []
     for ceiling in found["ceiling_mean"]:
         of = [one for one in found["agreement"] if one["quantity"] == ceiling["quantity"]]

@@ -255,7 +255,6 @@ def preference(judge: Values, readers: Values, studies: Codes, resamples: Resamp
 
 
 def _candidate_pairs(studies: Codes) -> tuple[Codes, Codes]:
-    """Return the rows of every two candidates of one study."""
     order = np.argsort(studies, kind="stable")
     ordered = studies[order]
     firsts, seconds = [order[:0]], [order[:0]]

@@ -281,7 +281,6 @@ class _Cells:
 
 
 def _adding(rows: Codes, columns: Codes, n_rows: int, n_columns: int) -> Any:  # noqa: ANN401
-    """Return the sparse matrix that adds weights of units to weights of cells."""
     # Takes a tenth of a second to import, for those who validate only.
     from scipy.sparse import csr_array
 
@@ -290,7 +289,6 @@ def _adding(rows: Codes, columns: Codes, n_rows: int, n_columns: int) -> Any:  #
 
 
 def _parts(total: int, at_most: int) -> Iterator[slice]:
-    """Yield slices of about equal size."""
     n = -(-total // at_most)
     ends = [total * part // n for part in range(n + 1)]
     yield from map(slice, ends, ends[1:])

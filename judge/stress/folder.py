@@ -136,13 +136,11 @@ class _Entries:
         self._before = "{\n"
 
     def __call__(self, name: str, value: Mapping[str, Any]) -> None:
-        """Write one entry."""
         text = json.dumps({name: value}, indent=1, ensure_ascii=False)
         self._write(self._before + text[2:-2])
         self._before = ",\n"
 
     def end(self) -> None:
-        """Write what closes the object."""
         self._write("\n}\n" if self._before == ",\n" else "{}\n")
 
 

@@ -116,7 +116,6 @@ def _is_read(found: RatedStudies, one: Quantity) -> bool:
 
 
 def _lacking(found: RatedStudies) -> list[str]:
-    """Say which quantities no reader has, and why."""
     lacking = [one for one in found.quantities if not _is_read(found, one)]
     by_reason: dict[str | None, list[str]] = {}
     for one in lacking:
@@ -208,7 +207,6 @@ def _mean(mean: Coefficients, ranges: Mapping[str, tuple[float, float] | None]) 
 def _levels(
     found: RatedStudies, one: Quantity, resamples: Resamples, how: Resampling
 ) -> Iterator[dict[str, Any]]:
-    """Yield for all studies and each class how each judge and each reader finds errors."""
     counts = found.values[one.name]
     is_clean = np.where(np.isnan(counts), np.nan, counts == 0)
     n_judges = len(found.judges)
@@ -238,7 +236,6 @@ def _detected(found: RatedStudies, group: str | None, of: Detections) -> Iterato
 def _preferences(
     found: RatedStudies, quantities: Sequence[Quantity], resamples: Resamples
 ) -> Iterator[dict[str, Any]]:
-    """Yield how judges order the candidates of one study, where a study has several."""
     rows = np.array([row for row, of in enumerate(found.candidates_of) if of is not None], int)
     if len({found.candidates_of[row] for row in rows}) == len(rows):
         return
@@ -256,7 +253,6 @@ def _preferences(
 def _alternatives(
     found: RatedStudies, quantities: Sequence[Quantity], resamples: Resamples, epsilon: float
 ) -> Iterator[dict[str, Any]]:
-    """Yield the alternative-annotator test of each judge: by counts, and by studies without any."""
     names = [reader.name for reader in found.readers]
     n_judges = len(found.judges)
     for one in quantities:
@@ -282,7 +278,6 @@ def _alternatives(
 
 
 def _signature(found: RatedStudies, how: Resampling, epsilon: float) -> str:
-    """Return one line that names everything that changes a number here."""
     parts = [
         "validate:1",
         *(
