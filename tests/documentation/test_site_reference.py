@@ -184,5 +184,5 @@ def test_every_part_of_a_signature_is_there(site: Path, made: Path) -> None:
         for name in ("running/session.py", "running/several.py", "running/merging.py")
     )
     parts_of |= set(re.findall(r'f"([a-z]+):\{', sources))
-    assert {"sampling", "reply", "shard", "writer"} <= parts_of
+    assert {"sampling", "reply", "shard"} <= parts_of
     assert not parts_of - {*words}
