@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from scriptedhelp import Said, at_random, by_text, error, judged, line, with_errors, written
-from support import EXAMPLES, Invoke
+from support import Invoke
 
 from judge.stress.comparison import compare_judges
 from judge.stress.report import report_of
@@ -100,22 +100,6 @@ def test_the_command_in_each_form(invoke: Invoke, two: tuple[Path, dict[str, Any
     (row,) = [one for one in rows if (one["name"], one["figure"]) == ("denied", "difference")]
     assert (row["judge"], row["alone"], row["first_alone"]) == ("B", "8", "1")
     assert float(row["p_holm"]) == found["detection"][0]["differences"][0]["p_holm"]
-
-
-def test_repeats_of_a_judge_are_one(invoke: Invoke, tmp_path: Path) -> None:
-    """A folder with two judges, one of which was asked again."""
-    assert invoke("stress", "make", EXAMPLES / "refs.json", "--out", "made").exit_code == 0
-    made = tmp_path / "made"
-    for at in range(2):
-        judged(made, made / "runs" / f"a{at}", at_random(at), name="a", repeat=at)
-    judged(made, made / "runs" / "b", at_random(5), name="b")
-    found = json.loads(invoke("compare", "made", "--format", "json").stdout)
-    assert [(one["name"], one["repeats"]) for one in found["judges"]] == [("a", 2), ("b", 1)]
-    assert found["stability"][0]["repeats"]["flips"]["k"] > 0
-    assert found["stability"][1]["repeats"] is None
-    done = invoke("compare", "made")
-    assert "asked again: flips" in done.stdout
-    assert "two judges, a and b" in invoke("stress", "report", "made").stderr
 
 
 def test_what_cannot_be_compared(invoke: Invoke, tmp_path: Path, judged_examples: Path) -> None:

@@ -373,23 +373,6 @@ def test_a_run_of_a_part_is_counted(tmp_path: Path) -> None:
     assert any("3 of 5 candidates" in text for text in found["verdict"])
 
 
-def test_what_a_reader_was_not_asked_for_has_no_rate(invoke: Invoke, tmp_path: Path) -> None:
-    """A reader's run without categories."""
-    made = written(tmp_path / "made", LINES)
-    rows = ["study_id,reader,level,count,reference,candidate"]
-    for one in LINES:
-        said = "significant,1" if one["k"] else ",0"
-        rows.append(f"{one['id']},Fern,{said},{one['before']},{one['after']}")
-    (tmp_path / "said.csv").write_text("\n".join(rows) + "\n", "utf-8")
-    assert invoke("import", "tidy", "said.csv", "--out", "readers").exit_code == 0
-    found = report_of(tmp_path / "readers" / "reader-Fern", made).plain()
-    every = found["detection_all"]
-    assert (every["found"]["k"], every["found"]["n"]) == (1, 1)
-    assert every["right_category"] is every["right_significance"] is None
-    assert found["matrix"] == found["categories"] == []
-    assert (found["hostile_all"][0]["changed"]["k"], found["hostile_all"][0]["n"]) == (0, 1)
-
-
 # Repeats and prompts.
 
 # Six targets by four judges [Shrout and Fleiss 1979, table 2].
@@ -410,23 +393,6 @@ def test_the_published_example() -> None:
     ends = (low - 1) / (low + 3), (high - 1) / (high + 3)
     assert (found.low, found.high) == pytest.approx(ends)
     assert within_variance(SHROUT_FLEISS) == pytest.approx(within)
-
-
-@pytest.mark.parametrize(
-    ("values", "wanted"),
-    [
-        ([[1, 1], [1, 1]], (None, None, None)),  # nothing differs
-        ([[1, 1], [2, 2], [0, 0]], (1.0, None, None)),
-        ([[1, 2]], (None, None, None)),
-        ([[1], [2]], (None, None, None)),
-        ([[0, 2], [2, 0]], (-1.0, -1.0, None)),
-    ],
-)
-def test_what_has_no_icc(values: list, wanted: tuple) -> None:
-    found = intraclass(np.array(values, float))
-    assert found.value == wanted[0]
-    assert found.low == pytest.approx(wanted[1]) if wanted[1] else found.low is None
-    assert (found.high is None) == (found.low is None)
 
 
 def candidates(folder: Path, n_studies: int = 4, n_changes: int = 3) -> Path:
@@ -505,19 +471,6 @@ def test_prompts_are_compared_by_their_first_reading(tmp_path: Path) -> None:
     assert first["false_alarms"] == found["false_alarms"]
     assert first["stability"]["repeats"] is first["stability"]["prompts"] is None
     assert "read once" in first["stability"]["why"]
-
-
-def test_one_judge_and_no_reading_twice(tmp_path: Path) -> None:
-    made = candidates(tmp_path / "made")
-    one, twin = (judged(made, tmp_path / name, at_random(1)) for name in ("one", "twin"))
-    other = judged(made, tmp_path / "other", at_random(1), name="other", repeat=1)
-    fine = judged(made, tmp_path / "fine", at_random(1), rubric="fineradscore", repeat=1)
-    with pytest.raises(JudgeError, match=r"one and .*twin are the same reading \(prompt none"):
-        report_of([one, twin], made)
-    with pytest.raises(JudgeError, match=r"two judges, scripted and other; .*judge compare takes"):
-        report_of([one, other], made)
-    with pytest.raises(JudgeError, match="two rubrics, green and fineradscore"):
-        report_of([one, fine], made)
 
 
 # What is printed.

@@ -62,17 +62,6 @@ def test_the_built_in_judge_is_run_once_and_found_again(invoke: Invoke, tmp_path
     assert len(runs_in(made)) == 1
 
 
-def test_without_out_the_same_candidates_have_the_same_place(
-    invoke: Invoke, tmp_path: Path
-) -> None:
-    for _ in range(2):
-        assert invoke("stress", *FEW, REFS).exit_code == 0
-    (folder,) = (tmp_path / "judge-runs").iterdir()
-    assert re.fullmatch(r"stress-refs-[0-9a-f]{8}", folder.name)
-    assert invoke("stress", REFS, *FEW, "--seed", "2").exit_code == 0
-    assert len([*(tmp_path / "judge-runs").iterdir()]) == 2
-
-
 def test_each_prompt_and_repeat_asks_for_itself_and_goes_on_without_a_question(
     invoke: Invoke, server: FaultServer, tmp_path: Path
 ) -> None:

@@ -21,7 +21,7 @@ from judge.stats.agreement import (
     preference,
 )
 from judge.stats.correlation import METHODS, Resamples, correlate, draw, interval
-from judge.stats.estimate import Z_95, Estimate, wilson
+from judge.stats.estimate import Z_95, Estimate
 
 NAN = float("nan")
 SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
@@ -88,16 +88,6 @@ def test_many_studies_and_values_far_from_0() -> None:
     assert found == pytest.approx(expected, abs=1e-10)
     far = correlate(x.round(3) + 1e8, y, resampled(4000, resamples=2)).figures[0]
     assert far == pytest.approx(expected, abs=1e-4)
-
-
-def test_rounding_makes_no_order() -> None:
-    """0.1 + 0.2 is 0.3: the tie counts as one."""
-    x, exact = np.array([0.1 + 0.2, 0.3, 0.5, 0.7]), np.array([3.0, 3.0, 5.0, 7.0])
-    y = np.arange(4.0)
-    drawn = resampled(4, resamples=1)
-    assert x[0] != x[1]
-    rounded, whole = (correlate(of, y, drawn).figures[0, :2] for of in (x, exact))
-    assert np.allclose(rounded, whole)
 
 
 def estimate_of(x: list[float], y: list[float], clusters: object = None) -> Estimate:
@@ -304,21 +294,3 @@ def test_preference_in_every_resample() -> None:
     assert found.accuracy.value == pytest.approx(drawn[0])
     ends = np.quantile(drawn[1:], [0.025, 0.975])
     assert (found.accuracy.low, found.accuracy.high) == pytest.approx(tuple(ends))
-
-
-def test_the_ends_of_preference() -> None:
-    studies, order = np.repeat(np.arange(15), 2).tolist(), [0, 1] * 15
-    right, wrong = ordered(order, [order], studies), ordered(order, [order[::-1]], studies)
-    fifteen = wilson(15, 15)
-    assert (right.accuracy.value, right.accuracy.low, right.accuracy.high) == (1, fifteen.low, 1)
-    assert (wrong.accuracy.value, wrong.accuracy.low) == (0, 0)
-    tied = ordered([1] * 30, [order], studies)
-    assert (tied.accuracy.value, tied.n_ties, tied.accuracy.low) == (0.5, 15, None)
-    for none in (
-        ordered([1, 2, 3], [[1, 2, 3]], [0, 1, 2]),
-        ordered([1, NAN], [[4, 5]], [0, 0]),
-        ordered([1, 2], [[0.1 + 0.2, 0.3]], [0, 0]),
-        ordered([], [], []),
-    ):
-        assert none.accuracy.value is None
-        assert none.accuracy.reason

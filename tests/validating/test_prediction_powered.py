@@ -119,15 +119,6 @@ def test_too_few_readings_or_patients_have_no_figure() -> None:
     assert found.why_not == "too few patients: 3 of at least 10"
 
 
-def test_studies_without_a_number_of_the_judge_are_in_no_part() -> None:
-    f, y = some(7, 40)
-    lost = np.zeros(140, bool)
-    lost[[3, 5, 77]] = True
-    found = corrected(np.where(lost, np.nan, f), y, RATE)
-    assert found == corrected(f[~lost], y[~lost], RATE)
-    assert (found.n, found.n_studies) == (38, 137)
-
-
 def test_a_stratum_has_the_weight_of_its_studies() -> None:
     """Nine of ten readings are of a class that has half of the studies."""
     rng = np.random.default_rng(8)

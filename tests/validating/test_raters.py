@@ -80,17 +80,6 @@ def test_kappa_is_cohens_in_every_resample() -> None:
     assert (cell.kappa.low, cell.kappa.high) == pytest.approx(tuple(ends))
 
 
-def test_the_ceiling_of_detection_is_each_reader_against_the_others() -> None:
-    values, resamples = simulated(5), resampled(120)
-    found = detections(values, 2, resamples)
-    assert len(found.ceiling) == 3
-    for at in range(3):
-        others = np.delete(values[:, 2:], at, axis=1)
-        assert found.ceiling[at] == detection(values[:, 2 + at], others, resamples)
-        # Two others: half of the time they are at odds, and a tie counts as an error.
-        assert found.ceiling[at].n_ties == (others.sum(axis=1) == 1).sum()
-
-
 def test_every_missing_figure_of_detection_has_a_reason() -> None:
     nothing = detected([1, NAN], [[NAN, 1]])
     for name in (*RATES, "kappa", "reader_rate", "bias"):
@@ -257,20 +246,6 @@ def test_patients_count_by_their_mean_and_thirty_are_enough_for_t() -> None:
         assert found.readers[h - 1].p == signed_rank_below(means)
     once, twice = outcome(values), outcome(np.repeat(values, 2, axis=0), np.repeat(range(60), 2))
     assert [one.p for one in twice.readers] == pytest.approx([one.p for one in once.readers])
-
-
-def test_a_judge_that_says_what_all_say() -> None:
-    """d is 0 in every study: no spread, and t says 0 as it does in scipy."""
-    values = np.repeat(np.arange(40.0)[:, None], 4, axis=1)
-    found = outcome(values)
-    assert [one.p for one in found.readers] == [0.0, 0.0, 0.0]
-    values[:, 0] += 5
-    assert [one.p for one in outcome(values).readers] == [1.0, 1.0, 1.0]
-    # 0.1 + 0.2 is 0.3: the judge is as near as each reader, in each study.
-    near_enough = np.tile([0.1 + 0.2, 0.3, 0.3, 0.1 + 0.2], (40, 1))
-    for scoring in ("negative rmse", "accuracy"):
-        readers = outcome(near_enough, scoring=scoring).readers
-        assert {(one.judge_wins, one.reader_wins) for one in readers} == {(1.0, 1.0)}
 
 
 def test_fewer_than_three_readers_have_a_reason() -> None:

@@ -125,22 +125,6 @@ def test_formats_and_python_say_the_same(invoke: Invoke, runs: tuple[Path, Path]
         validate(["nowhere"], [runs[1]])
 
 
-def test_neither_order_nor_seed_moves_a_value(invoke: Invoke, runs: tuple[Path, Path]) -> None:
-    folders = sorted(runs[1].iterdir())
-    one_way, other = (
-        validated(invoke, runs[0], *(word for path in order for word in ("--readers", path)))
-        for order in (folders, folders[::-1])
-    )
-    assert one_way["signature"] == other["signature"]
-    assert one_way["agreement"] == other["agreement"]
-    seeded = validated(invoke, runs[0], "--readers", runs[1], "--seed", 5)
-    assert seeded["signature"] != one_way["signature"]
-    first, again = (found["agreement"][0]["kendall"] for found in (one_way, seeded))
-    assert (first["value"], first["low"] == again["low"]) == (again["value"], False)
-    wider = validated(invoke, runs[0], "--readers", runs[1], "--epsilon", "0")
-    assert wider["signature"] != one_way["signature"]
-
-
 def test_a_metric_of_a_file_is_held_against_the_readers(
     invoke: Invoke, runs: tuple[Path, Path], tmp_path: Path
 ) -> None:
@@ -273,32 +257,6 @@ def test_from_a_layouts_files_to_agreement_and_a_corrected_rate(
     if layout == "radpref":
         assert found["patient_field"] == "patient"
         assert {row["n"] for row in found["preference"] if row["quantity"] == "rating"} == {1}
-
-
-def test_candidates_are_known_by_their_model(invoke: Invoke, tmp_path: Path) -> None:
-    """Ids such as PATIENT/STUDY are of several studies; the readers' order needs candidates."""
-    for name, rows, n in (
-        ("studies", [(f"p{at // 2}/s{at}", "", at % 2) for at in range(6)], None),
-        (
-            "candidates",
-            [(f"s{at}", model, n) for at in range(4) for n, model in enumerate("AB")],
-            4,
-        ),
-    ):
-        lines = [
-            f"{study},{reader},{model},a,significant,{n + (reader == 'bo')},"
-            f"The heart of {study} is large.,Small left effusion by {model or study}."
-            for study, model, n in rows
-            for reader in ("al", "bo")
-        ]
-        head = "study_id,reader,model,category,level,count,reference,candidate"
-        (tmp_path / f"{name}.csv").write_text("\n".join([head, *lines]))
-        readers = tmp_path / name
-        called(invoke, "import", "tidy", f"{readers}.csv", "--out", readers)
-        judge = judged(invoke, tmp_path / f"{name}-judge", readers / "reader-al")
-        found = validated(invoke, judge, "--readers", readers)["preference"]
-        by_errors = [row["n"] for row in found if row["quantity"] == row["measure"] == "errors"]
-        assert by_errors == ([] if n is None else [n])
 
 
 def test_lines_without_a_reference_are_held_against_a_judge_of_the_candidates(

@@ -48,7 +48,7 @@ def studies(read_examples: Path) -> RatedStudies:
 
 @pytest.fixture(scope="module")
 def pages(read_examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The page of the examples, of the same with hostile words, and with 5 studies' reports."""
+    """The page of the examples and that of the same with hostile words."""
     work = tmp_path_factory.mktemp("pages")
 
     def run(*words: object) -> None:
@@ -75,9 +75,6 @@ def pages(read_examples: Path, tmp_path_factory: pytest.TempPathFactory) -> Path
     text = "".join(page(beside(evil), every, records(evil, set(evil.study_ids))))
     assert EVIL not in text
     (work / "evil.html").write_text(text, "utf-8")
-    mine = studies_of(read_examples)
-    some = records(mine, {mine.study_ids[at] for at in range(5)})
-    (work / "some.html").write_text("".join(page(beside(mine), list(range(5)), some)), "utf-8")
     return work
 
 
@@ -187,14 +184,6 @@ def test_hostile_texts_are_shown_and_do_nothing(shown: Any) -> None:
     assert EVIL in tab.locator("[aria-labelledby=candidate-title]").inner_text().replace("\n", "")
     assert tab.locator("main img, main b").count() == 0
     assert EVIL in tab.inner_text("#rater-0")
-
-
-def test_a_study_whose_reports_are_not_here_says_so(shown: Any) -> None:
-    tab = shown("some.html")
-    assert "5 of 15" in tab.inner_text("footer")
-    tab.locator('[data-study="9"]').click()
-    tab.locator("#study-title:focus").wait_for()
-    assert "Its reports are not in this page" in tab.inner_text("#study")
 
 
 def test_of_many_studies_every_point_has_some_and_rare_ones_all(studies: RatedStudies) -> None:
