@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from scriptedhelp import Said, at_random, by_text, error, judged, line, with_errors, written
-from support import EXAMPLES, Invoke
+from support import Invoke
 
 from judge.stress.comparison import compare_judges
 from judge.stress.report import report_of
@@ -89,82 +89,43 @@ def test_the_command_in_each_form(invoke: Invoke, two: tuple[Path, dict[str, Any
     assert done.exit_code == 0, done.stderr
     printed = json.loads(done.stdout)
     assert printed["detection"][0]["differences"][0]["name"] == "B"
-    assert (
-        printed["detection"][0]["judges"][1]["found"]
-        == (found["detection"][0]["judges"][1]["found"])
-    )
+    # With --allow judge they are runs of a model like any others.
+    done = invoke("compare", *runs, "--allow", "judge")
+    assert (done.exit_code, "Leaderboard" in done.stdout) == (0, True)
     table = invoke("compare", *runs).stdout
     assert "Found, less what A found" in table
     assert "+38.9" in table
-    text = invoke("compare", *runs, "--format", "md").stdout
-    assert "| denied | 10/19 52.6%" in text
+    assert "| denied | 10/19 52.6%" in invoke("compare", *runs, "--format", "md").stdout
     rows = list(csv.DictReader(io.StringIO(invoke("compare", *runs, "--format", "csv").stdout)))
     (row,) = [one for one in rows if (one["name"], one["figure"]) == ("denied", "difference")]
     assert (row["judge"], row["alone"], row["first_alone"]) == ("B", "8", "1")
     assert float(row["p_holm"]) == found["detection"][0]["differences"][0]["p_holm"]
 
 
-def test_repeats_of_a_judge_are_one(invoke: Invoke, tmp_path: Path) -> None:
-    """A folder with two judges, one of which was asked again."""
-    assert invoke("stress", "make", EXAMPLES / "refs.json", "--out", "made").exit_code == 0
-    made = tmp_path / "made"
-    for at in range(2):
-        judged(made, made / "runs" / f"a{at}", at_random(at), name="a", repeat=at)
-    judged(made, made / "runs" / "b", at_random(5), name="b")
-    found = json.loads(invoke("compare", "made", "--format", "json").stdout)
-    assert [(one["name"], one["repeats"]) for one in found["judges"]] == [("a", 2), ("b", 1)]
-    assert found["stability"][0]["repeats"]["flips"]["k"] > 0
-    assert found["stability"][1]["repeats"] is None
-    done = invoke("compare", "made")
-    assert "asked again: flips" in done.stdout
-    assert "two judges, a and b" in invoke("stress", "report", "made").stderr
-
-
-def test_names(tmp_path: Path) -> None:
-    """The judge's own name, with the prompt where several have it."""
-    made = candidates(tmp_path / "made", 3)
-    one = judged(made, tmp_path / "1", at_random(1), prompt="terse")
-    other = judged(made, tmp_path / "2", at_random(2), prompt="plain")
-    found = compare_judges([(None, one), (None, other)]).plain()
-    assert [of["name"] for of in found["judges"]] == ["scripted, terse", "scripted, plain"]
-    third = judged(made, tmp_path / "3", at_random(3), prompt="terse", repeat=1)
-    with pytest.raises(JudgeError, match=r"are both of 'scripted, terse'; name them: NAME="):
-        compare_judges([(None, one), (None, third)])
-    with pytest.raises(JudgeError, match="the same answers of one judge"):
-        compare_judges([("a", one), ("b", one)])
-    with pytest.raises(JudgeError, match="two judges or more"):
-        compare_judges([(None, one)])
-
-
-def test_what_cannot_be_compared(tmp_path: Path) -> None:
+def test_what_cannot_be_compared(invoke: Invoke, tmp_path: Path, judged_examples: Path) -> None:
     made, others = candidates(tmp_path / "made", 3), candidates(tmp_path / "others", 2)
-    one = judged(made, tmp_path / "1", at_random(1))
-    other = judged(others, tmp_path / "2", at_random(1))
-    fine = judged(made, tmp_path / "3", at_random(1), rubric="fineradscore")
-    with pytest.raises(JudgeError, match="of other candidates"):
-        compare_judges([("a", one), ("b", other)])
-    with pytest.raises(JudgeError, match="two rubrics, green:2 and fineradscore:2"):
-        compare_judges([("a", one), ("b", fine)])
-
-
-def test_options_that_do_not_go_with_it(invoke: Invoke, two: tuple[Path, dict[str, Any]]) -> None:
-    made, _ = two
-    done = invoke("compare", made, "--by", "site", "--sort", "GREEN")
-    assert done.exit_code == 2
-    assert "--by, --sort: not for runs of judge stress" in done.stderr
-    done = invoke("compare", made, "--format", "latex")
-    assert "have --format table, md, csv, json" in done.stderr
-
-
-def test_other_runs_beside_them(
-    invoke: Invoke, two: tuple[Path, dict[str, Any]], example_run: Path
-) -> None:
-    made, _ = two
-    done = invoke("compare", made / "runs" / "one", example_run)
-    assert done.exit_code == 2
-    assert "of judge stress, where judges are compared" in done.stderr
-    # With --allow judge they are runs of a model like any others.
-    runs = [f"{name}={made / 'runs' / name}" for name in ("one", "two")]
-    done = invoke("compare", *runs, "--allow", "judge")
-    assert done.exit_code == 0, done.stderr
-    assert "Leaderboard" in done.stdout
+    one = judged(made, tmp_path / "1", at_random(1), prompt="terse")
+    two = judged(made, tmp_path / "2", at_random(2), prompt="plain")
+    found = compare_judges([(None, one), (None, two)]).plain()
+    assert [of["name"] for of in found["judges"]] == ["scripted, terse", "scripted, plain"]
+    again = judged(made, tmp_path / "3", at_random(3), prompt="terse", repeat=1)
+    other = judged(others, tmp_path / "4", at_random(1))
+    fine = judged(made, tmp_path / "5", at_random(1), rubric="fineradscore")
+    for runs, names in (
+        ([(None, one), (None, again)], "'scripted, terse'"),
+        ([("a", one), ("b", one)], "same answers"),
+        ([(None, one)], "two judges"),
+        ([("a", one), ("b", other)], "other candidates"),
+        ([("a", one), ("b", fine)], "green:2 and fineradscore:2"),
+    ):
+        with pytest.raises(JudgeError, match=names):
+            compare_judges(runs)
+    for words, names in (
+        ((one, two, "--by", "site", "--sort", "GREEN"), "--by, --sort"),
+        ((one, two, "--format", "latex"), "--format"),
+        ((one, two, "--html", "p.html"), "--html"),
+        ((one, judged_examples), "stress"),
+    ):
+        done = invoke("compare", *words)
+        assert done.exit_code == 2
+        assert names in done.stderr
