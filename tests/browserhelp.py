@@ -17,9 +17,9 @@ import pytest
 
 try:
     from axe_playwright_python.sync_playwright import Axe
-    from playwright.sync_api import Browser, Page, sync_playwright
+    from playwright.sync_api import Browser, Page, expect, sync_playwright
 except ImportError:  # the extra `browser`
-    sync_playwright = None
+    sync_playwright = expect = None
 
 WIDE = {"width": 1400, "height": 1000}
 NARROW = {"width": 390, "height": 844}

@@ -50,7 +50,7 @@ EXPLANATIONS = [
 @pytest.fixture(scope="module")
 def reference() -> Any:
     """The reference scorer, without a model."""
-    green = module("metrics.green_score.green", "torch", "transformers", "datasets")
+    green = module("metrics.green_score.green")
     return green.GREEN(model_name=None, cpu=True)
 
 

@@ -70,26 +70,6 @@ def test_it_is_what_the_formulas_say() -> None:
     assert high - low == pytest.approx(2 * half, rel=1e-9)
 
 
-@pytest.mark.ci
-@pytest.mark.parametrize(("n", "unread"), [(20, 100), (80, 160), (100, 30)])
-def test_it_is_that_of_ppi_python(n: int, unread: int) -> None:
-    other = pytest.importorskip("ppi_py")
-    rng = np.random.default_rng(n)
-    for missed in (0.0, 0.1, 0.3, 0.5, 0.8):
-        f, y = drawn(rng, n, unread, 0.4, 0.1, missed)
-        found = corrected(f, y, RATE)
-        theirs = other.ppi_mean_pointestimate(y[:n], f[:n], f[n:]).item()
-        assert found.value == pytest.approx(min(1.0, max(0.0, theirs)), abs=1e-12)
-        weight = found.weight
-        low, high = other.ppi_mean_ci(y[:n], f[:n], f[n:], alpha=0.05, lam=weight)
-        # Theirs divides by n, ours by n - 1, and ours counts 3.84 readings more.
-        variance = ((high - low).item() / 2 / Z_95) ** 2
-        ours = np.var(y[:n]) / (n - 1) * n / (n + found.worth)
-        more = 2 * weight * np.cov(y[:n], f[:n])[0, 1] / n * 3.8415 / (n + 3.8415)
-        if found.worth:
-            assert ours - more == pytest.approx(variance, rel=1.5 / min(n, unread))
-
-
 def test_readings_alone_are_wilsons_and_a_judge_that_never_varies_adds_nothing() -> None:
     f, y = some(3, 40)
     expected = wilson(int(y[:40].sum()), 40)
