@@ -160,27 +160,3 @@ ANNOTATE: dict[str, Annotate] = {
     "crimson": findings_for,
 }
 """Each rubric's function from a study's key and a seed to the annotation that is right for it."""
-
-
-class Answers:
-    """The right answer for each study, written once in each form.
-
-    `render` writes it as text, `render_reply` as a structured reply.
-    """
-
-    def __init__(self, annotate: Annotate, render: Render, render_reply: Render) -> None:
-        self._annotate = annotate
-        self._renders = (render, render_reply)
-        self._texts: dict[tuple[str, int, bool], str] = {}
-
-    def annotation(self, key: str, seed: int) -> Annotation:
-        """Return what the judge finds in the study `key`."""
-        return self._annotate(key, seed)
-
-    def text(self, key: str, seed: int, *, formed: bool = False) -> str:
-        """Return the judge's answer about the study `key`, as text or as a structured reply."""
-        text = self._texts.get((key, seed, formed))
-        if text is None:
-            annotation = self._annotate(key, seed)
-            text = self._texts[key, seed, formed] = self._renders[formed](annotation)
-        return text

@@ -1,57 +1,52 @@
-"""What the server can do wrong, and which study gets what: pure, seeded, known beforehand."""
+"""What the server can do wrong, and which study gets what."""
 
 from __future__ import annotations
 
 import hashlib
 import random
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 
 class Fault(StrEnum):
-    """One way in which a request goes wrong. The value is its name in JSON."""
+    """How a request goes wrong."""
 
-    # Transient: by rate, these hit a study's first requests only.
+    # Errors, and what happens to the connection.
     RATE_LIMIT = "rate_limit"
     """429 with `Retry-After`."""
     SERVER_ERROR = "server_error"
     """500."""
     BAD_GATEWAY = "bad_gateway"
-    """502 with a gateway's HTML page."""
+    """502 with a page."""
     UNAVAILABLE = "unavailable"
     """503."""
     DROP = "drop"
     """The connection is closed before the answer."""
     RESET = "reset"
-    """The connection is reset (RST) in the middle of the body."""
+    """The connection is reset in the middle of the body."""
     CUT_BODY = "cut_body"
-    """The connection is closed (FIN) in the middle of the body."""
+    """The connection is closed in the middle of the body."""
     STALL = "stall"
     """The request is accepted and never answered."""
     STALL_BODY = "stall_body"
     """Half of the body comes, and then nothing more."""
-    SLOW = "slow"
-    """The right answer, `Behaviour.slow` seconds later than the others."""
     BROKEN_JSON = "broken_json"
     """200 with JSON that ends in the middle."""
     HTML = "html"
     """200 with a web page."""
     NO_CHOICES = "no_choices"
-    """200 with JSON that has no `choices`."""
     EMPTY_CHOICES = "empty_choices"
-    """200 with an empty list of choices."""
     WITHHELD = "withheld"
-    """400, code `json_validate_failed`: the server found the reply to be of another form."""
-    # Lasting: by rate, these hit every request of a study.
+    """400: the server saw that the reply has another form."""
+    # Answers.
     MALFORMED = "malformed"
     """An answer that is in no rubric's format."""
     EMPTY = "empty"
-    """An answer without a character."""
     NULL = "null"
     """An answer whose content is null."""
     REFUSAL = "refusal"
-    """A refusal in `message.refusal` (completions endpoint: as text)."""
+    """A refusal in `message.refusal`."""
     REFUSAL_TEXT = "refusal_text"
     """A refusal as the answer's text."""
     TRUNCATED = "truncated"
@@ -59,9 +54,9 @@ class Fault(StrEnum):
     CONTENT_FOR_CALL = "content_for_call"
     """The right answer as content, though a tool was to be called."""
     SEVERAL_CALLS = "several_calls"
-    """The right answer twice, in two calls of the tool (without a tool: the right answer)."""
+    """The right answer twice, in two calls of the tool."""
     OTHER_CALL = "other_call"
-    """The right answer in a call of a tool that nobody offered (same)."""
+    """The right answer in a call of a tool that nobody offered."""
     FILTERED = "filtered"
     """Half of the right answer, with finish reason `content_filter`."""
     FILTERED_PROMPT = "filtered_prompt"
@@ -69,62 +64,33 @@ class Fault(StrEnum):
     TOO_LONG = "too_long"
     """400, code `context_length_exceeded`."""
     WRONG_KEY = "wrong_key"
-    """401, code `invalid_api_key`."""
     FORBIDDEN = "forbidden"
-    """403."""
     UNKNOWN_MODEL = "unknown_model"
-    """404, code `model_not_found`."""
     NO_QUOTA = "no_quota"
     """429, code `insufficient_quota`."""
-    # For outages only.
     REFUSED = "refused"
-    """Nobody listens on the port; what is under way is reset."""
+    """Nobody listens on the port; what is under way is reset. For outages only."""
 
 
-LASTING = frozenset(
+PASSING = frozenset(
     {
-        *(Fault.MALFORMED, Fault.EMPTY, Fault.NULL, Fault.REFUSAL, Fault.REFUSAL_TEXT),
-        *(Fault.CONTENT_FOR_CALL, Fault.SEVERAL_CALLS, Fault.OTHER_CALL),
-        *(Fault.TRUNCATED, Fault.FILTERED, Fault.FILTERED_PROMPT, Fault.TOO_LONG),
-        *(Fault.WRONG_KEY, Fault.FORBIDDEN, Fault.UNKNOWN_MODEL, Fault.NO_QUOTA),
+        *(Fault.RATE_LIMIT, Fault.SERVER_ERROR, Fault.BAD_GATEWAY, Fault.UNAVAILABLE),
+        *(Fault.DROP, Fault.RESET, Fault.CUT_BODY, Fault.STALL, Fault.STALL_BODY),
+        *(Fault.BROKEN_JSON, Fault.HTML, Fault.NO_CHOICES, Fault.EMPTY_CHOICES, Fault.WITHHELD),
     }
 )
-"""Faults that, chosen by rate, stay with a study for all its requests."""
-
-AT_ONCE = frozenset(
-    {
-        *(Fault.RATE_LIMIT, Fault.UNAVAILABLE, Fault.FILTERED_PROMPT, Fault.TOO_LONG),
-        *(Fault.WRONG_KEY, Fault.FORBIDDEN, Fault.UNKNOWN_MODEL, Fault.NO_QUOTA),
-    }
-)
-"""Faults that come without the server's latency and take none of its slots."""
-
-
-OF_THE_WIRE = frozenset(
-    {
-        *(Fault.BAD_GATEWAY, Fault.DROP, Fault.RESET, Fault.CUT_BODY, Fault.STALL),
-        *(Fault.STALL_BODY, Fault.SLOW, Fault.BROKEN_JSON, Fault.HTML, Fault.REFUSED),
-    }
-)
-"""Faults of the way between client and server, which a batch's requests do not go."""
+"""Faults that `spread` gives to a study's first request alone; the others stay with it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StudyPlan:
-    """What the requests of one study meet: `first` in order, `then` every later one.
-
-    None stands for the right answer.
-    """
+    """What the requests of one study meet: `first` in order, `then` every later one."""
 
     first: tuple[Fault | None, ...] = ()
     then: Fault | None = None
 
-    def __post_init__(self) -> None:
-        if Fault.REFUSED in (*self.first, self.then):
-            raise ValueError("nobody can refuse the connection of one study: use an outage")
-
     def at(self, attempt: int) -> Fault | None:
-        """Return what the study's request number `attempt`, counted from 0, meets."""
+        """Return what the study's request number `attempt`, from 0, meets."""
         return self.first[attempt] if attempt < len(self.first) else self.then
 
 
@@ -138,22 +104,13 @@ def first(*faults: Fault | None, then: Fault | None = None) -> StudyPlan:
     return StudyPlan(faults, then)
 
 
-def spread(
-    keys: Iterable[str], shares: Mapping[Fault, float], seed: int = 0
-) -> dict[str, StudyPlan]:
-    """Return plans that give each fault to exactly `round(share * number of keys)` studies.
-
-    No study gets two. A transient fault hits the study's first request, a lasting one all
-    of them. Raises `ValueError` where the shares need more studies than there are.
-    """
+def spread(keys: Iterable[str], shares: Mapping[Fault, float]) -> dict[str, StudyPlan]:
+    """Return plans that give each fault to `round(share * number of keys)` studies."""
     order = sorted(keys)
-    total = len(order)
-    random.Random(f"{seed}/spread").shuffle(order)
-    wanted = [fault for fault in sorted(shares) for _ in range(round(shares[fault] * total))]
-    if len(wanted) > total:
-        raise ValueError(f"{len(wanted)} studies with a fault of {total}")
+    random.Random(0).shuffle(order)
+    wanted = [fault for fault in sorted(shares) for _ in range(round(shares[fault] * len(order)))]
     pairs = zip(order, wanted, strict=False)
-    return {key: always(fault) if fault in LASTING else first(fault) for key, fault in pairs}
+    return {key: first(fault) if fault in PASSING else always(fault) for key, fault in pairs}
 
 
 def unit(*parts: object) -> float:
@@ -162,11 +119,60 @@ def unit(*parts: object) -> float:
     return int.from_bytes(digest, "big") / 2**56
 
 
-def drawn(rates: Mapping[Fault, float], *parts: object) -> Fault | None:
-    """Return the fault that `parts` draw by `rates`, None for none."""
-    point = unit(*parts)
-    for fault in sorted(rates):
-        point -= rates[fault]
-        if point < 0:
-            return fault
-    return None
+@dataclass(frozen=True, slots=True)
+class Outage:
+    """Every request that comes from `start` to `end` seconds after the first meets `fault`."""
+
+    fault: Fault = Fault.UNAVAILABLE
+    start: float = 0.0
+    end: float | None = None
+
+    def covers(self, seconds: float) -> bool:
+        """Return whether the outage is on at `seconds` after the first request."""
+        return self.start <= seconds and (self.end is None or seconds < self.end)
+
+
+@dataclass(frozen=True, slots=True)
+class Behaviour:
+    """Everything that can be changed while the server runs.
+
+    `rates` are shares of studies that meet a fault at all their requests; `studies` are the
+    plans of single studies and take precedence; an `outage` takes precedence over all. An
+    answer takes `latency` seconds. With more than `max_in_flight` requests under way a request
+    gets a 429, which asks to wait `retry_after` seconds.
+
+    `models` maps the names that are served to those that answers give; None takes any.
+    `refused_parameters` maps parameters to `unsupported_parameter` or `unsupported_value`;
+    with the latter the value 1 is allowed. `refused_modes` are ways to ask for a reply of a
+    fixed form (`json_schema`, `json_object`, `tools`) that the server does not take, and
+    `error_style` is the server whose words for that it uses.
+
+    The study key is the first match of `key_pattern` in the last message that has one.
+    `record` keeps the requests whole.
+    """
+
+    rates: Mapping[Fault, float] = field(default_factory=dict)
+    studies: Mapping[str, StudyPlan] = field(default_factory=dict)
+    outage: Outage | None = None
+    latency: float = 0.0
+    max_in_flight: int | None = None
+    retry_after: float = 0.05
+    api_keys: tuple[str, ...] | None = None
+    models: Mapping[str, str] | None = None
+    refused_parameters: Mapping[str, str] = field(default_factory=dict)
+    refused_modes: tuple[str, ...] = ()
+    error_style: str = "openai"
+    cached_tokens: int = 0
+    key_pattern: str = r"study-\d+"
+    record: bool = False
+
+    def plan_of(self, key: str) -> StudyPlan:
+        """Return what the requests of the study `key` meet, outages and limits aside."""
+        if key in self.studies:
+            return self.studies[key]
+        point = unit(0, key, "lasting")
+        for fault in sorted(self.rates):
+            point -= self.rates[fault]
+            if point < 0:
+                return always(fault)
+        return StudyPlan()

@@ -22,7 +22,7 @@ from judge.types import Study, UnparsedError
 @pytest.fixture
 def writer() -> Iterator[FaultServer]:
     behaviour = Behaviour(key_pattern=REPORT, record=True)
-    with FaultServer(behaviour, annotate=reworded, render=said, mode="thread") as running:
+    with FaultServer(behaviour, annotate=reworded, render=said) as running:
         yield running
 
 
