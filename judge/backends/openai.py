@@ -90,10 +90,17 @@ class OpenAIJudge(Judge):
             try:
                 return await self.servers.ask(body, CHAT, self.mode)
             except RefusedError as error:
-                if isinstance(error.what, Mode):
-                    self._step_down(error.what)
-                else:
-                    self._refuse(error.what)
+                self.leave_out(error.what)
+
+    def leave_out(self, refused: str | Mode) -> None:
+        """Ask from now on without a parameter, or a mode, that the model refuses.
+
+        Raises `JudgeError` for a parameter that the user wants.
+        """
+        if isinstance(refused, Mode):
+            self._step_down(refused)
+        else:
+            self._refuse(refused)
 
     def body(self, request: CompletionRequest) -> dict[str, Any]:
         """Return what is sent for `request`, without all that the model is known to refuse."""
