@@ -1,33 +1,29 @@
-"""What must hold when a server goes wrong."""
+"""What must hold when a server goes wrong, and when its answers cannot be read."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from faultserver import Behaviour, Fault, FaultServer, Outage, always, first, spread
-from running import Runner, keys, study_set
+from running import Runner, Shell, keys, study_set
+from support import REPLIES
 
-from judge.backends.connection import OPENAI_URL
+from judge import backends
 from judge.rubrics import Rubric
-from judge.running import session
-from judge.running.engine import RunStoppedError
-from judge.running.progress import Prices
-from judge.types import Annotated, Failed, JudgeError, Unparsed
+from judge.running.engine import FirstAnswers, UnreadableError
+from judge.running.progress import Progress
+from judge.running.records import Judged
+from judge.types import Annotated, Completion, Failed, JudgeError, Study, Unparsed
 
-# What each rubric's parser calls an answer that is none; where it is not said, any reason will do.
-REASONS = {
-    ("green", Fault.REFUSAL_TEXT): "no JSON",
-    ("green", Fault.EMPTY): "empty",
-    ("green", Fault.NULL): "empty",
-    ("fineradscore", Fault.REFUSAL_TEXT): "no JSON",
-    ("fineradscore", Fault.EMPTY): "no JSON",
-    ("fineradscore", Fault.NULL): "no JSON",
-}
+both = pytest.mark.parametrize("rubric", REPLIES, indirect=True)
 
 
-def test_500_studies_with_every_kind_of_trouble_none_wrong_none_lost(
+@both
+def test_300_studies_with_every_kind_of_trouble_none_wrong_none_lost(
     server: FaultServer, runner: Runner, rubric: Rubric
 ) -> None:
     shares = {
@@ -36,27 +32,25 @@ def test_500_studies_with_every_kind_of_trouble_none_wrong_none_lost(
         Fault.DROP: 0.01,
         Fault.MALFORMED: 0.02,
     }
-    plans = spread(keys(500), shares)
+    plans = spread(keys(300), shares)
     malformed = {key for key, plan in plans.items() if plan.then is Fault.MALFORMED}
     server.set_faults(studies=plans)
-    ends, progress = runner(500)
-    assert set(ends) == set(keys(500))
-    assert len(malformed) == 10
+    ends, progress = runner(300)
+    assert set(ends) == set(keys(300))
+    assert len(malformed) == 6
     for key, end in ends.items():
         if key in malformed:
             assert isinstance(end.outcome, Unparsed)
-            expected = REASONS.get((rubric.name, Fault.MALFORMED), end.outcome.reason)
-            assert end.outcome.reason == expected
             assert end.measures is None
             assert end.attempt == 1
         else:
             assert isinstance(end.outcome, Annotated)
             assert end.measures == rubric.measured(server.annotation(key), end.study)
     by_study = server.stats().by_study
-    assert {key for key in keys(500) if by_study[key] > 1} == set(plans)
+    assert {key for key in keys(300) if by_study[key] > 1} == set(plans)
     assert all(by_study[key] == 2 for key in plans)
-    assert progress.asked == 500 + 10
-    assert sum(progress.retries.values()) == 25 + 10 + 5
+    assert progress.asked == 300 + 6
+    assert sum(progress.retries.values()) == 15 + 6 + 3
 
 
 def test_one_study_that_always_fails_costs_itself_only_and_is_asked_by_the_next_run(
@@ -91,9 +85,7 @@ def test_a_server_that_never_answers_is_given_up_and_asked_again(
     assert server.stats().by_study["study-0001"] == 2
 
 
-@pytest.mark.parametrize(
-    ("fault", "seconds"), [(Fault.UNAVAILABLE, 5), (Fault.REFUSED, 3), (Fault.BAD_GATEWAY, 3)]
-)
+@pytest.mark.parametrize(("fault", "seconds"), [(Fault.UNAVAILABLE, 3), (Fault.REFUSED, 2)])
 def test_an_outage_costs_its_time_and_little_more(
     server: FaultServer, runner: Runner, fault: Fault, seconds: int
 ) -> None:
@@ -171,36 +163,34 @@ def test_what_one_request_never_escapes_fails_its_study_only(
     assert progress.from_cache == 9
 
 
+@both
 @pytest.mark.parametrize(
-    ("fault", "reason"),
+    ("fault", "reasons"),
     [
-        (Fault.TRUNCATED, "truncated"),
-        (Fault.REFUSAL, "refusal"),
-        (Fault.REFUSAL_TEXT, None),
-        (Fault.EMPTY, None),
-        (Fault.NULL, None),
+        (Fault.TRUNCATED, {"truncated"}),
+        (Fault.REFUSAL, {"refusal"}),
+        (Fault.REFUSAL_TEXT, {"no JSON"}),
+        (Fault.EMPTY, {"empty", "no JSON"}),
+        (Fault.NULL, {"empty", "no JSON"}),
     ],
 )
 def test_an_answer_that_is_none_is_unparsed_with_its_reason(
-    server: FaultServer, runner: Runner, rubric: Rubric, fault: Fault, reason: str | None
+    server: FaultServer, runner: Runner, fault: Fault, reasons: set[str]
 ) -> None:
     server.set_faults(studies={"study-0003": always(fault)})
-    ends, _ = runner(10)
-    outcome = ends["study-0003"].outcome
+    outcome = runner(6)[0]["study-0003"].outcome
     assert isinstance(outcome, Unparsed)
-    assert outcome.reason == (reason or REASONS.get((rubric.name, fault), outcome.reason))
+    assert outcome.reason in reasons
     assert server.stats().by_study["study-0003"] == 2, "asked again once"
+    runner(6, reask=0)
+    assert server.stats().by_study["study-0003"] == 2
 
 
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault.BROKEN_JSON,
-        Fault.HTML,
-        Fault.NO_CHOICES,
-        Fault.EMPTY_CHOICES,
-        Fault.CUT_BODY,
-        Fault.RESET,
+        *(Fault.BROKEN_JSON, Fault.HTML, Fault.NO_CHOICES, Fault.EMPTY_CHOICES),
+        *(Fault.CUT_BODY, Fault.RESET),
     ],
 )
 def test_a_broken_response_is_asked_for_again(
@@ -226,12 +216,6 @@ def test_an_unparsed_answer_is_asked_again_and_every_attempt_is_kept(
     assert server.stats().requests == 0
     assert progress.from_cache == 7
     assert again == ends
-
-
-def test_no_reask_where_none_is_wanted(server: FaultServer, runner: Runner) -> None:
-    server.set_faults(studies={"study-0003": always(Fault.EMPTY)})
-    runner(5, reask=0)
-    assert server.stats().by_study["study-0003"] == 1
 
 
 def test_identical_requests_in_flight_are_asked_once(server: FaultServer, runner: Runner) -> None:
@@ -276,38 +260,9 @@ def test_the_limit_on_requests_in_flight_holds_and_adapts(
     server: FaultServer, runner: Runner
 ) -> None:
     server.set_faults(latency=0.02, max_in_flight=10, retry_after=0.02)
-    ends, progress = runner(600, concurrency=64)
+    ends, progress = runner(300, concurrency=64)
     assert all(isinstance(end.outcome, Annotated) for end in ends.values())
-    assert progress.retries["rate limit"] < 200
-
-
-def test_a_rate_limit_a_second_is_waited_for(server: FaultServer, runner: Runner) -> None:
-    server.set_faults(per_second=100)
-    ends, _ = runner(300, concurrency=32)
-    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
-
-
-def test_max_cost_needs_a_price(runner: Runner, server: FaultServer) -> None:
-    with pytest.raises(RunStoppedError, match="price"):
-        runner(5, max_cost=1.0)
-    assert server.stats().requests == 0
-
-
-def test_max_cost_stops_before_it_is_passed(
-    runner: Runner, server: FaultServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """No server on this machine has a price: this one is given GPT-4o's, and nothing else."""
-    monkeypatch.setattr(session, "Prices", lambda _model, _at: Prices("gpt-4o", OPENAI_URL))
-    with pytest.raises(RunStoppedError, match="--max-cost") as stopped:
-        runner(200, max_cost=0.2, concurrency=4)
-    spent = stopped.value.progress.dollars
-    assert spent is not None
-    assert 0.1 < spent <= 0.2
-    assert not stopped.value.interrupted
-    server.reset()
-    with pytest.raises(RunStoppedError):
-        runner(200, max_cost=0.2, concurrency=4)
-    assert server.stats().requests > 0, "it goes on where it stopped, with new money"
+    assert progress.retries["rate limit"] < 300
 
 
 def test_what_is_kept_of_an_answer(runner: Runner, server: FaultServer) -> None:
@@ -357,3 +312,136 @@ def test_the_key_is_sent_and_kept_nowhere(
     assert secret not in "".join(capfd.readouterr())
     for path in tmp_path.rglob("*"):
         assert not path.is_file() or secret.encode() not in path.read_bytes()
+
+
+# Answers that cannot be read
+
+
+def unreadable(server: FaultServer, n: int) -> None:
+    server.set_faults(studies={key: always(Fault.MALFORMED) for key in keys(n)})
+
+
+def test_it_stops_and_the_same_run_stops_there_again_without_a_question(
+    server: FaultServer, runner: Runner
+) -> None:
+    unreadable(server, 200)
+    with pytest.raises(UnreadableError) as given_up:
+        runner(200, concurrency=8)
+    done = given_up.value.progress.done
+    assert 50 <= done < 50 + 8
+    assert server.stats().requests == 2 * done, "each is asked again once"
+    server.reset()
+    with pytest.raises(UnreadableError):
+        runner(200, concurrency=8)
+    assert server.stats().requests == 0
+    unreadable(server, 60)
+    ends, progress = runner(200, concurrency=8, give_up_after=0)
+    assert len(ends) == 200
+    assert sum(isinstance(end.outcome, Annotated) for end in ends.values()) == 140
+    assert progress.from_cache == 2 * done
+
+
+@pytest.mark.parametrize(("n_bad", "stops"), [(10, False), (11, True)])
+def test_half_is_not_more_than_half(
+    server: FaultServer, runner: Runner, n_bad: int, stops: bool
+) -> None:
+    unreadable(server, n_bad)
+    if stops:
+        with pytest.raises(UnreadableError, match="11 of the first 20 answers"):
+            runner(100, concurrency=1, give_up_after=20)
+    else:
+        assert len(runner(100, concurrency=1, give_up_after=20)[0]) == 100
+
+
+def test_what_failed_is_no_answer(server: FaultServer, runner: Runner) -> None:
+    plans = {key: always(Fault.TOO_LONG) for key in keys(40)}
+    server.set_faults(studies=plans)
+    assert len(runner(100, concurrency=1)[0]) == 100
+
+
+def test_a_run_that_is_given_up_is_exit_code_3(
+    server: FaultServer, shell: Callable[[int], Shell]
+) -> None:
+    ready = shell(40)
+    unreadable(server, 40)
+    code, out, err = ready.run("--concurrency", "4", "--give-up-after", "10")
+    assert (code, out) == (3, "")
+    assert "--give-up-after 0" in err, "how to go on"
+    assert not list(ready.folder.glob("judge-runs/**/*.json*"))
+    server.reset()
+    assert ready.run("--concurrency", "4", "--give-up-after", "10")[0] == 3
+    assert server.stats().requests == 0
+    assert ready.run("--give-up-after", "0")[0] == 3, "too few could be scored"
+
+
+def test_what_a_server_says_steers_no_terminal_and_is_short() -> None:
+    first = FirstAnswers(3)
+    study = Study("s\x1b]0;x\x07", "r", "c")
+    for reason, text in (
+        ("no JSON", "\x1b[2J\u202ehidden\n" + "long " * 1000),
+        ("empty", ""),
+        ("no JSON", "x"),
+    ):
+        assert not first.are_unreadable
+        first.add(study, Unparsed(reason), Completion(text, "stop", "m"))
+    assert first.are_unreadable
+    message = str(UnreadableError(first.message(), Progress(10)))
+    assert "hidden" in message
+    assert not {"\x1b", "\x07", "\u202e"} & set(message)
+    assert len(message) < 800
+
+
+# Several servers
+
+
+@pytest.fixture
+def pool(server: FaultServer, runner: Runner) -> Iterator[tuple[FaultServer, Callable[..., Any]]]:
+    """A second server, and what asks both."""
+    server.set_faults(latency=0.02)
+    with FaultServer(Behaviour(latency=0.02)) as other:
+
+        def run(n: int, **policy: object) -> dict[str, Judged]:
+            urls = [server.url, other.url]
+            return runner(n, timeout=5.0, asking={"base_url": urls}, concurrency=16, **policy)[0]
+
+        yield other, run
+
+
+def test_they_share_the_load(server: FaultServer, runner: Runner, pool: Any) -> None:
+    other, run = pool
+    assert all(isinstance(end.outcome, Annotated) for end in run(100).values())
+    asked = [each.stats().requests for each in (server, other)]
+    assert sum(asked) == 100, "each question goes to one of them"
+    assert min(asked) > 20
+    assert not runner.said
+    for each in (server, other):
+        each.set_faults(studies={"study-0103": always(Fault.SERVER_ERROR)})
+    assert isinstance(run(110, max_requests=2)["study-0103"].outcome, Failed)
+    assert not runner.said, "a question that no server can answer costs no server"
+
+
+@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.SERVER_ERROR])
+def test_one_that_dies_is_left_out(
+    server: FaultServer, runner: Runner, pool: Any, fault: Fault
+) -> None:
+    server.set_faults(outage=Outage(fault, 0.2))
+    ends = pool[1](300)
+    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
+    assert [line.split()[0] for line in runner.said] == [server.url]
+    # After the first failures it is asked once in a while, to see whether it is back.
+    assert server.stats().requests - server.stats().answered <= 32
+
+
+def test_one_that_comes_back_is_asked_again_and_the_run_waits_where_all_are_gone(
+    server: FaultServer, pool: Any
+) -> None:
+    other, run = pool
+    server.set_faults(outage=Outage(Fault.UNAVAILABLE, 0.2, 1.0))
+    other.set_faults(outage=Outage(Fault.UNAVAILABLE, 0.1))
+    ends = run(400)
+    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
+
+
+def test_an_address_given_twice_is_one_server() -> None:
+    settings = backends.JudgeSettings(base_url=["http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1/"])
+    assert settings.base_urls == ("http://127.0.0.1:1/v1",)
