@@ -1,0 +1,532 @@
+"""Replies of a fixed form: how they are asked for, and the way down where a server refuses."""
+
+from __future__ import annotations
+
+import json
+import random
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from faultserver import ANNOTATE, Behaviour, Fault, FaultServer, always, first
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel, ConfigDict, ValidationError
+from running import Runner, study_set
+from support import REPLIES
+
+from judge import backends, rubrics
+from judge.backends.structured import UNREAD, Mode, Structured, called, refuses, repair_request
+from judge.cache.entry import decode, encode
+from judge.cache.keys import canonical, key_of
+from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Statistic
+from judge.types import (
+    Annotated,
+    Annotation,
+    Completion,
+    CompletionRequest,
+    Failed,
+    Item,
+    JudgeError,
+    Measures,
+    Message,
+    Study,
+    Unparsed,
+    UnparsedError,
+    Usage,
+)
+
+SCHEMA, TOOLS, JSON = Mode
+STYLES = ("openai", "azure", "vllm", "llamacpp", "ollama")
+SEEN = {Mode.JSON_SCHEMA: "json_schema", Mode.TOOLS: "tools", Mode.JSON: "text"}
+REQUEST = CompletionRequest("chat", "m", (Message("user", "q"),), {"max_tokens": 100}, {"a": 1})
+
+# A small rubric whose reply has a form.
+
+
+class Wrong(BaseModel):
+    """One thing that the candidate has wrong."""
+
+    model_config = ConfigDict(extra="forbid")
+    severe: bool
+    text: str
+
+
+class Verdict(BaseModel):
+    """All that the candidate has wrong."""
+
+    model_config = ConfigDict(extra="forbid")
+    faults: list[Wrong]
+
+
+def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
+    text = text.strip().removeprefix("```json").removesuffix("```")
+    if not text.strip():
+        raise UnparsedError("empty")
+    try:
+        verdict = Verdict.model_validate_json(text)
+    except ValidationError as error:
+        raise UnparsedError("bad form", error.errors()[0]["msg"]) from error
+    return Annotation(
+        tuple(
+            _fault("severe" if fault.severe else "slight", fault.text) for fault in verdict.faults
+        )
+    )
+
+
+def render(annotation: Annotation) -> str:
+    faults = [
+        {"severe": item.label("weight") == "severe", "text": item.text} for item in annotation.items
+    ]
+    return json.dumps({"faults": faults})
+
+
+def measure(annotation: Annotation, _study: Study) -> Measures:
+    return {"n_faults": len(annotation.items)}
+
+
+def _fault(weight: str, text: str) -> Item:
+    return Item("fault", text, {"weight": (weight,)})
+
+
+def annotate(key: str, seed: int) -> Annotation:
+    rng = random.Random(f"{seed}/{key}")
+    return Annotation(
+        tuple(
+            _fault(rng.choice(("severe", "slight")), f"number {n} of {key}")
+            for n in range(rng.randint(0, 3))
+        )
+    )
+
+
+TOY = Rubric(
+    name="green",  # whose prompt it borrows
+    version=1,
+    title="Toy",
+    summary="Judge reports by counting what is wrong.",
+    prompt="green-structured",
+    kinds=(Kind("fault", "fault", "faults", ("weight",), graded_by="weight"),),
+    facets=(
+        Facet(
+            "weight",
+            "weight",
+            "weights",
+            (Label("severe", "severe", "serious"), Label("slight", "slight", "mild")),
+        ),
+    ),
+    measures=(Measure("n_faults", "faults", role="score", is_whole=True),),
+    statistics=(
+        Statistic("faults", "faults per study", "mean", ("n_faults",), higher_is_better=False),
+    ),
+    worst=(Order("n_faults", largest_first=True),),
+    parse=parse,
+    render=render,
+    measure=measure,
+    reply_model=lambda: Verdict,
+)
+
+
+DOWN = {
+    Mode.JSON_SCHEMA: (),
+    Mode.TOOLS: ("json_schema",),
+    Mode.JSON: ("json_schema", "json_object", "tools"),
+}
+
+
+def to_read(outcome: object) -> str:
+    """Return why an answer could not be read."""
+    assert isinstance(outcome, Unparsed)
+    return outcome.reason
+
+
+@pytest.fixture
+def rubric() -> Rubric:
+    return TOY
+
+
+@pytest.fixture
+def server() -> Iterator[FaultServer]:
+    with FaultServer(Behaviour(), render=render, annotate=annotate) as running:
+        yield running
+
+
+# The way down
+
+
+@pytest.mark.parametrize(
+    ("mode", "style"),
+    [(SCHEMA, "openai"), *((mode, style) for mode in (TOOLS, JSON) for style in STYLES)],
+)
+def test_the_first_mode_that_is_not_refused_is_used(
+    server: FaultServer, runner: Runner, mode: Mode, style: str
+) -> None:
+    server.set_faults(refused_modes=DOWN[mode], error_style=style)
+    ends, progress = runner(6, concurrency=1)
+    for key, end in ends.items():
+        assert end.measures == measure(server.annotation(key), end.study)
+        assert end.completion is not None
+        assert end.completion.mode == mode.value
+        assert end.completion.text == server.answer(key)
+        assert end.completion.finish_reason == "stop"
+    steps = list(Mode).index(mode)
+    assert progress.asked == 6
+    assert server.stats().by_mode[SEEN[mode]] == 6
+    assert len(runner.said) == steps, "said once for each step"
+    tried = [SEEN[each] for each in list(Mode)[:steps]]
+    assert [row.mode for row in server.log()] == [*tried, *[SEEN[mode]] * 6]
+
+
+def test_requests_refused_together_are_one_step_down(server: FaultServer, runner: Runner) -> None:
+    server.set_faults(refused_modes=("json_schema",))
+    ends, _ = runner(60, concurrency=16)
+    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
+    modes = server.stats().by_mode
+    assert modes["json_schema"] <= 16
+    assert modes["tools"] == 60
+    assert "text" not in modes
+    assert len(runner.said) == 1
+
+
+def test_a_refused_parameter_and_a_refused_mode(server: FaultServer, runner: Runner) -> None:
+    server.set_faults(
+        refused_modes=("json_schema",),
+        refused_parameters={"max_tokens": "unsupported_parameter"},
+        record=True,
+    )
+    ends, _ = runner(5, concurrency=1)
+    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
+    assert server.stats().requests == 5 + 2
+    assert "max_completion_tokens" in server.requests()[-1]["body"]
+
+
+def test_another_400_is_no_step_down(server: FaultServer, runner: Runner) -> None:
+    server.set_faults(refused_parameters={"model": "unsupported_parameter"})
+    with pytest.raises(JudgeError, match="refuses the request"):
+        runner(20, concurrency=4)
+    assert set(server.stats().by_mode) == {"json_schema"}
+    assert not runner.said
+
+
+def test_a_prompt_that_is_too_long_is_no_step_down(server: FaultServer, runner: Runner) -> None:
+    server.set_faults(studies={"study-0003": always(Fault.TOO_LONG)})
+    ends, _ = runner(10)
+    assert isinstance(ends["study-0003"].outcome, Failed)
+    assert sum(isinstance(end.outcome, Annotated) for end in ends.values()) == 9
+    assert set(server.stats().by_mode) == {"json_schema"}
+
+
+def test_a_reply_that_the_server_withholds_is_no_step_down(
+    server: FaultServer, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judge.running.asking._LONGEST_PAUSE", 0.5)
+    server.set_faults(studies={"study-0003": first(Fault.WITHHELD)})
+    ends, progress = runner(10)
+    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
+    assert set(server.stats().by_mode) == {"json_schema"}
+    assert progress.retries == {"withheld reply": 1}
+    server.set_faults(studies={"study-0012": always(Fault.WITHHELD)})
+    ends, _ = runner(13)
+    assert isinstance(ends["study-0012"].outcome, Failed), "and it costs no other study"
+
+
+WORDINGS = [
+    (SCHEMA, 400, "'response_format' of type 'json_schema' is not supported with this model", ""),
+    (SCHEMA, 400, "Invalid schema for response_format 'Verdict'", "response_format"),
+    (SCHEMA, 400, "response_format value as json_schema is enabled only for api versions x", ""),
+    (SCHEMA, 400, "This response_format type is unavailable now", ""),
+    (SCHEMA, 400, "This model does not support response format `json_schema`", ""),
+    (SCHEMA, 422, "response_format: unknown variant `json_schema`, expected `text`", ""),
+    (SCHEMA, 422, "[{'loc': ('body', 'response_format', 'type'), 'input': 'x'}]", ""),
+    (SCHEMA, 500, 'response_format type must be one of "text" or "json_object"', ""),
+    (SCHEMA, 400, "nothing to go by", "response_format"),
+    (TOOLS, 400, "registry.ollama.ai/library/llama3:8b does not support tools", ""),
+    (TOOLS, 400, '"auto" tool choice requires --enable-auto-tool-choice to be set', ""),
+    (TOOLS, 500, "Unsupported param: tools", ""),
+    (TOOLS, 500, "tools param requires --jinja flag", ""),
+    (TOOLS, 400, "Invalid tool_choice type: 'object'. Supported values: none, auto", ""),
+    (TOOLS, 400, "`tool calling` is not supported with this model", ""),
+    (TOOLS, 400, "nothing to go by", "tools[0].function.parameters"),
+]
+
+
+NOT_REFUSED = [
+    (SCHEMA, 400, "'temperature' does not support 0 with this model", "temperature"),
+    (SCHEMA, 400, "Invalid value for 'messages[0].role'", "messages"),
+    (SCHEMA, 500, "The server had an error while processing the request", ""),
+    (SCHEMA, 500, "failed while writing the response_format", ""),
+    (SCHEMA, 429, "too many requests with response_format", ""),
+    (SCHEMA, 422, "[{'loc': ('body', 'seed'), 'input': {'response_format': 1}}]", ""),
+    (TOOLS, 400, "the toolshed is closed", ""),
+    (JSON, 400, "response_format tools tool_choice are not supported", "tools"),
+]
+
+
+@pytest.mark.parametrize("words", WORDINGS)
+def test_words_that_refuse_a_mode(words: tuple[Mode, int, str, str]) -> None:
+    assert refuses(*words)
+
+
+@pytest.mark.parametrize("words", NOT_REFUSED)
+def test_words_that_refuse_something_else(words: tuple[Mode, int, str, str]) -> None:
+    assert not refuses(*words)
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_what_is_sent_in_each_mode(server: FaultServer, runner: Runner, mode: Mode) -> None:
+    server.set_faults(refused_modes=DOWN[mode], record=True)
+    runner(3, concurrency=1)
+    body = server.requests()[-1]["body"]
+    schema = Verdict.model_json_schema()
+    judge = backends.load("m", TOY, backends.JudgeSettings(base_url=server.url))
+    request = judge.request(list(study_set(3))[-1])
+    assert request.schema == schema, "what holds the reply to its form is in the cache's key"
+    own = [{"role": turn.role, "content": turn.content} for turn in request.messages]
+    assert body["temperature"] == 0
+    if mode is Mode.JSON_SCHEMA:
+        assert body["messages"] == own
+        form = body["response_format"]["json_schema"]
+        assert (form["strict"], form["schema"], form["name"]) == (True, schema, "Verdict")
+    elif mode is Mode.TOOLS:
+        assert body["messages"] == own
+        ((tool,), choice) = body["tools"], body["tool_choice"]
+        assert choice == {"type": "function", "function": {"name": "Verdict"}}
+        assert tool["function"]["strict"] is True
+        assert tool["function"]["parameters"]["properties"] == schema["properties"]
+    else:
+        assert not {"tools", "tool_choice", "response_format"} & set(body)
+        for sent, ours in zip(body["messages"], own, strict=True):
+            assert sent["role"] == ours["role"]
+            assert sent["content"].startswith(ours["content"]), "nothing comes before our words"
+        assert json.dumps(schema, indent=2) in body["messages"][0]["content"]
+
+
+def test_what_openai_would_not_promise_is_not_asked_as_a_promise() -> None:
+    class Loose(BaseModel):
+        """A reply with a field that may be left out."""
+
+        text: str = ""
+
+    for mode in (Mode.JSON_SCHEMA, Mode.TOOLS):
+        assert "strict" not in json.dumps(Structured(Loose).body(mode, [Message("user", "x")]))
+
+
+FORMED = [
+    name for name in rubrics.built_in() if rubrics.load(name).reply_model and name in ANNOTATE
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), [(name, list(Mode)[at % 3]) for at, name in enumerate(FORMED)]
+)
+def test_each_rubric_in_each_mode(tmp_path: Path, name: str, mode: Mode) -> None:
+    behaviour = Behaviour(refused_modes=DOWN[mode], studies={"study-0003": first(Fault.MALFORMED)})
+    with FaultServer(behaviour, rubric=name) as server:
+        ask = Runner(server, rubrics.load(name), tmp_path)
+        ends, progress = ask(10)
+        for key, end in ends.items():
+            assert end.measures == ask.rubric.measured(server.annotation(key), end.study)
+        assert progress.asked == 11
+        assert server.stats().by_mode[SEEN[mode]] == 11
+        body = Structured(rubrics.load(name).reply_model()).body(SCHEMA, [Message("user", "x")])
+        assert body["response_format"]["json_schema"]["strict"] is True
+
+
+@pytest.mark.parametrize("fault", [Fault.SEVERAL_CALLS, Fault.OTHER_CALL])
+def test_another_call_than_the_one_is_never_read(
+    server: FaultServer, runner: Runner, fault: Fault
+) -> None:
+    server.set_faults(studies={"study-0001": always(fault)}, refused_modes=DOWN[TOOLS])
+    ends, _ = runner(3)
+    end = ends["study-0001"]
+    assert to_read(end.outcome) == "wrong tool call"
+    assert end.measures is None
+    assert end.attempt == 1
+    assert end.completion is not None
+    assert server.answer("study-0001") in [
+        call["arguments"] for call in json.loads(end.completion.text)
+    ], "what was said is kept"
+    assert sum(isinstance(other.outcome, Annotated) for other in ends.values()) == 2
+
+
+def test_an_answer_in_plain_words_instead_of_a_call_is_read(
+    server: FaultServer, runner: Runner
+) -> None:
+    server.set_faults(
+        rates={Fault.CONTENT_FOR_CALL: 1.0}, refused_modes=DOWN[TOOLS], error_style="ollama"
+    )
+    ends, _ = runner(5)
+    for key, end in ends.items():
+        assert end.measures == measure(server.annotation(key), end.study)
+
+
+@pytest.mark.parametrize(
+    ("mode", "fault", "reason"),
+    [
+        (SCHEMA, Fault.TRUNCATED, "truncated"),
+        (SCHEMA, Fault.MALFORMED, "bad form"),
+        (TOOLS, Fault.TRUNCATED, "truncated"),
+        (TOOLS, Fault.REFUSAL, "refusal"),
+        (TOOLS, Fault.NULL, "empty"),
+        (JSON, Fault.EMPTY, "empty"),
+        (JSON, Fault.MALFORMED, "bad form"),
+    ],
+)
+def test_what_is_no_answer_is_none_in_any_mode(
+    server: FaultServer, runner: Runner, mode: Mode, fault: Fault, reason: str
+) -> None:
+    server.set_faults(studies={"study-0001": always(fault)}, refused_modes=DOWN[mode])
+    ends, _ = runner(2, reask=0)
+    assert to_read(ends["study-0001"].outcome) == reason
+    assert isinstance(ends["study-0000"].outcome, Annotated)
+
+
+def test_a_call_is_read_as_it_is_written() -> None:
+    def message(*functions: object) -> dict[str, object]:
+        return {"tool_calls": [{"function": function} for function in functions]}
+
+    good = {"name": "Verdict", "arguments": '{"faults": []}'}
+    assert called({"content": "x"}, "Verdict") is None
+    assert called({"tool_calls": []}, "Verdict") is None
+    assert called(message(good), "Verdict") == ('{"faults": []}', True)
+    assert called(message({**good, "arguments": None}), "Verdict") == ("", True)
+    assert called(message({**good, "arguments": {"faults": []}}), "Verdict") == (
+        '{"faults": []}',
+        True,
+    )
+    text, as_asked = called(message(good, good), "Verdict") or ("", True)
+    assert json.loads(text) == [good, good]
+    assert not as_asked
+
+
+@pytest.mark.parametrize("name", REPLIES)
+def test_a_schema_is_asked_for_as_the_library_words_it(name: str) -> None:
+    """Our own words spare its import; every other way of asking goes through it."""
+    from instructor import Mode as Theirs
+    from instructor.processing import handle_response_model
+
+    form = rubrics.load(name).reply_model
+    assert form is not None
+    _, theirs = handle_response_model(form(), mode=Theirs.JSON_SCHEMA, messages=[])
+    ours = Structured(form()).body(Mode.JSON_SCHEMA, [Message("user", "?")])
+    assert ours["response_format"]["json_schema"].pop("strict") is True
+    assert ours["response_format"] == theirs["response_format"]
+
+
+# Asked again
+
+
+def test_an_unread_reply_is_shown_and_every_attempt_is_kept(
+    server: FaultServer, runner: Runner
+) -> None:
+    plan = first(Fault.MALFORMED, Fault.MALFORMED)
+    server.set_faults(studies={"study-0003": plan}, record=True)
+    ends, progress = runner(5, reask=2)
+    end = ends["study-0003"]
+    assert isinstance(end.outcome, Annotated)
+    assert end.attempt == 2
+    bodies = [each["body"] for each in server.requests() if each["study"] == "study-0003"]
+    turns = [body["messages"] for body in bodies]
+    assert [len(each) - len(turns[0]) for each in turns] == [0, 2, 4], "each shows all before it"
+    answer, wrong = turns[1][-2:]
+    assert answer["role"] == "assistant"
+    assert wrong["role"] == "user"
+    assert "bad form" in wrong["content"]
+    assert turns[2][: len(turns[1])] == turns[1]
+    assert all(body["response_format"] == bodies[0]["response_format"] for body in bodies)
+    assert progress.asked == 7
+    assert progress.prompt_tokens == server.stats().prompt_tokens
+    assert progress.completion_tokens == server.stats().completion_tokens
+    server.reset()
+    again_ends, resumed = runner(5, reask=2)
+    assert server.stats().requests == 0
+    assert (resumed.asked, resumed.from_cache) == (0, 7)
+    assert again_ends == ends
+
+
+def test_a_chain_goes_on_where_it_was_broken_off(server: FaultServer, runner: Runner) -> None:
+    server.set_faults(
+        studies={"study-0003": always(Fault.MALFORMED)}, refused_modes=DOWN[Mode.TOOLS]
+    )
+    assert to_read(runner(5, reask=1)[0]["study-0003"].outcome) == "bad form"
+    server.set_faults(studies={})
+    server.reset()
+    ends, progress = runner(5, reask=2)
+    assert ends["study-0003"].attempt == 2
+    assert isinstance(ends["study-0003"].outcome, Annotated)
+    assert (progress.asked, progress.from_cache) == (1, 6)
+
+
+def test_a_reply_in_another_mode_belongs_to_the_same_chain(
+    server: FaultServer, runner: Runner
+) -> None:
+    """What a server takes decides how it is asked, not what is asked."""
+    server.set_faults(studies={"study-0001": always(Fault.MALFORMED)})
+    runner(3, reask=0)
+    server.set_faults(studies={}, refused_modes=DOWN[Mode.JSON])
+    ends, progress = runner(3, reask=1)
+    assert (progress.asked, progress.from_cache) == (1, 3)
+    modes = [end.completion.mode for end in ends.values() if end.completion]
+    assert sorted(map(str, modes)) == ["json", "json_schema", "json_schema"]
+
+
+@pytest.mark.parametrize("fault", [Fault.TRUNCATED, Fault.REFUSAL, Fault.NULL])
+def test_no_question_is_asked_twice(server: FaultServer, runner: Runner, fault: Fault) -> None:
+    server.set_faults(studies={"study-0001": first(fault)}, record=True)
+    ends, _ = runner(2)
+    assert ends["study-0001"].attempt == 1
+    one, two = (each["body"] for each in server.requests() if each["study"] == "study-0001")
+    assert two["messages"][: len(one["messages"])] == one["messages"]
+    answer, wrong = two["messages"][len(one["messages"]) :]
+    assert answer["role"] == "assistant"
+    assert answer["content"].strip(), "servers refuse an answer without words"
+    assert wrong["role"] == "user"
+
+
+@given(st.text(), st.text(min_size=1), st.text())
+def test_what_is_asked_again_is_decided_by_what_was_said(
+    text: str, reason: str, detail: str
+) -> None:
+    asked = repair_request(REQUEST, text, Unparsed(reason, detail))
+    assert asked == repair_request(REQUEST, text, Unparsed(reason, detail))
+    assert asked.messages[:-2] == REQUEST.messages
+    assert asked.messages[-2] == Message("assistant", text if text.strip() else "(no answer)")
+    assert asked.messages[-1].role == UNREAD
+
+
+CHAIN = [
+    Message("system", "s"),
+    Message("user", "shot"),
+    Message("assistant", '{"faults": []}'),
+    Message("user", "q"),
+    Message("assistant", '{"faults": 1}'),
+    Message(UNREAD, "bad form: a list is wanted"),
+    Message("assistant", "words"),
+    Message(UNREAD, "bad form: no JSON"),
+]
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_how_a_correction_is_put_in_each_mode(mode: Mode) -> None:
+    body = Structured(Verdict).body(mode, CHAIN)
+    roles = [turn["role"] for turn in body["messages"]]
+    assert roles == [
+        *("system", "user", "assistant", "user"),
+        *("assistant", "user", "assistant", "user"),
+    ]
+    assert body["messages"][4]["content"] == '{"faults": 1}'
+    assert "a list is wanted" in body["messages"][5]["content"]
+    assert body["messages"][6]["content"] == "words"
+    assert "no JSON" in body["messages"][7]["content"]
+    assert json.loads(json.dumps(body)) == body
+
+
+def test_an_answer_keeps_its_mode_and_older_ones_are_read_as_they_were() -> None:
+    record = canonical(REQUEST)
+    old = json.loads(encode(record, Completion("x", "stop", "m")))
+    assert "mode" not in old["completion"], "a text's entry is what it always was"
+    for completion in (
+        Completion("x", "stop", "m"),
+        Completion("x", "stop", "m", Usage(1, 2), "2026-01-01", "tools"),
+    ):
+        entry = decode(0, key_of(record), encode(record, completion), 0.0)
+        assert entry.completion == completion
