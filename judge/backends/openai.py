@@ -122,7 +122,6 @@ class OpenAIJudge(Judge):
         return structured.repair_request(request, completion.text, unparsed)
 
     def _turns(self, request: CompletionRequest) -> dict[str, Any]:
-        """Return the conversation and, in today's mode, what holds the reply to its form."""
         held = (form for form in self._forms.values() if form.schema == request.schema)
         form = next(held, None)
         if form is None or self.mode is None:
@@ -130,7 +129,6 @@ class OpenAIJudge(Judge):
         return form.body(self.mode, request.messages)
 
     def _accepted(self, sampling: Mapping[str, object]) -> dict[str, Any]:
-        """Return the sampling parameters without those that the model has refused."""
         accepted: dict[str, Any] = {}
         for name, value in sampling.items():
             sent: str | None = name

@@ -88,7 +88,6 @@ def _read(
     record: Mapping[str, Any],
     line: Mapping[str, Any],
 ) -> Completion | None:
-    """Return the answer in a line; without one, note in the ledger what follows."""
     mode = Mode(batch.mode) if batch.mode else None
     try:
         return answer(line, record["sampling"], mode, batch.tool, batch.server)

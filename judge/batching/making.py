@@ -83,7 +83,6 @@ class Files:
     def _numbered(
         self, questions: Iterable[Question]
     ) -> Iterator[tuple[int, Question, bytes, float | None]]:
-        """Yield each question with the number of its file, its line and the most it can cost."""
         at = n = size = 0
         for question in questions:
             line = line_of(question.key, self.judge.body(question.request))

@@ -121,7 +121,6 @@ class _Rounds:
             self._wait(self._waited_for(plan))
 
     def _made(self) -> Plan:
-        """Make batches of what is in none yet; returns what there is to wait for."""
         with self.ledger.making(self.listener.say):
             settle(self.provider, self.ledger, self.policy.poll)
             self._check_readable()
@@ -188,7 +187,6 @@ class _Rounds:
         return Files(self.ledger, judge, like, Limits(self.policy.most), prices, session.budget)
 
     def _not_made(self, batch: Batch) -> None:
-        """Note a batch that the provider did not make; its questions go into the next."""
         self._settle(batch, 0.0)
         self._unmade += 1
         if self._unmade == _MOST_UNMADE:
@@ -204,7 +202,6 @@ class _Rounds:
         return f"Sending batch {batch.id} to {self.provider.url}: {what}{cost}."
 
     def _waited_for(self, plan: Plan) -> list[Batch]:
-        """Return the batches of `plan`; raises `JudgeError` for one that cannot be waited for."""
         found = [self.ledger.batch(name) for name in plan.waiting]
         for batch in found:
             n = counted(plan.waiting[batch.id], "question stands", "questions stand")
@@ -297,7 +294,6 @@ class _Rounds:
         )
 
     def _end(self, batch: Batch, remote: Remote) -> None:
-        """Take the answers of a batch that is over."""
         if remote.state == "failed":
             self._settle(batch, 0.0)
             self.ledger.drop(batch.id)
@@ -328,7 +324,6 @@ class _Rounds:
             self.session.budget.settle(batch.most, dollars)
 
     def _progress(self) -> Progress:
-        """Return how far the run is, by the answers in the cache."""
         progress = Progress(total=len(self.studies))
         for study in self.studies:
             so_far = asked(self.session, self.cache, study)

@@ -12,7 +12,6 @@ from faultserver import Behaviour, Fault, FaultServer, Outage, always, first, sp
 from running import Runner, Shell, keys, study_set
 from support import REPLIES
 
-from judge import backends
 from judge.rubrics import Rubric
 from judge.running.engine import FirstAnswers, UnreadableError
 from judge.running.progress import Progress
@@ -115,12 +114,6 @@ def test_an_outage_longer_than_patience_ends_the_run_and_keeps_what_was_answered
     assert len(ends) == 400
     assert progress.from_cache == len(answered)
     assert not answered & set(server.stats().by_study)
-
-
-def test_a_run_of_one_study_waits_for_no_server(server: FaultServer, runner: Runner) -> None:
-    server.set_faults(outage=Outage(Fault.REFUSED))
-    ends, _ = runner(1, max_requests=1)
-    assert [end.outcome.reason for end in ends.values()] == ["connection"]
 
 
 @pytest.mark.parametrize(
@@ -440,8 +433,3 @@ def test_one_that_comes_back_is_asked_again_and_the_run_waits_where_all_are_gone
     other.set_faults(outage=Outage(Fault.UNAVAILABLE, 0.1))
     ends = run(400)
     assert all(isinstance(end.outcome, Annotated) for end in ends.values())
-
-
-def test_an_address_given_twice_is_one_server() -> None:
-    settings = backends.JudgeSettings(base_url=["http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1/"])
-    assert settings.base_urls == ("http://127.0.0.1:1/v1",)

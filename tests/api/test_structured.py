@@ -3,36 +3,25 @@
 from __future__ import annotations
 
 import json
-import random
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from faultserver import ANNOTATE, Behaviour, Fault, FaultServer, always, first
-from hypothesis import given
-from hypothesis import strategies as st
-from pydantic import BaseModel, ConfigDict, ValidationError
 from running import Runner, study_set
 from support import REPLIES
 
 from judge import backends, rubrics
-from judge.backends.structured import UNREAD, Mode, Structured, called, refuses, repair_request
+from judge.backends.structured import UNREAD, Mode, Structured, called, refuses
 from judge.cache.entry import decode, encode
 from judge.cache.keys import canonical, key_of
-from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Statistic
+from judge.rubrics import Rubric
 from judge.types import (
     Annotated,
-    Annotation,
     Completion,
     CompletionRequest,
     Failed,
-    Item,
-    JudgeError,
-    Measures,
     Message,
-    Study,
     Unparsed,
-    UnparsedError,
     Usage,
 )
 
@@ -41,96 +30,13 @@ STYLES = ("openai", "azure", "vllm", "llamacpp", "ollama")
 SEEN = {Mode.JSON_SCHEMA: "json_schema", Mode.TOOLS: "tools", Mode.JSON: "text"}
 REQUEST = CompletionRequest("chat", "m", (Message("user", "q"),), {"max_tokens": 100}, {"a": 1})
 
-# A small rubric whose reply has a form.
-
-
-class Wrong(BaseModel):
-    """One thing that the candidate has wrong."""
-
-    model_config = ConfigDict(extra="forbid")
-    severe: bool
-    text: str
-
-
-class Verdict(BaseModel):
-    """All that the candidate has wrong."""
-
-    model_config = ConfigDict(extra="forbid")
-    faults: list[Wrong]
-
-
-def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
-    text = text.strip().removeprefix("```json").removesuffix("```")
-    if not text.strip():
-        raise UnparsedError("empty")
-    try:
-        verdict = Verdict.model_validate_json(text)
-    except ValidationError as error:
-        raise UnparsedError("bad form", error.errors()[0]["msg"]) from error
-    return Annotation(
-        tuple(
-            _fault("severe" if fault.severe else "slight", fault.text) for fault in verdict.faults
-        )
-    )
-
-
-def render(annotation: Annotation) -> str:
-    faults = [
-        {"severe": item.label("weight") == "severe", "text": item.text} for item in annotation.items
-    ]
-    return json.dumps({"faults": faults})
-
-
-def measure(annotation: Annotation, _study: Study) -> Measures:
-    return {"n_faults": len(annotation.items)}
-
-
-def _fault(weight: str, text: str) -> Item:
-    return Item("fault", text, {"weight": (weight,)})
-
-
-def annotate(key: str, seed: int) -> Annotation:
-    rng = random.Random(f"{seed}/{key}")
-    return Annotation(
-        tuple(
-            _fault(rng.choice(("severe", "slight")), f"number {n} of {key}")
-            for n in range(rng.randint(0, 3))
-        )
-    )
-
-
-TOY = Rubric(
-    name="green",  # whose prompt it borrows
-    version=1,
-    title="Toy",
-    summary="Judge reports by counting what is wrong.",
-    prompt="green-structured",
-    kinds=(Kind("fault", "fault", "faults", ("weight",), graded_by="weight"),),
-    facets=(
-        Facet(
-            "weight",
-            "weight",
-            "weights",
-            (Label("severe", "severe", "serious"), Label("slight", "slight", "mild")),
-        ),
-    ),
-    measures=(Measure("n_faults", "faults", role="score", is_whole=True),),
-    statistics=(
-        Statistic("faults", "faults per study", "mean", ("n_faults",), higher_is_better=False),
-    ),
-    worst=(Order("n_faults", largest_first=True),),
-    parse=parse,
-    render=render,
-    measure=measure,
-    reply_model=lambda: Verdict,
-)
-
-
 DOWN = {
     Mode.JSON_SCHEMA: (),
     Mode.TOOLS: ("json_schema",),
     Mode.JSON: ("json_schema", "json_object", "tools"),
 }
+"""What a server must refuse for a mode to be used."""
+FORM = Structured(rubrics.load("green").reply_model())
 
 
 def to_read(outcome: object) -> str:
@@ -139,41 +45,45 @@ def to_read(outcome: object) -> str:
     return outcome.reason
 
 
-@pytest.fixture
-def rubric() -> Rubric:
-    return TOY
-
-
-@pytest.fixture
-def server() -> Iterator[FaultServer]:
-    with FaultServer(Behaviour(), render=render, annotate=annotate) as running:
-        yield running
-
-
 # The way down
 
 
-@pytest.mark.parametrize(
-    ("mode", "style"),
-    [(SCHEMA, "openai"), *((mode, style) for mode in (TOOLS, JSON) for style in STYLES)],
-)
+@pytest.mark.parametrize("mode", Mode)
 def test_the_first_mode_that_is_not_refused_is_used(
-    server: FaultServer, runner: Runner, mode: Mode, style: str
+    server: FaultServer, runner: Runner, rubric: Rubric, mode: Mode
 ) -> None:
-    server.set_faults(refused_modes=DOWN[mode], error_style=style)
+    server.set_faults(refused_modes=DOWN[mode], record=True)
     ends, progress = runner(6, concurrency=1)
     for key, end in ends.items():
-        assert end.measures == measure(server.annotation(key), end.study)
+        assert end.measures == rubric.measured(server.annotation(key), end.study)
         assert end.completion is not None
         assert end.completion.mode == mode.value
-        assert end.completion.text == server.answer(key)
-        assert end.completion.finish_reason == "stop"
+        assert end.completion.text == server.reply(key)
     steps = list(Mode).index(mode)
     assert progress.asked == 6
-    assert server.stats().by_mode[SEEN[mode]] == 6
     assert len(runner.said) == steps, "said once for each step"
     tried = [SEEN[each] for each in list(Mode)[:steps]]
     assert [row.mode for row in server.log()] == [*tried, *[SEEN[mode]] * 6]
+    # What was sent.
+    body, schema = server.requests()[-1]["body"], FORM.schema
+    judge = backends.load("m", rubric, backends.JudgeSettings(base_url=server.url))
+    request = judge.request(list(study_set(6))[-1])
+    assert request.schema == schema, "what holds the reply to its form is in the cache's key"
+    own = [{"role": turn.role, "content": turn.content} for turn in request.messages]
+    if mode is Mode.JSON:
+        assert not {"tools", "tool_choice", "response_format"} & set(body)
+        assert body["messages"][0]["content"].startswith(own[0]["content"])
+        assert json.dumps(schema, indent=2) in body["messages"][0]["content"]
+        return
+    assert body["messages"] == own
+    if mode is Mode.JSON_SCHEMA:
+        form = body["response_format"]["json_schema"]
+        assert (form["strict"], form["schema"]) == (True, schema)
+    else:
+        (tool,) = body["tools"]
+        assert body["tool_choice"]["function"]["name"] == tool["function"]["name"] == FORM.tool
+        assert tool["function"]["strict"] is True
+        assert tool["function"]["parameters"]["properties"] == schema["properties"]
 
 
 def test_requests_refused_together_are_one_step_down(server: FaultServer, runner: Runner) -> None:
@@ -185,34 +95,6 @@ def test_requests_refused_together_are_one_step_down(server: FaultServer, runner
     assert modes["tools"] == 60
     assert "text" not in modes
     assert len(runner.said) == 1
-
-
-def test_a_refused_parameter_and_a_refused_mode(server: FaultServer, runner: Runner) -> None:
-    server.set_faults(
-        refused_modes=("json_schema",),
-        refused_parameters={"max_tokens": "unsupported_parameter"},
-        record=True,
-    )
-    ends, _ = runner(5, concurrency=1)
-    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
-    assert server.stats().requests == 5 + 2
-    assert "max_completion_tokens" in server.requests()[-1]["body"]
-
-
-def test_another_400_is_no_step_down(server: FaultServer, runner: Runner) -> None:
-    server.set_faults(refused_parameters={"model": "unsupported_parameter"})
-    with pytest.raises(JudgeError, match="refuses the request"):
-        runner(20, concurrency=4)
-    assert set(server.stats().by_mode) == {"json_schema"}
-    assert not runner.said
-
-
-def test_a_prompt_that_is_too_long_is_no_step_down(server: FaultServer, runner: Runner) -> None:
-    server.set_faults(studies={"study-0003": always(Fault.TOO_LONG)})
-    ends, _ = runner(10)
-    assert isinstance(ends["study-0003"].outcome, Failed)
-    assert sum(isinstance(end.outcome, Annotated) for end in ends.values()) == 9
-    assert set(server.stats().by_mode) == {"json_schema"}
 
 
 def test_a_reply_that_the_server_withholds_is_no_step_down(
@@ -271,45 +153,6 @@ def test_words_that_refuse_something_else(words: tuple[Mode, int, str, str]) -> 
     assert not refuses(*words)
 
 
-@pytest.mark.parametrize("mode", Mode)
-def test_what_is_sent_in_each_mode(server: FaultServer, runner: Runner, mode: Mode) -> None:
-    server.set_faults(refused_modes=DOWN[mode], record=True)
-    runner(3, concurrency=1)
-    body = server.requests()[-1]["body"]
-    schema = Verdict.model_json_schema()
-    judge = backends.load("m", TOY, backends.JudgeSettings(base_url=server.url))
-    request = judge.request(list(study_set(3))[-1])
-    assert request.schema == schema, "what holds the reply to its form is in the cache's key"
-    own = [{"role": turn.role, "content": turn.content} for turn in request.messages]
-    assert body["temperature"] == 0
-    if mode is Mode.JSON_SCHEMA:
-        assert body["messages"] == own
-        form = body["response_format"]["json_schema"]
-        assert (form["strict"], form["schema"], form["name"]) == (True, schema, "Verdict")
-    elif mode is Mode.TOOLS:
-        assert body["messages"] == own
-        ((tool,), choice) = body["tools"], body["tool_choice"]
-        assert choice == {"type": "function", "function": {"name": "Verdict"}}
-        assert tool["function"]["strict"] is True
-        assert tool["function"]["parameters"]["properties"] == schema["properties"]
-    else:
-        assert not {"tools", "tool_choice", "response_format"} & set(body)
-        for sent, ours in zip(body["messages"], own, strict=True):
-            assert sent["role"] == ours["role"]
-            assert sent["content"].startswith(ours["content"]), "nothing comes before our words"
-        assert json.dumps(schema, indent=2) in body["messages"][0]["content"]
-
-
-def test_what_openai_would_not_promise_is_not_asked_as_a_promise() -> None:
-    class Loose(BaseModel):
-        """A reply with a field that may be left out."""
-
-        text: str = ""
-
-    for mode in (Mode.JSON_SCHEMA, Mode.TOOLS):
-        assert "strict" not in json.dumps(Structured(Loose).body(mode, [Message("user", "x")]))
-
-
 FORMED = [
     name for name in rubrics.built_in() if rubrics.load(name).reply_model and name in ANNOTATE
 ]
@@ -340,35 +183,21 @@ def test_another_call_than_the_one_is_never_read(
     end = ends["study-0001"]
     assert to_read(end.outcome) == "wrong tool call"
     assert end.measures is None
-    assert end.attempt == 1
     assert end.completion is not None
-    assert server.answer("study-0001") in [
+    assert server.reply("study-0001") in [
         call["arguments"] for call in json.loads(end.completion.text)
     ], "what was said is kept"
     assert sum(isinstance(other.outcome, Annotated) for other in ends.values()) == 2
-
-
-def test_an_answer_in_plain_words_instead_of_a_call_is_read(
-    server: FaultServer, runner: Runner
-) -> None:
-    server.set_faults(
-        rates={Fault.CONTENT_FOR_CALL: 1.0}, refused_modes=DOWN[TOOLS], error_style="ollama"
-    )
-    ends, _ = runner(5)
-    for key, end in ends.items():
-        assert end.measures == measure(server.annotation(key), end.study)
 
 
 @pytest.mark.parametrize(
     ("mode", "fault", "reason"),
     [
         (SCHEMA, Fault.TRUNCATED, "truncated"),
-        (SCHEMA, Fault.MALFORMED, "bad form"),
         (TOOLS, Fault.TRUNCATED, "truncated"),
         (TOOLS, Fault.REFUSAL, "refusal"),
         (TOOLS, Fault.NULL, "empty"),
         (JSON, Fault.EMPTY, "empty"),
-        (JSON, Fault.MALFORMED, "bad form"),
     ],
 )
 def test_what_is_no_answer_is_none_in_any_mode(
@@ -430,7 +259,6 @@ def test_an_unread_reply_is_shown_and_every_attempt_is_kept(
     answer, wrong = turns[1][-2:]
     assert answer["role"] == "assistant"
     assert wrong["role"] == "user"
-    assert "bad form" in wrong["content"]
     assert turns[2][: len(turns[1])] == turns[1]
     assert all(body["response_format"] == bodies[0]["response_format"] for body in bodies)
     assert progress.asked == 7
@@ -441,19 +269,6 @@ def test_an_unread_reply_is_shown_and_every_attempt_is_kept(
     assert server.stats().requests == 0
     assert (resumed.asked, resumed.from_cache) == (0, 7)
     assert again_ends == ends
-
-
-def test_a_chain_goes_on_where_it_was_broken_off(server: FaultServer, runner: Runner) -> None:
-    server.set_faults(
-        studies={"study-0003": always(Fault.MALFORMED)}, refused_modes=DOWN[Mode.TOOLS]
-    )
-    assert to_read(runner(5, reask=1)[0]["study-0003"].outcome) == "bad form"
-    server.set_faults(studies={})
-    server.reset()
-    ends, progress = runner(5, reask=2)
-    assert ends["study-0003"].attempt == 2
-    assert isinstance(ends["study-0003"].outcome, Annotated)
-    assert (progress.asked, progress.from_cache) == (1, 6)
 
 
 def test_a_reply_in_another_mode_belongs_to_the_same_chain(
@@ -482,17 +297,6 @@ def test_no_question_is_asked_twice(server: FaultServer, runner: Runner, fault: 
     assert wrong["role"] == "user"
 
 
-@given(st.text(), st.text(min_size=1), st.text())
-def test_what_is_asked_again_is_decided_by_what_was_said(
-    text: str, reason: str, detail: str
-) -> None:
-    asked = repair_request(REQUEST, text, Unparsed(reason, detail))
-    assert asked == repair_request(REQUEST, text, Unparsed(reason, detail))
-    assert asked.messages[:-2] == REQUEST.messages
-    assert asked.messages[-2] == Message("assistant", text if text.strip() else "(no answer)")
-    assert asked.messages[-1].role == UNREAD
-
-
 CHAIN = [
     Message("system", "s"),
     Message("user", "shot"),
@@ -507,7 +311,7 @@ CHAIN = [
 
 @pytest.mark.parametrize("mode", Mode)
 def test_how_a_correction_is_put_in_each_mode(mode: Mode) -> None:
-    body = Structured(Verdict).body(mode, CHAIN)
+    body = FORM.body(mode, CHAIN)
     roles = [turn["role"] for turn in body["messages"]]
     assert roles == [
         *("system", "user", "assistant", "user"),

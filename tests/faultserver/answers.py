@@ -99,7 +99,6 @@ def corrections_for(key: str, seed: int = 0) -> Annotation:
 
 
 def counts_for(key: str, seed: int = 0) -> Annotation:
-    """Return the twelve counts, 0 to 3 each, that are right for the study `key`."""
     rng = random.Random(f"{seed}/{key}")
     return Annotation(stated_counts={name: rng.choice((0, 0, 1, 2, 3)) for name in KEYS})
 

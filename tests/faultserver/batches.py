@@ -1,57 +1,34 @@
-"""Files and batches, and the test's hand on them.
-
-A batch goes on when it is asked for, or listed: at the first poll it is in progress, at the
-`polls`th it is at its end. Without `polls` it stays in progress until `finish`; with `seconds` it
-ends that many real seconds after it was created.
-"""
+"""Files and batches, and the test's hand on them."""
 
 from __future__ import annotations
 
+import copy
 import json
 import random
 import time
 from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal
 
-from faultserver import replies
 from faultserver.faults import Behaviour, Fault, StudyPlan
 from faultserver.replies import Ask, Reply, digest_of, error, error_for
 
-_ENDED = ("failed", "completed", "expired", "cancelled")
-_NAMES = {
-    ("POST", "files"): "upload_file",
-    ("GET", "files/content"): "get_content",
-    ("POST", "batches"): "create_batch",
-    ("GET", "batches"): "list_batches",
-    ("GET", "batches/*"): "get_batch",
-    ("POST", "batches/cancel"): "cancel_batch",
-}
-_FAILURES = {
-    "invalid_json_line": (1, "This line is not parseable as valid JSON."),
-    "token_limit_exceeded": (None, "Enqueued token limit reached. Please try again later."),
-}
 # Without the reply, what was asked for is not done.
 _NOT_DONE = (Fault.DROP, Fault.STALL, Fault.HTML)
-_Result = TypeVar("_Result")
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
-    """What one batch meets.
-
-    It is `failed` at its first poll, on the `failure`; `expired` or `cancelled` at its end, when
-    `share` of its lines are answered; or `stays` in progress with that share.
+    """What one batch meets: how it ends, and when `share` of its lines are answered.
 
     Of its lines `lost` are in neither file, `twice` stand in the output twice, `unknown` are
-    added with an id that nobody asked, and `faults` says how many meet which fault. `cut`
-    ends the output in the middle of its last line. The first `hidden_lists` listings lack it.
+    added with an id that nobody asked, `faults` says how many meet which fault. `cut` ends the
+    output within a line. The first `hidden_lists` listings lack the batch.
     """
 
     ending: Literal["completed", "failed", "expired", "cancelled", "stays"] = "completed"
     share: float = 1.0
-    failure: str = "invalid_json_line"
     lost: int = 0
     twice: int = 0
     unknown: int = 0
@@ -62,10 +39,11 @@ class BatchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Batching:
-    """What can be changed while the server runs.
+    """When batches go on: at the first poll one is in progress, at the `polls`th at its end.
 
-    `plan` is what a batch meets that has no plan of its own. A batch has no room, and fails,
-    when others have more than `batch_limit` in progress.
+    Without `polls` it stays until `finish`; with `seconds` it ends so long after it was
+    created. `plan` is for batches without one of their own. A batch has no room, and fails, where
+    more than `batch_limit` are in progress.
     """
 
     polls: int | None = None
@@ -76,22 +54,16 @@ class Batching:
 
 @dataclass(slots=True)
 class BatchStats:
-    """What was done with files and batches since the start or the last `server.reset()`.
-
-    `requests` counts requests by the name of the endpoint. By custom_id: `created` says in how
-    many batches it stood, `answered` how often a batch answered it with status 200, `direct` how
-    often the very same request was answered over chat. `studies` has the study of each
-    custom_id that was answered; `tokens` are those billed, of prompts, cached ones, completions.
-    """
+    """What was done since the start or the last reset, by endpoint or by custom_id."""
 
     requests: Counter[str] = field(default_factory=Counter)
     uploads: int = 0
     creates: int = 0
-    created: Counter[str] = field(default_factory=Counter)
+    created: Counter[str] = field(default_factory=Counter)  # in how many batches it stood
     answered: Counter[str] = field(default_factory=Counter)
-    direct: Counter[str] = field(default_factory=Counter)
+    direct: Counter[str] = field(default_factory=Counter)  # answered over chat instead
     studies: dict[str, str] = field(default_factory=dict)
-    tokens: tuple[int, int, int] = (0, 0, 0)
+    tokens: tuple[int, int, int] = (0, 0, 0)  # of prompts, cached ones, completions
 
     @property
     def paid(self) -> Counter[str]:
@@ -161,11 +133,9 @@ class Batches:
     # The test's side
 
     def set(self, **changes: Any) -> None:
-        """Change fields of `Batching`, from the next request on."""
         self._batching = replace(self._batching, **changes)
 
     def next(self, *plans: BatchPlan) -> None:
-        """Give a plan each to the batches that are created next."""
         self._plans += plans
 
     def meet(self, endpoint: str, plan: StudyPlan, *, after: bool = False) -> None:
@@ -177,34 +147,20 @@ class Batches:
         self._met[endpoint] = 0
 
     def finish(self) -> None:
-        """Move every batch to its end."""
         self._call(lambda: [self._go_on(each, is_end=True) for each in self._batches.values()])
 
     def clear(self) -> None:
-        """Forget all files and batches; what was counted stays counted."""
         self._call(lambda: (self._files.clear(), self._batches.clear()))
 
     def stats(self) -> BatchStats:
-        """Return what was counted."""
-        return self._call(
-            lambda: replace(
-                self._stats,
-                requests=Counter(self._stats.requests),
-                created=Counter(self._stats.created),
-                answered=Counter(self._stats.answered),
-                direct=Counter(self._stats.direct),
-                studies=dict(self._stats.studies),
-            )
-        )
+        return self._call(lambda: copy.deepcopy(self._stats))
 
     def all(self) -> list[dict[str, Any]]:
-        """Return every batch, hidden or not, oldest first, as the API has it."""
         return self._call(lambda: [each.to_json() for each in self._batches.values()])
 
     # The server's side
 
     def forget(self) -> None:
-        """Forget the counts; files and batches stay."""
         self._stats = BatchStats()
 
     def asked_directly(self, ask: Ask) -> None:
@@ -215,13 +171,13 @@ class Batches:
     def serve(
         self, method: str, path: str, body: bytes, behaviour: Behaviour
     ) -> tuple[Fault | None, Reply]:
-        """Return the reply to a request, and the fault that it meets."""
         kind, _, rest = path.partition("/")
         name, _, action = rest.partition("/")
-        shape = "/".join(filter(None, (kind, action or (name and "*"))))
-        endpoint = _NAMES.get((method, shape))
-        if endpoint is None:
-            return None, error(405, "Method Not Allowed")
+        if method == "GET" and action != "content":
+            endpoint = "get_batch" if name else "list_batches"
+        else:
+            doing = {"files": "upload_file", "batches": "create_batch", "cancel": "cancel_batch"}
+            endpoint = doing.get(action or kind, "get_content")
         self._stats.requests[endpoint] += 1
         plan, is_after = self._meets.get(endpoint, (StudyPlan(), False))
         fault = plan.at(self._met[endpoint])
@@ -236,7 +192,10 @@ class Batches:
         match endpoint:
             case "upload_file":
                 self._stats.uploads += 1
-                return _json(_file_json(self._keep(body), len(body)))
+                name, now = self._keep(body), int(time.time())
+                file = {"id": name, "object": "file", "bytes": len(body), "created_at": now}
+                more = {"filename": "f.jsonl", "purpose": "batch", "status": "processed"}
+                return _json({**file, **more})
             case "get_content":
                 if name not in self._files:
                     return error(404, f"No such File object: {name}")
@@ -294,9 +253,9 @@ class Batches:
             limit = self._batching.batch_limit
             no_room = limit is not None and len(others) > limit
             if no_room or batch.plan.ending == "failed":
-                code = "token_limit_exceeded" if no_room else batch.plan.failure
-                line, message = _FAILURES[code]
-                batch.errors = [{"code": code, "line": line, "message": message, "param": None}]
+                code = "token_limit_exceeded" if no_room else "invalid_json_line"
+                line = None if no_room else 1
+                batch.errors = [{"code": code, "line": line, "message": code, "param": None}]
                 batch.status = "failed"
         if batch.status == "in_progress" and batch.plan.ending == "stays":
             self._execute(batch, batch.plan.share)
@@ -308,7 +267,6 @@ class Batches:
             self._end(batch, "cancelled")
 
     def _execute(self, batch: _Batch, share: float) -> None:
-        """Answer lines until `share` of them are answered."""
         plan = batch.plan
         roles: list[str] = ["lost"] * plan.lost + ["twice"] * plan.twice
         roles += [fault for fault, n in sorted(plan.faults.items()) for _ in range(n)]
@@ -355,17 +313,5 @@ class Batches:
         batch.status = status
 
 
-def _file_json(name: str, size: int) -> dict[str, Any]:
-    return {
-        "id": name,
-        "object": "file",
-        "bytes": size,
-        "created_at": int(time.time()),
-        "filename": "f.jsonl",
-        "purpose": "batch",
-        "status": "processed",
-    }
-
-
 def _json(value: object) -> Reply:
-    return replies.Reply(200, json.dumps(value).encode())
+    return Reply(200, json.dumps(value).encode())

@@ -12,64 +12,36 @@ from enum import StrEnum
 class Fault(StrEnum):
     """How a request goes wrong."""
 
-    # Errors, and what happens to the connection.
     RATE_LIMIT = "rate_limit"
-    """429 with `Retry-After`."""
     SERVER_ERROR = "server_error"
-    """500."""
     BAD_GATEWAY = "bad_gateway"
-    """502 with a page."""
     UNAVAILABLE = "unavailable"
-    """503."""
-    DROP = "drop"
-    """The connection is closed before the answer."""
-    RESET = "reset"
-    """The connection is reset in the middle of the body."""
-    CUT_BODY = "cut_body"
-    """The connection is closed in the middle of the body."""
-    STALL = "stall"
-    """The request is accepted and never answered."""
-    STALL_BODY = "stall_body"
-    """Half of the body comes, and then nothing more."""
+    DROP = "drop"  # the connection is closed before the answer
+    RESET = "reset"  # ... reset in the middle of the body
+    CUT_BODY = "cut_body"  # ... closed there
+    STALL = "stall"  # the request is never answered
+    STALL_BODY = "stall_body"  # half of the body comes, and nothing more
     BROKEN_JSON = "broken_json"
-    """200 with JSON that ends in the middle."""
-    HTML = "html"
-    """200 with a web page."""
+    HTML = "html"  # 200 with a web page
     NO_CHOICES = "no_choices"
     EMPTY_CHOICES = "empty_choices"
-    WITHHELD = "withheld"
-    """400: the server saw that the reply has another form."""
-    # Answers.
-    MALFORMED = "malformed"
-    """An answer that is in no rubric's format."""
+    WITHHELD = "withheld"  # 400: the server saw that the reply has another form
+    MALFORMED = "malformed"  # an answer that is in no rubric's format
     EMPTY = "empty"
     NULL = "null"
-    """An answer whose content is null."""
-    REFUSAL = "refusal"
-    """A refusal in `message.refusal`."""
+    REFUSAL = "refusal"  # in `message.refusal`
     REFUSAL_TEXT = "refusal_text"
-    """A refusal as the answer's text."""
-    TRUNCATED = "truncated"
-    """Half of the right answer, with finish reason `length`."""
-    CONTENT_FOR_CALL = "content_for_call"
-    """The right answer as content, though a tool was to be called."""
-    SEVERAL_CALLS = "several_calls"
-    """The right answer twice, in two calls of the tool."""
-    OTHER_CALL = "other_call"
-    """The right answer in a call of a tool that nobody offered."""
-    FILTERED = "filtered"
-    """Half of the right answer, with finish reason `content_filter`."""
+    TRUNCATED = "truncated"  # half of the right answer, with finish reason `length`
+    SEVERAL_CALLS = "several_calls"  # the right answer twice, in two calls of the tool
+    OTHER_CALL = "other_call"  # ... in a call of a tool that nobody offered
+    FILTERED = "filtered"  # half of the right answer, with finish reason `content_filter`
     FILTERED_PROMPT = "filtered_prompt"
-    """400, code `content_filter`."""
     TOO_LONG = "too_long"
-    """400, code `context_length_exceeded`."""
     WRONG_KEY = "wrong_key"
     FORBIDDEN = "forbidden"
     UNKNOWN_MODEL = "unknown_model"
     NO_QUOTA = "no_quota"
-    """429, code `insufficient_quota`."""
-    REFUSED = "refused"
-    """Nobody listens on the port; what is under way is reset. For outages only."""
+    REFUSED = "refused"  # nobody listens on the port; for outages only
 
 
 PASSING = frozenset(
@@ -90,22 +62,18 @@ class StudyPlan:
     then: Fault | None = None
 
     def at(self, attempt: int) -> Fault | None:
-        """Return what the study's request number `attempt`, from 0, meets."""
         return self.first[attempt] if attempt < len(self.first) else self.then
 
 
 def always(fault: Fault) -> StudyPlan:
-    """Return the plan in which every request meets `fault`."""
     return StudyPlan(then=fault)
 
 
 def first(*faults: Fault | None, then: Fault | None = None) -> StudyPlan:
-    """Return the plan in which the first requests meet `faults`, one each, and the rest `then`."""
     return StudyPlan(faults, then)
 
 
 def spread(keys: Iterable[str], shares: Mapping[Fault, float]) -> dict[str, StudyPlan]:
-    """Return plans that give each fault to `round(share * number of keys)` studies."""
     order = sorted(keys)
     random.Random(0).shuffle(order)
     wanted = [fault for fault in sorted(shares) for _ in range(round(shares[fault] * len(order)))]
@@ -114,7 +82,6 @@ def spread(keys: Iterable[str], shares: Mapping[Fault, float]) -> dict[str, Stud
 
 
 def unit(*parts: object) -> float:
-    """Return a number in [0, 1) that is decided by `parts`."""
     digest = hashlib.blake2b(repr(parts).encode(), digest_size=7).digest()
     return int.from_bytes(digest, "big") / 2**56
 
@@ -128,7 +95,6 @@ class Outage:
     end: float | None = None
 
     def covers(self, seconds: float) -> bool:
-        """Return whether the outage is on at `seconds` after the first request."""
         return self.start <= seconds and (self.end is None or seconds < self.end)
 
 
@@ -144,8 +110,7 @@ class Behaviour:
     `models` maps the names that are served to those that answers give; None takes any.
     `refused_parameters` maps parameters to `unsupported_parameter` or `unsupported_value`;
     with the latter the value 1 is allowed. `refused_modes` are ways to ask for a reply of a
-    fixed form (`json_schema`, `json_object`, `tools`) that the server does not take, and
-    `error_style` is the server whose words for that it uses.
+    fixed form (`json_schema`, `json_object`, `tools`) that the server does not take.
 
     The study key is the first match of `key_pattern` in the last message that has one.
     `record` keeps the requests whole.
@@ -161,13 +126,11 @@ class Behaviour:
     models: Mapping[str, str] | None = None
     refused_parameters: Mapping[str, str] = field(default_factory=dict)
     refused_modes: tuple[str, ...] = ()
-    error_style: str = "openai"
     cached_tokens: int = 0
     key_pattern: str = r"study-\d+"
     record: bool = False
 
     def plan_of(self, key: str) -> StudyPlan:
-        """Return what the requests of the study `key` meet, outages and limits aside."""
         if key in self.studies:
             return self.studies[key]
         point = unit(0, key, "lasting")

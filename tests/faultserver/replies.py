@@ -20,40 +20,6 @@ _NUMBERS = itertools.count(1)
 _TOKEN = 4
 _INVALID = "invalid_request_error"
 
-# Status, message, param of the error for a mode that a server does not take, in its own words.
-_REFUSED: dict[tuple[str, str], tuple[int, str, str | None]] = {
-    ("openai", "response_format"): (
-        400,
-        "Invalid parameter: 'response_format' of type '{mode}' is not supported with this model.",
-        None,
-    ),
-    ("openai", "tools"): (400, "'tools' is not supported with this model.", "tools"),
-    ("azure", "response_format"): (
-        400,
-        "response_format value as {mode} is enabled only for later api versions",
-        "",
-    ),
-    ("azure", "tools"): (400, "Unrecognized request argument supplied: tools", None),
-    ("vllm", "response_format"): (
-        422,
-        "[{{'type': 'literal_error', 'loc': ('body', 'response_format'), 'input': '{mode}'}}]",
-        None,
-    ),
-    ("vllm", "tools"): (
-        400,
-        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
-        None,
-    ),
-    ("llamacpp", "response_format"): (
-        500,
-        'response_format type must be one of "text" or "json_object", but got: {mode}',
-        None,
-    ),
-    ("llamacpp", "tools"): (500, "tools param requires --jinja flag", None),
-    ("ollama", "response_format"): (400, "invalid response_format: {mode}", None),
-    ("ollama", "tools"): (400, "registry.ollama.ai/library/model-x does not support tools", None),
-}
-
 
 @dataclass(frozen=True, slots=True)
 class Reply:
@@ -83,7 +49,6 @@ class Ask:
 
 
 def read_ask(payload: Mapping[str, Any], pattern: str) -> Ask:
-    """Return what the body of a request asks for."""
     is_chat = "messages" in payload
     if is_chat:
         texts = [message["content"] or "" for message in payload["messages"]]
@@ -101,7 +66,6 @@ def read_ask(payload: Mapping[str, Any], pattern: str) -> Ask:
 
 
 def digest_of(payload: Mapping[str, Any]) -> str:
-    """Return what is the same for two requests that ask for the same answer."""
     return hashlib.sha256(json.dumps(payload, sort_keys=True).encode()).hexdigest()
 
 
@@ -113,13 +77,11 @@ def error(
     kind: str = _INVALID,
     headers: Mapping[str, str] | None = None,
 ) -> Reply:
-    """Return an error in OpenAI's shape."""
     body = {"error": {"message": message, "type": kind, "param": param, "code": code}}
     return Reply(status, json.dumps(body).encode(), headers)
 
 
 def rate_limited(seconds: float) -> Reply:
-    """Return a 429 that asks to wait `seconds`."""
     headers = {
         "Retry-After": str(math.ceil(seconds)),
         "retry-after-ms": str(math.ceil(seconds * 1000)),
@@ -144,14 +106,12 @@ _ERRORS = {
 
 
 def error_for(fault: Fault | None, behaviour: Behaviour) -> Reply | None:
-    """Return the error response that `fault` is; None for a fault that is no error response."""
     if fault is Fault.RATE_LIMIT:
         return rate_limited(behaviour.retry_after)
     return _ERRORS.get(fault) if fault else None
 
 
 def refusal_of(ask: Ask, behaviour: Behaviour) -> Reply | None:
-    """Return the error for a request that this server does not take; None for a good one."""
     if behaviour.models is not None and ask.model not in behaviour.models:
         return _ERRORS[Fault.UNKNOWN_MODEL]
     for name, code in behaviour.refused_parameters.items():
@@ -161,13 +121,11 @@ def refusal_of(ask: Ask, behaviour: Behaviour) -> Reply | None:
             return error(400, text, code, name)
     if ask.mode in behaviour.refused_modes:
         part = "tools" if ask.mode == "tools" else "response_format"
-        status, text, param = _REFUSED[behaviour.error_style, part]
-        return error(status, text.format(mode=ask.mode), None, param)
+        return error(400, f"'{part}' of type '{ask.mode}' is not supported with this model.")
     return None
 
 
 def answer(ask: Ask, right: str, fault: Fault | None, behaviour: Behaviour) -> Reply:
-    """Return the completion of `ask`: `right`, or what `fault` makes of it."""
     if fault is Fault.HTML:
         return PAGE
     text, finish, refusal = _spoilt(ask, right, fault)
@@ -176,7 +134,7 @@ def answer(ask: Ask, right: str, fault: Fault | None, behaviour: Behaviour) -> R
     written = len(text or refusal or "") // _TOKEN + 1
     cached = min(behaviour.cached_tokens, ask.prompt_tokens)
     message: dict[str, Any] = {"role": "assistant", "content": text, "refusal": refusal}
-    if ask.mode == "tools" and refusal is None and fault is not Fault.CONTENT_FOR_CALL:
+    if ask.mode == "tools" and refusal is None:
         message |= {"content": None, "tool_calls": _calls(ask, text, fault)}
         finish = "tool_calls" if finish == "stop" else finish
     said: dict[str, Any] = {"message": message} if ask.is_chat else {"text": text or ""}
@@ -211,7 +169,6 @@ def _calls(ask: Ask, arguments: str | None, fault: Fault | None) -> list[dict[st
 
 
 def _spoilt(ask: Ask, right: str, fault: Fault | None) -> tuple[str | None, str, str | None]:
-    """Return the text, the finish reason and the refusal that `fault` makes of a right answer."""
     malformed = MALFORMED[int(unit(0, ask.key, "form") * len(MALFORMED))]
     half = right[: len(right) // 2]
     kinds: dict[Fault | None, tuple[str | None, str, str | None]] = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import copy
 import json
 import socket
 import struct
@@ -74,7 +75,6 @@ class Stats:
 
     @property
     def answered(self) -> int:
-        """Requests that got a status 200."""
         return self.by_status["200"]
 
 
@@ -105,7 +105,6 @@ class FaultServer:
 
     @property
     def url(self) -> str:
-        """The base address for clients, ending in `/v1`."""
         return f"http://{HOST}:{self.port}/v1"
 
     # The test's side
@@ -130,8 +129,6 @@ class FaultServer:
             self._thread.join(_PATIENCE)
 
     def set_faults(self, **changes: Any) -> None:
-        """Change fields of `behaviour`, from the next request on."""
-
         async def change() -> None:
             self.behaviour = replace(self.behaviour, **changes)
             await self._watch_the_door()
@@ -139,27 +136,21 @@ class FaultServer:
         asyncio.run_coroutine_threadsafe(change(), self._loop).result(_PATIENCE)
 
     def annotation(self, key: str) -> Annotation:
-        """Return the annotation that is right for the study `key`."""
         return self._annotate(key, 0)
 
     def answer(self, key: str) -> str:
-        """Return the right answer about the study `key`, as text."""
         return self._text(key, formed=False)
 
     def reply(self, key: str) -> str:
-        """Return the right answer about the study `key`, as a structured reply."""
         return self._text(key, formed=True)
 
     def stats(self) -> Stats:
-        """Return what the server has counted."""
         return self._call(self._counted)
 
     def log(self) -> list[LogRow]:
-        """Return the requests that have ended, in that order."""
         return self._call(lambda: list(self._log))
 
     def requests(self) -> list[dict[str, Any]]:
-        """Return the requests of `Behaviour.record`: `study`, `path`, `headers`, `body`."""
         return self._call(lambda: list(self._recorded))
 
     def reset(self) -> None:
@@ -176,8 +167,6 @@ class FaultServer:
         return stats
 
     def _call(self, do: Callable[[], _Result]) -> _Result:
-        """Return what `do` gives in the server's thread."""
-
         async def done() -> _Result:
             return do()
 
@@ -186,11 +175,8 @@ class FaultServer:
     # The server's side
 
     def _counted(self) -> Stats:
-        counters = {
-            name: Counter(getattr(self._stats, name))
-            for name in ("by_study", "by_status", "by_mode")
-        }
-        return replace(self._stats, connections=len(self._clients), **counters)
+        self._stats.connections = len(self._clients)
+        return copy.deepcopy(self._stats)
 
     def _forget(self) -> None:
         in_flight = self._stats.in_flight if hasattr(self, "_stats") else 0
@@ -330,7 +316,6 @@ class FaultServer:
         self._log.append(LogRow(ask.key, status, ask.mode))
 
     async def _met(self, request: web.Request, ask: Ask) -> tuple[Fault | None, Reply]:
-        """Return what a request for a completion meets."""
         behaviour, outage = self.behaviour, self.behaviour.outage
         fault: Fault | None
         if outage and outage.covers(self._now()):
@@ -364,7 +349,6 @@ class FaultServer:
         self._stats.completion_tokens += reply.tokens[2]
 
     def _answer_line(self, payload: dict[str, Any], fault: Fault | None) -> tuple[str, Reply]:
-        """Answer a request of a batch; return its study and the answer."""
         ask = replies.read_ask(payload, self.behaviour.key_pattern)
         if refusal := replies.refusal_of(ask, self.behaviour):
             return ask.key, refusal
@@ -379,7 +363,6 @@ class FaultServer:
     async def _send(
         self, request: web.Request, reply: Reply, fault: Fault | None
     ) -> web.StreamResponse:
-        """Answer, or do to the connection what `fault` does."""
         transport = request.transport
         if fault is Fault.HTML:
             return _response(replies.PAGE)
