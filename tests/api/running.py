@@ -43,7 +43,7 @@ def study_set(n: int, after: int = 0) -> StudySet:
 class Runner:
     """Judges studies by the server's model with a cache of its own; `said` is what it told."""
 
-    def __init__(self, server: FaultServer, rubric: Rubric, cache: Path) -> None:
+    def __init__(self, server: FaultServer | None, rubric: Rubric, cache: Path) -> None:
         self.server = server
         self.rubric = rubric
         self.cache = cache
@@ -60,7 +60,8 @@ class Runner:
     ) -> tuple[dict[str, Judged], Progress]:
         """Judge studies; `asking` is further settings of the judge, the rest is the policy."""
         settings = backends.JudgeSettings(
-            **{"base_url": self.server.url, "timeout": timeout, "say": self.said.append}
+            **{"base_url": self.server and self.server.url, "timeout": timeout}
+            | {"say": self.said.append}
             | (asking or {})
         )
         judge = backends.load(model, self.rubric, settings)

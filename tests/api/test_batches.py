@@ -157,14 +157,6 @@ def test_a_file_of_answers_that_is_cut_is_an_error_and_no_run(
     assert not (ready.folder / "run").exists()
 
 
-def test_a_refused_file_is_said_with_its_lines(server: FaultServer, ready: Shell) -> None:
-    server.batches.next(BatchPlan(ending="failed"))
-    code, _, err = ready.run(*BATCH)
-    assert code == 2
-    assert re.search(r"refused batch b-\w+: .*line 1", err)
-    assert ready.run(*BATCH)[0] == 0
-
-
 def test_cancelled_at_the_provider_stops_and_the_same_command_goes_on(
     server: FaultServer, ready: Shell
 ) -> None:
@@ -221,26 +213,6 @@ def test_a_server_that_goes_while_a_batch_is_made_is_said(
     assert code == 0, err
     paid_once(server)
     assert server.batches.stats().creates == 1
-
-
-def test_a_batch_whose_making_was_not_answered_is_found_late_in_the_list(
-    server: FaultServer, ready: Shell
-) -> None:
-    server.batches.set(polls=3)
-    server.batches.next(BatchPlan(hidden_lists=2))
-    server.batches.meet("create_batch", first(Fault.DROP), after=True)
-    code, _, err = ready.run(*BATCH)
-    assert code == 0, err
-    paid_once(server)
-    assert server.batches.stats().creates == 1
-
-
-def test_a_batch_that_was_not_made_is_made_again(server: FaultServer, ready: Shell) -> None:
-    server.batches.meet("create_batch", first(Fault.DROP))
-    code, _, err = ready.run(*BATCH)
-    assert code == 0, err
-    assert "was not made" in err
-    paid_once(server)
 
 
 # Processes that end, and `judge batch`
@@ -385,16 +357,6 @@ def test_two_processes_share_the_batches(server: FaultServer, ready: Shell) -> N
         results = [process.communicate() for process in (one, two)]
     assert [one.returncode, two.returncode] == [0, 0], results
     paid_once(server)
-
-
-def test_a_folder_with_another_run_is_found_before_anything_is_sent(
-    server: FaultServer, ready: Shell
-) -> None:
-    assert ready.judge("green", "preds.json", "refs.json", "--out", "run")[0] == 0
-    code, _, err = ready.run(*BATCH)
-    assert code == 2
-    assert "run" in err
-    assert server.batches.stats().uploads == 0
 
 
 @pytest.mark.parametrize(

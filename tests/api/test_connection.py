@@ -9,7 +9,6 @@ from typing import Any
 
 import openai
 import pytest
-from click.testing import CliRunner
 from faultserver import FaultServer
 from hostile import Hostile, completion, judged, reply, self_signed
 from running import Runner, study_set
@@ -17,7 +16,6 @@ from running import Runner, study_set
 from judge import backends, rubrics
 from judge.backends.connection import OPENAI_URL, Connection
 from judge.backends.openai_client import Client, trusted
-from judge.cli import main
 from judge.prompts import STRUCTURED, TEXT
 from judge.types import Annotated, JudgeError
 
@@ -65,17 +63,6 @@ def test_a_wrong_address_is_one_message_at_once(url: str) -> None:
         load(base_url=url, environ={"OPENAI_API_KEY": "k"})
     assert len(str(caught.value).splitlines()) == 1
     assert "hunter2" not in str(caught.value)
-
-
-def test_openai_base_url_is_honoured_and_said() -> None:
-    said: list[str] = []
-    environ = {"OPENAI_BASE_URL": "http://127.0.0.1:1234/v1/"}
-    judge = load(base_url=None, environ=environ, say=said.append)
-    assert judge.billing_url is None, "a server on this machine, which costs nothing"
-    assert "http://127.0.0.1:1234/v1/" in said[0]
-    said.clear()
-    load(base_url="http://127.0.0.1:1/v1", environ=environ, say=said.append)
-    assert not said, "--base-url comes first"
 
 
 def test_the_key_is_the_one_of_the_server() -> None:
@@ -151,11 +138,6 @@ def test_a_certificate_that_nobody_vouches_for_and_the_users_own(
     assert context.verify_mode is ssl.CERT_REQUIRED
 
 
-def test_https_where_there_is_only_http(tmp_path: Path) -> None:
-    with Hostile(reply(completion())) as server, pytest.raises(JudgeError, match="TLS"):
-        judged(server.url.replace("http:", "https:"), tmp_path)
-
-
 # What is sent
 
 
@@ -222,14 +204,6 @@ def test_what_the_user_wants_is_not_left_out_silently(server: FaultServer, runne
 def test_what_no_server_takes_or_would_spoil_the_answer(given: dict[str, Any], says: str) -> None:
     with pytest.raises(JudgeError, match=says):
         load(sampling=given)
-
-
-@pytest.mark.parametrize("body", ["top_k", "mode=fast", "temperature=1"])
-def test_a_slip_on_the_command_line_is_one_message(body: str) -> None:
-    server = ["--judge", "m", "--base-url", "http://127.0.0.1:9/v1"]
-    done = CliRunner().invoke(main, ["green", "preds.json", *server, "--body", body])
-    assert done.exit_code == 2
-    assert "--body" in done.output or "--temperature" in done.output
 
 
 def test_judges_that_take_no_sampling() -> None:

@@ -13,10 +13,9 @@ from running import Runner, Shell, keys, study_set
 from support import REPLIES
 
 from judge.rubrics import Rubric
-from judge.running.engine import FirstAnswers, UnreadableError
-from judge.running.progress import Progress
+from judge.running.engine import UnreadableError
 from judge.running.records import Judged
-from judge.types import Annotated, Completion, Failed, JudgeError, Study, Unparsed
+from judge.types import Annotated, Failed, JudgeError, Unparsed
 
 both = pytest.mark.parametrize("rubric", REPLIES, indirect=True)
 
@@ -334,24 +333,6 @@ def test_it_stops_and_the_same_run_stops_there_again_without_a_question(
     assert progress.from_cache == 2 * done
 
 
-@pytest.mark.parametrize(("n_bad", "stops"), [(10, False), (11, True)])
-def test_half_is_not_more_than_half(
-    server: FaultServer, runner: Runner, n_bad: int, stops: bool
-) -> None:
-    unreadable(server, n_bad)
-    if stops:
-        with pytest.raises(UnreadableError, match="11 of the first 20 answers"):
-            runner(100, concurrency=1, give_up_after=20)
-    else:
-        assert len(runner(100, concurrency=1, give_up_after=20)[0]) == 100
-
-
-def test_what_failed_is_no_answer(server: FaultServer, runner: Runner) -> None:
-    plans = {key: always(Fault.TOO_LONG) for key in keys(40)}
-    server.set_faults(studies=plans)
-    assert len(runner(100, concurrency=1)[0]) == 100
-
-
 def test_a_run_that_is_given_up_is_exit_code_3(
     server: FaultServer, shell: Callable[[int], Shell]
 ) -> None:
@@ -365,23 +346,6 @@ def test_a_run_that_is_given_up_is_exit_code_3(
     assert ready.run("--concurrency", "4", "--give-up-after", "10")[0] == 3
     assert server.stats().requests == 0
     assert ready.run("--give-up-after", "0")[0] == 3, "too few could be scored"
-
-
-def test_what_a_server_says_steers_no_terminal_and_is_short() -> None:
-    first = FirstAnswers(3)
-    study = Study("s\x1b]0;x\x07", "r", "c")
-    for reason, text in (
-        ("no JSON", "\x1b[2J\u202ehidden\n" + "long " * 1000),
-        ("empty", ""),
-        ("no JSON", "x"),
-    ):
-        assert not first.are_unreadable
-        first.add(study, Unparsed(reason), Completion(text, "stop", "m"))
-    assert first.are_unreadable
-    message = str(UnreadableError(first.message(), Progress(10)))
-    assert "hidden" in message
-    assert not {"\x1b", "\x07", "\u202e"} & set(message)
-    assert len(message) < 800
 
 
 # Several servers

@@ -59,26 +59,6 @@ def test_a_text_that_was_not_read_is_told_why(
     assert (again, resumed.asked, resumed.from_cache) == (ends, 0, 4)
 
 
-def test_a_question_that_got_too_long_by_being_told_leaves_the_answer_unread(
-    server: FaultServer, runner: Runner
-) -> None:
-    server.set_faults(studies={"study-0001": first(Fault.MALFORMED, Fault.TOO_LONG)})
-    end = runner(3)[0]["study-0001"]
-    assert isinstance(end.outcome, Unparsed)
-    assert end.attempt == 0
-
-
-@both
-def test_stored_replies_are_read_again(shell: Made) -> None:
-    ready = shell(4)
-    code, out, err = ready.run("--out", "run", "--format", "json")
-    assert code == 0, err
-    for _ in range(2):
-        code, again, err = ready.judge("rescore", "run", "--format", "json")
-        assert code == 0, err
-    assert json.loads(again)["statistics"] == json.loads(out)["statistics"]
-
-
 def test_the_built_in_judge_is_asked_once_and_answers_the_same() -> None:
     judge = backends.load("lexicon", load("green"))
     assert judge.is_deterministic

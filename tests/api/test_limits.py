@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Coroutine
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from judge.backends import Judge
-from judge.backends.errors import UnavailableError
-from judge.cache import CompletionCache
-from judge.running.asking import Asker, RequestPolicy
-from judge.running.progress import Prices, Progress
 from judge.running.waiting import Limiter, Outage, Stop, StoppedError
-from judge.types import Completion, CompletionRequest, JudgeError, Message, Study
+from judge.types import JudgeError
 
 
 async def serve(limiter: Limiter, requests: int) -> int:
@@ -79,39 +73,6 @@ def test_a_429_cuts_the_limit_once_for_all_that_were_under_way_and_never_below_o
             limiter.overloaded(began, None)
             limiter.release()
         assert limiter.limit == 1
-
-    done(work())
-
-
-class LateJudge(Judge):
-    """A stand-in whose server answers no more than two questions at a time in time."""
-
-    name = version = "late"
-    in_flight = 0
-
-    def request(self, study: Study) -> CompletionRequest:
-        return CompletionRequest("chat", "late", (Message("user", study.reference),))
-
-    async def complete(self, _request: CompletionRequest) -> Completion:
-        self.in_flight += 1
-        is_late = self.in_flight > 2
-        await asyncio.sleep(0)
-        self.in_flight -= 1
-        if is_late:
-            raise UnavailableError("timeout")
-        return Completion("", "stop", "late")
-
-
-def test_answers_that_come_too_late_cut_the_limit(tmp_path: Path) -> None:
-    async def work() -> None:
-        with CompletionCache(tmp_path) as cache:
-            judge, policy = LateJudge(), RequestPolicy(concurrency=8)
-            asker = Asker(judge, cache, Prices("late", None), policy, Progress(8), Stop())
-            request = judge.request(Study("1", "The lungs are clear.", ""))
-            # All of one study: that it finds nobody is no outage.
-            asked = (asker.answer(1, request, attempt) for attempt in range(8))
-            assert len(await asyncio.gather(*asked)) == 8
-            assert asker._limiter.limit < 8
 
     done(work())
 

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 import json
-import sqlite3
 import time
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
-import yaml
 from faultserver import Batching, Fault, FaultServer, always
 from running import Runner, keys, study_set
 
-from judge import backends, prompts, rubrics
+from judge import backends, rubrics
 from judge.backends.connection import OPENAI_URL
 from judge.batching import collecting
 from judge.batching.rounds import BatchPolicy, in_batches
-from judge.cache import CompletionCache, canonical, key_of
 from judge.rubrics import Rubric
 from judge.running import session
 from judge.running.asking import RequestPolicy
@@ -29,7 +25,7 @@ from judge.running.engine import ProgressListener, RunStoppedError
 from judge.running.progress import Prices, prompt_tokens
 from judge.running.run import run
 from judge.running.session import JudgeSession
-from judge.types import Completion, CompletionRequest, Message, Usage
+from judge.types import CompletionRequest, Message, Usage
 
 LATENCY = 0.2
 KIND = "0123456789abcdef"
@@ -141,52 +137,6 @@ def test_dollars_are_those_of_the_model_that_would_be_asked(
     assert coming(runner, 1, 4, model="model-x", url=server.url).worst.dollars is None
 
 
-def test_other_questions_do_not_count(server: FaultServer, runner: Runner, tmp_path: Path) -> None:
-    runner(3)
-    kept = Path(prompts.__file__).parent / f"{runner.rubric.prompt}.yaml"
-    prompt = yaml.safe_load(kept.read_text("utf-8"))
-    prompt["system"] += " Be brief."
-    worded = tmp_path / "worded.yaml"
-    worded.write_text(yaml.safe_dump(prompt), "utf-8")
-    assert coming(runner, 2, 3, url=server.url).n_seen == 3
-    for asking in (
-        {"model": "model-y"},
-        {"prompt": str(worded)},
-        {"max_tokens": 99},
-        {"sampling": {"temperature": 1}},
-    ):
-        found = coming(runner, 2, 3, url=server.url, **asking)
-        assert (found.n_seen, found.typical, found.worst.minutes) == (0, None, None), asking
-
-
-def asked(at: int) -> CompletionRequest:
-    return CompletionRequest("chat", "m", (Message("user", f"question {at}"),))
-
-
-def answer(tokens: int) -> Completion:
-    return Completion("text", "stop", "m", Usage(1, tokens))
-
-
-def keep(cache: CompletionCache, at: int, tokens: int, kind: str = KIND) -> None:
-    record = canonical(asked(at))
-    cache.keep(key_of(record), record, answer(tokens), (kind, tokens / 10)).result()
-
-
-def test_only_the_newest_of_many_are_looked_at(tmp_path) -> None:
-    with CompletionCache(tmp_path / "cache") as cache:
-        assert cache.seen(KIND) is None
-        for at, tokens in enumerate((1000, 20, 40)):
-            keep(cache, at, tokens)
-        keep(cache, 9, 5, "f" * 16)
-        cache.put(asked(10), answer(7))
-        every, two = cache.seen(KIND), cache.seen(KIND, most=2)
-        assert every is not None
-        assert two is not None
-        assert (every.n, two.n) == (3, 2)
-        assert (two.completion_tokens, two.seconds) == (30, pytest.approx(3.0))
-        assert cache.get(asked(0)) == answer(1000)
-
-
 def test_a_forecast_follows_the_answers_that_could_not_be_read(
     server: FaultServer, runner: Runner
 ) -> None:
@@ -199,16 +149,6 @@ def test_a_forecast_follows_the_answers_that_could_not_be_read(
     # Each is asked for again no more than the policy has it: once, and that was counted.
     assert again.worst.requests == 2
     assert runner(5, reask=1)[1].asked == 2
-
-
-def test_answers_without_a_kind_answer_as_ever_and_foretell_nothing(
-    server: FaultServer, runner: Runner
-) -> None:
-    runner(5)
-    with closing(sqlite3.connect(runner.cache / "cache.db", isolation_level=None)) as data:
-        data.execute("UPDATE Cache SET tag = NULL")
-    found = coming(runner, 6, 0, url=server.url)
-    assert (found.requests, found.cached, found.n_seen) == (1, 5, 0)
 
 
 # A limit
@@ -342,13 +282,3 @@ def test_nothing_is_sent_that_the_budget_has_no_room_for(
         raise AssertionError("nothing was asked")
     assert server.stats().requests == 0
     assert server.batches.stats().uploads == 0
-
-
-def test_an_unknown_price_and_a_limit(server: FaultServer, tmp_path: Path) -> None:
-    opened = batched(server, tmp_path / "cache", 1.0)
-    opened.judge.billing_url = None
-    policy = BatchPolicy(50_000, 0.05)
-    asking = in_batches(opened, study_set(N), policy, ProgressListener())
-    with opened, pytest.raises(RunStoppedError, match="the price of an answer is unknown"), asking:
-        raise AssertionError("nothing was asked")
-    assert server.stats().requests == 0

@@ -8,10 +8,9 @@ from pathlib import Path
 import pytest
 from faultserver import ANNOTATE, Behaviour, Fault, FaultServer, always, first
 from running import Runner, study_set
-from support import REPLIES
 
 from judge import backends, rubrics
-from judge.backends.structured import UNREAD, Mode, Structured, called, refuses
+from judge.backends.structured import Mode, Structured, called, refuses
 from judge.cache.entry import decode, encode
 from judge.cache.keys import canonical, key_of
 from judge.rubrics import Rubric
@@ -227,20 +226,6 @@ def test_a_call_is_read_as_it_is_written() -> None:
     assert not as_asked
 
 
-@pytest.mark.parametrize("name", REPLIES)
-def test_a_schema_is_asked_for_as_the_library_words_it(name: str) -> None:
-    """Our own words spare its import; every other way of asking goes through it."""
-    from instructor import Mode as Theirs
-    from instructor.processing import handle_response_model
-
-    form = rubrics.load(name).reply_model
-    assert form is not None
-    _, theirs = handle_response_model(form(), mode=Theirs.JSON_SCHEMA, messages=[])
-    ours = Structured(form()).body(Mode.JSON_SCHEMA, [Message("user", "?")])
-    assert ours["response_format"]["json_schema"].pop("strict") is True
-    assert ours["response_format"] == theirs["response_format"]
-
-
 # Asked again
 
 
@@ -271,19 +256,6 @@ def test_an_unread_reply_is_shown_and_every_attempt_is_kept(
     assert again_ends == ends
 
 
-def test_a_reply_in_another_mode_belongs_to_the_same_chain(
-    server: FaultServer, runner: Runner
-) -> None:
-    """What a server takes decides how it is asked, not what is asked."""
-    server.set_faults(studies={"study-0001": always(Fault.MALFORMED)})
-    runner(3, reask=0)
-    server.set_faults(studies={}, refused_modes=DOWN[Mode.JSON])
-    ends, progress = runner(3, reask=1)
-    assert (progress.asked, progress.from_cache) == (1, 3)
-    modes = [end.completion.mode for end in ends.values() if end.completion]
-    assert sorted(map(str, modes)) == ["json", "json_schema", "json_schema"]
-
-
 @pytest.mark.parametrize("fault", [Fault.TRUNCATED, Fault.REFUSAL, Fault.NULL])
 def test_no_question_is_asked_twice(server: FaultServer, runner: Runner, fault: Fault) -> None:
     server.set_faults(studies={"study-0001": first(fault)}, record=True)
@@ -295,33 +267,6 @@ def test_no_question_is_asked_twice(server: FaultServer, runner: Runner, fault: 
     assert answer["role"] == "assistant"
     assert answer["content"].strip(), "servers refuse an answer without words"
     assert wrong["role"] == "user"
-
-
-CHAIN = [
-    Message("system", "s"),
-    Message("user", "shot"),
-    Message("assistant", '{"faults": []}'),
-    Message("user", "q"),
-    Message("assistant", '{"faults": 1}'),
-    Message(UNREAD, "bad form: a list is wanted"),
-    Message("assistant", "words"),
-    Message(UNREAD, "bad form: no JSON"),
-]
-
-
-@pytest.mark.parametrize("mode", Mode)
-def test_how_a_correction_is_put_in_each_mode(mode: Mode) -> None:
-    body = FORM.body(mode, CHAIN)
-    roles = [turn["role"] for turn in body["messages"]]
-    assert roles == [
-        *("system", "user", "assistant", "user"),
-        *("assistant", "user", "assistant", "user"),
-    ]
-    assert body["messages"][4]["content"] == '{"faults": 1}'
-    assert "a list is wanted" in body["messages"][5]["content"]
-    assert body["messages"][6]["content"] == "words"
-    assert "no JSON" in body["messages"][7]["content"]
-    assert json.loads(json.dumps(body)) == body
 
 
 def test_an_answer_keeps_its_mode_and_older_ones_are_read_as_they_were() -> None:
