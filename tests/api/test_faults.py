@@ -251,7 +251,7 @@ def test_a_parameter_that_the_model_refuses_is_left_out_once_and_for_all(
 def test_the_limit_on_requests_in_flight_holds_and_adapts(
     server: FaultServer, runner: Runner
 ) -> None:
-    server.set_faults(latency=0.02, max_in_flight=10, retry_after=0.02)
+    server.set_faults(latency=0.02, max_in_flight=10)
     ends, progress = runner(300, concurrency=64)
     assert all(isinstance(end.outcome, Annotated) for end in ends.values())
     assert progress.retries["rate limit"] < 300

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, Literal
 
-from faultserver.faults import Behaviour, Fault, StudyPlan
+from faultserver.faults import Fault, StudyPlan
 from faultserver.replies import Ask, Reply, digest_of, error, error_for
 
 # Without the reply, what was asked for is not done.
@@ -24,7 +24,7 @@ class BatchPlan:
 
     Of its lines `lost` are in neither file, `twice` stand in the output twice, `unknown` are
     added with an id that nobody asked, `faults` says how many meet which fault. `cut` ends the
-    output within a line. The first `hidden_lists` listings lack the batch.
+    output within a line.
     """
 
     ending: Literal["completed", "failed", "expired", "cancelled", "stays"] = "completed"
@@ -34,7 +34,6 @@ class BatchPlan:
     unknown: int = 0
     faults: Mapping[Fault, int] = field(default_factory=dict)
     cut: bool = False
-    hidden_lists: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,11 +73,9 @@ class BatchStats:
 @dataclass(slots=True)
 class _Batch:
     id: str
-    file: str
     metadata: dict[str, str] | None
     lines: list[dict[str, Any]]
     plan: BatchPlan
-    hidden_lists: int
     created: float = field(default_factory=time.time)
     polls: int = 0
     status: str = "validating"
@@ -89,22 +86,14 @@ class _Batch:
     files: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
+        done = {name: self.counts[name] for name in ("completed", "failed")}
         return {
             "id": self.id,
-            "object": "batch",
-            "endpoint": "/v1/chat/completions",
-            "errors": {"object": "list", "data": self.errors} if self.errors else None,
-            "input_file_id": self.file,
-            "completion_window": "24h",
             "status": self.status,
+            "errors": {"data": self.errors} if self.errors else None,
             "output_file_id": self.files.get("output"),
             "error_file_id": self.files.get("error"),
-            "created_at": int(self.created),
-            "request_counts": {
-                "total": len(self.lines),
-                "completed": self.counts["completed"],
-                "failed": self.counts["failed"],
-            },
+            "request_counts": {"total": len(self.lines), **done},
             "metadata": self.metadata,
         }
 
@@ -168,9 +157,7 @@ class Batches:
         if (digest := digest_of(ask.payload)) in self._of_digest:
             self._stats.direct[self._of_digest[digest]] += 1
 
-    def serve(
-        self, method: str, path: str, body: bytes, behaviour: Behaviour
-    ) -> tuple[Fault | None, Reply]:
+    def serve(self, method: str, path: str, body: bytes) -> tuple[Fault | None, Reply]:
         kind, _, rest = path.partition("/")
         name, _, action = rest.partition("/")
         if method == "GET" and action != "content":
@@ -182,7 +169,7 @@ class Batches:
         plan, is_after = self._meets.get(endpoint, (StudyPlan(), False))
         fault = plan.at(self._met[endpoint])
         self._met[endpoint] += 1
-        wrong = error_for(fault, behaviour)
+        wrong = error_for(fault)
         if not is_after and (wrong or fault in _NOT_DONE):
             return fault, wrong or Reply(200, b"{}")
         reply = self._do(endpoint, name, body)
@@ -192,10 +179,7 @@ class Batches:
         match endpoint:
             case "upload_file":
                 self._stats.uploads += 1
-                name, now = self._keep(body), int(time.time())
-                file = {"id": name, "object": "file", "bytes": len(body), "created_at": now}
-                more = {"filename": "f.jsonl", "purpose": "batch", "status": "processed"}
-                return _json({**file, **more})
+                return _json({"id": self._keep(body)})
             case "get_content":
                 if name not in self._files:
                     return error(404, f"No such File object: {name}")
@@ -203,7 +187,10 @@ class Batches:
             case "create_batch":
                 return self._create(json.loads(body))
             case "list_batches":
-                return self._list()
+                listed = list(reversed(self._batches.values()))
+                for each in listed:
+                    self._poll(each)
+                return _json({"data": [each.to_json() for each in listed], "has_more": False})
         batch = self._batches.get(name)
         if batch is None:
             return error(404, f"No batch found with id '{name}'.")
@@ -224,21 +211,13 @@ class Batches:
         name, file = f"batch_{self._numbers}", asked["input_file_id"]
         lines = [json.loads(line) for line in self._files[file].splitlines()]
         random.Random(0).shuffle(lines)
-        batch = _Batch(name, file, asked.get("metadata"), lines, plan, plan.hidden_lists)
+        batch = _Batch(name, asked.get("metadata"), lines, plan)
         self._batches[name] = batch
         self._stats.creates += 1
         for line in lines:
             self._stats.created[line["custom_id"]] += 1
             self._of_digest[digest_of(line["body"])] = line["custom_id"]
         return _json(batch.to_json())
-
-    def _list(self) -> Reply:
-        listed = [each for each in reversed(self._batches.values()) if each.hidden_lists <= 0]
-        for each in self._batches.values():
-            each.hidden_lists -= 1
-        for each in listed:
-            self._poll(each)
-        return _json({"object": "list", "data": [e.to_json() for e in listed], "has_more": False})
 
     def _poll(self, batch: _Batch) -> None:
         batch.polls += 1

@@ -44,14 +44,8 @@ class Fault(StrEnum):
     REFUSED = "refused"  # nobody listens on the port; for outages only
 
 
-PASSING = frozenset(
-    {
-        *(Fault.RATE_LIMIT, Fault.SERVER_ERROR, Fault.BAD_GATEWAY, Fault.UNAVAILABLE),
-        *(Fault.DROP, Fault.RESET, Fault.CUT_BODY, Fault.STALL, Fault.STALL_BODY),
-        *(Fault.BROKEN_JSON, Fault.HTML, Fault.NO_CHOICES, Fault.EMPTY_CHOICES, Fault.WITHHELD),
-    }
-)
-"""Faults that `spread` gives to a study's first request alone; the others stay with it."""
+# `spread` gives these to a study's first request alone; the others stay with it.
+PASSING = frozenset(list(Fault)[: list(Fault).index(Fault.MALFORMED)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,18 +96,12 @@ class Outage:
 class Behaviour:
     """Everything that can be changed while the server runs.
 
-    `rates` are shares of studies that meet a fault at all their requests; `studies` are the
-    plans of single studies and take precedence; an `outage` takes precedence over all. An
-    answer takes `latency` seconds. With more than `max_in_flight` requests under way a request
-    gets a 429, which asks to wait `retry_after` seconds.
-
-    `models` maps the names that are served to those that answers give; None takes any.
-    `refused_parameters` maps parameters to `unsupported_parameter` or `unsupported_value`;
-    with the latter the value 1 is allowed. `refused_modes` are ways to ask for a reply of a
-    fixed form (`json_schema`, `json_object`, `tools`) that the server does not take.
-
-    The study key is the first match of `key_pattern` in the last message that has one.
-    `record` keeps the requests whole.
+    `rates` are shares of studies that meet a fault at all their requests; `studies`, the plans
+    of single ones, take precedence; an `outage` takes precedence over all. Above `max_in_flight`
+    a request gets a 429. `models` maps the names that are served to those that answers give.
+    `refused_parameters` maps parameters to error codes; with `unsupported_value` the value 1 is
+    allowed. `refused_modes`: `json_schema`, `json_object`, `tools`. The study key is the first
+    match of `key_pattern` in the last message that has one. `record` keeps the requests whole.
     """
 
     rates: Mapping[Fault, float] = field(default_factory=dict)
@@ -121,7 +109,6 @@ class Behaviour:
     outage: Outage | None = None
     latency: float = 0.0
     max_in_flight: int | None = None
-    retry_after: float = 0.05
     api_keys: tuple[str, ...] | None = None
     models: Mapping[str, str] | None = None
     refused_parameters: Mapping[str, str] = field(default_factory=dict)

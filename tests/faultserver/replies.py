@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import math
 import re
 import time
 from collections.abc import Mapping
@@ -81,17 +80,11 @@ def error(
     return Reply(status, json.dumps(body).encode(), headers)
 
 
-def rate_limited(seconds: float) -> Reply:
-    headers = {
-        "Retry-After": str(math.ceil(seconds)),
-        "retry-after-ms": str(math.ceil(seconds * 1000)),
-    }
-    return error(429, "Rate limit reached.", "rate_limit_exceeded", None, "requests", headers)
-
-
 _LONG = "This model's maximum context length is 128 tokens; shorten the messages."
 _QUOTA = "insufficient_quota"
+_SOON = {"Retry-After": "1", "retry-after-ms": "50"}
 _ERRORS = {
+    Fault.RATE_LIMIT: error(429, "Too many.", "rate_limit_exceeded", None, "requests", _SOON),
     Fault.NO_QUOTA: error(429, "You exceeded your current quota.", _QUOTA, None, _QUOTA),
     Fault.SERVER_ERROR: error(500, "The server had an error.", kind="server_error"),
     Fault.UNAVAILABLE: error(503, "The server is overloaded or not ready.", kind="server_error"),
@@ -105,9 +98,7 @@ _ERRORS = {
 }
 
 
-def error_for(fault: Fault | None, behaviour: Behaviour) -> Reply | None:
-    if fault is Fault.RATE_LIMIT:
-        return rate_limited(behaviour.retry_after)
+def error_for(fault: Fault | None) -> Reply | None:
     return _ERRORS.get(fault) if fault else None
 
 

@@ -27,6 +27,7 @@ from judge.types import Annotation
 
 HOST = "127.0.0.1"
 _PATIENCE = 30.0
+_TOKENS = ("prompt_tokens", "cached_tokens", "completion_tokens")
 # Errors that come without the latency of an answer.
 _AT_ONCE = frozenset(
     {
@@ -34,7 +35,7 @@ _AT_ONCE = frozenset(
         *(Fault.WRONG_KEY, Fault.FORBIDDEN, Fault.UNKNOWN_MODEL, Fault.NO_QUOTA),
     }
 )
-_ON_THE_WIRE = {
+_ON_THE_WIRE: dict[Fault | None, str] = {
     Fault.DROP: "dropped",
     Fault.REFUSED: "dropped",
     Fault.RESET: "reset",
@@ -56,11 +57,7 @@ class LogRow:
 
 @dataclass(slots=True)
 class Stats:
-    """What the server has seen of completions since its start or the last reset.
-
-    A status is `200`, `429`, ... or how else a request ended: `dropped`, `reset`, `cut`,
-    `stalled`, `gone` (the client left first). A stalled one stays in flight until then.
-    """
+    """What was seen of completions; a status is `200`, ..., or how else a request ended."""
 
     requests: int = 0
     by_study: Counter[str] = field(default_factory=Counter)
@@ -261,9 +258,7 @@ class FaultServer:
         outage = self.behaviour.outage
         if outage and outage.covers(self._now()):
             return Reply(503, b"{}")
-        return (
-            None if self._knows_key(request) else replies.error_for(Fault.WRONG_KEY, self.behaviour)
-        )
+        return None if self._knows_key(request) else replies.error_for(Fault.WRONG_KEY)
 
     def _knows_key(self, request: web.Request) -> bool:
         keys = self.behaviour.api_keys
@@ -280,7 +275,7 @@ class FaultServer:
                 body = upload.file.read()
         else:
             body = await request.read()
-        fault, reply = self.batches.serve(request.method, rest, body, self.behaviour)
+        fault, reply = self.batches.serve(request.method, rest, body)
         return await self._send(request, reply, fault)
 
     async def _complete(self, request: web.Request, body: bytes) -> web.StreamResponse:
@@ -294,20 +289,14 @@ class FaultServer:
         stats.by_study[ask.key] += 1
         stats.by_mode[ask.mode] += 1
         if self.behaviour.record:
-            headers = {name.lower(): value for name, value in request.headers.items()}
-            for secret in ("authorization", "api-key"):
-                headers.pop(secret, None)
-            asked = {"study": ask.key, "path": request.path, "headers": headers}
-            self._recorded.append({**asked, "body": ask.payload})
+            asked = {"study": ask.key, "path": request.path, "body": ask.payload}
+            self._recorded.append(asked)
         self._stats.in_flight += 1
         stats.in_flight_max = max(stats.in_flight_max, self._stats.in_flight)
         try:
             fault, reply = await self._met(request, ask)
-            status = _ON_THE_WIRE.get(fault, str(reply.status)) if fault else str(reply.status)
-            self._ended(ask, status)
-            if fault in _ON_THE_WIRE:
-                return await self._send(request, reply, fault)
-            return _response(reply)
+            self._ended(ask, _ON_THE_WIRE.get(fault, str(reply.status)))
+            return await self._send(request, reply, fault if fault in _ON_THE_WIRE else None)
         finally:
             self._stats.in_flight -= 1
 
@@ -327,35 +316,32 @@ class FaultServer:
         elif behaviour.max_in_flight and self._stats.in_flight > behaviour.max_in_flight:
             fault = Fault.RATE_LIMIT
         else:
-            fault = behaviour.plan_of(ask.key).at(self._attempts[ask.key])
-            self._attempts[ask.key] += 1
+            fault = self._next(ask)
             if behaviour.latency and fault not in _AT_ONCE:
                 try:
                     await asyncio.sleep(behaviour.latency)
                 except asyncio.CancelledError:
                     self._ended(ask, "gone")
                     raise
-        if error := replies.error_for(fault, behaviour):
+        if error := replies.error_for(fault):
             return fault, error
         reply = replies.answer(ask, self._text(ask.key, formed=ask.formed), fault, behaviour)
         if fault not in _ON_THE_WIRE:
-            self._bill(reply)
+            for name, n in zip(_TOKENS, reply.tokens, strict=True):
+                setattr(self._stats, name, getattr(self._stats, name) + n)
             self.batches.asked_directly(ask)
         return fault, reply
 
-    def _bill(self, reply: Reply) -> None:
-        self._stats.prompt_tokens += reply.tokens[0]
-        self._stats.cached_tokens += reply.tokens[1]
-        self._stats.completion_tokens += reply.tokens[2]
+    def _next(self, ask: Ask) -> Fault | None:
+        self._attempts[ask.key] += 1
+        return self.behaviour.plan_of(ask.key).at(self._attempts[ask.key] - 1)
 
     def _answer_line(self, payload: dict[str, Any], fault: Fault | None) -> tuple[str, Reply]:
         ask = replies.read_ask(payload, self.behaviour.key_pattern)
         if refusal := replies.refusal_of(ask, self.behaviour):
             return ask.key, refusal
-        if fault is None:
-            fault = self.behaviour.plan_of(ask.key).at(self._attempts[ask.key])
-            self._attempts[ask.key] += 1
-        if error := replies.error_for(fault, self.behaviour):
+        fault = fault or self._next(ask)
+        if error := replies.error_for(fault):
             return ask.key, error
         right = self._text(ask.key, formed=ask.formed)
         return ask.key, replies.answer(ask, right, fault, self.behaviour)
