@@ -69,9 +69,7 @@ def test_a_run_in_batches_is_the_same_run(server: FaultServer, ready: Shell) -> 
     assert [one.name for one in ledger.parent.iterdir() if one.is_dir()] == []
 
 
-def test_an_unreadable_answer_is_asked_again_in_a_second_batch(
-    server: FaultServer, ready: Shell
-) -> None:
+def test_unreadable_answers_go_into_a_second_batch(server: FaultServer, ready: Shell) -> None:
     server.set_faults(studies={key: always(Fault.MALFORMED) for key in keys(5)[2:]})
     code, out, err = ready.run(*BATCH, "--min-coverage", "0.5")
     assert code == 0, err
@@ -81,9 +79,7 @@ def test_an_unreadable_answer_is_asked_again_in_a_second_batch(
     assert (one["n"], two["n"]) == (N, 3)
 
 
-def test_most_first_answers_unreadable_gives_up_before_they_are_asked_again(
-    server: FaultServer, ready: Shell
-) -> None:
+def test_most_first_answers_unreadable_gives_up(server: FaultServer, ready: Shell) -> None:
     server.set_faults(rates={Fault.MALFORMED: 1.0})
     assert ready.run(*BATCH, "--give-up-after", "10")[0] == 3
     assert server.batches.stats().creates == 1
@@ -91,9 +87,7 @@ def test_most_first_answers_unreadable_gives_up_before_they_are_asked_again(
     assert server.batches.stats().creates == 2
 
 
-def test_what_a_model_refuses_is_left_out_of_the_next_batch(
-    server: FaultServer, ready: Shell
-) -> None:
+def test_the_next_batch_lacks_what_a_model_refuses(server: FaultServer, ready: Shell) -> None:
     server.set_faults(
         refused_parameters={"temperature": "unsupported_value"}, refused_modes=("json_schema",)
     )
@@ -107,9 +101,7 @@ def test_what_a_model_refuses_is_left_out_of_the_next_batch(
     assert "temperature" in err
 
 
-def test_what_expires_is_asked_again_and_what_is_answered_is_kept(
-    server: FaultServer, ready: Shell
-) -> None:
+def test_what_expires_is_asked_again(server: FaultServer, ready: Shell) -> None:
     server.batches.next(BatchPlan(ending="expired", share=0.4))
     code, out, err = ready.run(*BATCH)
     assert code == 0, err
@@ -119,9 +111,7 @@ def test_what_expires_is_asked_again_and_what_is_answered_is_kept(
     assert re.search(r"is expired: 4 answered, 8 to be asked again", err)
 
 
-def test_one_that_expires_three_times_fails_its_studies_and_the_next_run_asks_afresh(
-    server: FaultServer, ready: Shell
-) -> None:
+def test_one_that_expires_three_times_fails_its_studies(server: FaultServer, ready: Shell) -> None:
     server.batches.set(plan=BatchPlan(ending="expired", share=0))
     code, out, err = ready.run(*BATCH)
     assert code == 3, err
@@ -157,9 +147,7 @@ def test_a_file_of_answers_that_is_cut_is_an_error_and_no_run(
     assert not (ready.folder / "run").exists()
 
 
-def test_cancelled_at_the_provider_stops_and_the_same_command_goes_on(
-    server: FaultServer, ready: Shell
-) -> None:
+def test_a_batch_cancelled_at_the_provider_stops_it(server: FaultServer, ready: Shell) -> None:
     server.batches.next(BatchPlan(ending="cancelled", share=0.5))
     code, _, err = ready.run(*BATCH)
     assert code == 3
@@ -190,9 +178,7 @@ def test_batches_have_a_size_and_wait_for_room(server: FaultServer, ready: Shell
         ("get_content", Fault.CUT_BODY),
     ],
 )
-def test_trouble_with_a_call_is_waited_out(
-    server: FaultServer, ready: Shell, name: str, fault: Fault
-) -> None:
+def test_trouble_passes(server: FaultServer, ready: Shell, name: str, fault: Fault) -> None:
     server.batches.meet(name, first(fault))
     code, out, err = ready.run(*BATCH)
     assert code == 0, err
@@ -200,9 +186,7 @@ def test_trouble_with_a_call_is_waited_out(
     paid_once(server)
 
 
-def test_a_server_that_goes_while_a_batch_is_made_is_said(
-    server: FaultServer, ready: Shell
-) -> None:
+def test_a_server_that_goes_while_a_batch_is_made(server: FaultServer, ready: Shell) -> None:
     server.batches.meet("create_batch", first(Fault.DROP), after=True)
     server.batches.meet("list_batches", always(Fault.DROP))
     code, _, err = ready.run(*BATCH)
@@ -263,9 +247,7 @@ def test_list_show_and_cancel(server: FaultServer, ready: Shell) -> None:
     assert name in ready.judge("batch", "list", "--cache", "cache")[1]
 
 
-def test_a_batch_that_is_gone_from_its_provider_can_be_forgotten(
-    server: FaultServer, ready: Shell
-) -> None:
+def test_a_batch_that_is_gone_can_be_forgotten(server: FaultServer, ready: Shell) -> None:
     server.batches.set(polls=None)
     name = left_running(server, ready)
     ready.write(1)
@@ -303,9 +285,7 @@ def test_killed_while_a_call_is_under_way(
     assert left <= {"ledger.db", "making.lock"}
 
 
-def test_ctrl_c_leaves_the_batch_and_says_how_to_come_back(
-    server: FaultServer, ready: Shell
-) -> None:
+def test_ctrl_c_leaves_the_batch_running(server: FaultServer, ready: Shell) -> None:
     server.batches.set(polls=None)
     # As a shell does to what it starts with `&`.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)

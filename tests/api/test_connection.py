@@ -96,9 +96,7 @@ def test_what_is_for_this_machine_goes_through_no_proxy(
         assert not said
 
 
-def test_a_proxy_for_another_machine_is_used_and_named(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_proxy_is_used_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Hostile(reply(completion())) as proxy:
         monkeypatch.setenv("HTTP_PROXY", f"http://me:hunter2@127.0.0.1:{proxy.port}")
         ends, (said,) = judged("http://judge.example:8000/v1", tmp_path)
@@ -123,9 +121,7 @@ def test_a_proxy_that_refuses_is_no_outage(tmp_path: Path, monkeypatch: pytest.M
         judged("https://judge.example/v1", tmp_path)
 
 
-def test_a_certificate_that_nobody_vouches_for_and_the_users_own(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with Hostile(reply(completion()), tls=self_signed(tmp_path)) as server:
         with pytest.raises(JudgeError, match="SSL_CERT_FILE"):
             judged(server.url, tmp_path)
@@ -162,9 +158,7 @@ def test_a_request_is_the_one_that_openais_client_sends() -> None:
         assert name in other.lower()
 
 
-def test_what_is_asked_for_is_sent_and_part_of_the_question(
-    server: FaultServer, runner: Runner
-) -> None:
+def test_sampling_is_sent_and_is_part_of_the_question(server: FaultServer, runner: Runner) -> None:
     asked = {"temperature": 0.7, "top_p": 0.9, "seed": 7, "reasoning_effort": "low", "top_k": 20}
     server.set_faults(record=True)
     runner(3)

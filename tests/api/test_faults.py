@@ -21,9 +21,7 @@ both = pytest.mark.parametrize("rubric", REPLIES, indirect=True)
 
 
 @both
-def test_300_studies_with_every_kind_of_trouble_none_wrong_none_lost(
-    server: FaultServer, runner: Runner, rubric: Rubric
-) -> None:
+def test_every_kind_of_trouble(server: FaultServer, runner: Runner, rubric: Rubric) -> None:
     shares = {
         Fault.RATE_LIMIT: 0.05,
         Fault.SERVER_ERROR: 0.02,
@@ -70,9 +68,7 @@ def test_one_study_that_always_fails_costs_itself_only_and_is_asked_by_the_next_
     assert server.stats().by_study == {"study-0007": 1}
 
 
-def test_a_server_that_never_answers_is_given_up_and_asked_again(
-    server: FaultServer, runner: Runner
-) -> None:
+def test_a_server_that_never_answers_is_given_up(server: FaultServer, runner: Runner) -> None:
     server.set_faults(
         studies={"study-0001": first(Fault.STALL), "study-0002": first(Fault.STALL_BODY)}
     )
@@ -99,9 +95,7 @@ def test_an_outage_costs_its_time_and_little_more(
     assert sum(progress.retries.values()) <= 2 * 32 + 4 * seconds
 
 
-def test_an_outage_longer_than_patience_ends_the_run_and_keeps_what_was_answered(
-    server: FaultServer, runner: Runner
-) -> None:
+def test_an_outage_longer_than_patience_ends_the_run(server: FaultServer, runner: Runner) -> None:
     server.set_faults(latency=0.05, outage=Outage(Fault.UNAVAILABLE, 0.3))
     with pytest.raises(JudgeError, match="--max-outage"):
         runner(400, max_outage=1.0, concurrency=8)
@@ -124,7 +118,7 @@ def test_an_outage_longer_than_patience_ends_the_run_and_keeps_what_was_answered
         (Fault.NO_QUOTA, "quota"),
     ],
 )
-def test_what_no_request_escapes_stops_the_run_at_once(
+def test_what_stops_a_run_at_once(
     server: FaultServer, runner: Runner, fault: Fault, says: str
 ) -> None:
     server.set_faults(outage=Outage(fault))
@@ -196,9 +190,7 @@ def test_a_broken_response_is_asked_for_again(
     assert server.stats().by_study["study-0003"] == 2
 
 
-def test_an_unparsed_answer_is_asked_again_and_every_attempt_is_kept(
-    server: FaultServer, runner: Runner
-) -> None:
+def test_an_unparsed_answer_is_asked_again(server: FaultServer, runner: Runner) -> None:
     server.set_faults(studies={"study-0003": first(Fault.EMPTY, Fault.EMPTY)})
     ends, _ = runner(5, reask=2)
     assert isinstance(ends["study-0003"].outcome, Annotated)
@@ -228,9 +220,7 @@ def test_identical_requests_in_flight_are_asked_once(server: FaultServer, runner
     assert (progress.asked, progress.from_cache) == (1, 29)
 
 
-def test_a_parameter_that_the_model_refuses_is_left_out_once_and_for_all(
-    server: FaultServer, runner: Runner
-) -> None:
+def test_a_refused_parameter_is_left_out(server: FaultServer, runner: Runner) -> None:
     server.set_faults(
         record=True,
         refused_parameters={
@@ -248,9 +238,7 @@ def test_a_parameter_that_the_model_refuses_is_left_out_once_and_for_all(
     assert sum("refuses" in line for line in runner.said) == 2
 
 
-def test_the_limit_on_requests_in_flight_holds_and_adapts(
-    server: FaultServer, runner: Runner
-) -> None:
+def test_the_limit_on_requests_in_flight_holds(server: FaultServer, runner: Runner) -> None:
     server.set_faults(latency=0.02, max_in_flight=10)
     ends, progress = runner(300, concurrency=64)
     assert all(isinstance(end.outcome, Annotated) for end in ends.values())
@@ -313,9 +301,7 @@ def unreadable(server: FaultServer, n: int) -> None:
     server.set_faults(studies={key: always(Fault.MALFORMED) for key in keys(n)})
 
 
-def test_it_stops_and_the_same_run_stops_there_again_without_a_question(
-    server: FaultServer, runner: Runner
-) -> None:
+def test_it_stops_and_stops_there_again(server: FaultServer, runner: Runner) -> None:
     unreadable(server, 200)
     with pytest.raises(UnreadableError) as given_up:
         runner(200, concurrency=8)
@@ -333,9 +319,7 @@ def test_it_stops_and_the_same_run_stops_there_again_without_a_question(
     assert progress.from_cache == 2 * done
 
 
-def test_a_run_that_is_given_up_is_exit_code_3(
-    server: FaultServer, shell: Callable[[int], Shell]
-) -> None:
+def test_giving_up_is_exit_code_3(server: FaultServer, shell: Callable[[int], Shell]) -> None:
     ready = shell(40)
     unreadable(server, 40)
     code, out, err = ready.run("--concurrency", "4", "--give-up-after", "10")
@@ -378,7 +362,7 @@ def test_they_share_the_load(server: FaultServer, runner: Runner, pool: Any) -> 
 
 
 @pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.SERVER_ERROR])
-def test_one_that_dies_is_left_out(
+def test_a_dead_server_is_left_out(
     server: FaultServer, runner: Runner, pool: Any, fault: Fault
 ) -> None:
     server.set_faults(outage=Outage(fault, 0.2))
@@ -389,9 +373,7 @@ def test_one_that_dies_is_left_out(
     assert server.stats().requests - server.stats().answered <= 32
 
 
-def test_one_that_comes_back_is_asked_again_and_the_run_waits_where_all_are_gone(
-    server: FaultServer, pool: Any
-) -> None:
+def test_a_server_that_comes_back_is_asked_again(server: FaultServer, pool: Any) -> None:
     other, run = pool
     server.set_faults(outage=Outage(Fault.UNAVAILABLE, 0.2, 1.0))
     other.set_faults(outage=Outage(Fault.UNAVAILABLE, 0.1))

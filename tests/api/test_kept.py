@@ -31,9 +31,7 @@ both = pytest.mark.parametrize("rubric", REPLIES, indirect=True)
 
 
 @both
-def test_both_replies_give_the_same_annotations(
-    server: FaultServer, runner: Runner, rubric: Rubric
-) -> None:
+def test_both_replies_agree(server: FaultServer, runner: Runner, rubric: Rubric) -> None:
     structured, _ = runner(20)
     text, _ = runner(20, asking={"reply": "text"})
     assert server.stats().by_mode == {"json_schema": 20, "text": 20}
@@ -43,9 +41,7 @@ def test_both_replies_give_the_same_annotations(
 
 
 @both
-def test_a_text_that_was_not_read_is_told_why(
-    server: FaultServer, runner: Runner, rubric: Rubric
-) -> None:
+def test_an_unread_text_is_told_why(server: FaultServer, runner: Runner, rubric: Rubric) -> None:
     server.set_faults(studies={"study-0001": first(Fault.REFUSAL_TEXT)}, record=True)
     ends, progress = runner(3, asking={"reply": "text"})
     end = ends["study-0001"]
@@ -81,9 +77,7 @@ def repeated(runner: Runner, repeat: int, out: Path) -> Finished:
         return run(opened, study_set(N), out=out)
 
 
-def test_k_runs_ask_k_times_and_go_on_without_a_question(
-    server: FaultServer, runner: Runner, tmp_path: Path
-) -> None:
+def test_each_repeat_asks_for_itself(server: FaultServer, runner: Runner, tmp_path: Path) -> None:
     server.set_faults(studies={"study-0003": always(Fault.MALFORMED)})
     for repeat in range(2):
         with session(runner, repeat) as opened:

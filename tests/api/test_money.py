@@ -94,9 +94,7 @@ def coming(
     return found
 
 
-def test_typical_comes_from_answers_about_other_studies(
-    server: FaultServer, runner: Runner
-) -> None:
+def test_typical_comes_from_answers_to_others(server: FaultServer, runner: Runner) -> None:
     server.set_faults(latency=LATENCY)
     began = time.monotonic()
     _, progress = runner(6)
@@ -123,9 +121,7 @@ def test_typical_comes_from_answers_about_other_studies(
     assert coming(runner, 10, 6, url=server.url, reask=0).worst.requests == 10
 
 
-def test_dollars_are_those_of_the_model_that_would_be_asked(
-    server: FaultServer, runner: Runner
-) -> None:
+def test_dollars_are_those_of_the_model(server: FaultServer, runner: Runner) -> None:
     runner(4, model="gpt-4o")  # a server of our own, under the name of the one that costs
     found = coming(runner, 100, 4, model="gpt-4o")
     assert found.typical is not None
@@ -137,9 +133,7 @@ def test_dollars_are_those_of_the_model_that_would_be_asked(
     assert coming(runner, 1, 4, model="model-x", url=server.url).worst.dollars is None
 
 
-def test_a_forecast_follows_the_answers_that_could_not_be_read(
-    server: FaultServer, runner: Runner
-) -> None:
+def test_a_forecast_counts_unread_answers(server: FaultServer, runner: Runner) -> None:
     server.set_faults(studies={key: always(Fault.MALFORMED) for key in keys(2)})
     runner(5, reask=0)
     plain = coming(runner, 5, 0, url=server.url, reask=0)
@@ -248,9 +242,7 @@ def test_what_it_cost_stands_in_the_manifest(server: FaultServer, tmp_path: Path
 
 @pytest.mark.usefixtures("priced")
 @pytest.mark.parametrize("share", [0.4, 1.0])
-def test_max_cost_holds_for_all_batches_together(
-    server: FaultServer, tmp_path: Path, share: float
-) -> None:
+def test_max_cost_holds_for_all_batches(server: FaultServer, tmp_path: Path, share: float) -> None:
     with batched(server, tmp_path / "cache", None) as opened:
         coming = forecast(opened, study_set(N), in_batches=True)
     assert coming is not None
@@ -273,9 +265,7 @@ def test_max_cost_holds_for_all_batches_together(
 
 
 @pytest.mark.usefixtures("priced")
-def test_nothing_is_sent_that_the_budget_has_no_room_for(
-    server: FaultServer, tmp_path: Path
-) -> None:
+def test_nothing_is_sent_without_a_budget(server: FaultServer, tmp_path: Path) -> None:
     opened = batched(server, tmp_path / "cache", 1e-6)
     asking = in_batches(opened, study_set(N), BatchPolicy(50_000, 0.05), ProgressListener())
     with opened, pytest.raises(RunStoppedError, match="could pass --max-cost"), asking:

@@ -47,9 +47,7 @@ def test_kill_9_at_half_then_only_the_missing_requests(server: FaultServer, shel
     assert server.stats().requests == 0
 
 
-def test_a_process_that_dies_leaves_its_questions_to_the_other(
-    server: FaultServer, shell: Made
-) -> None:
+def test_a_process_that_dies_leaves_its_questions(server: FaultServer, shell: Made) -> None:
     ready = shell(40)
     server.set_faults(studies={key: first(Fault.STALL) for key in keys(2)})
     with ready.start("--out", "one", "--concurrency", "2") as one:
@@ -64,9 +62,7 @@ def test_a_process_that_dies_leaves_its_questions_to_the_other(
     assert server.stats().requests == 42
 
 
-def test_ctrl_c_collects_what_is_under_way_and_says_how_to_go_on(
-    server: FaultServer, shell: Made
-) -> None:
+def test_ctrl_c_collects_what_is_under_way(server: FaultServer, shell: Made) -> None:
     ready = shell(100)
     server.set_faults(latency=0.2)
     with ready.start("--concurrency", "8") as process:
@@ -156,7 +152,7 @@ def test_a_server_that_is_not_there_is_named_at_once(server: FaultServer, shell:
     assert "--max-outage" in err
 
 
-def test_too_little_coverage_is_exit_code_3_with_its_reasons(
+def test_too_little_coverage_is_exit_code_3(
     server: FaultServer, shell: Made, rubric: Rubric
 ) -> None:
     ready = shell(20)
@@ -175,9 +171,7 @@ def test_too_little_coverage_is_exit_code_3_with_its_reasons(
     assert ready.run("--out", "run", "--min-coverage", "0.9")[0] == 0
 
 
-def test_a_damaged_answer_is_asked_for_again_and_that_is_said(
-    server: FaultServer, shell: Made
-) -> None:
+def test_a_damaged_answer_is_asked_for_again(server: FaultServer, shell: Made) -> None:
     """The figure that the damage would have made is never seen."""
     ready = shell(5)
     _, whole, _ = ready.run("--format", "json")

@@ -169,9 +169,7 @@ def test_an_error_is_read_as_openais_client_reads_it(case: tuple[int, object]) -
         ("Mon, 99 Jan 2001 00:00:00 GMT", None),
     ],
 )
-def test_retry_after_is_read_or_ignored_and_never_more_than_the_most(
-    value: str, seconds: float | None
-) -> None:
+def test_retry_after_is_read_or_ignored(value: str, seconds: float | None) -> None:
     assert error(429, {}, **{"retry-after": value}).retry_after == seconds
 
 

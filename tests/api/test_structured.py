@@ -229,9 +229,7 @@ def test_a_call_is_read_as_it_is_written() -> None:
 # Asked again
 
 
-def test_an_unread_reply_is_shown_and_every_attempt_is_kept(
-    server: FaultServer, runner: Runner
-) -> None:
+def test_an_unread_reply_is_shown(server: FaultServer, runner: Runner) -> None:
     plan = first(Fault.MALFORMED, Fault.MALFORMED)
     server.set_faults(studies={"study-0003": plan}, record=True)
     ends, progress = runner(5, reask=2)

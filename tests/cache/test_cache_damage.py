@@ -50,9 +50,7 @@ def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize("how", DAMAGE)
-def test_a_damaged_cache_says_so_before_anything_is_asked_and_gives_what_it_has(
-    filled: Path, tmp_path: Path, invoke: Invoke, how: str
-) -> None:
+def test_a_damaged_cache_says_so(filled: Path, tmp_path: Path, invoke: Invoke, how: str) -> None:
     path = tmp_path / "c"
     shutil.copytree(filled, path)
     change, fewest = DAMAGE[how]
@@ -138,9 +136,7 @@ def test_an_answer_that_a_disk_has_changed_is_none(tmp_path: Path, invoke: Invok
     assert invoke("cache", "import", "out.jsonl", "--cache", tmp_path / "d").exit_code == 0
 
 
-def test_an_entry_from_before_checksums_is_read_and_said_to_be_unchecked(
-    tmp_path: Path, invoke: Invoke
-) -> None:
+def test_an_entry_from_before_checksums_is_read(tmp_path: Path, invoke: Invoke) -> None:
     path = tmp_path / "c"
     fill(path, 3)
     with closing(database(path)) as data:
@@ -208,9 +204,7 @@ def test_a_pickle_is_not_run_and_can_be_removed(
         ("more", {"x": 1}),
     ],
 )
-def test_a_value_that_is_no_entry_counts_as_none(
-    tmp_path: Path, part: str, change: dict[str, object]
-) -> None:
+def test_a_changed_value_is_none(tmp_path: Path, part: str, change: dict[str, object]) -> None:
     path = tmp_path / "c"
     fill(path, 3)
     with closing(database(path)) as data:
@@ -261,9 +255,7 @@ def test_an_entry_without_its_request_is_found_by_its_key(tmp_path: Path) -> Non
 
 
 @pytest.mark.parametrize("how", UNLIKE)
-def test_an_entry_without_its_request_must_prove_itself(
-    tmp_path: Path, invoke: Invoke, how: str
-) -> None:
+def test_an_entry_without_a_request_must_fit(tmp_path: Path, invoke: Invoke, how: str) -> None:
     path = tmp_path / "c"
     fill(path, 3)
     value = json.dumps(KEYED | UNLIKE[how])
