@@ -190,17 +190,14 @@ def test_a_wording_of_ones_own_takes_the_place_of_its_like(tmp_path: Path) -> No
 
 def test_questions_that_depend_on_answers_go_into_no_batch(tmp_path: Path) -> None:
     (tmp_path / "both.json").write_text(json.dumps([{"reference": "a.", "candidate": "b."}]))
-    for command in (
-        ["facts", "both.json", "--batch"],
-        ["batch", "write", "q.jsonl", "both.json", "--rubric", "facts"],
-    ):
-        words = [*command, "--judge", "model-x", "--base-url", "http://127.0.0.1:9/v1"]
-        done = subprocess.run(
-            [sys.executable, "-m", "judge", *words, "--cache", "cache"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 2, done.stderr
-        assert "asks several questions about a study" in done.stderr
+    words = ["facts", "both.json", "--batch", "--judge", "model-x"]
+    words += ["--base-url", "http://127.0.0.1:9/v1", "--cache", "cache"]
+    done = subprocess.run(
+        [sys.executable, "-m", "judge", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "asks several questions about a study" in done.stderr

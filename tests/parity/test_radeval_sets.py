@@ -41,10 +41,6 @@ REFERENCES = [*REFS, *(one for one, _ in ODD)]
 CANDIDATES = [*PREDS, *(one for _, one in ODD)]
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _radeval() -> None:
-
-
 @pytest.mark.parametrize("figure", CORPUS_BLEU, ids=lambda figure: figure.name)
 def test_corpus_bleu_is_radevals(figure) -> None:
     from radeval.metrics.bleu.bleu import Bleu
