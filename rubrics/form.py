@@ -1,0 +1,72 @@
+"""What the forms of all structured replies have in common: a slow import, for `reply` modules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+from typing import Annotated, Any, ClassVar
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictStr, model_validator
+from pydantic_core import PydanticCustomError
+
+from judge.rubrics.category_names import CAMEL
+from judge.rubrics.notation import one_line, visible
+
+_WORD = re.compile(r"[a-z0-9]+")
+_EXPLANATIONS = frozenset(
+    (
+        *("explanation", "reason", "reasons", "reasoning", "rationale", "justification"),
+        *("comment", "comments", "note", "notes", "analysis", "thoughts", "summary"),
+    )
+)
+
+
+def words(value: object) -> object:
+    """Return a text without the white space around it and with half characters made visible."""
+    return visible(value).strip() if isinstance(value, str) else value
+
+
+Words = Annotated[StrictStr, BeforeValidator(words)]
+"""A text of one or more lines."""
+Line = Annotated[StrictStr, BeforeValidator(one_line)]
+"""A text that is brought on one line."""
+
+
+class Form(BaseModel):
+    """An object of a reply.
+
+    Its keys may be in another case or in camelCase, one text beside them may be called like an
+    explanation, and what `optional` names may be missing. Any other key is a fault.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+    optional: ClassVar[Mapping[str, Any]] = {}
+    """What stands for a field that is missing, though the schema asks for it."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _by_field(cls, value: Any) -> Any:  # noqa: ANN401
+        fields = cls.model_fields
+        if not isinstance(value, dict) or value.keys() == fields.keys():
+            return value
+        names = {plain_key(name): name for name in fields}
+        found: dict[str, Any] = {}
+        explained = 0
+        for key, item in value.items():
+            plain = plain_key(key)
+            name = names.get(plain, key)
+            if name in found:
+                raise PydanticCustomError("duplicate key", "the same key twice")
+            if plain in _EXPLANATIONS and plain not in names and isinstance(item, str):
+                explained += 1
+                if explained == 1:
+                    continue
+            found[name] = item
+        return {**cls.optional, **found}
+
+
+@lru_cache(1024)
+def plain_key(key: str) -> str:
+    """Return a key's words in lower case without what is between them."""
+    return "".join(_WORD.findall(CAMEL.sub(" ", key).lower()))
