@@ -66,7 +66,9 @@ class Rubric:
     the table of its items. `steps` are there where a study takes several questions: `parse` and
     `render` are then of all answers together, `prompt` and `reply_model` those of one question.
     `takes_context` says that the judge is told the study's context unless the user wants otherwise.
-    `parse_on` reads answers on the scale that a prompt declares, if one does. `takes_samples` says
+    `on_scale` gives `parse` and `reply_model` for the scale that a prompt declares, if one does.
+    `parse_for` gives the `parse` of answers to others' wording by the names of prompt and model,
+    None where it is the usual. `takes_samples` says
     that `parse` and `render` also take several answers to a question (`rubrics.asking`). `sources`
     are the works that whoever reports its numbers cites.
 
@@ -94,7 +96,10 @@ class Rubric:
     reply_model: Callable[[], type[BaseModel]] | None = None
     structured: StructuredReply | None = None
     steps: Steps | None = None
-    parse_on: Callable[[tuple[float, float]], Parse] | None = None
+    on_scale: (
+        Callable[[tuple[float, float]], tuple[Parse, Callable[[], type[BaseModel]]]] | None
+    ) = None
+    parse_for: Callable[[str, str], Parse | None] | None = None
     takes_samples: bool = False
     sources: tuple[Source, ...] = ()
     count: Callable[[Annotation, Study], Measures] | None = None

@@ -66,13 +66,15 @@ _OPENS = re.compile(
             rf"(?:none|nil|n/?a|not applicable)\b(?! of the)|none of the {_THINGS}|wait\b|correction\b",
             r"nothing (?:is |was )?(?:else|missing|missed|omitted|false|wrong|to |found|matche[sd])",
             rf"(?:the )?{_THINGS} (?:(?:is|are|was|were|all|also) )*(?:correct|accurate|identical)",
-            # A remark instead of an entry, or one side of an error.
-            r"(?:notes?|remarks?|comments?|total|sum|summary|explanation|reason(?:ing)?)\s*[:=(]",
-            r"(?:(?:the )?(?:reference|candidate)|gt|ground truth|pred(?:iction|icted)?)\s*[:=]",
             r"(?:[0-9]+|one|two|three|four|five|six|seven|eight|nine|ten|several|many|multiple)"
             rf" (?:[\w-]+ ){{0,2}}?(?:{_WRONG}|findings)\b",
         )
     )
+)
+# A remark instead of an entry, or one side of an error.
+_REMARK = re.compile(
+    r"(?:notes?|remarks?|comments?|total|sum|summary|explanation|reason(?:ing)?)\s*[:=(]"
+    r"|(?:(?:the )?(?:reference|candidate)|gt|ground truth|pred(?:iction|icted)?)\s*[:=]"
 )
 _WORDS = re.compile(r"[^\W_]+")
 
@@ -82,15 +84,26 @@ def same_words(text: str) -> str:
     return " ".join(_WORDS.findall(text.casefold()))
 
 
+def is_blank(text: str) -> bool:
+    """Return whether `text` has no letter, or only a word that stands for nothing."""
+    said = same_words(text)
+    return said in _NOTHING or not any(map(str.isalpha, said))
+
+
 @lru_cache(4096)
+def denies(text: str) -> bool:
+    """Return whether `text` is blank or says that there is no error, no match or no entry."""
+    words = _opening(text)
+    return is_blank(words) or bool(_OPENS.match(words) or _WITHIN.search(words))
+
+
 def is_no_entry(text: str) -> bool:
-    """Return whether `text` is blank, denies that there is an entry, or is a remark."""
-    words = " ".join(text.casefold().split())
-    said = same_words(words)
-    if said in _NOTHING or not any(map(str.isalpha, said)):
-        return True
-    words = words.lstrip("-*\u2022\"'([ ")
-    return _OPENS.match(words) is not None or _WITHIN.search(words) is not None
+    """Return whether `text` denies, or is a remark or one side of an error."""
+    return denies(text) or _REMARK.match(_opening(text)) is not None
+
+
+def _opening(text: str) -> str:
+    return " ".join(text.casefold().split()).lstrip("-*\u2022\"'([ ")
 
 
 def twice(texts: Iterable[str]) -> str | None:

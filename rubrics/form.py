@@ -7,12 +7,13 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Annotated, Any, ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictStr, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictInt, StrictStr, model_validator
 from pydantic_core import PydanticCustomError
 
 from judge.rubrics.category_names import CAMEL
 from judge.rubrics.notation import one_line, visible
 
+_DIGITS = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0+)?\s*")
 _WORD = re.compile(r"[a-z0-9]+")
 _EXPLANATIONS = frozenset(
     (
@@ -31,6 +32,16 @@ Words = Annotated[StrictStr, BeforeValidator(words)]
 """A text of one or more lines."""
 Line = Annotated[StrictStr, BeforeValidator(one_line)]
 """A text that is brought on one line."""
+
+
+def whole(value: object) -> object:
+    """Return the whole number that `value` is, or that its digits are; anything else as it is."""
+    if isinstance(value, str) and (digits := _DIGITS.fullmatch(value)):
+        return int(digits[1])
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+Whole = Annotated[StrictInt, BeforeValidator(whole)]
 
 
 class Form(BaseModel):

@@ -22,7 +22,13 @@ _END = re.compile(
     re.IGNORECASE,
 )
 _FENCE = re.compile(r"```[\w-]*[ \t]*\n(.*)\n[ \t]*```", re.DOTALL)
-_REASONS = {"missing": "missing field", "extra_forbidden": "unknown field"}
+_REASONS = {
+    "missing": "missing field",
+    "extra_forbidden": "unknown field",
+    "literal_error": "unknown value",
+    "greater_than_equal": "off the scale",
+    "less_than_equal": "off the scale",
+}
 
 
 def answer_in(text: str) -> tuple[str, bool]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictStr
+from pydantic import BeforeValidator, Field, StrictStr
 from pydantic_core import PydanticCustomError
 
 from judge.rubrics.crimson.wording import attributes_of, severity_of, significance_of
+from judge.rubrics.entries import denies
+from judge.rubrics.form import Form, Line
 from judge.rubrics.notation import one_line
 
 
@@ -16,6 +18,13 @@ def _words(value: object) -> object:
     text = one_line(value)
     if text == "":
         raise PydanticCustomError("empty finding", "a finding has an id and words")
+    return text
+
+
+def _finding(value: object) -> object:
+    text = _words(value)
+    if isinstance(text, str) and denies(text):
+        raise PydanticCustomError("no entry", "a finding that is none has no entry")
     return text
 
 
@@ -65,40 +74,36 @@ _Type = Literal[
 ]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Finding(_Part):
+class Finding(Form):
     """One abnormal finding of a report."""
 
     id: _Id = Field(description="R1, R2, ... in the reference, P1, P2, ... in the candidate.")
-    finding: Annotated[StrictStr, BeforeValidator(_words)] = Field(
+    finding: Annotated[StrictStr, BeforeValidator(_finding)] = Field(
         description="The finding in the report's own words."
     )
     clinical_significance: _Significance
 
 
-class Match(_Part):
+class Match(Form):
     """Two findings that are the same, whether or not they agree in all that is said of them."""
 
     ref_id: _Id
     pred_id: _Id
 
 
-class WrongAttribute(_Part):
+class WrongAttribute(Form):
     """What the candidate gets wrong about a finding that both reports have."""
+
+    optional = {"explanation": ""}
 
     ref_id: _Id
     pred_id: _Id
     severity: _Severity
     error_types: Annotated[list[_Type], BeforeValidator(_attributes)]
-    explanation: Annotated[StrictStr, BeforeValidator(one_line)] = Field(
-        description="What differs, in a sentence."
-    )
+    explanation: Line = Field(description="What differs, in a sentence.")
 
 
-class Errors(_Part):
+class Errors(Form):
     """What is wrong with the candidate."""
 
     false_findings: list[_Id] = Field(description="Ids of the candidate's that match nothing.")
@@ -106,7 +111,7 @@ class Errors(_Part):
     attribute_errors: list[WrongAttribute]
 
 
-class Reply(_Part):
+class Reply(Form):
     """The findings of both reports, which of them match, and the errors."""
 
     reference_findings: list[Finding]

@@ -7,11 +7,7 @@ whatever could mean two things give nothing.
 from __future__ import annotations
 
 import re
-from typing import Literal
-
 from judge.rubrics.category_names import CAMEL, LONGEST
-
-EditKind = Literal["change", "delete", "insert"]
 
 # ---------------------------------------------------------------------------- severity
 
@@ -61,22 +57,8 @@ def severity_of(value: object) -> int | None:
     return found.pop() if len(found) == 1 else None
 
 
-# ------------------------------------------------------------------------ edit and line
+# ----------------------------------------------------------------------- keys and edits
 
-_CHANGES = (
-    *("change", "changed", "replace", "replaced", "replacement", "modify", "modified"),
-    *("modification", "substitute", "substituted", "substitution", "revise", "revised"),
-    *("revision", "rewrite", "rewritten", "correct", "corrected", "correction", "update"),
-    *("updated", "edit", "edited", "amend", "amended", "alter", "altered", "rephrase"),
-)
-_DELETIONS = ("delete", "deleted", "deletion", "remove", "removed", "removal", "erase", "drop")
-_INSERTIONS = ("insert", "inserted", "insertion", "add", "added", "addition")
-_EDITS: dict[str, EditKind] = {
-    **dict.fromkeys(_CHANGES, "change"),
-    **dict.fromkeys(_DELETIONS, "delete"),
-    **dict.fromkeys(_INSERTIONS, "insert"),
-}
-_THE_LINE = frozenset(("a", "the", "this", "new", "line", "sentence", "text"))
 _LINE = re.compile(
     r"[\s\[(#\"']*(?:line\s*(?:number|no\.?)?)?[\s\[(#:]*([0-9]{1,6})(?:\.0+)?[\s\]).:\"']*", re.I
 )
@@ -90,30 +72,23 @@ _DELETED = re.compile(
 )
 
 
-def edit_of(value: object) -> EditKind | None:
-    """Return what `value` says to do with a line; None for what is none of the three."""
-    if not isinstance(value, str) or len(value) > LONGEST:
-        return None
-    words = re.findall(r"[^\W_]+", value.lower())
-    return _EDITS.get("".join(word for word in words if word not in _THE_LINE))
+def plain_key(key: str) -> str:
+    """Return a key in lower case with single spaces between its words."""
+    return " ".join(re.split(r"[\W_]+", CAMEL.sub(" ", key).lower())).strip()
 
 
-def line_of(value: object) -> object:
-    """Return the line number that `value` gives, None for one that says "at the end".
+def line_of(key: str) -> int | None:
+    """Return the line number that a key gives, None for one that says "None" or "at the end".
 
-    A number in a list of its own or in words ("[1]", "line 1") is that number. Raises
-    ValueError for anything else; what is a number but not a whole one comes back as it is.
+    A number in brackets or in words ("[1]", "line 1") is that number. Raises ValueError for
+    anything else.
     """
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    if isinstance(value, str) and len(value) <= LONGEST:
-        if found := _LINE.fullmatch(value):
+    if len(key) <= LONGEST:
+        if found := _LINE.fullmatch(key):
             return int(found[1])
-        if _NO_LINE.fullmatch(value):
+        if _NO_LINE.fullmatch(key):
             return None
-    raise ValueError(f"{value!r} is no line number")
+    raise ValueError(f"{key!r} is no line number")
 
 
 def deletes(text: object) -> bool:
@@ -122,9 +97,6 @@ def deletes(text: object) -> bool:
 
 
 # ------------------------------------------------------------------- what a line says
-
-LEFT_OUT = "a correction that changes nothing was left out"
-"""The warning about an answer that had one."""
 
 _WORD = re.compile(r"\w+|\?")
 _NOTHING = frozenset(
@@ -144,8 +116,3 @@ def says(text: str) -> tuple[str, ...]:
 def says_nothing(text: str) -> bool:
     """Return whether `text` stands for there being nothing to correct."""
     return says(text) in _NOTHING
-
-
-def no_text(text: str) -> bool:
-    """Return whether `text` stands for an empty one."""
-    return says(text) in ((), ("none",), ("null",), ("n", "a"))
