@@ -6,7 +6,6 @@ import re
 
 from judge.rubrics.categories import CATEGORY
 from judge.rubrics.green.layout import (
-    DIFFERS,
     EXPLANATION,
     MATCHED,
     NAMES,
@@ -35,8 +34,9 @@ _NO_STUDY = Study("", "", "")
 def render(annotation: Annotation) -> str:
     """Return `annotation` in GREEN's layout, so that `parse` gives it back unchanged.
 
-    One whose counts differ from its lists is read back in faithful mode. Raises `ValueError` for
-    an annotation that the layout cannot hold; `baseline` and `parse` give none of these.
+    What only faithful mode reads, such as a count that differs from its list, only that reads
+    back. Raises `ValueError` for an annotation that the layout cannot hold; `baseline` and `parse`
+    give none of these.
     """
     stated = annotation.stated_counts
     if set(stated) != set(NAMES):
@@ -58,9 +58,8 @@ def render(annotation: Annotation) -> str:
         sections.append("\n".join(lines))
     sections.append(f"[{TITLES[MATCHED]}]:\n{_listed(stated[MATCHED], texts[MATCHED])}")
     text = "\n\n".join(sections)
-    is_faithful = any(warning.startswith(DIFFERS) for warning in annotation.warnings)
     try:
-        expressed = parse(text, _NO_STUDY, complete=True, faithful=is_faithful)
+        expressed = parse(text, _NO_STUDY, complete=True, faithful=True)
     except UnparsedError as error:
         raise ValueError(f"the layout cannot hold this: {error}") from error
     if expressed != annotation:
