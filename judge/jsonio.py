@@ -106,9 +106,5 @@ def _no_constant(name: str) -> NoReturn:
     raise JsonError("not JSON", f"{name} is no JSON")
 
 
-_ONCE = json.JSONDecoder(
-    object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant
-)
-_PAIRS = json.JSONDecoder(
-    object_pairs_hook=Pairs, parse_float=_finite, parse_constant=_no_constant
-)
+_ONCE = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant)
+_PAIRS = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=_finite, parse_constant=_no_constant)

@@ -105,6 +105,7 @@ class Rubric:
     count: Callable[[Annotation, Study], Measures] | None = None
     _labels: Mapping[str, frozenset[str]] = field(init=False, repr=False)
     _kinds: Mapping[str, Kind] = field(init=False, repr=False)
+    _names: frozenset[str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         parts = {
@@ -134,6 +135,7 @@ class Rubric:
             raise ValueError(f"{self.name} has a baseline and cannot render its answers")
         known = {one.name: frozenset(label.name for label in one.labels) for one in self.facets}
         object.__setattr__(self, "_labels", known)
+        object.__setattr__(self, "_names", frozenset(one.name for one in self.measures))
         object.__setattr__(self, "_kinds", {kind.name: kind for kind in self.kinds})
 
     def _check_statistics(self) -> None:
@@ -187,16 +189,17 @@ class Rubric:
         return found
 
     def _wrong(self, annotation: Annotation, found: Measures) -> str | None:
-        declared = {measure.name for measure in self.measures}
-        if more := sorted(found.keys() - declared):
-            return f"measure() gives {', '.join(more)}, which its measures do not declare"
-        if lacks := sorted(declared - found.keys()):
-            return f"measure() does not give {', '.join(lacks)}"
+        if found.keys() != self._names:
+            if more := sorted(found.keys() - self._names):
+                return f"measure() gives {', '.join(more)}, which its measures do not declare"
+            return f"measure() does not give {', '.join(sorted(self._names - found.keys()))}"
         for measure in self.measures:
             value = found[measure.name]
             if value is None:
                 if measure.undefined is None:
                     return f"{measure.name} is None, and is declared never undefined"
+            elif type(value) is int and value >= 0 and measure.scale == (0, None):
+                continue
             elif not measure.has(value):
                 return f"{measure.name} cannot be {value}"
         faults = (self.item_fault(item.kind, item.labels) for item in annotation.items)

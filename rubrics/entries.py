@@ -13,10 +13,32 @@ from functools import lru_cache
 
 _NOTHING = frozenset(
     (
-        *("", "none", "nil", "null", "na", "n a", "nothing", "no", "zero", "not applicable", "empty"),
+        *(
+            "",
+            "none",
+            "nil",
+            "null",
+            "na",
+            "n a",
+            "nothing",
+            "no",
+            "zero",
+            "not applicable",
+            "empty",
+        ),
         *("none found", "none identified", "none noted", "no entry", "no entries", "see above"),
         *("string", "text", "entry", "error", "finding", "phrase", "matched finding", "no phrase"),
-        *("no phrases", "no finding", "no findings", "keine", "aucune", "aucun", "ninguno", "ninguna", "nessuno"),
+        *(
+            "no phrases",
+            "no finding",
+            "no findings",
+            "keine",
+            "aucune",
+            "aucun",
+            "ninguno",
+            "ninguna",
+            "nessuno",
+        ),
     )
 )
 _WRONG = (
@@ -29,7 +51,9 @@ _STATES = (
     r"|common|overlap\w*|agree\w*|match\w*)"
 )
 _THINGS = r"(?:findings?|locations?|positions?|severit(?:y|ies)|comparisons?|statements?|items?)"
-_AGREES = r"(?:correct(?:ly)?|accurate(?:ly)?|agrees?|match(?:es|ed)?|identical|concordant|the same)"
+_AGREES = (
+    r"(?:correct(?:ly)?|accurate(?:ly)?|agrees?|match(?:es|ed)?|identical|concordant|the same)"
+)
 _NEGATED = "|".join(
     (
         # "No clinically relevant errors", "not an error", "without any discrepancy".

@@ -59,6 +59,8 @@ def answer_in(text: str) -> tuple[str, bool]:
         text, is_whole = text[: end.start()].strip(), True
     if text.endswith("```") and (fence := _FENCE.fullmatch(text)) and "```" not in fence[1]:
         text, is_whole = fence[1].strip(), True
+    elif text.startswith("```"):
+        raise UnparsedError("cut short", "the fence does not end, or is not the only one")
     if not text:
         raise UnparsedError("empty", "nothing was answered")
     return text, is_whole

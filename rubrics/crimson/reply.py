@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, StrictStr
 from pydantic_core import PydanticCustomError
@@ -94,7 +94,7 @@ class Match(Form):
 class WrongAttribute(Form):
     """What the candidate gets wrong about a finding that both reports have."""
 
-    optional = {"explanation": ""}
+    optional: ClassVar = {"explanation": ""}
 
     ref_id: _Id
     pred_id: _Id

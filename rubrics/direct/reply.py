@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import cache
-from typing import Annotated, Any
+from typing import Annotated, Any, ClassVar
 
 from pydantic import BeforeValidator, Field, create_model
 from pydantic_core import PydanticCustomError
@@ -36,13 +36,13 @@ def _number(value: object) -> float:
 class _Aspects(Form):
     """Scores of single aspects on the same scale; null for one that the reports say nothing of."""
 
-    optional = dict.fromkeys(ASPECTS)
+    optional: ClassVar = dict.fromkeys(ASPECTS)
 
 
 class Reply(Form):
     """How good the candidate is, and why."""
 
-    optional = {"aspects": {}}
+    optional: ClassVar = {"aspects": {}}
 
     reasons: Words = Field(description="Two to four sentences on what decides the score.")
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
@@ -78,7 +79,7 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
     from judge.rubrics.facts.reply import Verdicts
 
     phrases = study.candidate.splitlines()
-    report = Quotable(study.reference)
+    report = _quotable(study.reference)
     found: dict[int, Fact] = {}
     for one in checked(Verdicts, read_json(text)).verdicts:
         if not 1 <= one.phrase <= len(phrases):
@@ -95,6 +96,9 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
     if missing := set(range(1, len(phrases) + 1)) - found.keys():
         raise UnparsedError("no verdict", f"on phrase {min(missing)}")
     return [found[number] for number in sorted(found)]
+
+
+_quotable = lru_cache(64)(Quotable)
 
 
 def _quoted(quote: str, report: Quotable) -> str:

@@ -33,7 +33,9 @@ _BEHIND = _AROUND + ".,;"
 _BEGINS = re.compile(r"[;:](?:\s+|(?=[^\W\d]))")
 """What a clause begins behind: no comma, since "pneumothorax" may stand in "No effusion, ..."."""
 _ENDS = re.compile(r"[,;](?=\s)|\s\(")
-_NEGATED = r"\b(?:no|not|none|negative|without|absent|absence|exclud\w+|ruled out|free of|lacks?|never)\b"
+_NEGATED = (
+    r"\b(?:no|not|none|negative|without|absent|absence|exclud\w+|ruled out|free of|lacks?|never)\b"
+)
 _DENIED_BELOW = re.compile(rf"{_NEGATED}[^:;]{{0,80}}:", re.IGNORECASE)
 _DENIED_LIST = re.compile(rf".*{_NEGATED}[^:;]{{0,80}}:\s*", re.IGNORECASE)
 # Behind a comma, colon or bracket: what takes back the words before it. "Effusion, no mass" does

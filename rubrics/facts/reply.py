@@ -20,9 +20,7 @@ class Phrases(Form):
 class Verdict(Form):
     """What a report says of one phrase."""
 
-    phrase: Whole = Field(
-        description="The number of the phrase in the list."
-    )
+    phrase: Whole = Field(description="The number of the phrase in the list.")
     evidence: list[Line] = Field(
         description="The sentences of the report that decide it, copied word for word; empty for "
         "a phrase that is not mentioned."

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
@@ -31,18 +31,14 @@ _LETTERS = ("a", "b", "c", "d", "e", "f")
 class Correction(Form):
     """One change of the candidate."""
 
-    optional = {"comment": ""}
+    optional: ClassVar = {"comment": ""}
 
     line: Whole | None = Field(
         description="The number of the candidate's line that is changed or deleted. For an "
         "insertion, the line that the new one goes before, or null for the end of the report."
     )
-    edit: Literal["change", "delete", "insert"] = Field(
-        description="What is done to the line."
-    )
-    corrected: Line = Field(
-        description="The line as it should read; empty for a deletion."
-    )
+    edit: Literal["change", "delete", "insert"] = Field(description="What is done to the line.")
+    corrected: Line = Field(description="The line as it should read; empty for a deletion.")
     severity: Annotated[Literal[1, 2, 3, 4], BeforeValidator(_severity)] = Field(
         description="1 not actionable, 2 actionable but not urgent, 3 urgent, 4 emergent."
     )

@@ -7,6 +7,7 @@ whatever could mean two things give nothing.
 from __future__ import annotations
 
 import re
+
 from judge.rubrics.category_names import CAMEL, LONGEST
 
 # ---------------------------------------------------------------------------- severity

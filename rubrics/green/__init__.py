@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import CATEGORY, ERROR, ERRORS, no_error
 from judge.rubrics.contract import Parse, Rubric, StructuredReply
-from judge.rubrics.counting import counted
+from judge.rubrics.counting import Counting
 from judge.rubrics.green.layout import MATCHED
 from judge.rubrics.green.parse import parse
 from judge.rubrics.green.render import baseline, render
@@ -39,6 +39,7 @@ _MATCHED = Measure(
     is_whole=True,
     counts=Counted(MATCHED),
 )
+_count = Counting((*COUNTS, _MATCHED))
 
 
 def _reply_model() -> type[BaseModel]:
@@ -83,7 +84,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
 
 def count(annotation: Annotation, _study: Study) -> Measures:
     """Return the same of what a reader wrote, who lists the errors and states no counts."""
-    found = counted(annotation, (*COUNTS, _MATCHED))
+    found = _count(annotation)
     return {"green": _score(found[_MATCHED.name], found["n_significant"]), **found}
 
 

@@ -49,6 +49,8 @@ class Reason(StrEnum):
 def unparsed(reason: Reason, detail: str) -> UnparsedError:
     """Return the exception for `reason`, to be raised."""
     return UnparsedError(reason.value, detail)
+
+
 def an_error(level: str, category: Category, text: str) -> Item:
     """Return one error of a list."""
     return error((category,), SIGNIFICANCE, level, text)

@@ -14,7 +14,6 @@ from typing import NamedTuple
 from judge.rubrics.category_names import category_of
 from judge.rubrics.entries import is_no_entry
 from judge.rubrics.green.layout import (
-    EXPLANATION,
     MATCHED,
     TITLES,
     Reason,
@@ -44,7 +43,9 @@ _TITLE = re.compile(
     r"|match(?:ed|ing) findings?)\b[^\n]*",
     re.IGNORECASE | re.MULTILINE,
 )
-_HEADING = re.compile(r"[ \t]*(?:#{1,6}[ \t]+)?[*_]{0,3}\[?[*_]{0,3}([\w ]+?)[*_]{0,3}\]?[*_:]{0,4}[ \t]*")
+_HEADING = re.compile(
+    r"[ \t]*(?:#{1,6}[ \t]+)?[*_]{0,3}\[?[*_]{0,3}([\w ]+?)[*_]{0,3}\]?[*_:]{0,4}[ \t]*"
+)
 _EXPLANATION = re.compile(
     r"(?:#{1,6}[ \t]+)?[*_]{0,3}\[?explanation\]?[*_]{0,3}(?::[*_]{0,3}|(?=[ \t]*(?:\n|\Z)))\s*",
     re.IGNORECASE,
@@ -56,9 +57,7 @@ _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 _WORDS += ("eleven", "twelve")
 _NUMBER = {word: number for number, word in enumerate(_WORDS)}
 _CATEGORY = re.compile(r"(?:[-*\u2022][ \t]+)?\(([a-f1-6])\)([^:]*):[ \t]*(.*)", re.IGNORECASE)
-_COUNT = re.compile(
-    rf"(0|[1-9][0-9]{{0,3}}|{'|'.join(_WORDS)})(\.(?:[ \t]+(.*))?)?", re.IGNORECASE
-)
+_COUNT = re.compile(rf"(0|[1-9][0-9]{{0,3}}|{'|'.join(_WORDS)})(\.(?:[ \t]+(.*))?)?", re.IGNORECASE)
 _BULLET = re.compile(r"[-*\u2022][ \t]+(.*)")
 _NUMBERED = re.compile(r"([1-9][0-9]{0,3})[.)][ \t]+(.*)")
 _SAID = r"(?: (?:found|identified|noted|detected|present|reported))?"
@@ -102,9 +101,7 @@ class _Listed(NamedTuple):
     items: Sequence[str] = ()
 
 
-def parse(
-    text: str, study: Study, *, complete: bool = False, faithful: bool = False
-) -> Annotation:
+def parse(text: str, study: Study, *, complete: bool = False, faithful: bool = False) -> Annotation:
     """Return the annotation that an answer in GREEN's layout expresses.
 
     `complete` says that the judge had ended by itself. `faithful` is for a GREEN model that answers
@@ -241,7 +238,9 @@ def _listed(rest: str, below: Sequence[str], kind: str, where: str, *, faithful:
         raise unparsed(Reason.NOT_THE_LAYOUT, f"{where}: items on the line and below it")
     if count == 0:
         if below or (behind and not _is_none(behind, kind)):
-            raise unparsed(Reason.CONTRADICTION, f"{where}: 0, and then {(behind or below[0])[:80]!r}")
+            raise unparsed(
+                Reason.CONTRADICTION, f"{where}: 0, and then {(behind or below[0])[:80]!r}"
+            )
         return _Listed(0)
     items = [one.strip() for one in behind.split(";")] if behind else _below(below, where)
     return _checked(count, items, where, faithful=faithful)
@@ -309,6 +308,6 @@ def fits_explanation(text: str) -> bool:
     if text != text.strip() or "<|" in text or _EXPLANATION.match(text) or _TITLE.search(text):
         return False
     try:
-        return answer_in(f"{text}\n.")[0].removesuffix("\n.") == text
+        return answer_in(f"{text}\n.")[0] == f"{text}\n.".lstrip()
     except UnparsedError:
         return False

@@ -81,12 +81,12 @@ def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
         an_error(
             level_of(discrepancy),
             discrepancy.category,
-            _entry(discrepancy.text) or _entry(discrepancy.finding) or "finding",
+            _entry(discrepancy.text) or _entry(discrepancy.finding) or "unnamed finding",
         )
         for discrepancy in comparison.discrepancies
     ]
     errors.sort(key=lambda error: KEYS.index(key_of(error)))
-    matched = (matched_finding(_entry(text) or "finding") for text in comparison.matched)
+    matched = (matched_finding(_entry(text) or "unnamed finding") for text in comparison.matched)
     items = (*errors, *matched)
     return Annotation(items, _explanation(comparison.explanation), stated_counts=counts_of(items))
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from typing import ClassVar
 
 from pydantic import Field
 
@@ -42,7 +43,7 @@ class Errors(Form):
 class Reply(Form):
     """What the candidate gets wrong and what it gets right. One error or finding an entry."""
 
-    optional = {"explanation": ""}
+    optional: ClassVar = {"explanation": ""}
 
     explanation: Words = Field(description="Two to five sentences on what differs and why.")
     clinically_significant_errors: Errors
