@@ -61,3 +61,8 @@ class Counting:
                 else:
                     found[name] += 1
         return found
+
+
+def counted(annotation: Annotation, measures: Iterable[Measure]) -> dict[str, int]:
+    """Return how many items of an annotation each of the measures that count items finds."""
+    return Counting(measures)(annotation)

@@ -60,7 +60,8 @@ def answer_in(text: str) -> tuple[str, bool]:
     if text.endswith("```") and (fence := _FENCE.fullmatch(text)) and "```" not in fence[1]:
         text, is_whole = fence[1].strip(), True
     elif text.startswith("```"):
-        raise UnparsedError("cut short", "the fence does not end, or is not the only one")
+        is_open = text.count("```") == 1
+        raise UnparsedError("cut short" if is_open else "several answers", "one fence around all")
     if not text:
         raise UnparsedError("empty", "nothing was answered")
     return text, is_whole

@@ -32,7 +32,7 @@ def replies(draw: st.DrawFn) -> Found:
         letter: [
             {
                 "id": f"{letter}{at}",
-                "finding": "x" + draw(_TEXT),
+                "finding": f"x{at} {draw(_TEXT)}",
                 "clinical_significance": draw(st.sampled_from(LEVELS)),
             }
             for at in range(1, draw(st.integers(0, 4)) + 1)
@@ -50,7 +50,7 @@ def replies(draw: st.DrawFn) -> Found:
             "error_types": draw(
                 st.lists(st.sampled_from(_USUAL), min_size=1, max_size=3, unique=True)
             ),
-            "explanation": f"{draw(_TEXT)} {at}",
+            "explanation": f"differs {draw(_TEXT)} {at}",
         }
         for ref, pred in pairs
         for at in range(draw(st.integers(0, 2)))

@@ -56,13 +56,24 @@ PARTS: dict[str, list[str]] = {
     "list": ["semicolons", "bullets", "numbers"]
     + ["nested", "inline numbers", "inline brackets", "commas", "one more", "none", "struck"],
     "zero": ["0.", "0", "None.", "N/A", "No errors.", "0. None"]
-    + ["0 (none)", "0. The candidate reports nothing more.", "-", "", "0; fine", "none that matters"],
-    "head": ["[{}]:", "**{}:**", "## {}", "### [{}]", "{}:"]
-    + ["{} (2 total):", "{} -", "1. {}"],
+    + [
+        "0 (none)",
+        "0. The candidate reports nothing more.",
+        "-",
+        "",
+        "0; fine",
+        "none that matters",
+    ],
+    "head": ["[{}]:", "**{}:**", "## {}", "### [{}]", "{}:"] + ["{} (2 total):", "{} -", "1. {}"],
     "label": ["published", "short", "none"] + ["other", "number"],
     "layout": ["lines", "leave out"] + ["one line", "table", "reverse", "twice"],
     "trail": [""]
-    + ["\n\nOverall, it is fair.", "\n\nTotal: 2", "\n- Note: done", "\nCorrection: (b) should be 2"],
+    + [
+        "\n\nOverall, it is fair.",
+        "\n\nTotal: 2",
+        "\n- Note: done",
+        "\nCorrection: (b) should be 2",
+    ],
     "around": ["{}", "```\n{}\n```", "<think>\nMatched Findings: 7.\n</think>\n{}", "{}</s>"]
     + ["{}\nDone.", "<think>\n{}", "```\n{}", "{}\n\n{}", "{}<think>"],
 }

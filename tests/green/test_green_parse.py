@@ -100,7 +100,9 @@ def test_cut_anywhere_never_shows_another_count() -> None:
 EDITS = st.lists(
     st.tuples(
         st.floats(0, 1),
-        st.sampled_from(["", "1", "2.", "(b)", ";", "\n", "\n- x", ": ", "None", "0. ", "**", "``` "]),
+        st.sampled_from(
+            ["", "1", "2.", "(b)", ";", "\n", "\n- x", ": ", "None", "0. ", "**", "``` "]
+        ),
         st.integers(0, 3),
     ),
     min_size=1,

@@ -110,7 +110,9 @@ def test_each_list_is_its_own_category_and_level() -> None:
             }
 
 
-@pytest.mark.parametrize("finding", ["No acute findings", "No mention of the tube", "None of the ribs"])
+@pytest.mark.parametrize(
+    "finding", ["No acute findings", "No mention of the tube", "None of the ribs"]
+)
 def test_a_finding_that_denies_something_is_one(finding: str) -> None:
     assert parse(json.dumps(reply(matched=(finding,))), STUDY).items == (matched_finding(finding),)
 
@@ -120,7 +122,12 @@ def test_a_finding_that_denies_something_is_one(finding: str) -> None:
     [
         *(["None"], ["No findings are missing."], ["All locations are correct."], ["N/A"]),
         *(["No difference; both agree."], ["heart", ""], ["heart", " - "], ["2 errors"], ["2"]),
-        *(["heart; lungs"], ["1. heart 2. lungs"], ["\u2022 heart \u2022 lungs"], ["heart", "- Heart."]),
+        *(
+            ["heart; lungs"],
+            ["1. heart 2. lungs"],
+            ["\u2022 heart \u2022 lungs"],
+            ["heart", "- Heart."],
+        ),
         *([1], [None], [["heart"]], [{"text": "heart"}], "heart", None, {}, 2),
     ],
 )
