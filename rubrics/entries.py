@@ -75,7 +75,7 @@ _WITHIN = re.compile(
             # Second thoughts.
             r"(?:actually|disregard|retract(?:ed)?|scratch that|on second thoughts?)\b",
             r"(?:on reflection|correction:|sorry\b|does not count)",
-            r"should (?:be|read|say|have been) (?:counted|[(\[]?[0-9a-f][)\]]?(?: (?!mm|cm)|$)|zero|one)",
+            r"should (?:be|read|say) (?:counted|[(\[]?[0-9a-f][)\]]?(?: (?!mm|cm)|$)|zero|one)",
             r"(?:not|never) (?:to be |really |be )?(?:count(?:ed)?|list(?:ed)?|included)\b",
             r"not (?:really )?(?:wrong|false|incorrect|missing|omitted)\b",
             # A count within the words.
@@ -83,15 +83,16 @@ _WITHIN = re.compile(
         )
     )
 )
+_SOME = "one|two|three|four|five|six|seven|eight|nine|ten|several|many|multiple"
 _OPENS = re.compile(
     "|".join(
         (
             # None, N/A, "None of the findings is missing"; a finding may begin "None of the lines".
-            rf"(?:none|nil|n/?a|not applicable)\b(?! of the)|none of the {_THINGS}|wait\b|correction\b",
-            r"nothing (?:is |was )?(?:else|missing|missed|omitted|false|wrong|to |found|matche[sd])",
+            rf"(?:none|nil|n/?a|not applicable)\b(?! of the)|none of the {_THINGS}",
+            r"(?:wait|correction)\b",
+            r"nothing (?:is |was )?(?:else|miss|omitted|false|wrong|to |found|matche[sd])",
             rf"(?:the )?{_THINGS} (?:(?:is|are|was|were|all|also) )*(?:correct|accurate|identical)",
-            r"(?:[0-9]+|one|two|three|four|five|six|seven|eight|nine|ten|several|many|multiple)"
-            rf" (?:[\w-]+ ){{0,2}}?(?:{_WRONG}|findings)\b",
+            rf"(?:[0-9]+|{_SOME}) (?:[\w-]+ ){{0,2}}?(?:{_WRONG}|findings)\b",
         )
     )
 )

@@ -30,6 +30,10 @@ def words(value: object) -> object:
 
 Words = Annotated[StrictStr, BeforeValidator(words)]
 """A text of one or more lines."""
+Verbatim = Annotated[
+    StrictStr, BeforeValidator(lambda one: visible(one) if isinstance(one, str) else one)
+]
+"""A text as it is."""
 Line = Annotated[StrictStr, BeforeValidator(one_line)]
 """A text that is brought on one line."""
 

@@ -41,9 +41,9 @@ _DENIED_LIST = re.compile(rf".*{_NEGATED}[^:;]{{0,80}}:\s*", re.IGNORECASE)
 # Behind a comma, colon or bracket: what takes back the words before it. "Effusion, no mass" does
 # not: there the denial has a finding of its own.
 _DENIED_BEHIND = re.compile(
-    r"[,;:(\u2013-]\s*(?:(?:and|but|now|which|is|are|was|were|has|have|had|been|since|previously|today"
-    r"|then|completely|entirely|both|all|currently|again|by now|it|they)\s)*(?:not|no longer|none|absent"
-    r"|resolved|negative|excluded|ruled out|removed|gone|cleared|denied|unlikely|disappeared|never)\b",
+    r"[,;:(\u2013-]\s*(?:(?:and|but|now|which|is|are|was|were|has|have|had|been|since|previously"
+    r"|today|then|completely|entirely|both|all|currently|again|it|they)\s)*(?:not|no longer|none"
+    r"|absent|resolved|negative|excluded|ruled out|removed|gone|cleared|denied|unlikely|never)\b",
     re.IGNORECASE,
 )
 FEWEST = 10

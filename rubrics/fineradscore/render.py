@@ -19,8 +19,8 @@ _TAKEN_OUT = (Category.FALSE_FINDING, Category.FALSE_COMPARISON)
 def render(annotation: Annotation) -> str:
     """Return the annotation as JSON, a line a correction.
 
-    The inverse of `parse`. Raises ValueError for an annotation that no reply expresses: an error without an edit or
-    a category, matched findings, an explanation.
+    The inverse of `parse`. Raises ValueError for an annotation that no reply expresses: an error
+    without an edit or a category, matched findings, an explanation.
     """
     if annotation != Annotation(annotation.items):
         raise ValueError("FineRadScore has corrections and nothing beside them")

@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
-from judge.rubrics.form import Form, Line, Whole, Words, whole
+from judge.rubrics.form import Form, Line, Verbatim, Whole, whole
 
 
 def _severity(value: object) -> object:
@@ -48,7 +48,7 @@ class Correction(Form):
         description="One or more of: a false finding, b missing finding, c wrong location, "
         "d wrong severity, e comparison not in the reference, f omitted comparison."
     )
-    comment: Words = Field(description="Why the correction is needed, in a sentence.")
+    comment: Verbatim = Field(description="Why the correction is needed, in a sentence.")
 
 
 class Reply(Form):

@@ -63,7 +63,7 @@ _NUMBERED = re.compile(r"([1-9][0-9]{0,3})[.)][ \t]+(.*)")
 _SAID = r"(?: (?:found|identified|noted|detected|present|reported))?"
 _NONE = re.compile(
     r"(?:0|n/a|not applicable|(?:none|nil|(?:there (?:are|were) )?no(?: (?:clinically )?"
-    rf"(?P<level>in)?(?P<is_level>significant))? errors?|no matched findings|no matches){_SAID})\.?",
+    rf"(?P<level>in)?(?P<is_level>significant))? errors?|no match(?:ed finding|e)s){_SAID})\.?",
     re.IGNORECASE,
 )
 
@@ -81,7 +81,7 @@ _NUMBERING = re.compile(
 _NUMBER_FIRST = re.compile(r"[0-9]{1,2}[.)](?![0-9])")
 _SIGN = re.compile(
     r"[|\u2022\u25aa\u25cf\u25e6\u2023\u2460-\u24ff\u2776-\u2793]|~~|\[[ x]?\]|\[[0-9]+\]"
-    r"|\bmatched findings?\b|```|\A[-*]\s",
+    r"|\bmatched findings?\b|```|\A[-*]\s|</?s>|<end_of_turn>",
     re.IGNORECASE,
 )
 _GRADE = re.compile(r"\b(?:in|non-?)?significan(?:t|ce|tly)\b", re.IGNORECASE)

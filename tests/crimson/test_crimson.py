@@ -152,7 +152,7 @@ def test_a_missing_finding_that_is_found_never_hurts(reply: Found) -> None:
     for missing in reply["errors"]["missing_findings"][:1]:
         before = value(reply)
         (own,) = (one for one in reply["reference_findings"] if one["id"] == missing)
-        reply["predicted_findings"].append({**own, "id": "P9"})
+        reply["predicted_findings"].append({**own, "id": "P9", "finding": "found"})
         reply["matched_findings"].append({"ref_id": missing, "pred_id": "P9"})
         reply["errors"]["missing_findings"].remove(missing)
         assert value(reply) >= before

@@ -108,11 +108,7 @@ def test_words_cut_from_a_sentence_are_no_evidence(report: str, quote: str) -> N
         ("Small effusion, unchanged.", "Small effusion", "Small effusion"),
         ("Small effusion (stable).", "small effusion", "Small effusion"),
         ("Small effusion, no mass.", "small effusion", "Small effusion"),
-        (
-            "Pneumomediastinum, not seen.",
-            "Pneumomediastinum, not seen",
-            "Pneumomediastinum, not seen",
-        ),
+        ("Free air, not seen.", "Free air, not seen", "Free air, not seen"),
         ('He said "no mass." Nodule.', 'He said "no mass', 'He said "no mass'),
         ("Effusion. No effusion.", "No effusion", "No effusion"),
     ],

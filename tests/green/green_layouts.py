@@ -46,38 +46,40 @@ ITEMS = (
 )
 
 # Each style is a text with places: n, w the count, items; m the mark's letter.
-PARTS: dict[str, list[str]] = {
-    "mark": ["({m})", "**({m})**", "- ({m})", "({d})"]
-    + ["{m})", "{u}.", "[{m}]", "{m}.)", "", "({m}", "{d}."],
-    "separator": [": ", " : "] + [" - ", " \u2013 ", " \u2192 ", " = ", " "],
-    "count": ["{n}. ", "{w}. ", "**{n}**. "]
-    + ["({n}) ", "[{n}]. ", "<{n}>. ", "\\boxed{{{n}}}. ", "~~9~~ {n}. ", "{n} errors. "]
-    + ["{n}: ", "{n}) ", "at least {n}. ", "", "{n}/9. ", "0{n}. "],
-    "list": ["semicolons", "bullets", "numbers"]
-    + ["nested", "inline numbers", "inline brackets", "commas", "one more", "none", "struck"],
-    "zero": ["0.", "0", "None.", "N/A", "No errors.", "0. None"]
-    + [
-        "0 (none)",
-        "0. The candidate reports nothing more.",
-        "-",
-        "",
-        "0; fine",
-        "none that matters",
+_OF_GRAMMAR: dict[str, list[str]] = {
+    "mark": ["({m})", "**({m})**", "- ({m})", "({d})"],
+    "separator": [": ", " : "],
+    "count": ["{n}. ", "{w}. ", "**{n}**. "],
+    "list": ["semicolons", "bullets", "numbers"],
+    "zero": ["0.", "0", "None.", "N/A", "No errors.", "0. None"],
+    "head": ["[{}]:", "**{}:**", "## {}", "### [{}]", "{}:"],
+    "label": ["published", "short", "none"],
+    "layout": ["lines", "leave out"],
+    "trail": [""],
+    "around": ["{}", "```\n{}\n```", "<think>\nMatched Findings: 7.\n</think>\n{}", "{}</s>"],
+}
+_OTHER: dict[str, list[str]] = {
+    "mark": ["{m})", "{u}.", "[{m}]", "{m}.)", "", "({m}", "{d}."],
+    "separator": [" - ", " \u2013 ", " \u2192 ", " = ", " "],
+    "count": [
+        *("({n}) ", "[{n}]. ", "<{n}>. ", "\\boxed{{{n}}}. ", "~~9~~ {n}. ", "{n} errors. "),
+        *("{n}: ", "{n}) ", "at least {n}. ", "", "{n}/9. ", "0{n}. "),
     ],
-    "head": ["[{}]:", "**{}:**", "## {}", "### [{}]", "{}:"] + ["{} (2 total):", "{} -", "1. {}"],
-    "label": ["published", "short", "none"] + ["other", "number"],
-    "layout": ["lines", "leave out"] + ["one line", "table", "reverse", "twice"],
-    "trail": [""]
-    + [
-        "\n\nOverall, it is fair.",
-        "\n\nTotal: 2",
-        "\n- Note: done",
+    "list": [
+        *("nested", "inline numbers", "inline brackets", "commas", "one more", "none", "struck"),
+    ],
+    "zero": ["0 (none)", "0. The candidate adds nothing.", "-", "", "0; fine", "none that matters"],
+    "head": ["{} (2 total):", "{} -", "1. {}"],
+    "label": ["other", "number"],
+    "layout": ["one line", "table", "reverse", "twice"],
+    "trail": [
+        *("\n\nOverall, it is fair.", "\n\nTotal: 2", "\n- Note: done"),
         "\nCorrection: (b) should be 2",
     ],
-    "around": ["{}", "```\n{}\n```", "<think>\nMatched Findings: 7.\n</think>\n{}", "{}</s>"]
-    + ["{}\nDone.", "<think>\n{}", "```\n{}", "{}\n\n{}", "{}<think>"],
+    "around": ["{}\nDone.", "<think>\n{}", "```\n{}", "{}\n\n{}", "{}<think>"],
 }
-N_READ = dict(zip(PARTS, (4, 2, 3, 3, 6, 5, 3, 2, 1, 4), strict=True))
+PARTS = {part: [*styles, *_OTHER[part]] for part, styles in _OF_GRAMMAR.items()}
+N_READ = {part: len(styles) for part, styles in _OF_GRAMMAR.items()}
 
 
 @dataclass(frozen=True)

@@ -36,8 +36,7 @@ def answer(significant: str = "None.", insignificant: str = "None.", matched: st
 def read(text: str, *, complete: bool = True) -> Annotation | None:
     try:
         return RUBRIC.parse(text, STUDY, complete=complete)
-    except UnparsedError as error:
-        assert error.reason
+    except UnparsedError:
         return None
 
 
@@ -100,9 +99,7 @@ def test_cut_anywhere_never_shows_another_count() -> None:
 EDITS = st.lists(
     st.tuples(
         st.floats(0, 1),
-        st.sampled_from(
-            ["", "1", "2.", "(b)", ";", "\n", "\n- x", ": ", "None", "0. ", "**", "``` "]
-        ),
+        st.sampled_from(["", "1", "2.", "(b)", ";", "\n", "\n- x", ": ", "None", "0. ", "**"]),
         st.integers(0, 3),
     ),
     min_size=1,
