@@ -19,6 +19,8 @@ from support import EXAMPLES
 
 from judge.compat.green import GREEN
 
+pytestmark = pytest.mark.ci  # needs the package radeval
+
 
 @pytest.fixture(scope="module")
 def reference() -> Any:

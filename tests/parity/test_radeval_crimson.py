@@ -18,6 +18,8 @@ from judge.rubrics.crimson import RUBRIC
 from judge.rubrics.crimson.measures import ATTRIBUTES, LEVELS, MODALITY_OF, WEIGHTS
 from judge.types import Study
 
+pytestmark = pytest.mark.ci  # needs the package radeval
+
 REPLIES = 1000
 _USUAL = [name for name in ATTRIBUTES if name not in MODALITY_OF]
 STUDY = Study("s1", "Pneumothorax.", "Pneumothorax.")

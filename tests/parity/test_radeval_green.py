@@ -16,6 +16,8 @@ from judge.rubrics.asking import asked_by
 from judge.rubrics.green import RUBRIC as STRICT
 from judge.types import Category, Study
 
+pytestmark = pytest.mark.ci  # needs the package radeval
+
 ANSWERS = 1500
 RUBRIC = asked_by(STRICT, "green-official", "hf:StanfordAIMI/GREEN-radllama2-7b")
 STUDY = Study("s1", "No pneumothorax.", "No pneumothorax.")

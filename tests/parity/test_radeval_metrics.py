@@ -17,6 +17,8 @@ from typing import Any
 
 import pytest
 
+pytestmark = pytest.mark.ci  # needs the package radeval
+
 MODEL = "distilroberta-base"
 LAYER = 5
 # radeval's rescale_baseline/en/distilroberta-base.tsv, F of layer 5.
