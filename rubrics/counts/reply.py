@@ -14,7 +14,6 @@ _COUNTS = range(MAX_COUNT + 1)
 
 
 def _count(value: object) -> int:
-    """Return the whole number that `value` is, or that its digits are."""
     count = whole(value)
     if type(count) is int and count in _COUNTS:  # True is an int
         return count

@@ -107,7 +107,6 @@ def _once(ids: Collection[str]) -> None:
 
 
 def _accounted(known: _At, matched: Collection[str], alone: Collection[str], what: str) -> None:
-    """Raise `UnparsedError` unless each finding is either matched or in the list of the others."""
     _once(alone)
     paired, others = frozenset(matched), frozenset(alone)
     if dangling := (paired | others) - known.keys():

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field, StrictStr
 from pydantic_core import PydanticCustomError
 
-from judge.rubrics.crimson.wording import attributes_of, severity_of, significance_of
+from judge.rubrics.crimson.wording import attributes_of
 from judge.rubrics.entries import denies
 from judge.rubrics.form import Form, Line
 from judge.rubrics.notation import one_line
@@ -28,16 +27,6 @@ def _finding(value: object) -> object:
     return text
 
 
-def _named(read: Callable[[object], object], kind: str, known: str) -> Callable[[object], object]:
-    def check(value: object) -> object:
-        found = read(value)
-        if found is None:
-            raise PydanticCustomError(f"unknown {kind}", f"{kind} is one of {known}")
-        return found
-
-    return check
-
-
 def _attributes(value: object) -> object:
     found = attributes_of(value)
     if found is None:
@@ -48,13 +37,8 @@ def _attributes(value: object) -> object:
 
 
 _Id = Annotated[StrictStr, BeforeValidator(_words)]
-_Significance = Annotated[
-    Literal["urgent", "actionable_not_urgent", "not_actionable_not_urgent", "benign_expected"],
-    BeforeValidator(_named(significance_of, "significance", "the four")),
-]
-_Severity = Annotated[
-    Literal["significant", "negligible"],
-    BeforeValidator(_named(severity_of, "severity", "significant and negligible")),
+_Significance = Literal[
+    "urgent", "actionable_not_urgent", "not_actionable_not_urgent", "benign_expected"
 ]
 _Type = Literal[
     "location",
@@ -98,7 +82,7 @@ class WrongAttribute(Form):
 
     ref_id: _Id
     pred_id: _Id
-    severity: _Severity
+    severity: Literal["significant", "negligible"]
     error_types: Annotated[list[_Type], BeforeValidator(_attributes)]
     explanation: Line = Field(description="What differs, in a sentence.")
 

@@ -87,7 +87,6 @@ def samples(annotation: Annotation, name: str) -> list[float | None]:
 
 
 def _read(text: str, scale: tuple[float, float]) -> tuple[dict[str, float], str]:
-    """Return the scores of one answer by their names, and its reasons."""
     from judge.rubrics.direct.reply import reply_on
 
     reply: Any = checked(reply_on(*scale), read_json(text))

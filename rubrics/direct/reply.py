@@ -25,7 +25,6 @@ _ASPECTS = {
 
 
 def _number(value: object) -> float:
-    """Return the number that `value` is, or that its digits are."""
     if isinstance(value, str) and (digits := _ALONE.fullmatch(value)):
         return float(digits[1])
     if isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < 1e9:

@@ -105,7 +105,6 @@ class Quotable:
 
 
 def _starts(sentence: str) -> set[int]:
-    """Return where a quote may begin in `sentence`, with or without what stands before words."""
     denial = _DENIED_BELOW.search(sentence)
     last = denial.end() if denial else len(sentence)
     found = {0, *(at for match in _BEGINS.finditer(sentence) if (at := match.end()) < last)}
@@ -114,7 +113,6 @@ def _starts(sentence: str) -> set[int]:
 
 
 def _ends(sentence: str) -> set[int]:
-    """Return where a quote may end in `sentence`, with or without what stands behind words."""
     denials = [match.start() for match in _DENIED_BEHIND.finditer(sentence)]
     first = max(denials, default=-1)
     found = {len(sentence)}
@@ -123,7 +121,6 @@ def _ends(sentence: str) -> set[int]:
 
 
 def _folded(text: str) -> str:
-    """Return `text` in lower case, character by character."""
     low = text.lower()
     return (
         low

@@ -69,7 +69,6 @@ def parse(
 
 
 def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any of a few types
-    """Return `value` with dicts for `Pairs`; raises `UnparsedError` for a key that stands twice."""
     if isinstance(value, Pairs):
         if len(dict(value)) < len(value):
             raise UnparsedError("duplicate key", ", ".join(key for key, _ in value))
@@ -118,7 +117,6 @@ def _of_line(key: str, line: int | None, entry: object) -> dict[str, Any]:
 
 
 def _fits(correction: Correction, candidate: Sequence[str]) -> None:
-    """Raise `UnparsedError` unless the correction can be applied."""
     line, text = correction.line, correction.corrected
     last = len(candidate) - (correction.edit != "insert")
     if line is not None and not 0 <= line <= last:

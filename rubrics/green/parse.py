@@ -135,7 +135,6 @@ def parse(text: str, study: Study, *, complete: bool = False, faithful: bool = F
 
 
 def _sections(text: str) -> tuple[str, dict[str, str]]:
-    """Return the explanation, and what stands under each of the three headings."""
     titles = list(_TITLE.finditer(text))
     headings = [_HEADING.fullmatch(title[0]) for title in titles]
     kinds = [_KIND.get(heading[1].lower()) if heading else None for heading in headings]
@@ -157,7 +156,6 @@ def _sections(text: str) -> tuple[str, dict[str, str]]:
 
 
 def _lines(body: str) -> list[str]:
-    """Return the lines that are not blank, their indentation kept, without bold marks."""
     return [line.rstrip() for line in body.replace("**", "").split("\n") if line.strip()]
 
 
@@ -226,7 +224,6 @@ def _matched(body: str, *, is_whole: bool, faithful: bool) -> _Listed:
 
 
 def _listed(rest: str, below: Sequence[str], kind: str, where: str, *, faithful: bool) -> _Listed:
-    """Return the count that opens `rest`, with the items behind it or in the lines below."""
     if not below and _is_none(rest, kind):
         return _Listed(0)
     stated = _COUNT.fullmatch(rest)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from judge import rubrics
 from judge.rubrics.crimson.measures import ATTRIBUTES, LEVELS, MODALITY_OF, WEIGHTS, score
 from judge.rubrics.crimson.reply import Reply
-from judge.rubrics.crimson.wording import attributes_of, significance_of
+from judge.rubrics.crimson.wording import attributes_of
 from judge.types import Annotation, Item, Measures, Study, UnparsedError
 
 RUBRIC = rubrics.load("crimson")
@@ -217,13 +217,6 @@ def test_a_reader_who_links_nothing_has_no_score() -> None:
 def test_what_no_reply_expresses_is_not_written(annotation: Annotation) -> None:
     with pytest.raises(ValueError, match="no reply expresses"):
         RUBRIC.render(annotation)
-
-
-@pytest.mark.parametrize(
-    "text", ["actionable", "not urgent", "severe", "urgent?", "", "urgent, benign_expected"]
-)
-def test_what_names_no_significance(text: str) -> None:
-    assert significance_of(text) is None
 
 
 def test_attributes_by_other_names() -> None:
