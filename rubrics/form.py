@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from functools import lru_cache
+from functools import cache, lru_cache
 from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictInt, StrictStr, model_validator
@@ -62,10 +62,9 @@ class Form(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _by_field(cls, value: Any) -> Any:  # noqa: ANN401
-        fields = cls.model_fields
-        if not isinstance(value, dict) or value.keys() == fields.keys():
+        if not isinstance(value, dict) or value.keys() == _fields(cls):
             return value
-        names = {plain_key(name): name for name in fields}
+        names = {plain_key(name): name for name in cls.model_fields}
         found: dict[str, Any] = {}
         explained = 0
         for key, item in value.items():
@@ -79,6 +78,11 @@ class Form(BaseModel):
                     continue
             found[name] = item
         return {**cls.optional, **found}
+
+
+@cache
+def _fields(form: type[Form]) -> frozenset[str]:
+    return frozenset(form.model_fields)
 
 
 @lru_cache(1024)

@@ -191,7 +191,7 @@ def _errors(body: str, level: str, *, faithful: bool) -> dict[str, _Listed]:
     if [*marks] != sorted(set(marks)) or (marks[0].isdigit() and not marks.isdigit()):
         raise unparsed(Reason.CONTRADICTION, f"{TITLES[level]}: categories once and in order")
     return {
-        category: _listed(rest, below, level, f"({category})", faithful=faithful)
+        category: _listed(rest, tuple(below), level, f"({category})", faithful=faithful)
         for category, (rest, below) in found.items()
     }
 
@@ -214,7 +214,7 @@ def _matched(body: str, *, is_whole: bool, faithful: bool) -> _Listed:
             raise unparsed(Reason.TRUNCATED, "a list without a count may go on")
         items = _below(lines, TITLES[MATCHED])
         return _checked(len(items), items, TITLES[MATCHED], faithful=False)
-    found = _listed(first, lines[1:], MATCHED, TITLES[MATCHED], faithful=faithful)
+    found = _listed(first, tuple(lines[1:]), MATCHED, TITLES[MATCHED], faithful=faithful)
     if not is_whole and (
         (found.count and first[-1] != "." and not found.items)  # 1 may be the head of 12
         or (found.count == 1 and len(lines) == 1)  # the first entry of a numbered list
@@ -223,11 +223,12 @@ def _matched(body: str, *, is_whole: bool, faithful: bool) -> _Listed:
     return found
 
 
-def _listed(rest: str, below: Sequence[str], kind: str, where: str, *, faithful: bool) -> _Listed:
-    if not below and _is_none(rest, kind):
-        return _Listed(0)
+@lru_cache(4096)  # most lines of a run come again
+def _listed(rest: str, below: tuple[str, ...], kind: str, where: str, *, faithful: bool) -> _Listed:
     stated = _COUNT.fullmatch(rest)
     if stated is None:
+        if not below and _is_none(rest, kind):
+            return _Listed(0)
         raise unparsed(Reason.UNREADABLE_COUNT, f"{where}: {rest[:80]!r}")
     word, _, behind = stated.groups()
     count = _NUMBER[word.lower()] if word.isalpha() else int(word)
