@@ -69,7 +69,7 @@ class Form(BaseModel):
         explained = 0
         for key, item in value.items():
             plain = plain_key(key)
-            name = names.get(plain, key)
+            name = names.get(plain, str(key))
             if name in found:
                 raise PydanticCustomError("duplicate key", "the same key twice")
             if plain in _EXPLANATIONS and plain not in names and isinstance(item, str):

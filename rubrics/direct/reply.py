@@ -49,8 +49,8 @@ class Reply(Form):
 @cache
 def reply_on(low: float, high: float) -> type[Reply]:
     """Return the form of a reply on a scale: its schema allows no other score."""
-    ends = {"ge": _plain(low), "le": _plain(high)}
-    number: Any = Annotated[float, BeforeValidator(_number), Field(**ends)]
+    on_scale = Field(ge=_plain(low), le=_plain(high))
+    number: Any = Annotated[float, BeforeValidator(_number), on_scale]
     each: dict[str, Any] = {
         name: (Annotated[number | None, Field(description=text)], ...)
         for name, text in _ASPECTS.items()

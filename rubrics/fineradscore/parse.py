@@ -101,7 +101,7 @@ def _of_line(key: str, line: int | None, entry: object) -> dict[str, Any]:
         raise UnparsedError("unexpected form", f"{key!r} is no correction")
     fields: dict[str, Any] = {}
     for name, value in entry.items():
-        ours = _OURS.get(plain_key(name), name)
+        ours = _OURS.get(plain_key(name), str(name))
         if ours in fields:
             raise UnparsedError("duplicate key", f"{key}: {name}")
         fields[ours] = value

@@ -53,8 +53,10 @@ _EXPLANATION = re.compile(
 
 # ---------------------------------------------------------------------------------- lines
 
-_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
-_WORDS += ("eleven", "twelve")
+_WORDS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve"),
+)
 _NUMBER = {word: number for number, word in enumerate(_WORDS)}
 _CATEGORY = re.compile(r"(?:[-*\u2022][ \t]+)?\(([a-f1-6])\)([^:]*):[ \t]*(.*)", re.IGNORECASE)
 _COUNT = re.compile(rf"(0|[1-9][0-9]{{0,3}}|{'|'.join(_WORDS)})(\.(?:[ \t]+(.*))?)?", re.IGNORECASE)
@@ -97,7 +99,7 @@ _NEXT_SENTENCE = re.compile(r"\w{4}[.!?]\s+[A-Z]")
 class _Listed(NamedTuple):
     """The count that a line states, and its items."""
 
-    count: int
+    stated: int
     items: Sequence[str] = ()
 
 
@@ -119,12 +121,12 @@ def parse(text: str, study: Study, *, complete: bool = False, faithful: bool = F
         for category in CATEGORIES:
             key = KEY[level, category]
             one = listed.get(category, _Listed(0))
-            stated[key] = one.count
+            stated[key] = one.stated
             items += [an_error(level, category, item) for item in one.items]
             if listed and category not in listed:
                 not_listed.append(key)
     found = _matched(bodies[MATCHED], is_whole=complete or is_whole, faithful=faithful)
-    stated[MATCHED] = found.count
+    stated[MATCHED] = found.stated
     items += map(matched_finding, found.items)
     return Annotation(
         items=tuple(items),
@@ -182,7 +184,7 @@ def _errors(body: str, level: str, *, faithful: bool) -> dict[str, _Listed]:
         if category := _CATEGORY.fullmatch(line.strip()):
             mark, label, rest = category.groups()
             marks += mark.lower()
-            below = []
+            below: list[str] = []
             found[_category(mark, label)] = rest, below
         elif found:
             below.append(line)
@@ -216,8 +218,8 @@ def _matched(body: str, *, is_whole: bool, faithful: bool) -> _Listed:
         return _checked(len(items), items, TITLES[MATCHED], faithful=False)
     found = _listed(first, tuple(lines[1:]), MATCHED, TITLES[MATCHED], faithful=faithful)
     if not is_whole and (
-        (found.count and first[-1] != "." and not found.items)  # 1 may be the head of 12
-        or (found.count == 1 and len(lines) == 1)  # the first entry of a numbered list
+        (found.stated and first[-1] != "." and not found.items)  # 1 may be the head of 12
+        or (found.stated == 1 and len(lines) == 1)  # the first entry of a numbered list
     ):
         raise unparsed(Reason.TRUNCATED, "the count or its list may go on")
     return found

@@ -140,13 +140,6 @@ def test_a_rubric_without_a_scale_refuses_one(tmp_path: Path, invoke: Invoke) ->
         sampled(rubrics.load("green"), 3)
 
 
-def test_the_built_in_judge_has_no_rules_for_it(invoke: Invoke, tmp_path: Path) -> None:
-    (tmp_path / "both.json").write_text(json.dumps({"a": {"report": "Clear.", "prediction": "C."}}))
-    done = invoke("direct", tmp_path / "both.json")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "the built-in judge has no rules for Direct score; name another" in done.stderr
-
-
 def test_a_run_is_read_again_on_its_own_scale(tmp_path: Path, invoke: Invoke) -> None:
     """The manifest keeps the scale: another prompt's answers are not read as the default's."""
     ids = [f"study-{at:04}" for at in range(12)]
