@@ -198,7 +198,7 @@ class Rubric:
             if value is None:
                 if measure.undefined is None:
                     return f"{measure.name} is None, and is declared never undefined"
-            elif value.__class__ is int and value >= 0 and measure.scale == (0, None):
+            elif measure.scale == (0, None) and value >= 0 and value % 1 == 0:
                 continue
             elif not measure.has(value):
                 return f"{measure.name} cannot be {value}"
