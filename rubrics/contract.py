@@ -198,8 +198,6 @@ class Rubric:
             if value is None:
                 if measure.undefined is None:
                     return f"{measure.name} is None, and is declared never undefined"
-            elif measure.scale == (0, None) and value >= 0 and value % 1 == 0:
-                continue
             elif not measure.has(value):
                 return f"{measure.name} cannot be {value}"
         faults = (self.item_fault(item.kind, item.labels) for item in annotation.items)
