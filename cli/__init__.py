@@ -19,7 +19,7 @@ from judge.distribution import NAME
 from judge.types import JudgeError
 
 _COMMANDS = (
-    *("audit", "batch", "cache", "check", "cite", "compare", "completion", "errors", "examples"),
+    *("audit", "batch", "cache", "check", "cite", "compare", "errors", "examples"),
     *("export", "import", "merge", "metrics", "panel", "prompts", "rates", "readings", "rescore"),
     *("reviews", "runs", "sample", "serve", "stress", "validate"),
 )

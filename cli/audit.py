@@ -80,7 +80,6 @@ def command(
 
 
 def _walk(run: Run, rubric: Rubric, first: str | None, *, raw: bool) -> None:
-    """Show one study after the other, as the keys ask for."""
     from judge.report.study import Line, audit
     from judge.stats.table import worst_order
     from judge.types import JudgeError

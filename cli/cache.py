@@ -164,8 +164,8 @@ def import_(sources: tuple[str, ...], cache: Path | None) -> None:
 
     A SOURCE is the folder of a run, whose raw answers then need not be paid for again, or a
     file that `export` wrote (- is standard input). An entry that is there already stays as it
-    is. One that is damaged is refused, and so are the answers of runs that hold no keys: those
-    that an earlier version of judge wrote.
+    is. One that is damaged is refused, and so are answers without a key: those of a judge that
+    no cache keeps.
     """
     from judge.cache import CompletionCache
     from judge.cache.contents import exported

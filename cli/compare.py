@@ -122,9 +122,8 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     name of its file of predictions (a for preds_a.json); NAME=RUN sets it. Runs of several
     rubrics on one model become one row. No judge is asked.
 
-    Of three or more runs that do not all fit together, as judge-runs/* may give, the largest
-    set that does is compared: the most models, then the most studies. The notes say what was
-    left out, why, and the command that compares it. NAME=RUN leaves nothing out.
+    Runs that do not fit together are refused, with a table of what differs between them and the
+    option that allows it.
 
     Runs of judge stress, and its folders, compare judges, not models: what each finds of the same
     known errors (docs/stress.md). With --allow judge they are runs like any others.
@@ -143,7 +142,6 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
 
 
 def _by_section(runs: Sequence[str], options: Mapping[str, Any]) -> dict[str, list[str]]:
-    """Return the runs by the section that they judged."""
     from judge.comparing.names import choice
     from judge.running.folder import Run
 
@@ -161,7 +159,6 @@ def _by_section(runs: Sequence[str], options: Mapping[str, Any]) -> dict[str, li
 def _compare(runs: Sequence[str], options: Mapping[str, Any]) -> None:
     from judge.comparing.comparison import compare_runs
     from judge.comparing.names import choice
-    from judge.comparing.sets import largest_set
     from judge.report.compare_page.file import MARK
     from judge.report.leaderboard import TABLES, Shown, check_tables
     from judge.stats.metric import find
@@ -180,14 +177,9 @@ def _compare(runs: Sequence[str], options: Mapping[str, Any]) -> None:
     files = read_files(options)
     readings = _readings(options["readings"])
     how = resampling(options)
-    chosen, left_out = largest_set(
-        [choice(run) for run in runs], common=options["common"], allow=options["allow"]
-    )
-    if left_out:
-        note(f"Comparing {len(chosen):,} of the {len(runs):,} given; the notes say which are not.")
-    _step(f"Comparing {len(chosen)} run{'' if len(chosen) == 1 else 's'} ...")
+    _step(f"Comparing {len(runs)} run{'' if len(runs) == 1 else 's'} ...")
     opened, comparison = compare_runs(
-        chosen,
+        [choice(run) for run in runs],
         how if options["tests"] else None,
         sort=options["sort"],
         by=options["by"],
@@ -195,7 +187,6 @@ def _compare(runs: Sequence[str], options: Mapping[str, Any]) -> None:
         allow=options["allow"],
         patient_field=options["patient_field"],
         metrics=files,
-        notes=left_out,
     )
     metrics = comparison.panel.metrics
     corrected = _corrected(comparison, opened, readings, options) if readings else None
@@ -240,7 +231,6 @@ def _corrected(
 
 
 def _step(text: str) -> None:
-    """Say what is being done, to whoever waits at a terminal."""
     if sys.stderr.isatty():
         note(text)
 
@@ -319,7 +309,6 @@ def _print(
 
 
 def _print_corrected(corrected: Mapping[str, Any]) -> None:
-    """Print the corrected figures below the facts that they rest on."""
     from judge import rubrics
     from judge.report.tables import corrected_model_tables, readings_facts
 

@@ -11,6 +11,7 @@ import click
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading
 from judge.cli.output import by_option, emit, format_of, note, print_facts, print_tables
+from judge.cli.studies import encoding_option
 
 if TYPE_CHECKING:
     from judge.report.tables import Table
@@ -44,6 +45,7 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Who read, for radevalx, whose file does not say. Default: the name of the file.",
 )
+@encoding_option
 @heading("Output")
 @by_option
 @format_of("table", "json", text="What to print: the readers for people, or JSON.")
@@ -54,6 +56,7 @@ def command(
     model: str | None,
     section: str | None,
     reader: str | None,
+    encoding: str | None,
     by: list[str],
     form: str,
 ) -> None:
@@ -70,7 +73,7 @@ def command(
 
     known = known_section(section)
     model = None if model is None else given_model(model)
-    layout, readings, inputs = layouts.read(layout, files, reader)
+    layout, readings, inputs = layouts.read(layout, files, reader, encoding)
     arguments = {"layout": layout, "files": list(files), "model": model, "reader": reader, "by": by}
     runs = write_runs(
         layout, [readings], inputs, out, model=model, section=known, by=by, arguments=arguments

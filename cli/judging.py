@@ -26,12 +26,14 @@ from judge.cli.batches import (
 from judge.cli.endings import end_stopped, end_uncovered
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import by_option, emit, format_option, note, print_summary, print_tables
-from judge.cli.references import REFERENCE_OPTIONS, asked_of, print_finished, rubric_of, run_asked
+from judge.cli.references import REFERENCE_OPTIONS, asked_of, rubric_of, run_asked
 from judge.cli.sampling import SAMPLES, sampling_options
 from judge.cli.studies import (
     TOLD_OPTIONS,
     check_sections,
     file_options,
+    limit_option,
+    limited,
     reading,
     shard_option,
     told_studies,
@@ -51,8 +53,8 @@ def command_for(rubric: Rubric) -> click.Command:
         if len(sections) == 1:
             if finished := _judge(rubric, options):
                 _told(finished)
-                summaries = print_finished(finished, rubric, options["form"])
-                end_uncovered(summaries, options["min_coverage"])
+                print_summary(finished.summary, rubric_of(finished, rubric), options["form"])
+                end_uncovered([finished.summary], options["min_coverage"])
             return
         tracks = _tracks(rubric, sections, options)
         ended = [one for section in tracks.items() if (one := _track(rubric, *section, options))]
@@ -92,13 +94,7 @@ _ASKING = (
 )
 _RUNNING = (
     *RUNNING_OPTIONS,
-    click.option(
-        "--sample",
-        type=click.IntRange(min=1),
-        metavar="N",
-        help="Judge N studies drawn at random, say what all of them would cost and how long "
-        "they would take, and stop. Their answers are in the cache for the run.",
-    ),
+    limit_option,
     shard_option,
     click.option(
         "--workers",
@@ -146,8 +142,6 @@ def _tracks(
     from judge.studies.study_set import check_sections_differ
 
     check_sections(sections, options)
-    if options["references"] == "all":
-        raise click.UsageError("--references all has runs of its own: name one --section")
     if options["form"] not in ("table", "json"):
         raise click.UsageError("several sections go with --format table and json")
     tracks = {one: told_studies({**options, "section": one}, rubric) for one in sections}
@@ -158,14 +152,12 @@ def _tracks(
 def _track(
     rubric: Rubric, section: str, studies: StudySet, options: Mapping[str, Any]
 ) -> Finished | None:
-    """Judge one of several sections, as a run of its own in a folder of that name."""
     note(f"section {section}")
     out = options["out"] and options["out"] / section
     return _judge(rubric, {**options, "section": section, "out": out}, studies)
 
 
 def _print_tracks(summaries: Sequence[Mapping[str, Any]], rubric: Rubric, form: str) -> None:
-    """Print the runs of several sections one after the other, then side by side."""
     if form == "json":
         from judge.report.formats import as_json
 
@@ -186,7 +178,7 @@ def _judge(
     `studies` are those that the options name, where they have been read.
     """
     from judge.backends import LEXICON
-    from judge.cli.forecast import dry_run, sample_run
+    from judge.cli.forecast import dry_run
     from judge.cli.progress import watching
     from judge.running.budget import Purse
     from judge.running.engine import RunStoppedError, UnreadableError
@@ -208,6 +200,8 @@ def _judge(
     check_batches(sessions, batches)
     studies = told_studies(options, rubric) if studies is None else studies
     note(reading(studies))
+    if options["limit"]:
+        studies = limited(studies, options["limit"])
     session = sessions[0]
     if not named:
         note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
@@ -218,9 +212,6 @@ def _judge(
         dry_run(sessions, part, in_batches=batches is not None)
         return None
     try:
-        if n := options.pop("sample"):
-            sample_run(session, part, n)
-            return None
         with session:
             if batches is None:
                 warn_of_batches(session)
@@ -244,14 +235,9 @@ def _judge(
 def _check_usage(named: Sequence[str], options: Mapping[str, Any]) -> None:
     if len(named) > 1 and not options["dry_run"]:
         raise click.UsageError("name one --judge; several go with --dry-run, side by side")
-    if options["sample"] and (options["out"] or options["dry_run"]):
-        raise click.UsageError("--sample writes no run; give it without --out and --dry-run")
-    if options["sample"] and options["in_batches"]:
-        raise click.UsageError("--sample asks directly: give it without --batch")
 
 
 def _told(finished: Finished) -> None:
-    """Say what a run took and where it is."""
     from judge.cli.progress import account
 
     for line in account(finished.progress):

@@ -34,7 +34,6 @@ class _Track:
     found: list[Found] = field(default_factory=list)
 
     def columns(self) -> dict[str, Sequence[float]]:
-        """Return the columns of the table: metrics, and the counts that figures are made of."""
         from judge.metrics import Scored
 
         columns: dict[str, Sequence[float]] = {}
@@ -128,7 +127,6 @@ def command(
 
 
 def _give(tracks: Sequence[_Track], by: Sequence[str]) -> None:
-    """Write the tables and print the figures, where there are any."""
     if any(track.found for track in tracks):
         for track in tracks:
             _write(track)
@@ -137,7 +135,6 @@ def _give(tracks: Sequence[_Track], by: Sequence[str]) -> None:
 
 
 def _tracks(options: Mapping[str, Any], out: Path | None, by: Sequence[str]) -> list[_Track]:
-    """Read the studies of each section that is asked for, with their classes where need be."""
     from judge.running.run import with_classes
     from judge.studies.names import given_model
     from judge.studies.study_set import check_sections_differ
@@ -161,7 +158,6 @@ def _tracks(options: Mapping[str, Any], out: Path | None, by: Sequence[str]) -> 
 
 
 def _fields(studies: StudySet) -> dict[str, tuple[object, ...]]:
-    """Return what studies can be grouped by."""
     given = any(one is not None for one in studies.study_classes)
     return {**({"study_class": studies.study_classes} if given else {}), **studies.fields}
 
@@ -178,7 +174,6 @@ def _check_fields(track: _Track, by: Sequence[str]) -> None:
 
 
 def _take_radevals(tracks: Sequence[_Track], path: Path, names: Sequence[str]) -> None:
-    """Take RadEval's values; raises `JudgeError` for one that is asked for beside it."""
     from judge import metrics
     from judge.metrics.radeval_file import read_results
     from judge.types import JudgeError
@@ -258,7 +253,6 @@ def _undefined(
 
 
 def _figures(track: _Track, by: Sequence[str]) -> list[Figures]:
-    """Return the figures of all studies, then those of each group."""
     import numpy as np
 
     from judge.metrics import Scored

@@ -13,10 +13,10 @@ from judge.cli.output import format_option, list_option, note, print_summary
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
 @click.option(
     "--rule",
-    type=click.Choice(("majority", "mean", "any")),
+    type=click.Choice(("majority", "mean")),
     required=True,
     help="What a study's numbers become. majority: the middle one, a tie to the worse; mean: the "
-    "mean, of rates too; any: the worst, so that an error that any judge saw counts.",
+    "mean, of rates too.",
 )
 @click.option(
     "--out",

@@ -64,9 +64,9 @@ _HOST, _PORT = "127.0.0.1", 8321
     "budgets",
     multiple=True,
     metavar="[NAME=]DOLLARS",
-    help="What an allowed judge may cost in all, to the runs and pairs of every service on this "
-    "folder of runs: passed by no more than the answers under way. With several judges that cost, "
-    "say which: --budget gpt-4o=50.",
+    help="What an allowed judge may cost this service in all, runs and pairs, also after a "
+    "restart: no answer is asked for that may pass it. With several judges that cost, say which: "
+    "--budget gpt-4o=50.",
 )
 @click.option(
     "--images",
@@ -91,7 +91,7 @@ _HOST, _PORT = "127.0.0.1", 8321
     default=8,
     show_default=True,
     metavar="GB",
-    help="What reading a client's files, a comparison, or a pair for the lexicon may take each.",
+    help="What reading a client's files or a comparison may take each.",
 )
 def command(
     named: tuple[Path, ...],
@@ -108,8 +108,8 @@ def command(
 ) -> None:
     """Show runs on pages, take reviews of them, and annotate over HTTP.
 
-    Shows each RUN and all runs of the folder of runs. The API is documented at /docs
-    and described at /openapi.json. Runs that were cut off go on.
+    Shows each RUN and all runs of the folder of runs. /openapi.json describes the API. Runs that
+    were cut off go on.
     """
     from judge.running.folder import Run
     from judge.service.budget import limits
@@ -137,7 +137,6 @@ def command(
         token=token,
         max_upload=max_upload * MEGABYTE,
         max_memory=max_memory * GIGABYTE,
-        workers=max(1, min(4, (os.cpu_count() or 1) - 1)),
         images=images,
     )
     _serve(settings, host, port)
@@ -149,6 +148,6 @@ def _serve(settings: ServiceSettings, host: str, port: int) -> None:
     except ImportError as error:
         raise JudgeError(
             f"judge serve needs {error.name}, which is not installed: "
-            + install("fastapi", "httptools", "python-multipart", "uvicorn")
+            + install("fastapi", "python-multipart", "uvicorn")
         ) from error
     server.serve(settings, host, port, note)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -16,6 +18,7 @@ if TYPE_CHECKING:
     from judge.running.shards import Shard
     from judge.studies import StudySet
 
+_SEED = 20260101
 _FIELDS = (
     (
         *("id", "the study id; row numbers the records, and joins two files record by record"),
@@ -31,6 +34,13 @@ _FIELDS = (
         *("patient", "the patient, by whom judge compare resamples"),
         "patient, patient_id, subject_id, subject",
     ),
+)
+
+
+encoding_option = click.option(
+    "--encoding",
+    metavar="NAME",
+    help="The encoding of text files, such as cp1252. Default: UTF-8, or UTF-16 with a mark.",
 )
 
 
@@ -52,6 +62,7 @@ def file_options(several_sections: str = "") -> tuple[Decorator, ...]:
             )
             for name, what, usual in _FIELDS
         ),
+        encoding_option,
         click.option(
             "--model",
             metavar="NAME",
@@ -100,6 +111,13 @@ TOLD_OPTIONS = (
 )
 """What the judge is told beside the two reports."""
 
+limit_option = click.option(
+    "--limit",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Judge N studies drawn at random, the same N each time. Their answers are in the cache "
+    "for the run of all.",
+)
 shard_option = click.option(
     "--shard",
     metavar="I/N",
@@ -154,6 +172,19 @@ def told_studies(options: Mapping[str, Any], rubric: Rubric) -> StudySet:
         prior=options["prior_field"],
         modality=options["modality"],
     )
+
+
+def limited(studies: StudySet, n: int) -> StudySet:
+    """Return `n` studies drawn at random, in their order, and say so; all where there are no more.
+
+    The draw is the same each time.
+    """
+    if n >= len(studies):
+        return studies
+    rows = sorted(random.Random(_SEED).sample(range(len(studies)), n))  # noqa: S311
+    text = f"{n:,} of {counted(len(studies), 'study', 'studies')}, drawn at random (--limit)"
+    note(text)
+    return replace(studies.take(rows), notes=(*studies.notes, text))
 
 
 def part_of(studies: StudySet, shard: Shard) -> StudySet:

@@ -123,7 +123,6 @@ class Reward(AbstractContextManager["Reward"]):
 
     @property
     def _measured(self) -> str:
-        """The measure, with a minus where less is better."""
         return self.measure.name if self.measure.higher_is_better else f"minus_{self.measure.name}"
 
     @property
@@ -284,7 +283,6 @@ class Reward(AbstractContextManager["Reward"]):
         references: _Values,
         columns: Mapping[str, _Values],
     ) -> list[float | Unscored]:
-        """Return the reward of each completion, all asked for at once; counts them."""
         if isinstance(completions, str):
             raise JudgeError("completions is one text; give a list of them")
         if len(references) != len(completions):
@@ -349,13 +347,11 @@ class Reward(AbstractContextManager["Reward"]):
 
     @property
     def _told(self) -> set[str]:
-        """The fields that the judge may be told by, as names are compared."""
         known = CONTEXT_FIELDS if self._context is None else ()
         return {plain(one) for one in (*known, *self._fields)}
 
     @property
     def _fields(self) -> list[str]:
-        """The fields that the user named."""
         modality = self._modality
         by_field = None if modality and modality_code(modality) else modality
         return [one for one in (*(self._context or ()), self._prior, by_field) if one]
@@ -370,7 +366,6 @@ def _counted(why: Counter[str]) -> str:
 
 
 def _called(function: Callable[..., Any]) -> str:
-    """Return a function's name, that of the one in a partial, or that of an object's class."""
     while isinstance(function, partial):
         function = function.func
     return getattr(function, "__qualname__", type(function).__qualname__)

@@ -12,8 +12,6 @@ alone (`$report` or `$reference`), or `phrases`, short phrases, a line each, and
 they are held against (`$phrases`, numbered from 1, and `$report`). The examples then hold these. A
 rubric that asks several questions about a study has a prompt for each.
 
-A prompt of the rubric `rewording`, which is none, asks a writer for a report in other words.
-
 `reply` says what answer the wording asks for, `text` or `structured`, where a rubric has both.
 `scale`, two numbers, is what a score is given on where the rubric asks for one: the wording names
 both.
@@ -59,8 +57,6 @@ _REQUIRED = {
     REPORT: (frozenset({"report", "reference"}),),
     PHRASES: (frozenset({"report"}), frozenset({"phrases"})),
 }
-REWORDING = "rewording"
-"""What a prompt that asks for a rewording has as its rubric."""
 _NO_LINES = "(no lines: the report is empty)"
 _KINDS = {str: "text", int: "a whole number", list: "a list", dict: "a mapping"}
 _KEYS: dict[str, type] = dict.fromkeys(
@@ -347,7 +343,6 @@ def _check_template(
     known: Collection[str],
     required: Iterable[Collection[str]],
 ) -> None:
-    """Raise `JudgeError` for a template with a variable that is not known or lacks one."""
     template = Template(text)
     used = set(template.get_identifiers())
     if not template.is_valid():
@@ -364,7 +359,6 @@ def _check_template(
 def _mapping(
     data: object, known: Mapping[str, type], needed: Collection[str], where: str
 ) -> dict[str, Any]:
-    """Return the keys that have a value; raises `JudgeError` with every fault of them."""
     keys = ", ".join(sorted(known))
     if not isinstance(data, Mapping):
         raise JudgeError(f"{where}: expected a mapping with {keys}")

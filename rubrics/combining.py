@@ -6,12 +6,11 @@ set of studies is made of what comes out:
     majority  the middle one; of an even number the worse of the two in the middle. So a count is 0
               where more than half of the judges say 0, and a tie counts as an error.
     mean      the mean. A rate becomes the mean of the parts' own rates.
-    any       the worst: the largest, of what is better when larger the smallest.
     best      all numbers of the one part with the best score, which is the first that the rubric
               declares; ties go by the rubric's order of the worst studies, then to the first part.
 
-Under `any` and `majority` what a ratio of sums divides comes from one part: of those with something
-to divide by, the one whose own ratio in the study is the worst, or the middle one.
+Under `majority` what a ratio of sums divides comes from one part: of those with something to divide
+by, the one whose own ratio in the study is the middle one.
 
 A part that lacks a number is not in it. Beside them stands how far the parts disagree, where there
 are two or more.
@@ -29,7 +28,7 @@ from judge.rubrics.items import Facet, Label
 from judge.rubrics.numbers import Measure, Order, Scale, Statistic
 from judge.types import Annotation, Item, Measures
 
-Rule = Literal["majority", "mean", "any", "best"]
+Rule = Literal["majority", "mean", "best"]
 Of = Literal["judge", "reference"]
 _FACETS = {"judge": "said_by", "reference": "against"}
 
@@ -116,7 +115,6 @@ class Combination:
         )
 
     def _statistic(self, one: Statistic) -> Statistic:
-        """Return a statistic of what the rubric's measures have become."""
         if one.kind == "rate" and self.rule == "mean":
             words = f"mean of the {self.of}s"
             return replace(
@@ -199,13 +197,7 @@ class Combination:
             return None
         if self.rule == "mean":
             return fmean(known)
-        return known[self._place(len(known), up=measure.higher_is_better)]
-
-    def _place(self, n: int, *, up: bool) -> int:
-        """Return which of `n` values in ascending order is the worst one, or the middle one."""
-        if self.rule == "any":
-            return 0 if up else n - 1
-        return (n - 1) // 2 if up else n // 2
+        return known[_middle(len(known), up=measure.higher_is_better)]
 
     def _quotient(
         self, ratio: Statistic, found: Sequence[Measures]
@@ -218,7 +210,7 @@ class Combination:
         known = sorted((a / b, b, a) for a, b in pairs if a is not None and b)
         if not known:
             return None, None
-        _, per, over = known[self._place(len(known), up=ratio.higher_is_better)]
+        _, per, over = known[_middle(len(known), up=ratio.higher_is_better)]
         return over, per
 
     def picked(self, rubric: Rubric, found: Sequence[Measures]) -> int:
@@ -285,7 +277,7 @@ class Combination:
 
     def _is_of_one_part(self, one: Statistic) -> bool:
         """Whether a ratio needs both of its sums from one part; the best part has all numbers."""
-        return one.kind == "ratio" and self.rule in ("any", "majority")
+        return one.kind == "ratio" and self.rule == "majority"
 
     def _needs_own(self, rate: Statistic) -> bool:
         """Whether a rate cannot be told by its measures: no judge need have all of them at 0."""
@@ -298,6 +290,11 @@ class Combination:
     @property
     def _spread(self) -> str:
         return f"{self.of}s_spread"
+
+
+def _middle(n: int, *, up: bool) -> int:
+    """Return which of `n` values in ascending order is the middle one; of two the worse."""
+    return (n - 1) // 2 if up else n // 2
 
 
 def says(rate: Statistic, found: Sequence[Measures]) -> list[bool]:
@@ -351,7 +348,6 @@ def _is_whole(rubric: Rubric, names: Sequence[str]) -> bool:
 
 
 def _widest(score: Measure) -> Scale:
-    """Return the scale of how far apart two values can be."""
     low, high = score.scale
     return (0, None if low is None or high is None else high - low)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_rgb
-from matplotlib.figure import Figure
-from matplotlib.text import Text
+
+# matplotlib is imported where it is used: the tests of figures are collected without it.
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 LEAST_TYPE = 5.0
 
@@ -32,6 +34,9 @@ DICHROMACY = {
 
 def texts_of(figure: Figure) -> list[tuple[str, np.ndarray, float]]:
     """Every text that shows: itself, its box in pixels (left, bottom, right, top), its size."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.text import Text
+
     canvas = FigureCanvasAgg(figure)
     canvas.draw()
     renderer = canvas.get_renderer()
@@ -78,5 +83,7 @@ def lab(rgb: np.ndarray) -> np.ndarray:
 
 
 def linear(colour: object) -> np.ndarray:
+    from matplotlib.colors import to_rgb
+
     rgb = np.array(to_rgb(colour))  # type: ignore[arg-type]
     return np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)

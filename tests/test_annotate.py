@@ -41,60 +41,43 @@ def test_dictionaries_of_records_are_read_as_a_file_is() -> None:
     assert ids_and_scores(whole)["a"] < 1
 
 
-def test_texts_of_a_dictionary_are_judged_as_they_are() -> None:
-    report = f"Findings: {CLEAR} Impression: {EFFUSION}"
-    assert ids_and_scores(annotate({"a": report}, {"a": CLEAR}))["a"] < 1
+ONE_TABLE = pd.DataFrame({"id": ["a"], "report": [CLEAR]})
 
 
 @pytest.mark.parametrize(
-    ("references", "candidates", "says"),
+    ("references", "candidates", "beside", "says"),
     [
-        ({"a": CLEAR, "b": CLEAR}, {"a": CLEAR}, r"only in references: 1 \(b\)"),
-        ({"a": CLEAR}, {"a": CLEAR, "c": CLEAR}, r"only in candidates: 1 \(c\)"),
-        ({"a": CLEAR, "b": CLEAR}, {"a": CLEAR}, r"allow_missing=True"),
-        ({"a": CLEAR}, {"b": CLEAR}, "no study in common"),
-        ({"1": CLEAR}, {1: CLEAR}, "differ by type"),
-        ({"a": CLEAR}, [CLEAR], "ids"),
-        ([CLEAR], {"a": CLEAR}, "ids"),
-        ({"a": [CLEAR]}, {"a": CLEAR}, "holds a list"),
-        ({"study_id": ["a"], "reference": [CLEAR]}, {"study_id": ["a"]}, r"pandas\.DataFrame"),
-        ({}, {}, "no study"),
-        ({"a": None}, {"a": CLEAR}, r"no reference report in references: 1 \(a\)"),
-        (CLEAR, CLEAR, "references is one text"),
-        ([CLEAR], CLEAR, "candidates is one text"),
-        (CLEAR, [CLEAR], "references is one text"),
-        ({CLEAR}, [CLEAR], "references is a set"),
-        (5, [CLEAR], "references is a int"),
-        (pd.Series([CLEAR], index=["a"]), pd.Series([CLEAR], index=["b"]), "no study in common"),
-        (pd.Series([CLEAR, CLEAR], index=[7, 7]), pd.Series([CLEAR, CLEAR], index=[7, 7]), "7"),
-        (pd.DataFrame({"report": [CLEAR]}), pd.DataFrame({"prediction": [CLEAR]}), "no ids"),
-        (pd.DataFrame({"id": ["a"], "report": [CLEAR]}), [CLEAR], "candidates is a list"),
-        (
-            pd.DataFrame({"id": ["a"], "report": [CLEAR]}),
-            pd.DataFrame({"id": ["b"], "prediction": [CLEAR]}),
-            "no study in common",
-        ),
-        (pd.DataFrame([[CLEAR, CLEAR]], columns=["report", "report"]), None, "same name"),
+        ({"a": CLEAR, "b": CLEAR}, {"a": CLEAR}, {}, r"only in references: 1 \(b\)"),
+        ({"1": CLEAR}, {1: CLEAR}, {}, "differ by type"),
+        ({"a": CLEAR}, [CLEAR], {}, "ids"),
+        ({"a": [CLEAR]}, {"a": CLEAR}, {}, "holds a list"),
+        ({"study_id": ["a"], "reference": [CLEAR]}, {"study_id": ["a"]}, {}, "DataFrame"),
+        ({}, {}, {}, "no study"),
+        ({CLEAR}, [CLEAR], {}, "references is a set"),
+        (CLEAR, CLEAR, {}, "references is one text"),
+        ([CLEAR], [CLEAR, CLEAR], {}, "candidates has 2 values but there are 1 references"),
+        ([None], [CLEAR], {}, r"no reference report in references: 1 \(0\)"),
+        ([CLEAR], [pd.NA], {}, r"no candidate text in candidates: 1 \(0\)"),
+        ([CLEAR], [3], {}, "'candidates' of study '0'"),
+        ([CLEAR] * 2, [CLEAR] * 2, {"study_ids": [1, "1"]}, r"more than once .*: 1 \(1\)"),
+        ([CLEAR] * 2, [CLEAR] * 2, {"fields": {"site": [1]}}, "'site' has 1 values"),
+        (pd.Series([CLEAR] * 2, index=[7, 7]), pd.Series([CLEAR] * 2, index=[7, 7]), {}, "7"),
+        (pd.DataFrame({"report": [CLEAR]}), pd.DataFrame({"prediction": [CLEAR]}), {}, "no ids"),
+        (ONE_TABLE, [CLEAR], {}, "candidates is a list"),
+        (ONE_TABLE, None, {}, "candidate"),
+        (pd.DataFrame([[CLEAR, CLEAR]], columns=["report", "report"]), None, {}, "same name"),
+        ([CLEAR], [CLEAR], {"study_ids": "a"}, "study_ids is one text"),
+        ([CLEAR], [CLEAR], {"fields": {"site": {"0": "n"}}}, "'site' is a dict"),
+        ([CLEAR], [CLEAR], {"section": "findings"}, "section is for tables"),
+        ([CLEAR], [CLEAR], {"rubric": "pink"}, "pink"),
+        ([CLEAR], [CLEAR], {"context_fields": ["sex"]}, "'sex'"),
     ],
 )
-def test_what_cannot_be_joined_is_refused(references: Any, candidates: Any, says: str) -> None:
+def test_what_cannot_be_joined_is_refused(
+    references: Any, candidates: Any, beside: dict[str, Any], says: str
+) -> None:
     with pytest.raises(JudgeError, match=says):
-        annotate(references, candidates)
-
-
-@pytest.mark.parametrize(
-    ("beside", "says"),
-    [
-        ({"study_ids": "a"}, "study_ids is one text"),
-        ({"study_classes": "n"}, "study_classes is one text"),
-        ({"fields": {"site": "n"}}, "'site' is one text"),
-        ({"fields": {"site": {"0": "n"}}}, "'site' is a dict"),
-        ({"section": "findings"}, "section is for tables"),
-    ],
-)
-def test_one_text_is_no_list(beside: dict[str, Any], says: str) -> None:
-    with pytest.raises(JudgeError, match=says):
-        annotate([CLEAR], [CLEAR], **beside)
+        annotate(references, candidates, **beside)
 
 
 def test_studies_on_one_side_are_left_out_and_counted_where_they_may_be() -> None:
@@ -109,14 +92,6 @@ def test_studies_on_one_side_are_left_out_and_counted_where_they_may_be() -> Non
     assert list(frame["study_class"]) == ["normal", "abnormal"]
     assert list(frame["site"]) == ["north", "south"]
     assert "omitted:2" in frame.attrs["signature"]
-
-
-def test_a_column_beside_ids_has_a_value_for_each() -> None:
-    both = {"a": CLEAR, "b": CLEAR}
-    with pytest.raises(JudgeError, match="'site' lacks 1 studies: b"):
-        annotate(both, both, fields={"site": {"a": "north"}})
-    with pytest.raises(JudgeError, match="study_classes has 1 values but there are 2"):
-        annotate(both, both, study_classes=["normal"])
 
 
 def test_the_index_of_a_series_is_its_ids() -> None:
@@ -143,30 +118,6 @@ def test_two_frames_are_joined_by_id_with_the_names_of_the_command_line() -> Non
     assert ids_and_scores(indexed) == {"a": 0, "b": 1}
     unnamed = references.set_index("accession").rename_axis(None)
     assert ids_and_scores(annotate(unnamed, {"a": EFFUSION, "b": EFFUSION})) == {"a": 0, "b": 1}
-
-
-def test_a_frame_that_holds_both_sides_keeps_its_index_where_it_has_no_ids() -> None:
-    both = pd.DataFrame({"ground_truth": [CLEAR, CLEAR], "hypothesis": [CLEAR, EFFUSION]})
-    assert ids_and_scores(annotate(both)) == {"0": 1, "1": 0}
-    assert ids_and_scores(annotate(both.set_axis(["p", "q"]))) == {"p": 1, "q": 0}
-    assert ids_and_scores(annotate(both.assign(id=["u", "v"]).iloc[1:])) == {"v": 0}
-    assert "__index_level_0__" not in annotate(both.assign(id=["u", "v"]).iloc[1:]).columns
-
-
-def test_a_dataset_is_read_like_a_frame() -> None:
-    datasets = pytest.importorskip("datasets")
-    references = datasets.Dataset.from_dict(
-        {"study_id": ["a", "b"], "findings": [CLEAR, EFFUSION], "study_class": ["n", "s"]}
-    )
-    candidates = datasets.Dataset.from_dict({"id": ["b", "a"], "generated": [EFFUSION, EFFUSION]})
-    frame = annotate(references, candidates)
-    assert ids_and_scores(frame) == {"a": 0, "b": 1}
-    assert list(frame["study_class"]) == ["n", "s"]
-    both = datasets.Dataset.from_dict({"reference": [CLEAR], "prediction": [EFFUSION]})
-    assert ids_and_scores(annotate(both)) == {"0": 0}
-    assert ids_and_scores(annotate(both.to_iterable_dataset())) == {"0": 0}
-    with pytest.raises(JudgeError, match=r"splits; pass one of them: train, test"):
-        annotate(datasets.DatasetDict(train=both, test=both))
 
 
 def test_a_run_folder_is_left_that_the_commands_open(tmp_path: Path) -> None:
@@ -197,3 +148,20 @@ def test_what_is_public_is_listed() -> None:
 def test_looking_at_it_imports_nothing_heavy() -> None:
     code = "import judge, sys; dir(judge); judge.__version__; sys.exit('pandas' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.ci
+def test_a_dataset_is_read_like_a_frame() -> None:
+    import datasets
+
+    references = datasets.Dataset.from_dict(
+        {"study_id": ["a", "b"], "findings": [CLEAR, EFFUSION], "study_class": ["n", "s"]}
+    )
+    candidates = datasets.Dataset.from_dict({"id": ["b", "a"], "generated": [EFFUSION, EFFUSION]})
+    frame = annotate(references, candidates)
+    assert ids_and_scores(frame) == {"a": 0, "b": 1}
+    assert list(frame["study_class"]) == ["n", "s"]
+    both = datasets.Dataset.from_dict({"reference": [CLEAR], "prediction": [EFFUSION]})
+    assert ids_and_scores(annotate(both.to_iterable_dataset())) == {"0": 0}
+    with pytest.raises(JudgeError, match="train, test"):
+        annotate(datasets.DatasetDict(train=both, test=both))

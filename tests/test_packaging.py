@@ -1,26 +1,23 @@
-"""What the wheel holds."""
+"""What the wheel holds, and what stands in several files at once."""
 
 from __future__ import annotations
 
-import json
+import ast
 import re
 import shutil
 import subprocess
 import sys
 import tomllib
 import zipfile
-from datetime import date
 from pathlib import Path
 
 import pytest
 import yaml
 
-from judge.distribution import version
+from judge.distribution import install, version
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("judge", "cache", "cli", "examples", "prompts", "rubrics")
-# Of Keep a Changelog.
-KINDS_OF_CHANGE = {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +29,18 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> list[str]:
     for name in FOLDERS:
         shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
     subprocess.run(
-        [sys.executable, "-m", "pip", "wheel", "-q", "--no-deps", "-w", tree / "dist", tree],
+        [
+            sys.executable,
+            "-m",
+            "pip",
+            "wheel",
+            "-q",
+            "--no-deps",
+            "--no-build-isolation",
+            "-w",
+            tree / "dist",
+            tree,
+        ],
         check=True,
         capture_output=True,
     )
@@ -50,95 +58,46 @@ def test_every_source_and_data_file_is_in_the_wheel(wheel: list[str]) -> None:
     packed = {name for name in wheel if ".dist-info/" not in name}
     assert packed == expected
 
-
-def test_nothing_lands_beside_the_package(wheel: list[str]) -> None:
     assert {name.split("/")[0].split("-")[0] for name in wheel} == {"judge", "radiology_judge"}
 
 
-def test_a_checkout_works_from_its_own_folder(tmp_path: Path) -> None:
-    for name in FOLDERS:
-        shutil.copytree(ROOT / name, tmp_path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    code = "import judge, judge.cli; print(judge.cli.__file__, judge.annotate(['a'], ['a']).shape)"
-    for line in (["-c", code], ["-m", "judge", "--version"]):
-        done = subprocess.run(
-            [sys.executable, *line], cwd=tmp_path, capture_output=True, text=True, check=False
-        )
-        assert done.returncode == 0, done.stderr
-        if "-c" in line:
-            assert done.stdout.startswith(str(tmp_path / "cli"))
-
-
-def _holds_one_version(root: Path) -> str:
-    project = tomllib.loads((root / "pyproject.toml").read_text("utf-8"))["project"]
-    log = (root / "CHANGELOG.md").read_text("utf-8")
+def test_the_version_is_the_same_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    log = (ROOT / "CHANGELOG.md").read_text("utf-8")
     heads = re.findall(r"^## \[(.+?)\](?: - (\S+))?$", log, re.MULTILINE)
     assert heads[0] == ("Unreleased", "")
-    assert heads[1][0] == project["version"]
-    assert all(date.fromisoformat(day) for _, day in heads[1:])
-    assert set(re.findall(r"^###? (?!\[)(.+)$", log, re.MULTILINE)) <= KINDS_OF_CHANGE
-    citation = yaml.safe_load((root / "CITATION.cff").read_text("utf-8"))
+    assert heads[1][0] == project["version"] == version()
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text("utf-8"))
     assert citation["version"] == project["version"]
     assert str(citation["date-released"]) == heads[1][1]
     assert citation["license"] == project["license"]
-    cluster = (root / "examples/cluster/kubernetes.yaml").read_text("utf-8")
+    cluster = (ROOT / "examples/cluster/kubernetes.yaml").read_text("utf-8")
     assert f"image: judge:{project['version']}\n" in cluster
-    return project["version"]
-
-
-def test_the_version_is_the_same_everywhere() -> None:
-    assert _holds_one_version(ROOT) == version()
-
-
-def test_a_release_changes_it_everywhere_or_nowhere(tmp_path: Path) -> None:
-    names = ("pyproject.toml", "CHANGELOG.md", "CITATION.cff", "examples/cluster/kubernetes.yaml")
-    for name in names:
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(ROOT / name, tmp_path / name)
-
-    def release(number: str) -> subprocess.CompletedProcess[str]:
-        line = [sys.executable, ROOT / ".ci/release", number, tmp_path]
-        return subprocess.run(line, capture_output=True, text=True, check=False)
-
-    assert release("97.0.1").returncode == 0
-    assert _holds_one_version(tmp_path) == "97.0.1"
-    before = [(tmp_path / name).read_text("utf-8") for name in names]
-    for wrong in ("97.0.1", "v98", "98.0"):
-        assert release(wrong).returncode == 1
-    (tmp_path / "CITATION.cff").write_text("version: 1\n", "utf-8")
-    assert "date-released" in release("98.0.0").stderr
-    assert [(tmp_path / name).read_text("utf-8") for name in names[:2]] == before[:2]
-
-
-def test_the_page_for_an_index_is_whole_by_itself() -> None:
-    page = (ROOT / "PACKAGE.md").read_text("utf-8")
-    assert not re.search(r"\]\((?!https://)", page), "an index has none of our files"
-    extras = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"][
-        "optional-dependencies"
-    ]
-    install = (ROOT / "docs/install.md").read_text("utf-8")
-    for text in (page, install):
-        assert set(re.findall(r"^\| `(\w+)` \|", text, re.MULTILINE)) >= set(extras)
-    found = re.findall(r"^    (\{.*\})$", page, re.MULTILINE)
-    assert [set(json.loads(one)) for one in found] == [{"study-1"}] * 2
 
 
 def test_the_container_is_for_a_user_without_rights_and_asks_for_a_token() -> None:
     dockerfile = (ROOT / "Dockerfile").read_text("utf-8")
     (user,) = re.findall(r"^USER (\d+):\1$", dockerfile, re.MULTILINE)
     assert int(user) > 0
-    assert f"--uid {user} " in dockerfile
     service = yaml.safe_load((ROOT / "compose.yaml").read_text("utf-8"))["services"]["judge"]
     assert all(port.startswith("127.0.0.1:") for port in service["ports"])
     assert service["environment"]["JUDGE_TOKEN"].startswith("${JUDGE_TOKEN:?")
     assert service["cap_drop"] == ["ALL"]
-    command = re.search(r"^CMD (\[.*\])$", dockerfile, re.MULTILINE)
-    assert command
-    assert service["command"] == json.loads(command[1])
-    volumes = re.search(r"^VOLUME (\[.*\])$", dockerfile, re.MULTILINE)
-    assert volumes
-    assert [one.partition(":")[2] for one in service["volumes"]] == json.loads(volumes[1])
-
-
-def test_the_image_is_built_of_every_folder_that_the_wheel_is() -> None:
     kept = (ROOT / ".dockerignore").read_text("utf-8").splitlines()
     assert {f"!{folder}" for folder in FOLDERS} <= {*kept}
+
+
+def test_a_message_names_a_package_with_its_bounds_and_its_extra() -> None:
+    assert install("matplotlib") == "pip install 'matplotlib>=3.8' (the extra plots)"
+    two = install("torch", "tokenizers")
+    assert two == "pip install 'torch>=2.4' 'tokenizers>=0.21' (the extra hf)"
+    assert install("torch", "matplotlib").endswith("'matplotlib>=3.8'"), "no extra has both"
+    with pytest.raises(KeyError):
+        install("no-such-package")
+    for folder in FOLDERS:
+        for path in (ROOT / folder).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+                if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "install":
+                    for one in node.args:
+                        if isinstance(one, ast.Constant):
+                            assert "(the extra " in install(one.value), path

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 import io
-import re
-import subprocess
-import sys
 from pathlib import Path
 
 import pandas as pd
 import pytest
-from support import ROOT, Invoke
+from support import Invoke
 
-import judge
 from judge import (
     Annotated,
     JudgeError,
@@ -20,8 +16,6 @@ from judge import (
     RequestPolicy,
     Resampling,
     Run,
-    RunStoppedError,
-    Study,
     compare,
     run,
 )
@@ -31,11 +25,12 @@ GOOD, BAD = dict(REFERENCES), {**REFERENCES, "b": "Large right effusion.", "c": 
 FIELDS = {"site": ["north", "south", "south"]}
 
 
-@pytest.fixture
-def runs(tmp_path: Path) -> dict[str, Run]:
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Run]:
     """Two models on the same studies, judged by the built-in judge."""
+    folder = tmp_path_factory.mktemp("runs")
     return {
-        name: run(REFERENCES, candidates, fields=FIELDS, out=tmp_path / name)
+        name: run(REFERENCES, candidates, fields=FIELDS, out=folder / name)
         for name, candidates in (("good", GOOD), ("bad", BAD))
     }
 
@@ -44,9 +39,9 @@ def test_a_run_is_written_and_opened(
     runs: dict[str, Run], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     good = runs["good"]
-    assert isinstance(good, Run)
-    assert good.path == tmp_path / "good"
     assert good.signature == Run(str(good.path)).signature
+    assert all(isinstance(outcome, Annotated) for _, outcome in good.outcomes())
+    assert [study.study_id for study, _ in good.outcomes()] == ["a", "b", "c"]
     assert good.summary()["n_scored"] == 3
     assert list(good.table()["study_id"]) == ["a", "b", "c"]
     monkeypatch.chdir(tmp_path)
@@ -71,13 +66,6 @@ def test_rates_are_what_the_command_prints(runs: dict[str, Run], invoke: Invoke)
         runs["bad"].rates(by=["nowhere"])
 
 
-def test_outcomes_are_one_a_study(runs: dict[str, Run]) -> None:
-    ends = list(runs["bad"].outcomes())
-    assert [study.study_id for study, _ in ends] == ["a", "b", "c"]
-    assert all(isinstance(study, Study) for study, _ in ends)
-    assert all(isinstance(outcome, Annotated) for _, outcome in ends)
-
-
 def test_runs_are_compared(runs: dict[str, Run], invoke: Invoke) -> None:
     board = compare(runs, by=["site"], tests=Resampling(resamples=200, flips=200))
     assert isinstance(board, Leaderboard)
@@ -92,30 +80,6 @@ def test_runs_are_compared(runs: dict[str, Run], invoke: Invoke) -> None:
     assert pd.read_csv(ours).equals(pd.read_csv(io.StringIO(printed)))
     assert untested.tests.empty
     assert untested.signature.startswith("compare:1|models:2|")
-
-
-def test_runs_are_named_by_their_folder_or_given_by_it(
-    runs: dict[str, Run], tmp_path: Path
-) -> None:
-    board = compare([str(tmp_path / "good"), runs["bad"]], tests=None)
-    assert set(board.figures["model"]) == {"good", "bad"}
-    with pytest.raises(JudgeError, match="no such run"):
-        compare([tmp_path / "nothing"])
-    with pytest.raises(JudgeError, match="two runs of green are of the model"):
-        compare([runs["good"], runs["good"].path])
-
-
-def test_a_metric_of_ones_own_joins_with_its_direction(
-    runs: dict[str, Run], tmp_path: Path
-) -> None:
-    table = tmp_path / "mine.csv"
-    pd.DataFrame(
-        {"study_id": [*"abc"] * 2, "model": ["good"] * 3 + ["bad"] * 3, "mine": [1, 2, 3, 4, 5, 6]}
-    ).to_csv(table, index=False)
-    with pytest.raises(JudgeError, match="unknown of 'mine'"):
-        compare(runs, metrics=[table], tests=None)
-    board = compare(runs, metrics=[table], lower_is_better=["mine"], sort="mine", tests=None)
-    assert board.figures.iloc[0]["model"] == "good"
 
 
 def test_what_is_left_open_has_its_default_and_what_is_unknown_is_refused(tmp_path: Path) -> None:
@@ -139,39 +103,11 @@ def test_what_is_left_open_has_its_default_and_what_is_unknown_is_refused(tmp_pa
     [
         ("concurrency", 0),
         ("concurrency", 2.5),
-        ("concurrency", True),
         ("reask", -1),
-        ("max_requests", 0),
         ("max_outage", float("nan")),
-        ("max_outage", None),
-        ("max_cost", -1),
         ("max_cost", "5"),
-        ("give_up_after", None),
     ],
 )
 def test_a_policy_that_cannot_be_is_refused_when_it_is_made(name: str, given: object) -> None:
     with pytest.raises(JudgeError, match=rf"^{name} is a .*number from [01] on, not {given!r}$"):
         RequestPolicy(**{name: given})  # type: ignore[arg-type]
-
-
-def test_a_policy_has_no_limit_of_cost_but_a_given_one() -> None:
-    assert RequestPolicy().max_cost is None
-    assert RequestPolicy(max_cost=0, max_outage=0).max_cost == 0
-
-
-def test_the_function_stays_the_function() -> None:
-    code = (
-        "import judge, judge.cli, judge.service; from judge.cli import judging\n"
-        "from judge import annotate; annotate(['a'], ['a']); from judge import run\n"
-        "print(callable(run), callable(judge.run))"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
-    assert done.stdout.split() == ["True", "True"], done.stderr
-
-
-def test_the_page_about_it_names_all_of_it() -> None:
-    page = (ROOT / "docs" / "python.md").read_text("utf-8")
-    named = set(re.findall(r"\w+", page))
-    inner = {"__version__", "Annotation", "Outcome", "Study", "Leaderboard"}
-    assert set(judge.__all__) - inner <= named
-    assert issubclass(RunStoppedError, Exception)

@@ -12,26 +12,19 @@ corrected), `corrected` (the report that they make), `explanation`, `warnings`.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 import yaml
-from support import with_rules
 
 from judge import rubrics
 from judge.rubrics.asking import asked_by, sampled
 from judge.rubrics.contract import Rubric, StructuredReply
 from judge.types import (
     Annotation,
-    AttributeDifference,
-    Category,
-    Discrepancy,
     Item,
-    ReportComparison,
-    ReportFinding,
     Study,
     UnparsedError,
 )
@@ -130,55 +123,3 @@ def test_case(name: str, path: Path) -> None:
     form = _form(rubric, case)
     parse = sampled(rubric, case["samples"]).parse if "samples" in case else form.parse
     assert parse(form.render(outcome), study, complete=True) == outcome
-
-
-@pytest.mark.parametrize("name", NAMES)
-def test_an_answer_leaves_no_trace_in_the_next(name: str) -> None:
-    rubric = rubrics.load(name)
-    cases = [_read(path) for path in _paths(name)]
-    alone = [_outcome(rubric, case, _study(case)) for case in cases]
-    for first in cases:
-        _outcome(rubric, first, _study(first))
-        assert [_outcome(rubric, case, _study(case)) for case in cases] == alone
-
-
-@pytest.mark.parametrize("name", with_rules())
-def test_what_rules_find_is_an_answer_that_is_counted_in_its_tally(name: str) -> None:
-    rubric = rubrics.load(name)
-    assert rubric.name == name
-    assert rubric.baseline is not None
-    assert rubric.render is not None
-    study = Study("s", "Small effusion. No pneumothorax.", "Large effusion. Pneumothorax.")
-    comparison = ReportComparison(
-        discrepancies=(
-            Discrepancy(Category.WRONG_SEVERITY, 2, "effusion", "large, not small", 0, 0),
-            Discrepancy(Category.FALSE_FINDING, 4, "pneumothorax", "denied", 1, 1),
-        ),
-        matched=("effusion",),
-        explanation="Two findings differ.",
-        findings=(
-            ReportFinding("reference", "Small effusion", 2, partners=(1,)),
-            ReportFinding("candidate", "Large effusion", 2, partners=(0,)),
-            ReportFinding("candidate", "Pneumothorax", 4),
-        ),
-        differences=(
-            AttributeDifference(0, 1, "severity", is_negligible=False, text="large, not small"),
-        ),
-    )
-    annotation = rubric.baseline(comparison, study)
-    assert rubric.parse(rubric.render(annotation), study, complete=True) == annotation
-    measures = rubric.measured(annotation, study)
-    if rubric.tally is None:
-        return
-    graded = [item for item in annotation.items if rubric.kind(item.kind) in rubric.graded]
-    grades = Counter(rubric.grade(item).name for item in graded)
-    totals = {
-        grade.name: measures[total.name]
-        for grade in rubric.facet(rubric.tally.columns).labels
-        for total in rubric.counting(rubric.tally.kind, {rubric.tally.columns: grade.name})
-    }
-    assert sum(totals.values()) == 2
-    if rubric.kind(rubric.tally.kind).is_listed:
-        assert {name: n for name, n in totals.items() if n} == grades
-    else:
-        assert not annotation.items

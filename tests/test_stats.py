@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 
 import numpy as np
 import pandas as pd
@@ -68,17 +69,6 @@ def test_wilson_equals_scipy(k_n: tuple[int, int]) -> None:
     assert 0 <= rate.low <= rate.value <= rate.high <= 1
 
 
-def test_a_rate_of_nothing_has_no_number() -> None:
-    rate = wilson(0, 0)
-    assert (rate.value, rate.low, rate.high) == (None, None, None)
-
-
-@pytest.mark.parametrize(("k", "n"), [(2, 1), (-1, 3)])
-def test_an_impossible_rate_is_refused(k: int, n: int) -> None:
-    with pytest.raises(ValueError, match="no rate"):
-        wilson(k, n)
-
-
 SCALES: dict[str, Scale] = {
     "GREEN": (0.0, 1.0),
     "highest severity": (1.0, 4.0),
@@ -119,7 +109,7 @@ def test_an_interval_does_not_leave_the_scale_where_the_normal_one_does() -> Non
     assert counted.high == pytest.approx(2 * math.exp(Z_95 / math.sqrt(3) / 2))
 
 
-@pytest.mark.parametrize("n", [2, 10, 1000])
+@pytest.mark.parametrize("n", [2, 1000])
 def test_studies_that_are_all_alike_have_an_interval_too(n: int) -> None:
     """What was not seen in n studies may be there in one of n: the interval is no point."""
     ends: tuple[tuple[float, tuple[float, float]], ...]
@@ -139,17 +129,6 @@ def test_studies_that_are_all_alike_have_an_interval_too(n: int) -> None:
         assert alike.high is not None
         assert wide[0] < alike.low < value < alike.high
         assert alike.high - alike.low < 12 / n
-
-
-def test_values_off_the_scale_have_the_interval_without_one() -> None:
-    percent = [41.0, 52.5, 60.0]
-    assert mean_interval(percent, (0, 1)) == mean_interval(percent)
-
-
-def test_many_studies_have_the_normal_interval_whatever_the_scale() -> None:
-    values = [0.2, 0.9, 0.5, 1.0] * 5000
-    plain, scaled = mean_interval(values), mean_interval(values, (0, 1))
-    assert (scaled.low, scaled.high) == pytest.approx((plain.low, plain.high), abs=1e-4)
 
 
 def simulated(name: str, rng: np.random.Generator, shape: tuple[int, int]) -> NDArray[np.float64]:
@@ -173,6 +152,7 @@ COVERED: dict[str, Scale] = {
 }
 
 
+@pytest.mark.ci
 @pytest.mark.parametrize("n", [10, 30, 100, 600])
 @pytest.mark.parametrize("name", COVERED)
 def test_intervals_of_a_mean_cover_the_truth(name: str, n: int) -> None:
@@ -200,17 +180,13 @@ def test_a_reciprocal_stays_on_its_scale_and_covers_what_the_mean_covers() -> No
 
 
 def test_mean_interval_is_1_96_standard_errors() -> None:
+    assert (mean_interval([0.5]).value, mean_interval([0.5]).low) == (0.5, None)
+    assert mean_interval([]).value is None
     mean = mean_interval([0.0, 0.5, 1.0, 1.0])
     half = 1.96 * math.sqrt(((0.625**2) + (0.125**2) + 2 * (0.375**2)) / 3 / 4)
     assert mean.value == pytest.approx(0.625)
     assert mean.low == pytest.approx(0.625 - half)
     assert mean.high == pytest.approx(0.625 + half)
-
-
-def test_mean_of_one_has_no_interval_and_of_none_no_mean() -> None:
-    assert mean_interval([0.5]).value == 0.5
-    assert mean_interval([0.5]).low is None
-    assert mean_interval([]).value is None
 
 
 def test_a_score_goes_with_an_annotated_outcome_only() -> None:
@@ -219,26 +195,6 @@ def test_a_score_goes_with_an_annotated_outcome_only() -> None:
         builder.add(Study("1", "", ""), Unparsed("empty"), counts())
     with pytest.raises(ValueError, match="annotated outcome only"):
         builder.add(Study("1", "", ""), Annotated(Annotation()), None)
-
-
-def test_table_has_no_number_where_there_is_no_annotation() -> None:
-    lost = table().query("outcome != 'annotated'")
-    numbers = [
-        c for c in lost if c == "green" or c.startswith(("n_", "significant_", "insignificant_"))
-    ]
-    assert len(numbers) == 16
-    assert lost[numbers].isna().all().all()
-    assert list(lost["reason"]) == ["empty", "timeout"]
-
-
-def test_table_has_the_promised_columns() -> None:
-    letters = "abcdef"
-    assert list(table().columns) == [
-        *("study_id", "study_class", "class_inferred", "site", "outcome", "reason", "warnings"),
-        *("green", "n_significant", "n_insignificant", "n_matched"),
-        *(f"significant_{letter}" for letter in letters),
-        *(f"insignificant_{letter}" for letter in letters),
-    ]
 
 
 def test_summary_counts_what_was_not_scored_beside_the_rate() -> None:
@@ -261,6 +217,18 @@ def test_summary_counts_what_was_not_scored_beside_the_rate() -> None:
     assert summary["totals"]["n_matched"] == {"n": 6, "per_study": 2.0}
 
 
+def test_studies_without_an_annotation_have_no_number() -> None:
+    lost = table().query("outcome != 'annotated'")
+    numbers = [c for c in lost if c == "green" or re.match("(n|significant|insignificant)_", c)]
+    assert len(numbers) == 16
+    assert lost[numbers].isna().all().all()
+    assert list(lost["reason"]) == ["empty", "timeout"]
+    (row,) = rates(lost, GREEN, ["study_class"])
+    none = {"n": 0, "value": None, "low": None, "high": None, "n_undefined": 0}
+    assert row["statistics"]["no_significant_error"] == {**none, "k": 0}
+    assert row["statistics"]["green"] == none
+
+
 def test_rates_by_two_fields_and_by_a_missing_value() -> None:
     rows = rates(table(), GREEN, ["site", "study_class"])
     assert [(row["site"], row["study_class"], row["n_studies"]) for row in rows] == [
@@ -270,20 +238,9 @@ def test_rates_by_two_fields_and_by_a_missing_value() -> None:
         ("y", "normal", 1),
         (None, "abnormal", 1),
     ]
-
-
-def test_a_class_without_a_scored_study_has_no_rate() -> None:
-    only_lost = table().query("outcome == 'failed'")
-    (row,) = rates(only_lost, GREEN, ["study_class"])
-    none = {"n": 0, "value": None, "low": None, "high": None, "n_undefined": 0}
-    assert row["statistics"]["no_significant_error"] == {**none, "k": 0}
-    assert row["statistics"]["green"] == none
-
-
-@pytest.mark.parametrize("by", [["ward"], [], ["study_class", "ward"]])
-def test_an_unknown_field_is_refused(by: list[str]) -> None:
-    with pytest.raises(JudgeError, match=r"ward|no field"):
-        rates(table(), GREEN, by)
+    for by in (["ward"], []):
+        with pytest.raises(JudgeError, match=r"ward|no field"):
+            rates(table(), GREEN, by)
 
 
 def test_worst_first_and_only_scored() -> None:

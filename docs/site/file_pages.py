@@ -143,7 +143,7 @@ def _annotations(done: judge.Run) -> str:
 
 
 def _summary(done: judge.Run) -> str:
-    fields = _described(forms.SummaryNow, "summary.json", SUMMARY, done.summary())
+    fields = _described(forms.Summary, "summary.json", SUMMARY, done.summary())
     return "\n\n".join(
         [
             "# summary.json",

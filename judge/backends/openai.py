@@ -91,10 +91,17 @@ class OpenAIJudge(Judge):
             try:
                 return await self.servers.ask(body, CHAT, self.mode)
             except RefusedError as error:
-                if isinstance(error.what, Mode):
-                    self._step_down(error.what)
-                else:
-                    self._refuse(error.what)
+                self.leave_out(error.what)
+
+    def leave_out(self, refused: str | Mode) -> None:
+        """Ask from now on without a parameter, or a mode, that the model refuses.
+
+        Raises `JudgeError` for a parameter that the user wants.
+        """
+        if isinstance(refused, Mode):
+            self._step_down(refused)
+        else:
+            self._refuse(refused)
 
     def body(self, request: CompletionRequest) -> dict[str, Any]:
         """Return what is sent for `request`, without all that the model is known to refuse."""
@@ -116,7 +123,6 @@ class OpenAIJudge(Judge):
         return structured.repair_request(request, completion.text, unparsed)
 
     def _turns(self, request: CompletionRequest) -> dict[str, Any]:
-        """Return the conversation and, in today's mode, what holds the reply to its form."""
         held = (form for form in self._forms.values() if form.schema == request.schema)
         form = next(held, None)
         if form is None or self.mode is None:
@@ -124,7 +130,6 @@ class OpenAIJudge(Judge):
         return form.body(self.mode, request.messages)
 
     def _accepted(self, sampling: Mapping[str, object]) -> dict[str, Any]:
-        """Return the sampling parameters without those that the model has refused."""
         accepted: dict[str, Any] = {}
         for name, value in sampling.items():
             sent: str | None = name

@@ -68,38 +68,61 @@ def compared(named: NamedRun) -> ComparedRun:
     )
 
 
-def check_settings(runs: Sequence[ComparedRun], allow: Collection[str]) -> list[str]:
-    """Raise for what differs and must not, all of it at once; return what was allowed."""
-    problems, notes = [], []
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """What differs between runs: the runs by their value, and what allows it."""
+
+    what: str
+    remedy: str
+    runs: Mapping[str, Sequence[str]]
+
+
+def check_same(differences: Sequence[Difference]) -> None:
+    """Raise `JudgeError` with one table of all that differs and must not."""
+    if not differences:
+        return
+    rows = [("what differs", "what allows it", "value", "runs")]
+    for one in differences:
+        for at, (value, runs) in enumerate(one.runs.items()):
+            first = ("", "") if at else (one.what, one.remedy)
+            rows.append((*first, value, ", ".join(runs)))
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = [
+        "  ".join(cell.ljust(n) for cell, n in zip(row, widths, strict=True)).rstrip()
+        for row in rows
+    ]
+    raise JudgeError("\n".join(("these runs cannot be compared together", *lines)))
+
+
+def settings(
+    runs: Sequence[ComparedRun], allow: Collection[str]
+) -> tuple[list[Difference], list[str]]:
+    """Return which settings differ and must not, and notes on those that may."""
+    found, notes = [], []
     sections = _by_value(runs, lambda run: run.section)
     if len(sections) > 1:
-        problems.append(f"the section: {_listed(sections)} (judge the same section everywhere)")
+        found.append(Difference("section", "judge compare --by-section", sections))
     for name in dict.fromkeys(run.rubric for run in runs):
         of = [run for run in runs if run.rubric == name]
         versions = _by_value(of, lambda run: run.signature.split("|")[0])
         if len(versions) > 1:
-            problems.append(
-                f"the version of the rubric: {_listed(versions)} (bring them up to date "
-                "with judge rescore)"
-            )
+            found.append(Difference(f"version of {name}", "judge rescore", versions))
         packages = _by_value(of, lambda run: parts_of(run.signature).get("package", "one unnamed"))
         if len(packages) > 1:
             notes.append(
                 f"the rubric {name} comes from packages that differ: {_listed(packages)}; that its "
                 "numbers are the same is their authors' word"
             )
-        settings = {
+        by_setting = {
             "judge": _by_value(of, lambda run: run.judge),
             "prompt": _by_value(of, lambda run: run.prompt),
         }
-        for what, values in settings.items():
+        for what, values in by_setting.items():
             if len(values) > 1 and what in allow:
                 notes.append(f"the {what} of {name} differs (allowed): {_listed(values)}")
             elif len(values) > 1:
-                problems.append(f"the {what} of {name}: {_listed(values)} (or --allow {what})")
-    if problems:
-        raise JudgeError("these runs cannot be compared; they differ in " + "; ".join(problems))
-    return notes
+                found.append(Difference(f"{what} of {name}", f"--allow {what}", values))
+    return found, notes
 
 
 def _by_value(
@@ -138,38 +161,41 @@ def check_files(named: Sequence[NamedRun]) -> list[str]:
     return notes
 
 
-def check_references(
+def other_references(
     runs: Sequence[NamedRun], study_ids: Sequence[str], allow: Collection[str]
-) -> list[str]:
-    """Raise where a study was judged against different references; return what was allowed.
+) -> tuple[list[Difference], list[str]]:
+    """Return where a study was judged against different references, and notes where that may be.
 
     Runs of one file of references agree by its digest. Of other files the judged texts are
     compared, white space aside: an export in another form is no other reference.
     """
-    by_file: dict[object, NamedRun] = {}
+    by_file: dict[object, list[NamedRun]] = {}
     for run in runs:
-        by_file.setdefault(reference_file(run), run)
+        by_file.setdefault(_reference_file(run), []).append(run)
     first, *others = by_file.values()
     if not others:
-        return []
+        return [], []
     notes = []
-    known = references(first, study_ids)
+    known = _references(first[0], study_ids)
+    same = "those of the first run"
+    values = {same: [run.shown for run in first]}
     for other in others:
-        theirs = references(other, study_ids)
+        theirs = _references(other[0], study_ids)
         differing = [study_id for study_id in study_ids if theirs[study_id] != known[study_id]]
-        if not differing:
-            continue
-        text = (
-            f"{first.shown} and {other.shown} judged different references for "
-            f"{len(differing):,} of {len(study_ids):,} studies, {differing[0]!r} among them"
-        )
-        if "references" not in allow:
-            raise JudgeError(f"{text}; judge both with the same ones (or --allow references)")
-        notes.append(f"{text} (allowed)")
-    return notes
+        many = f"{len(differing):,} of {len(study_ids):,} studies"
+        value = f"others for {many}, {differing[0]!r} among them" if differing else same
+        values.setdefault(value, []).extend(run.shown for run in other)
+        if differing:
+            notes.append(
+                f"{first[0].shown} and {other[0].shown} judged different references for {many}, "
+                f"{differing[0]!r} among them (allowed)"
+            )
+    if not notes or "references" in allow:
+        return [], notes
+    return [Difference("references", "--allow references", values)], []
 
 
-def reference_file(named: NamedRun) -> object:
+def _reference_file(named: NamedRun) -> object:
     """Return what tells a file of references and how its ids were read; else the run itself."""
     file = input_file(named.run, "refs")
     asked = named.run.manifest.get("arguments") or {}
@@ -177,8 +203,7 @@ def reference_file(named: NamedRun) -> object:
     return (file["sha256"], *how) if file else named.shown
 
 
-def references(named: NamedRun, study_ids: Sequence[str]) -> dict[str, bytes | None]:
-    """Return a digest of each study's reference."""
+def _references(named: NamedRun, study_ids: Sequence[str]) -> dict[str, bytes | None]:
     wanted = set(study_ids)
     found = {study_id: reference for study_id, (reference, _) in digests(named.run, wanted).items()}
     if missing := wanted - found.keys():

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from judge import distribution
 from judge.comparing import checks
-from judge.comparing.checks import ComparedRun
+from judge.comparing.checks import ComparedRun, Difference
 from judge.comparing.metric_files import MetricFile
 from judge.comparing.names import RunChoice, named_runs
 from judge.comparing.table import RunTable, merged_field, read_table
@@ -28,7 +28,6 @@ from judge.types import Annotated, JudgeError
 
 PATIENT_FIELDS = FIELD_NAMES["patient"]
 ALLOWED = ("judge", "prompt", "references")
-_FEW = 3
 _JUDGE_BOTH = "judge both with the same references"
 
 
@@ -57,7 +56,6 @@ def compare_runs(
     allow: Collection[str] = (),
     patient_field: str | None = None,
     metrics: Sequence[MetricFile] = (),
-    notes: Sequence[str] = (),
 ) -> tuple[AlignedRuns, Comparison]:
     """Open runs, put their studies side by side and compare them; without `how` nothing is tested.
 
@@ -67,8 +65,7 @@ def compare_runs(
     another section is another text, and another version of a rubric is brought up to date
     by `judge rescore` at no cost.
     `patient_field` is by default the first of `PATIENT_FIELDS` that a run has; `none`
-    takes studies as independent. `notes` come before the comparison's own. Raises `JudgeError`
-    that says what differs, and as
+    takes studies as independent. Raises `JudgeError` that says what differs, and as
     `judge.stats.compare.compare` does.
     """
     opened = aligned(choices, by, allow, patient_field, metrics, common=common)
@@ -78,7 +75,7 @@ def compare_runs(
         by=by,
         how=how,
         signature=comparison_signature(opened, how, by),
-        notes=(*notes, *opened.notes),
+        notes=opened.notes,
     )
     return opened, comparison
 
@@ -95,11 +92,16 @@ def aligned(
     """Open runs and put their studies side by side, as `compare_runs` does; raises as it does."""
     named = named_runs(choices)
     runs = [checks.compared(run) for run in named]
-    notes = [*checks.check_settings(runs, allow), *checks.check_files(named)]
+    differing, notes = checks.settings(runs, allow)
+    notes += checks.check_files(named)
     wanted = list(dict.fromkeys([*by, *GROUP_FIELDS, *_patient_names(patient_field)]))
     tables = [read_table(run, wanted) for run in named]
-    study_ids, n_common = _studies(runs, tables, common=common)
-    notes += checks.check_references(named, study_ids, allow)
+    study_ids, n_common, other_studies = _studies(runs, tables, common=common)
+    differing += other_studies
+    if study_ids and len({run.section for run in runs}) == 1:  # of another section all differ
+        others, more = checks.other_references(named, study_ids, allow)
+        differing, notes = [*differing, *others], [*notes, *more]
+    checks.check_same(differing)
     own = [table.on(study_ids) for table in tables]
     runs = [_counted(run, table) for run, table in zip(runs, own, strict=True)]
     sides = list(zip(runs, own, strict=True))
@@ -140,7 +142,6 @@ _Sides = Sequence[tuple[ComparedRun, RunTable]]
 
 
 def _counted(run: ComparedRun, table: RunTable) -> ComparedRun:
-    """Return the run with its counts of the studies that are compared."""
     scored, unparsed, failed = (int((table.outcomes == name).sum()) for name in OUTCOMES.values())
     n = len(table.study_ids)
     return replace(run, n_studies=n, n_scored=scored, n_unparsed=unparsed, n_failed=failed)
@@ -231,7 +232,6 @@ def _file_values(
 
 
 def _beside(metric: Metric) -> Metric:
-    """Return a file's metric under another name than the rubric's own."""
     label, study_label = f"{metric.label} (file)", f"{metric.study_label} (file)"
     return replace(
         metric, name=f"file_{metric.name}", label=label, study_label=study_label, rexrank=None
@@ -244,7 +244,6 @@ def _joined(
     study_ids: Sequence[str],
     models: Sequence[str],
 ) -> list[str]:
-    """Say which models lack some of a file's metric, and which rows of files had no study."""
     n = len(study_ids)
     notes = [note for file in files for note in file.notes]
     for metric, grid in values.items():
@@ -294,27 +293,25 @@ def records(
 
 def _studies(
     runs: Sequence[ComparedRun], tables: Sequence[RunTable], *, common: bool
-) -> tuple[tuple[str, ...], int | None]:
-    """Return the studies to compare by their ids, and how many were common where sets differ.
+) -> tuple[tuple[str, ...], int | None, list[Difference]]:
+    """Return the ids of the studies that all runs have, how many where sets differ, and where.
 
     In an order of their own, so that no number rests on which run is named first.
     """
-    sets = [set(table.study_ids) for table in tables]
+    sets = [frozenset(table.study_ids) for table in tables]
     if all(ids == sets[0] for ids in sets):
-        return tuple(sorted(tables[0].study_ids)), None
-    shared = set.intersection(*sets)
-    sizes = ", ".join(f"{run.shown} has {len(ids):,}" for run, ids in zip(runs, sets, strict=True))
-    if not shared:
-        raise JudgeError(f"the runs have no study in common: {sizes}; compare runs on one set")
-    if not common:
-        extra = sorted(set.union(*sets) - shared)
-        first = ", ".join(extra[:_FEW])
-        raise JudgeError(
-            f"the runs are on different studies: {sizes}; all have {len(shared):,}, and "
-            f"{len(extra):,} are in some only ({first}{', ...' if len(extra) > _FEW else ''}); "
-            "--common compares on those that all have"
-        )
-    return tuple(sorted(shared)), len(shared)
+        return tuple(sorted(sets[0])), None, []
+    shared = frozenset.intersection(*sets)
+    if common and shared:
+        return tuple(sorted(shared)), len(shared), []
+    values: dict[str, list[str]] = {}
+    for run, ids in zip(runs, sets, strict=True):
+        value = f"{len(ids):,}"
+        if extra := ids - shared:
+            value += f", {len(extra):,} of them not in all runs, {min(extra)!r} among them"
+        values.setdefault(value, []).append(run.shown)
+    remedy = f"--common: the {len(shared):,} in all runs" if shared else "no study is in all runs"
+    return tuple(sorted(shared)), len(shared), [Difference("studies", remedy, values)]
 
 
 def _patient_names(patient_field: str | None) -> tuple[str, ...]:

@@ -73,7 +73,6 @@ class MetricFile:
     def _cells(
         self, study_ids: Sequence[str], models: Sequence[str]
     ) -> tuple[_Places, tuple[_Places, _Places]]:
-        """Return the rows that are about these studies and models, and their cells in the grid."""
         if None in self.models and len(models) > 1:
             raise JudgeError(
                 f"{self.path} does not say which model it is about; add a column 'model' with "

@@ -122,7 +122,6 @@ def recurring_between(
 
 
 def _check_asked(runs: Sequence[Run]) -> None:
-    """Raise where one run has categories or levels that the other's reader was not asked for."""
     tally = rubrics.load(runs[0].manifest["rubric"]).tally
     parts = {tally.kind, tally.rows, tally.columns} if tally else set()
     asked = [
@@ -143,7 +142,6 @@ def _check_asked(runs: Sequence[Run]) -> None:
 
 
 def _gathered(run: Run, rubric: Rubric, wanted: Collection[str] | None = None) -> ErrorGroups:
-    """Return the errors of a run's scored studies, or of those that are `wanted`."""
     if not rubric.graded:
         raise JudgeError(f"{rubric.title} grades nothing that it lists: it has no errors to group")
     found = ErrorGroups(rubric)

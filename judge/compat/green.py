@@ -148,7 +148,6 @@ class GREEN:
     def _judged(
         self, references: list[str], candidates: list[str]
     ) -> tuple[list[Judged | None], str | None]:
-        """Return each study's end, None for one without a reference, and the signature."""
         rows = [at for at, text in enumerate(references) if not says_nothing(text)]
         ends: list[Judged | None] = [None] * len(references)
         if not rows:
@@ -187,7 +186,6 @@ class GREEN:
 
 
 def _judge(model_name: str | None, *, is_served: bool) -> str:
-    """Return the judge that a model's name stands for: a GREEN model or a folder is `hf:`."""
     if not model_name:
         raise JudgeError(
             "name a model, such as StanfordAIMI/GREEN-radllama2-7b, or a judge, such as lexicon"
@@ -212,7 +210,6 @@ def _texts(name: str, given: object) -> list[str]:
 
 
 def _why(end: Judged | None) -> str | None:
-    """Return why a study is not scored, None where it is."""
     if end is None:
         return "no reference"
     if isinstance(end.outcome, Annotated):
@@ -221,7 +218,6 @@ def _why(end: Judged | None) -> str | None:
 
 
 def _most_frequent(annotations: list[Annotation], category: Category) -> str | None:
-    """Return the significant error that most studies have, the first of equals."""
     said: Counter[str] = Counter()
     words: dict[str, str] = {}
     for annotation in annotations:

@@ -228,7 +228,6 @@ def _asked(name: str, references: Sequence[str], candidates: Sequence[str]) -> C
 
 
 def _wrong(values: Sequence[float], n: int) -> str | None:
-    """Return what is wrong where there are not `n` finite values."""
     if len(values) == n and all(map(math.isfinite, values)):
         return None
     return f"gave {len(values)} values for {n} studies, or none at all"

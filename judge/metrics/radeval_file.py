@@ -27,8 +27,7 @@ def read_results(path: Path, study_ids: Sequence[str]) -> list[Scored]:
     that are not theirs.
     """
     content = read_content(str(path))
-    text, _ = decode(content.name, content.data)
-    found = read_object(content.name, text)
+    found = read_object(content.name, decode(content))
     if not found.keys() - {_IDS}:
         raise JudgeError(f"{path} is no object of lists, one for each metric")
     for key, values in found.items():
@@ -49,7 +48,6 @@ def read_results(path: Path, study_ids: Sequence[str]) -> list[Scored]:
 
 
 def _order(path: Path, ids: list[object] | None, study_ids: Sequence[str]) -> list[int]:
-    """Return where the value of each study stands."""
     if ids is None:
         return list(range(len(study_ids)))
     place = {str(one): at for at, one in enumerate(ids)}

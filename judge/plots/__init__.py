@@ -31,18 +31,11 @@ CAPTIONS_OF = {
     "stress test": "captions_stress.md",
 }
 """The file of captions of each, so that one folder can hold all."""
-_BOXED = (
-    "the figures' font lacks letters of {n} name{s}: a box stands for each letter, and "
-    "{captions} has the name{s} by number"
-)
 
 
 @dataclass(frozen=True, slots=True)
 class WrittenFigures:
-    """The files that were written, and a line for each thing that a reader should know.
-
-    Those are the figures that could not be drawn, and letters that the font lacks.
-    """
+    """The files that were written, and a line for each figure that could not be drawn."""
 
     files: tuple[Path, ...]
     notes: tuple[str, ...]
@@ -54,11 +47,7 @@ def available() -> bool:
 
 
 def check_figures(folder: Path) -> None:
-    """Raise `JudgeError` where figures cannot be drawn, or not into `folder`.
-
-    That is where matplotlib is missing, where `folder` cannot be written to, and where it
-    holds captions or figures that judge did not write, or that were changed since.
-    """
+    """Raise `JudgeError` where matplotlib is missing, or `folder` cannot be written to."""
     _need_matplotlib()
     from judge.plots.output import check_folder
 
@@ -104,7 +93,7 @@ def draw_stress(reports: Mapping[str, Mapping[str, Any]], folder: Path) -> Writt
 
 
 def _written(planned: Plan, folder: Path) -> WrittenFigures:
-    from judge.plots.output import FORMS, boxed_names, captions_text, rendered, write_all
+    from judge.plots.output import FORMS, captions_text, rendered, write_all
     from judge.plots.style import WIDTHS
 
     files: dict[str, bytes] = {}
@@ -113,13 +102,9 @@ def _written(planned: Plan, folder: Path) -> WrittenFigures:
             stem = f"{drawing.name}.{width.name}"
             written = rendered(drawing, width, planned.signature)
             files |= {f"{stem}.{form}": data for form, data in zip(FORMS, written, strict=True)}
-    captions = CAPTIONS_OF[planned.of]
-    files[captions] = captions_text(planned).encode(errors="replace")
-    n_boxed = len(boxed_names(planned.drawings))
-    boxed = _BOXED.format(n=n_boxed, s="" if n_boxed == 1 else "s", captions=captions)
-    notes = [boxed] if n_boxed else []
-    left_out = (f"not drawn: {reason}" for reason in planned.left_out)
-    return WrittenFigures(write_all(folder, files), (*left_out, *notes))
+    files[CAPTIONS_OF[planned.of]] = captions_text(planned).encode(errors="replace")
+    notes = tuple(f"not drawn: {reason}" for reason in planned.left_out)
+    return WrittenFigures(write_all(folder, files), notes)
 
 
 def page_figures(c: Comparison, *, top_sites: int = TOP_SITES) -> tuple[PageFigure, ...]:
@@ -142,11 +127,11 @@ def stress_page_figures(report: Mapping[str, Any]) -> tuple[PageFigure, ...]:
 
 
 def _on_page(planned: Plan) -> tuple[PageFigure, ...]:
-    from judge.plots.output import caption_with_key, rendered
+    from judge.plots.output import rendered
     from judge.plots.style import SCREEN
 
     return tuple(
-        PageFigure(d.title, caption_with_key(d), svg.decode())
+        PageFigure(d.title, d.caption, svg.decode())
         for d in planned.drawings
         for svg in rendered(d, SCREEN, planned.signature, ("svg",))
     )

@@ -142,7 +142,6 @@ def _errors(c: Comparison) -> Iterable[Drawing]:
 def _bars(
     title: str, shown: Sequence[ItemCounts | None], row: str | None, levels: Sequence[str]
 ) -> ErrorsPanel:
-    """Return the panel of one label of the tally's rows, None for all items."""
     return ErrorsPanel(
         title,
         tuple(
@@ -209,7 +208,6 @@ def _correlations(c: Comparison) -> Iterable[Drawing | str]:
 
 
 def _matrix(found: Correlations, method: Method, dataset: str | None = None) -> Drawing:
-    """Return the figure of all studies, or of those of a data set."""
     least = 2 if dataset is None else _LEAST_PAIRS
     negated = (
         f" A minus ({MINUS}) marks a metric of which less is better: its values are negated, so "
@@ -235,7 +233,6 @@ def _matrix(found: Correlations, method: Method, dataset: str | None = None) -> 
 
 
 def _by_dataset(c: Comparison, most: int) -> Iterable[Drawing | str]:
-    """Return the ranks in each data set and a matrix for each, where there are two or more."""
     parts = [
         (_title(key), part)
         for key, part in (_parts(c, DATASET_FIELD) if DATASET_FIELD in c.panel.fields else ())
@@ -308,7 +305,6 @@ def _boxes(c: Comparison) -> Iterable[Drawing | str]:
 
 
 def _scale(metric: Metric, known: NDArray[np.float64]) -> tuple[float, float] | None:
-    """Return the metric's whole scale, where all values are on it."""
     low, high = metric.scale or (None, None)
     if low is None or high is None or np.any((known < low) | (known > high)):
         return None
@@ -326,7 +322,6 @@ def _box(column: NDArray[np.float64], *, is_few: bool) -> Box | None:
 
 
 def _groups(c: Comparison, field: str) -> list[tuple[str, Group]]:
-    """Return the title and the figures of each of `_parts`."""
     return [(_title(key), group_cells(part, key)) for key, part in _parts(c, field)]
 
 

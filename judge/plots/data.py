@@ -219,23 +219,6 @@ class Drawing:
     data: Data
 
 
-def name_lists(data: Data) -> dict[str, tuple[str, ...]]:
-    """Return the lists of names that a figure shows, each in its order, by what they are of."""
-    match data:
-        case Rates() | Boxes():
-            return {"models": data.models, "panels": tuple(panel.title for panel in data.panels)}
-        case Ranks():
-            return {"models": data.models, f"{data.group}s": data.groups}
-        case Matrix():
-            return {"metrics": data.labels}
-        case Errors():
-            return {"models": data.models, "panels": tuple(one.title for one in data.panels)}
-        case Forest():
-            return {"rows": data.rows, "panels": tuple(one.title for one in data.panels)}
-        case Points():
-            return {"judges": tuple(one.title for one in data.panels)}
-
-
 @dataclass(frozen=True, slots=True)
 class Plan:
     """The figures to draw, and one line for each that cannot be drawn, with the reason.

@@ -118,7 +118,6 @@ def draw_correlations(data: Matrix, width: Width) -> Figure:
 
 
 def _bar(sheet: Sheet, middle: float, top: float, size: float) -> None:
-    """Draw the scale of colours from -1 to 1."""
     left = middle - _BAR / 2
     axes = sheet.axes(left, top, _BAR, _BAR_HIGH)
     axes.set_axis_off()
@@ -145,7 +144,6 @@ def _words(data: Matrix) -> list[str]:
 
 
 def _figure(value: float | None) -> str:
-    """Two decimals without the leading 0."""
     if value is None:
         return "n/a"
     text = f"{value:.2f}".replace("-0.00", "0.00").replace("0.", ".", 1)

@@ -7,19 +7,15 @@ import re
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from itertools import pairwise
-from pathlib import Path
 
-import matplotlib as mpl
 from matplotlib.font_manager import FontProperties
-from matplotlib.ft2font import FT2Font
 from matplotlib.textpath import text_to_path
 
 _CUT = "…"
-UNKNOWN = "□"
-"""Stands for a character that the font has not."""
 _INCH = 72.0
+_NOT_IN_XML = re.compile("[\x00-\x1f\x7f-\x9f\ud800-\udfff\ufffe\uffff]")
+"""An SVG holds each text that it draws, in a comment."""
 _WORD_BEGUN = re.compile(r"[^\W_]+$")
 
 
@@ -35,52 +31,27 @@ def width_of(text: str, size: float) -> float:
 
 def flat(text: str) -> str:
     """Return `text` on one line."""
-    return " ".join(text.split())
-
-
-def plain(text: str) -> str:
-    """Return `text` on one line, with a box for each character that the font has not."""
-    return "".join(char if ord(char) in _characters() else UNKNOWN for char in flat(text))
-
-
-def numbers_of_boxed(names: Sequence[str]) -> list[int]:
-    """Return the positions, from 1, of the names with a character that the font has not."""
-    return [number for number, name in enumerate(names, 1) if plain(name) != flat(name)]
-
-
-def _known_apart(names: Sequence[str]) -> list[str]:
-    """Return each name as `plain` does, one with a box after its position in the list."""
-    boxed = set(numbers_of_boxed(names))
-    return [
-        f"{number}. {plain(name)}" if number in boxed else plain(name)
-        for number, name in enumerate(names, 1)
-    ]
-
-
-@lru_cache(maxsize=1)
-def _characters() -> frozenset[int]:
-    path = Path(mpl.get_data_path()) / "fonts" / "ttf" / "DejaVuSans.ttf"
-    return frozenset(FT2Font(str(path)).get_charmap())
+    return " ".join(_NOT_IN_XML.sub(" ", text).split())
 
 
 def room(names: Sequence[str], most: float, size: float) -> float:
     """Return the inches that the longest name takes on one line, at most `most`."""
-    return min(max((width_of(name, size) for name in _known_apart(names)), default=0.0), most)
+    return min(max((width_of(name, size) for name in map(flat, names)), default=0.0), most)
 
 
 def one_line(text: str, inches: float, size: float) -> str:
     """Return a text that stands alone on one line of at most `inches`, cut in its middle."""
-    return _cut(plain(text), inches, size)
+    return _cut(flat(text), inches, size)
 
 
 def fitted(names: Sequence[str], inches: float, size: float) -> list[str]:
     """Return each name on one line of at most `inches`, cut in its middle where it must be.
 
     Names that differ stay different: those that a cut makes equal lose what they share at
-    their beginning and end instead. Where that cannot be, and where a box stands for a
-    character, they get their position in the list before them, from 1.
+    their beginning and end instead. Where that cannot be they get their position in the list
+    before them, from 1.
     """
-    whole = _known_apart(names)
+    whole = [flat(name) for name in names]
     cut = [_cut(name, inches, size) for name in whole]
     # Whole words of what differs are easier to read than the letters alone, but longer.
     for shared in (_shared_words, _shared_letters):
@@ -89,10 +60,8 @@ def fitted(names: Sequence[str], inches: float, size: float) -> list[str]:
             return found
     marks = [f"{number}. " for number in range(1, len(names) + 1)]
     return [
-        mark + _cut(plain(name), inches - width_of(mark, size), size)
-        if cut.count(short) > 1
-        else short
-        for mark, name, short in zip(marks, names, cut, strict=True)
+        mark + _cut(name, inches - width_of(mark, size), size) if cut.count(short) > 1 else short
+        for mark, name, short in zip(marks, whole, cut, strict=True)
     ]
 
 
@@ -122,7 +91,6 @@ def _cut_apart(
 
 
 def _shared_letters(names: Sequence[str]) -> int:
-    """Return how many characters all names begin with."""
     return len(os.path.commonprefix(list(names)))  # noqa: RUF071 - letters, no path
 
 
@@ -163,7 +131,7 @@ def wrapped(names: Sequence[str], inches: float, size: float) -> list[str]:
 
     A line that is still too long is cut in its middle.
     """
-    return [_wrap(name, inches, size) for name in _known_apart(names)]
+    return [_wrap(name, inches, size) for name in map(flat, names)]
 
 
 def _wrap(name: str, inches: float, size: float) -> str:
@@ -178,7 +146,7 @@ def _wrap(name: str, inches: float, size: float) -> str:
 def broken(text: str, inches: float, size: float) -> str:
     """Return `text` on as many lines as it takes; a word that is too long stays whole."""
     lines: list[str] = []
-    for word in plain(text).split(" "):
+    for word in flat(text).split(" "):
         longer = f"{lines[-1]} {word}" if lines else word
         if lines and width_of(longer, size) <= inches:
             lines[-1] = longer

@@ -90,7 +90,6 @@ class Grid:
         self._words_below()
 
     def _words_below(self) -> None:
-        """The first line in ink, the others muted."""
         size, inches = self.width.small, self.width.inches
         middle = self.names + (inches - self.names - _RIGHT) / 2
         top = self.sheet.height - line_height(size) * len(self.below) - 0.02

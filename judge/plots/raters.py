@@ -88,7 +88,6 @@ def _estimate(one: Mapping[str, Any]) -> Estimate:
 
 
 def _ceilings(shown: Sequence[Mapping[str, Any]]) -> Iterable[str]:
-    """Yield the ceiling of each quantity in words."""
     for one in shown:
         mean, ends = one["kendall"], one["range"]["kendall"]
         if ends is None:
@@ -127,7 +126,6 @@ def _undefined(
 
 
 def _counts(found: Mapping[str, Any], values: Mapping[str, Values]) -> Iterable[Drawing | str]:
-    """Yield the two clouds of each count but those of categories."""
     names = [one["name"] for one in found["judges"]]
     labels = {one["quantity"]: one["label"] for one in found["limits"] if not one["category"]}
     moved = (

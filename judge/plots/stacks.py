@@ -78,7 +78,6 @@ def draw_errors(data: Errors, width: Width) -> Figure:
 
 
 def _most(panels: Sequence[ErrorsPanel]) -> float:
-    """Return the length of the longest bar; 1 where there is none."""
     return max((sum(bar) for panel in panels for bar in panel.bars if bar), default=0.0) or 1.0
 
 

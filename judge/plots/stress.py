@@ -108,7 +108,6 @@ def _why_not(what: str, totals: Sequence[Mapping[str, Any]], of: str, read: str)
 
 
 def _in_order(given: Iterable[Iterable[str]], tables: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return the names of the rows in their order, those of which a judge read something."""
     names = dict.fromkeys(name for each in given for name in each)
     return [name for name in names if any(name in table for table in tables)]
 

@@ -28,17 +28,21 @@ _File = Sheet | radpref.Document
 
 
 def read(
-    layout: str, sources: Sequence[str], reader: str | None = None
+    layout: str,
+    sources: Sequence[str],
+    reader: str | None = None,
+    encoding: str | None = None,
 ) -> tuple[str, Readings, tuple[InputFile, ...]]:
     """Read files of one layout; returns its name, what readers said, and the files.
 
-    `reader` is who read where a layout does not say it, by default what the file is called.
+    `reader` is who read where a layout does not say it, by default what the file is called;
+    `encoding` is that of the files.
     Raises `JudgeError` for files that are of another layout than `layout`, or of none that is
     known, and for everything that is wrong in them.
     """
     if layout not in (*LAYOUTS, AUTO):
         raise JudgeError(f"unknown layout {layout!r}; there are: {', '.join((*LAYOUTS, AUTO))}")
-    contents = [read_content(source) for source in sources]
+    contents = [read_content(source, encoding) for source in sources]
     if len({content.sha256 for content in contents}) < len(contents):
         raise JudgeError("one of the files is given twice; name each once")
     files = [_opened(content) for content in contents]
@@ -65,9 +69,7 @@ def read(
 
 
 def _opened(content: Content) -> _File:
-    if not content.data.startswith(MAGIC) and looks_like_json(
-        decode(content.name, content.data)[0]
-    ):
+    if not content.data.startswith(MAGIC) and looks_like_json(decode(content)):
         return radpref.document(content)
     return read_sheet(content)
 

@@ -54,9 +54,8 @@ def read(sheet: Sheet, reader: str) -> Readings:
             row.count(column[name])
     outcomes = {(reader, study_id): _outcome(rows, column) for study_id, rows in found.items()}
     lacks = {MATCHED: NO_MATCHED, **studies.lacking()}
-    notes = (sheet.note,) if sheet.note else ()
     source = sheet.name if texts["candidate"] else None
-    return Readings("green", studies.read(outcomes), lacks, _OWN, source=source, notes=notes)
+    return Readings("green", studies.read(outcomes), lacks, _OWN, source=source)
 
 
 def _outcome(rows: dict[str, Row], column: dict[str, str]) -> Annotated | Unparsed:

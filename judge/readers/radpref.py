@@ -69,7 +69,7 @@ class Document:
 
 def document(content: Content) -> Document:
     """Read JSON; raises `JudgeError` where it is none, or where a key stands twice."""
-    text, _ = decode(content.name, content.data)
+    text = decode(content)
 
     def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         if len(found := dict(pairs)) < len(pairs):

@@ -86,10 +86,7 @@ def read(sheet: Sheet) -> Readings:
         studies.add(row, study_id, None, candidate, **told[study_id])
         outcomes[reader, study_id] = _outcome(found, places)
     lacks = {CATEGORY.name: NO_CATEGORY, **studies.lacking()}
-    notes = (sheet.note,) if sheet.note else ()
-    return Readings(
-        "fineradscore", studies.read(outcomes), lacks, (), "impression", sheet.name, notes
-    )
+    return Readings("fineradscore", studies.read(outcomes), lacks, (), "impression", sheet.name)
 
 
 def _cell(row: Row, known: Mapping[str, str], name: str) -> str | None:

@@ -61,10 +61,9 @@ def read(sheets: Sequence[Sheet]) -> Readings:
     known = _Reports(reports[0] if reports else None)
     found = (_of_table if _is_table(counts[0]) else _of_rows)(counts[0], known)
     outcomes = {key: _outcome(cells) for key, cells in found.items()}
-    notes = tuple(sheet.note for sheet in sheets if sheet.note)
     lacks = {MATCHED: NO_MATCHED, **known.studies.lacking()}
     source = reports[0].name if reports else None
-    return Readings("green", known.studies.read(outcomes), lacks, source=source, notes=notes)
+    return Readings("green", known.studies.read(outcomes), lacks, source=source)
 
 
 def _has_reports(sheet: Sheet) -> bool:

@@ -75,7 +75,6 @@ class Sheet:
     head: tuple[str, ...]
     cells: Sequence[Sequence[object]]
     numbers: Sequence[int]
-    note: str | None = None
 
     def column(self, name: str) -> str | None:
         """Return the column of that name, whatever its case and punctuation; None where none is."""
@@ -100,14 +99,13 @@ class Sheet:
 
 def read_sheet(content: Content) -> Sheet:
     """Read CSV, TSV or Parquet; raises `JudgeError` where it is none or has no row."""
-    note = None
     numbers: Sequence[int]
     if content.data.startswith(MAGIC):
         columns = parquet_columns(content.name, content.data)
         head, cells = list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
         numbers = range(2, len(cells) + 2)
     else:
-        text, note = decode(content.name, content.data)
+        text = decode(content)
         head, delimiter = header_of(text)
         if not head:
             raise JudgeError(f"{content.name} has no header; expected CSV, TSV or Parquet")
@@ -115,4 +113,4 @@ def read_sheet(content: Content) -> Sheet:
         numbers, cells = [number for number, _ in rows], [list(row) for _, row in rows]
     if not cells:
         raise JudgeError(f"{content.name} holds no annotation: it has no rows below its header")
-    return Sheet(content.name, tuple(head), cells, numbers, note)
+    return Sheet(content.name, tuple(head), cells, numbers)

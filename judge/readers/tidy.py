@@ -132,7 +132,6 @@ def read(sheet: Sheet) -> Readings:
         lacks,
         tuple(own),
         source=sheet.name if "candidate" in known else None,
-        notes=(sheet.note,) if sheet.note else (),
     )
 
 
@@ -141,7 +140,6 @@ def _cell(row: Row, known: Mapping[str, str], name: str) -> str | None:
 
 
 def _several(sheet: Sheet, known: Mapping[str, str]) -> set[str]:
-    """Return the studies of which reports of several models were read."""
     models: dict[str, set[str]] = defaultdict(set)
     if "model" in known:
         for row in sheet.rows():

@@ -167,14 +167,12 @@ def _is_at_end(summary: Mapping[str, Any], one: Statistic) -> bool:
 
 
 def _plain(text: str) -> str:
-    """Return text on one line, with the blanks at its ends."""
     return re.sub(r"\s+", " ", text)
 
 
 def _corrected(
     summary: Mapping[str, Any], readings: Mapping[str, Any], rubric: Rubric
 ) -> list[str | Cited]:
-    """Say what the figures are without the judge's bias, and by whose readings."""
     found = []
     for one in rubric.statistics:
         fixed = summary["statistics"][one.name].get("corrected")
@@ -198,7 +196,6 @@ def _corrected(
 
 
 def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> list[str | Cited]:
-    """Say who judged, and how they were asked."""
     judge, combined = manifest["judge"], manifest.get("combined")
     if "reading" in manifest:
         return [f"The reader was {judge['name'].removeprefix('reader:')}. "]
@@ -256,7 +253,6 @@ def _asked(parts: Mapping[str, str]) -> str:
 
 
 def _told(parts: Mapping[str, str]) -> str:
-    """Say what the judge was told besides the reports."""
     known = [
         f"{what} ({parts[name].replace(',', ', ')})"
         for name, what in _TOLD.items()
@@ -313,7 +309,6 @@ def _shown(rubric: Rubric) -> Sequence[Statistic]:
 
 
 def _groups(summary: Mapping[str, Any], rubric: Rubric) -> list[str]:
-    """Return a sentence for each group of the rates, none where there are many or one alone."""
     if not 1 < len(summary["rates"]) <= _MOST_GROUPS:
         return []
     shown = rubric.shown("groups")

@@ -144,11 +144,9 @@ class _Report:
         return found
 
     def line(self, number: int) -> list[Span]:
-        """Return the span of a numbered line, none for a number off the report."""
         return self._lines[number : number + 1] if number >= 0 else []
 
     def positions(self, token: str) -> Sequence[int]:
-        """Return where a token stands, by number, in order."""
         return self._positions.get(token, ())
 
     @cached_property
@@ -193,7 +191,6 @@ def _spans(
 
 
 def _quotes(text: str) -> Iterator[tuple[Side | None, list[str]]]:
-    """Yield what stands in quotation marks, and of which report the words before it tell."""
     end = 0
     for match in _QUOTED.finditer(text):
         named = _SAID_OF.findall(text[end : match.start()])

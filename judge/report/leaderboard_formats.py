@@ -126,7 +126,6 @@ def figure_rows(comparison: Comparison) -> list[dict[str, object]]:
 
 
 def _row_of(group: Group, fields: Mapping[str, str]) -> dict[str, object]:
-    """Return what a row says of its group, below the column of each field."""
     own = {column: group.key.get(name) for name, column in fields.items()}
     return {"row": "group" if group.key else "all", **own}
 
@@ -189,7 +188,6 @@ def error_rows(comparison: Comparison) -> list[dict[str, object]]:
 
 
 def _errors(panel: Panel) -> list[dict[str, object]]:
-    """Return the items of each rubric, model and cut of the tally."""
     rows: list[dict[str, object]] = []
     for name in panel.tallies:
         rubric = rubrics.load(name)

@@ -239,12 +239,10 @@ def _columns(table: pd.DataFrame, rubric: Rubric) -> list[dict[str, Any]]:
 
 
 def _longest(column: pd.Series[Any]) -> int:
-    """Return the number of characters of the longest value."""
     return max((len(str(cell(value) or "")) for value in column), default=0)
 
 
 def _tone(measure: Measure, rubric: Rubric) -> str | None:
-    """Return the tone of the one label that a measure counts."""
     labels = dict(measure.counts.labels) if measure.counts else {}
     tones = [rubric.facet(facet)[name].tone for facet, name in labels.items()]
     return tones[0] if len(tones) == 1 else None

@@ -126,7 +126,6 @@ def _names(group: ErrorGroup, rubric: Rubric) -> tuple[str, str]:
 
 
 def _grave(rubric: Rubric) -> str:
-    """Return what grave errors are called, empty where none can be grave."""
     labels = [label for kind in rubric.graded for label in rubric.facet(str(kind.graded_by)).labels]
     return " or ".join(dict.fromkeys(label.label for label in labels if label.is_grave))
 

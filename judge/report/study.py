@@ -205,7 +205,6 @@ def _worded(row: Row, change: str, style: Style) -> tuple[Piece, ...]:
 
 
 def _said(item: Mapping[str, Any], rubric: Rubric) -> str:
-    """Return an item's labels other than its grade, the report it stands in, and its text."""
     kind = rubric.kind(item["kind"])
     labels = [
         rubric.facet(facet).text(value)

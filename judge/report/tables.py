@@ -188,7 +188,6 @@ def tracks_table(summaries: Sequence[Mapping[str, Any]], rubric: Rubric) -> Tabl
 def _by_group(
     summary: Mapping[str, Any],
 ) -> tuple[list[str], list[tuple[list[str], Mapping[str, Any]]]]:
-    """Return the heads of the columns that name a group, and each group with what is said of it."""
     by = summary["by"]
     rows = [([group_value(row[name]) for name in by], row) for row in summary["rates"]]
     rows.append((["all", *[""] * (len(by) - 1)], summary))

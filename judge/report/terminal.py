@@ -81,5 +81,4 @@ def _widened(widths: Sequence[int], goal: Sequence[int], room: int) -> list[int]
 
 
 def _broken(cell: str, width: int) -> str:
-    """Return a cell that is too long for one line with a line for each of its pieces."""
     return cell if cell_len(cell) <= width else "\n".join(_PIECE.findall(cell))

@@ -12,7 +12,6 @@ from typing import Any
 from judge.cache.entry import Entry, Unreadable, UnreadableError, checksum, entry_of
 from judge.running.asking import Answered
 from judge.running.folder import ANNOTATIONS, Run
-from judge.running.forms import FORMAT
 from judge.running.records import Judged, completion_of, outcome_of, read, study_of
 from judge.running.run import versions
 from judge.running.session import read_today
@@ -25,7 +24,7 @@ from judge.types import Annotated, JudgeError
 def answered_of(part: Mapping[str, Any]) -> Answered | None:
     """Return the answer in a record or in one of its `earlier` ones, None where there is none.
 
-    One that is not what was written, or came from before records held keys, has no key.
+    One that is not what was written has no key.
     """
     completion = completion_of(part)
     key = part.get("cache_key")
@@ -59,7 +58,7 @@ def entries(run: Run) -> Iterator[Entry | Unreadable]:
         except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             yield Unreadable(number, name, "not the record of a study")
     if without:
-        why = "an earlier version of judge wrote the run, or no cache keeps its judge's answers"
+        why = "no cache keeps its judge's answers"
         yield Unreadable(0, str(run.path), f"{without:,} answers have no key of a cache: {why}")
 
 
@@ -111,7 +110,6 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
         this_time = {"at": now, "from_signature": old_line, "n_changed": n_changed}
         manifest = {
             **run.manifest,
-            "format": FORMAT,
             "signature": line,
             "rescored": [*run.manifest.get("rescored", []), this_time],
             "versions": versions(),

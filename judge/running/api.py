@@ -273,7 +273,7 @@ def panel(
 ) -> Run:
     """Make one run out of those of several judges, of one rubric over the same studies.
 
-    `rule` is "majority", "mean" or "any", as in `judge panel`; a study is scored where all judges
+    `rule` is "majority" or "mean", as in `judge panel`; a study is scored where all judges
     scored it, or at least `min_judges`. `by` are the fields that the rates are grouped by, by
     default as in the run of the judge that is first by name; with "prompt" in `allow` the judges
     may have read different prompts, or been told different things. Raises `JudgeError` for runs
@@ -290,10 +290,6 @@ def panel(
 def _opened(
     references: Reports, candidates: Reports | None, rubric: str, judge: str, given: Options
 ) -> tuple[JudgeSession, StudySet, dict[str, object]]:
-    """Return who judges, what is judged, and what the manifest says was asked for.
-
-    Raises `JudgeError` before anything is asked.
-    """
     _check_known(given, Options)
     asked: dict[str, object] = {"rubric": rubric, "judge": judge, "prompt": given.get("prompt")}
     options: dict[str, Any] = {k: value for k, value in given.items() if value is not None}
@@ -333,7 +329,6 @@ def session_of(rubric: str, judge: str, options: Mapping[str, Any]) -> JudgeSess
 
 
 def _check_known(given: Iterable[str], known: type[JudgeOptions]) -> None:
-    """Raise `JudgeError` for an option that is not of those."""
     names = [*known.__annotations__]
     if unknown := next((name for name in given if name not in names), None):
         raise JudgeError(f"there is no option {unknown!r}; there are: {', '.join(names)}")

@@ -8,9 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.contract import Rubric
 from judge.rubrics.numbers import Measure
-from judge.running import format1
 from judge.running.files import open_file
-from judge.running.forms import FORMAT
 from judge.stats.table import FIXED, FIXED_TEXTS, OUTCOMES
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
@@ -31,14 +29,13 @@ def read_columns(
     summary: Mapping[str, Any],
     names: Sequence[str] | None = None,
     optional: Sequence[str] = (),
-    form: int = FORMAT,
 ) -> pa.Table:
     """Read the table at `path`: all of it, or the columns `names` and those of `optional` there.
 
-    The ids, the outcomes and `class_inferred` are always read; a table of an older `form` has
-    today's names. Raises `JudgeError` where the table cannot be read, lacks a column, has other
-    studies than the run's summary counts, a scored one without a number that it must have or
-    with one that it cannot have, or one that was not scored with some.
+    The ids, the outcomes and `class_inferred` are always read. Raises `JudgeError` where the
+    table cannot be read, lacks a column, has other studies than the run's summary counts, a scored
+    one without a number that it must have or with one that it cannot have, or one that was not
+    scored with some.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -46,21 +43,17 @@ def read_columns(
 
     whole = [*FIXED, *(measure.name for measure in rubric.measures)]
     wanted = list(dict.fromkeys([*_ALWAYS, *(whole if names is None else names)]))
-    then = {now: old for old, now in format1.NAMES.items()} if form == 1 else {}
     try:
         with open_file(path) as opened:
             file = pq.ParquetFile(opened, page_checksum_verification=True)
             there = file.schema_arrow.names
-            if missing := [name for name in wanted if then.get(name, name) not in there]:
+            if missing := [name for name in wanted if name not in there]:
                 raise JudgeError(f"{path} lacks {', '.join(missing)}; {_ANEW}")
-            asked = [then.get(name, name) for name in dict.fromkeys([*wanted, *optional])]
-            asked = [name for name in asked if name in there]
+            asked = [name for name in dict.fromkeys([*wanted, *optional]) if name in there]
             table = file.read(columns=None if names is None else asked)
     except (pa.ArrowException, OSError, ValueError) as error:
         why = getattr(error, "strerror", None) or error
         raise JudgeError(f"cannot read {path}: {why}; {_ANEW}") from error
-    if form == 1:
-        table = _of_today(table, rubric)
     known = [name for name in wanted if name in whole]
     fault = _wrong_studies(table, summary)
     if table.num_rows and not fault:  # a column of nothing has no type
@@ -74,25 +67,9 @@ def read_columns(
     return table
 
 
-def _of_today(table: pa.Table, rubric: Rubric) -> pa.Table:
-    gone = format1.GONE - {measure.name for measure in rubric.measures}
-    table = table.drop_columns([name for name in table.column_names if name in gone])
-    names = [format1.NAMES.get(name, name) for name in table.column_names]
-    # pandas notes the names beside the types.
-    notes = table.schema.metadata or {}
-    for old, now in reversed(format1.NAMES.items()):
-        notes = {
-            key: value.replace(f'"{old}"'.encode(), f'"{now}"'.encode())
-            for key, value in notes.items()
-        }
-    return table.rename_columns(names).replace_schema_metadata(notes)
-
-
-def read_frame(
-    path: Path, rubric: Rubric, summary: Mapping[str, Any], form: int = FORMAT
-) -> pd.DataFrame:
+def read_frame(path: Path, rubric: Rubric, summary: Mapping[str, Any]) -> pd.DataFrame:
     """Read all of the table at `path` for pandas; raises `JudgeError` as `read_columns` does."""
-    table = read_columns(path, rubric, summary, form=form)
+    table = read_columns(path, rubric, summary)
     try:
         frame: pd.DataFrame = table.to_pandas()
     except (KeyError, TypeError, ValueError) as error:  # what pandas noted of its types

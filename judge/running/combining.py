@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -34,7 +34,6 @@ from judge.types import (
 _RULES = {
     "majority": "the middle one of its {}s', a tie the worse: no error where most see none",
     "mean": "the mean of its {0}s', and a rate is the mean of the {0}s' rates",
-    "any": "the worst of its {}s': an error that one of them sees counts",
     "best": "that of the {} that gives the best score",
 }
 
@@ -142,13 +141,11 @@ def write(
     *,
     progress: Progress | None = None,
     log: Path | None = None,
-    further: Callable[[], tuple[list[str], dict[str, Any]]] = lambda: ([], {}),
 ) -> Finished:
     """Write the run of `studies` with their ends, whole or not at all.
 
     `made_by` and `manifest` are what the manifest says beside what is found here; notes stand in
-    the first. `further` gives more notes, and more of what the run is made of, when all studies
-    have ended. `log` is the log of a server that is kept.
+    the first. `log` is the log of a server that is kept.
 
     Raises `JudgeError` for an `out` that holds another run, an unknown field in `by`, and a field
     that is called as a number of the run.
@@ -163,8 +160,7 @@ def write(
             writer.add(combining.judged(at, study, ends))
         table = writer.table()
         agreement = combining.agreement() if combining.how.of == "judge" else []
-        more_notes, more = further()
-        notes = [*combining.notes(agreement), *more_notes, *made_by["notes"]]
+        notes = [*combining.notes(agreement), *made_by["notes"]]
         head = {"reply_modes": {}, **made_by, "notes": notes}
         summary = {**head, **summarise(table, rubric, by)}
         whole = {
@@ -176,7 +172,6 @@ def write(
                 "least": combining.least,
                 "agreement": agreement,
                 **manifest["combined"],
-                **more,
             },
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": versions(),

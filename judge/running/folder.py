@@ -27,7 +27,7 @@ from judge.rubrics.asking import asked_by, on_scale, sampled
 from judge.rubrics.combining import Combination
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
-from judge.running import format1, forms
+from judge.running import forms
 from judge.running.columns import read_columns, read_frame
 from judge.running.files import LONGEST_LINE, no_run, open_file, read_file
 from judge.running.records import outcome_of, study_of
@@ -132,24 +132,17 @@ class Run:
 
     def table(self) -> pd.DataFrame:
         """Return the table of studies; raises `JudgeError` as `columns` does."""
-        return read_frame(self.path / TABLE_PARQUET, self.rubric, self._summary, self.format)
+        return read_frame(self.path / TABLE_PARQUET, self.rubric, self._summary)
 
     def columns(self, names: Sequence[str] | None = None, optional: Sequence[str] = ()) -> pa.Table:
         """Return the table of studies or some of its columns, as `read_columns` does."""
         path = self.path / TABLE_PARQUET
-        return read_columns(path, self.rubric, self._summary, names, optional, self.format)
-
-    @property
-    def format(self) -> int:
-        """The form of its files; today's is `judge.running.forms.FORMAT`."""
-        return int(self.manifest["format"])
+        return read_columns(path, self.rubric, self._summary, names, optional)
 
     @property
     def _summary(self) -> dict[str, Any]:
-        """The summary as it lies there."""
         path = self.path / SUMMARY
-        form = forms.SummaryNow if self.format == forms.FORMAT else forms.SummaryThen
-        found = _checked(path, _read_json(path), form)
+        found = _checked(path, _read_json(path), forms.Summary)
         if lacking := [name for row in found["rates"] for name in found["by"] if name not in row]:
             raise damaged(path, f"a group has no {lacking[0]!r}")
         return found
@@ -184,14 +177,12 @@ class Run:
     def summary(self) -> dict[str, Any]:
         """Return what was printed at the end of the run; raises `JudgeError` for a damaged one.
 
-        That of a run of an older form, or that lacks what the rubric says today, is made anew of
-        its table of studies.
+        One that lacks what the rubric says today is made anew of the table of studies.
         """
         found = self._summary
-        if self.format != forms.FORMAT or not forms.says_all(found, self.rubric):
+        if not forms.says_all(found, self.rubric):
             made_by = {name: found[name] for name in MADE_BY if name in found}
-            by = format1.fields_of_today(found["by"]) if self.format == 1 else found["by"]
-            found = {**made_by, **summarise(self.table(), self.rubric, by)}
+            found = {**made_by, **summarise(self.table(), self.rubric, found["by"])}
         return found
 
     def records(self, *, of_any_version: bool = False) -> Iterator[dict[str, Any]]:
@@ -233,8 +224,6 @@ class Run:
         path = self.path / ANNOTATIONS
         try:
             found: dict[str, Any] = json.loads(line)
-            if self.format != forms.FORMAT:
-                found = format1.record_of_today(found, self.rubric)
             wrong = forms.record_fault(found)
         except (ValueError, RecursionError) as error:
             wrong = str(error)
@@ -266,19 +255,15 @@ def line_of(record: dict[str, Any]) -> bytes:
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    """Return a manifest. One without a form or inputs was made by hand, or before they were."""
     found = _read_json(path)
     if isinstance(found, dict):
-        found = {"format": 1, "inputs": [], "arguments": {}, **found}
-        if type(found["format"]) is not int or not 1 <= found["format"] <= forms.FORMAT:
+        found = {"inputs": [], "arguments": {}, **found}
+        if (form := found.get("format")) != forms.FORMAT:
             raise JudgeError(
-                f"{path.parent} is a run of format {found['format']!r}, and this version of judge "
-                f"reads formats 1 to {forms.FORMAT}; use the version that wrote it, or a newer one"
+                f"{path.parent} is a run of format {form!r}, and this version of judge reads "
+                f"format {forms.FORMAT}; use the version that wrote it"
             )
-    found = _checked(path, found, forms.Manifest)
-    if found["format"] == 1:
-        found["fields"] = format1.fields_of_today(found["fields"])
-    return found
+    return _checked(path, found, forms.Manifest)
 
 
 def _checked(path: Path, data: object, form: type) -> dict[str, Any]:

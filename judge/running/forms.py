@@ -1,7 +1,6 @@
 """What the files of a run must hold.
 
-Each file has a form, checked as it is read; it may hold more. Older forms are brought to
-today's by `judge.running.format1`.
+Each file has a form, checked as it is read; it may hold more.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ class CombinedRecord(TypedDict):
     """What a run is made of, and by which rule: see `judge.rubrics.combining`."""
 
     of: Literal["judge", "reference"]
-    rule: Literal["majority", "mean", "any", "best"]
+    rule: Literal["majority", "mean", "best"]
     parts: list[_PartRecord]
 
 
@@ -121,7 +120,7 @@ class Manifest(MadeBy):
     there for the run of a part of a set.
     """
 
-    format: Literal[1, 2]
+    format: Literal[2]
     fields: list[str]
     inputs: list[_Input]
     arguments: dict[str, Any] | None
@@ -130,25 +129,6 @@ class Manifest(MadeBy):
     shard: NotRequired[ShardRecord]
     reading: NotRequired[Reading]
     combined: NotRequired[CombinedRecord]
-
-
-class Summary(MadeBy):
-    """`summary.json`, as far as every form has it."""
-
-    omitted: dict[str, int]
-    notes: list[str]
-    by: list[str]
-    n_studies: int
-    n_scored: int
-    n_unparsed: int
-    n_failed: int
-    n_class_inferred: int
-
-
-class SummaryThen(Summary):
-    """`summary.json` in an older form."""
-
-    rates: list[dict[str, Any]]
 
 
 class _Statistic(TypedDict):
@@ -176,9 +156,17 @@ class Group(TypedDict):
     statistics: dict[str, _Statistic]
 
 
-class SummaryNow(Summary):
-    """`summary.json` in today's form."""
+class Summary(MadeBy):
+    """`summary.json`."""
 
+    omitted: dict[str, int]
+    notes: list[str]
+    by: list[str]
+    n_studies: int
+    n_scored: int
+    n_unparsed: int
+    n_failed: int
+    n_class_inferred: int
     rates: list[Group]
     statistics: dict[str, _Statistic]
     totals: dict[str, TotalRecord]

@@ -128,7 +128,6 @@ def _part(run: Run) -> Part:
 
 
 def _check_one_run(runs: Sequence[Run], parts: Sequence[Part]) -> None:
-    """Raise `JudgeError` where these are not shards of one run, each of them once."""
     first, shard = runs[0], parts[0].shard
     today = read_today(first.signature, first.rubric)
     if today != first.signature:
@@ -158,7 +157,6 @@ def _check_one_run(runs: Sequence[Run], parts: Sequence[Part]) -> None:
 
 
 def _differing(one: Run, other: Run) -> str | None:
-    """Say in what two shards differ that is the same in all shards of a run."""
     ours, theirs = (_parts(run.signature) for run in (one, other))
     names = [name for name in ours | theirs if name != _SHARD]
     # The model that is judged stands in no signature.
@@ -179,7 +177,6 @@ def _in_both(what: str, ours: object, theirs: object, one: Run, other: Run) -> s
 
 
 def _parts(signature: str) -> dict[str, str]:
-    """Return the parts of a signature by their names, the rubric's as `rubric`."""
     rubric, *rest = signature.split("|")
     named = (part.partition(":") for part in rest)
     return {"rubric": rubric, **{name: value for name, _, value in named}}
@@ -252,14 +249,12 @@ def sum_of(spent: Sequence[Progress]) -> Progress:
 
 
 def _described(run: Run, part: Part) -> dict[str, Any]:
-    """Return what the manifest says of one of its shards."""
     names = ("signature", "spent", "started", "finished", "versions", "rescored")
     facts = {name: run.manifest[name] for name in names if name in run.manifest}
     return {"folder": run.path.name, "n_studies": len(part.places), **facts}
 
 
 def _copy(runs: Sequence[Run], parts: Sequence[Part], writer: RunWriter) -> StudiesDigest:
-    """Write the studies of all shards in the order of the whole set; returns what they are."""
     digest = StudiesDigest()
     in_order = heapq.merge(
         *(_lines(run, part) for run, part in zip(runs, parts, strict=True)),

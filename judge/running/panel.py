@@ -22,7 +22,7 @@ from judge.running.run import Finished
 from judge.running.session import read_today
 from judge.types import JudgeError, Study
 
-RULES: tuple[Rule, ...] = ("majority", "mean", "any")
+RULES: tuple[Rule, ...] = ("majority", "mean")
 PROMPT = "prompt"
 # What of a signature is the judge's: the rest is of the studies and of this program.
 _TOLD = ("context", "prior", "modality")
@@ -116,7 +116,6 @@ def rule_called(name: str) -> Rule:
 
 
 def _checked(runs: Sequence[Run], allow: Collection[str]) -> list[Run]:
-    """Raise `JudgeError` where these cannot sit on one panel; returns them in a fixed order."""
     if len(runs) < 2:
         raise JudgeError("a panel takes the runs of two judges or more, each on the same studies")
     seen: dict[str, Run] = {}
@@ -163,7 +162,6 @@ def _checked(runs: Sequence[Run], allow: Collection[str]) -> list[Run]:
 
 
 def _check_judged(run: Run) -> None:
-    """Raise `JudgeError` for what is not one judge's run of a whole set."""
     if run.reading is not None:
         raise JudgeError(
             f"{run.path} is the run of a reader, who is no judge: judge validate holds judges "
@@ -227,7 +225,6 @@ def _digest(text: str) -> str:
 
 
 def _note(parts: Sequence[_Part]) -> str | None:
-    """Return what is to be known of the judges, each note once."""
     notes: dict[str, list[str]] = {}
     for part in parts:
         if note := part.run.manifest["judge"]["note"]:
@@ -236,7 +233,6 @@ def _note(parts: Sequence[_Part]) -> str | None:
 
 
 def _notes(parts: Sequence[_Part]) -> list[str]:
-    """Return what the runs say at their heads, with the judges where it is not all of them."""
     notes: dict[str, list[str]] = {}
     for part in parts:
         for note in part.run.summary()["notes"]:
@@ -249,7 +245,6 @@ def _whose(parts: Sequence[_Part], note: str, names: Sequence[str]) -> str:
 
 
 def _described(part: _Part) -> dict[str, Any]:
-    """Return what the manifest says of one judge's run."""
     manifest = part.run.manifest
     names = ("signature", "judge", "prompt", "spent", "started", "finished", "rescored")
     facts = {name: manifest[name] for name in names if name in manifest}

@@ -90,7 +90,6 @@ def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
 
 
 def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
-    """Return an answer with its key in the cache, and a checksum where it has one."""
     answer = completion.plain() if completion else None
     return {"answer": answer, "cache_key": key, "sha256": answer and key and checksum(answer)}
 

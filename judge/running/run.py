@@ -7,7 +7,7 @@ import platform
 import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from itertools import repeat
@@ -38,15 +38,11 @@ _ENGINES = ("vllm", "torch", "transformers", "tokenizers")
 
 @dataclass(frozen=True, slots=True)
 class Finished:
-    """A run's folder, what is printed of it, and what it took.
-
-    `parts` are there, by their names, for a folder of several runs that were made at once.
-    """
+    """A run's folder, what is printed of it, and what it took."""
 
     path: Path
     summary: dict[str, Any]
     progress: Progress
-    parts: Mapping[str, Finished] = field(default_factory=dict)
 
 
 def run(

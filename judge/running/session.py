@@ -177,9 +177,8 @@ def signature(
     first), the section, the fields with the patient's context, an earlier
     report and the modality that the judge is told of (nothing for those that it is not; a rubric
     that takes context says `none` where it has none), where the study class comes from, how many
-    studies were left out of the join, a digest of the studies that were judged, who reworded
-    candidates (nothing where nobody did), which shard of these studies it is (nothing for all of
-    them), and the version of this program.
+    studies were left out of the join, a digest of the studies that were judged, which shard of
+    these studies it is (nothing for all of them), and the version of this program.
     """
     parts = [
         *judged_by(rubric, judge, reask),
@@ -190,7 +189,6 @@ def signature(
         f"class:{class_source}",
         f"omitted:{sum(studies.omitted.values())}",
         f"studies:{studies_digest(studies)}",
-        *([f"writer:{studies.writer}"] if studies.writer else []),
         *([f"shard:{shard}"] if shard else []),
         f"version:{version()}",
     ]

@@ -73,8 +73,6 @@ async def judge_in_workers(
 
 
 class _Worker:
-    """One process, from the side of the run."""
-
     def __init__(
         self,
         judge: bytes,

@@ -1,8 +1,7 @@
-"""`POST /v1/annotations`, what can be asked for there, and the processes that answer."""
+"""`POST /v1/annotations`, and what can be asked for there."""
 
 from __future__ import annotations
 
-import asyncio
 from typing import Annotated, Any
 
 from fastapi import APIRouter
@@ -17,10 +16,10 @@ from judge.service.budget import Ledger
 from judge.service.jobs import Reply
 from judge.service.service import Here, as_json, returns
 from judge.service.settings import ServiceSettings
-from judge.service.worker import Worker, time_limit
 from judge.types import JudgeError
 
-Text = Annotated[str, Field(max_length=2_000_000)]
+Text = Annotated[str, Field(max_length=100_000)]
+"""A report. The bound keeps a pair to seconds of work for the built-in judge."""
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 routes = APIRouter(prefix="/v1", tags=["annotations"])
@@ -87,62 +86,6 @@ def check_names(settings: ServiceSettings, rubric: str, judge: str, prompt: str 
     if prompt and prompt not in _prompts_of(rubric):
         known = ", ".join(_prompts_of(rubric))
         raise ProblemError(422, f"unknown prompt {prompt!r}; {rubric} has: {known}")
-
-
-class PairWorkers:
-    """The processes that annotate pairs: a few for the built-in judge, one for all others.
-
-    The built-in judge takes a processor for itself, so each of its processes has one pair
-    at a time; for the others the time is spent waiting, so theirs has many.
-    """
-
-    def __init__(self, settings: ServiceSettings) -> None:
-        self._settings = settings
-        self._workers = [Worker("pair") for _ in range(settings.workers + 1)]
-        self._idle: asyncio.LifoQueue[int] = asyncio.LifoQueue()  # of the built-in judge's
-        for index in range(settings.workers):
-            self._idle.put_nowait(index)
-
-    async def start(self) -> None:
-        """Start what the first pair would otherwise wait for."""
-        for worker in self._workers[:-1]:
-            await worker.start()
-
-    async def annotate(self, asked: dict[str, Any]) -> dict[str, Any]:
-        """Return the record of one pair; raises `ProblemError` where there is none."""
-        request = {**asked, **self._settings.for_worker(asked["judge"])}
-        if asked["judge"].partition(":")[0] == LEXICON:
-            reply = await self._ask_lexicon(request)
-        else:
-            # A model on this machine claims more addresses than memory: no limit there.
-            # Retries and the wait for a server that is gone are the engine's: it ends them.
-            async with time_limit(10 * self._settings.pair_seconds, "annotation"):
-                reply = await self._worker(-1).ask({**request, "max_memory": 0})
-        record: dict[str, Any] = reply["record"]
-        return record
-
-    async def _ask_lexicon(self, request: dict[str, Any]) -> dict[str, Any]:
-        index = await self._idle.get()
-        worker = self._worker(index)
-        try:
-            async with time_limit(self._settings.pair_seconds, "annotation"):
-                try:
-                    return await worker.ask(request)
-                except asyncio.CancelledError:  # nobody waits any more, but it may be busy still
-                    await worker.close()
-                    raise
-        finally:
-            self._idle.put_nowait(index)
-
-    def _worker(self, index: int) -> Worker:
-        """Return a worker that runs or can be started."""
-        if self._workers[index].has_ended:
-            self._workers[index] = Worker("pair")
-        return self._workers[index]
-
-    async def close(self) -> None:
-        """End all processes."""
-        await asyncio.gather(*(worker.close() for worker in self._workers))
 
 
 @routes.post(

@@ -1,19 +1,17 @@
 """What the judges may cost the service's owner, and what they have cost.
 
-`.jobs/spent.json` in the folder of new runs holds one number for each judge: the US dollars
-that all its answers have cost, to runs and single pairs of every service on that folder.
-Answers under way count at their most. Where no answer comes, nothing is counted, unless a
-process was ended in between: whether such an answer is billed is not known, and its most stands.
+`.jobs/spent.sqlite` in the service's folder of new runs has a row for each judge: the US dollars
+that all its answers have cost, to runs and single pairs. Answers under way count at their most.
+Where no answer comes, nothing is counted, unless a process was ended in between: whether such an
+answer is billed is not known, and its most stands.
 """
 
 from __future__ import annotations
 
-import fcntl
-import json
 import math
-import os
+import sqlite3
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,10 +21,16 @@ from judge.running.progress import Prices
 from judge.service import ProblemError
 from judge.types import JudgeError, Usage
 
-FILE = "spent.json"
+FILE = "spent.sqlite"
 PAYMENT_REQUIRED = 402
 SPENT = "the budget of "
 """What the reason begins with why nothing is asked any more."""
+_BUSY_SECONDS = 30.0
+_TABLE = "CREATE TABLE IF NOT EXISTS spent (judge TEXT PRIMARY KEY, dollars REAL NOT NULL)"
+_DAMAGED = (
+    f"what was spent is not known: .jobs/{FILE} in the folder of runs is damaged. Remove it to "
+    "count from 0, and lower --budget by what was spent"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +43,9 @@ class Limit:
 
 @dataclass(frozen=True, slots=True)
 class Ledger:
-    """One judge's number in the file at `path`; `limit` in US dollars is None for none.
+    """One judge's row in the table at `path`; `limit` in US dollars is None for none.
 
-    Each change is one write under a lock that all processes keep to.
+    Each change is one transaction, so that pairs and the processes of runs share the sum.
     """
 
     path: Path
@@ -59,8 +63,8 @@ class Ledger:
 
     def spent(self) -> float:
         """Return what was spent; raises `JudgeError` where that cannot be read."""
-        with self._locked() as known:
-            return known.get(self.judge, 0.0)
+        with self._locked() as table:
+            return self._sum(table)
 
     def left(self) -> float | None:
         """Return the dollars that are left, None for no limit; raises `JudgeError` as `spent`."""
@@ -80,18 +84,18 @@ class Ledger:
         """Set aside what an answer can cost; returns why not, or ""."""
         if most is None:
             return "" if self.limit is None else f"{self.judge} has a budget, and no known price"
-        with self._locked() as known:
-            total = known.get(self.judge, 0.0) + most
+        with self._locked() as table:
+            total = self._sum(table) + most
             is_within = self.limit is None or total <= self.limit
             if is_within:
-                known[self.judge] = total
+                self._put(table, total)
         return "" if is_within else self._refusal()
 
     def settle(self, most: float, spent: float | None) -> None:
         """Count what an answer did cost instead of its most, which stands where that is unknown."""
         if spent is not None:
-            with self._locked() as known:
-                known[self.judge] = max(0.0, known.get(self.judge, 0.0) + spent - most)
+            with self._locked() as table:
+                self._put(table, max(0.0, self._sum(table) + spent - most))
 
     def _refusal(self) -> str:
         return (
@@ -99,45 +103,37 @@ class Ledger:
             "of this service sets it (--budget); what was answered is in the cache and stays free"
         )
 
+    def _sum(self, table: sqlite3.Connection) -> float:
+        row = table.execute("SELECT dollars FROM spent WHERE judge = ?", (self.judge,)).fetchone()
+        dollars = row[0] if row else 0.0
+        if not (isinstance(dollars, float) and math.isfinite(dollars) and dollars >= 0):
+            raise JudgeError(_DAMAGED)
+        return dollars
+
+    def _put(self, table: sqlite3.Connection, dollars: float) -> None:
+        table.execute("REPLACE INTO spent VALUES (?, ?)", (self.judge, dollars))
+
     @contextmanager
-    def _locked(self) -> Iterator[dict[str, float]]:
-        """Give the file's numbers, and write down what the block makes of them."""
-        flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW
+    def _locked(self) -> Iterator[sqlite3.Connection]:
+        """Give the table, which nobody else writes until the block ends."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            file = os.open(self.path, flags, 0o600)
+            if self.path.is_symlink():
+                raise JudgeError(f"what was spent is not known: {FILE} is a link")
+            # A transaction begins and ends where it is written here, not where Python would.
+            opened = sqlite3.connect(self.path, timeout=_BUSY_SECONDS, isolation_level=None)
+            with closing(opened) as table:
+                table.execute("PRAGMA synchronous = NORMAL")
+                table.execute("BEGIN IMMEDIATE")
+                table.execute(_TABLE)
+                yield table
+                table.execute("COMMIT")  # what raises before it is undone as the file is closed
         except OSError as error:
             raise JudgeError(f"what was spent is not known: {FILE}: {error.strerror}") from error
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            size = os.fstat(file).st_size
-            known = _numbers(os.pread(file, size, 0)) if size else {}
-            before = dict(known)
-            yield known
-            if known != before:
-                # One write that is never shorter than the last: no reader finds half of it.
-                os.pwrite(file, json.dumps(known).encode().ljust(size), 0)
-                if not size:
-                    os.fsync(file)
-        finally:
-            os.close(file)
-
-
-def _numbers(data: bytes) -> dict[str, float]:
-    try:
-        known = json.loads(data)
-        if isinstance(known, dict) and all(_is_sum(value) for value in known.values()):
-            return known
-    except ValueError:
-        pass
-    raise JudgeError(
-        f"what was spent is not known: .jobs/{FILE} in the folder of runs is damaged. Write the "
-        'dollars of each judge into it, such as {"gpt-4o": 12.5}, or remove it to count from 0'
-    )
-
-
-def _is_sum(value: object) -> bool:
-    return isinstance(value, int | float) and math.isfinite(value) and value >= 0
+        except sqlite3.OperationalError as error:
+            raise JudgeError(f"what was spent is not known: {FILE}: {error}") from error
+        except sqlite3.DatabaseError as error:
+            raise JudgeError(_DAMAGED) from error
 
 
 def limits(
@@ -172,7 +168,6 @@ def _dollars(option: str, amount: str) -> float:
 
 
 def _only_one(option: str, judges: Mapping[str, str | None], environ: Mapping[str, str]) -> str:
-    """Return the one judge that costs something."""
     if not judges:
         raise JudgeError(f"--budget {option} needs a judge: add --allow-judge NAME")
     paid = list(judges)

@@ -219,7 +219,6 @@ class OpenRun:
 
     @cached_property
     def _rows(self) -> dict[str, int]:
-        """Every study's row by its id."""
         ids = self._told(lambda run: run.columns(["study_id"])["study_id"])
         self._check_fits(len(ids))
         return {study_id: row for row, study_id in enumerate(ids.to_pylist())}
@@ -341,7 +340,6 @@ class Catalogue:
         return described
 
     def _open(self, path: Path) -> OpenRun:
-        """Return the run in `path` as it is now; raises `ProblemError` where there is none."""
         try:
             found = [(path / n).stat() for n in (MANIFEST, ANNOTATIONS, TABLE_PARQUET, SUMMARY)]
         except OSError as error:

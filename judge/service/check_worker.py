@@ -29,7 +29,6 @@ def main() -> None:
 
 
 def _checked(request: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what would be judged, as `judge check --format json` has it, and what it may take."""
     asked = RunRequest.model_validate(request["asked"])
     session, studies = opened(Path(request["folder"]), asked, request, sends=False)
     check_fields(asked.fields, TableBuilder(session.rubric, studies.fields).columns)

@@ -43,7 +43,6 @@ def main() -> None:
 
 
 def _compared(asked: Mapping[str, Any]) -> tuple[AlignedRuns, Comparison]:
-    """Compare as `judge compare` does; raises `JudgeError` where it would say why not."""
     choices = [
         RunChoice(Path(run["path"]), run["id"], run["model"] or None) for run in asked["runs"]
     ]

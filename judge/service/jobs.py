@@ -8,7 +8,7 @@ Each has a folder below `.jobs` in the folder of runs:
     stop             there when the run is to stop
     lock             held by the process that works on it, and by no other
 
-`.jobs/spent.json` holds what the judges have cost (see `budget`).
+`.jobs/spent.sqlite` holds what the judges have cost (see `budget`).
 
 The run itself is written beside `.jobs`, in a folder of the same name.
 """
@@ -329,7 +329,6 @@ class Supervisor:
         self._news.set()
 
     def _to_do(self) -> list[Job]:
-        """Return the runs that nobody works on and somebody should."""
         found = []
         try:
             for runs in self._settings.runs:

@@ -82,7 +82,6 @@ def _work(job: Job, owner: Mapping[str, Any], service_gone: threading.Event) -> 
 
 
 def _judge(job: Job, owner: Mapping[str, Any], tick: Callable[[Progress], None]) -> None:
-    """Do the run that the client asked for."""
     asked = job.request
     session, studies = opened(job.path, asked, owner)
     with session:

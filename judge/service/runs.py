@@ -165,7 +165,6 @@ def resume_run(run: RunId, service: Here) -> Response:
 def _told(
     service: Service, run: str, states: tuple[str, ...], tell: Callable[[jobs.Job], None]
 ) -> Response:
-    """Tell something to a run that is in one of some states, and describe it."""
     entry = service.catalogue.find(run)
     if entry.job is None:
         raise ProblemError(409, f"the run {entry.id} was not started by a service")

@@ -4,17 +4,16 @@ A page is a shell of HTML around the front end, which asks the API for everythin
 """
 
 import asyncio
-import logging
 import socket
 from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from functools import partial
 from html import escape
 from typing import Annotated, Any
 
 import python_multipart  # noqa: F401 - missing, it would be missed only with the first upload
 import uvicorn
-from fastapi import APIRouter, FastAPI, Query, Request
+from fastapi import APIRouter, FastAPI, Query
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
@@ -24,7 +23,6 @@ from judge.report.frontend import Frontend, content_type
 from judge.service import (
     ProblemError,
     annotations,
-    api_page,
     comparisons,
     jobs,
     readings,
@@ -33,7 +31,8 @@ from judge.service import (
 )
 from judge.service.catalogue import Catalogue
 from judge.service.checks import Checks
-from judge.service.guard import Folding, Guard, protocol
+from judge.service.guard import Guard
+from judge.service.pairs import Pairs
 from judge.service.service import (
     PROBLEM_RESPONSE,
     Here,
@@ -50,8 +49,10 @@ _ABOUT = """Finds out what radiology report-generation models get wrong, with ev
 Errors are problem details (RFC 9457): JSON whose `detail` says what is wrong and what to do."""
 # Nothing is told to anyone, whatever the environment says; older versions know no such thing.
 _SILENT: Any = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
-# As many are taken at a time, before any of them can be refused.
 _BACKLOG = 128
+_LONGEST_HEAD = 2**16
+_MOST_CONNECTIONS = 256
+_IDLE_SECONDS = 15
 _END_SECONDS = 3
 _FOR_EVER = {"Cache-Control": "public, max-age=31536000, immutable"}
 _RUNS, _COMPARISON, _READING = page.FRONTEND, compare_page.FRONTEND, read_page.FRONTEND
@@ -72,7 +73,7 @@ def service_with(settings: ServiceSettings) -> Service:
     return Service(
         settings,
         Catalogue(settings),
-        annotations.PairWorkers(settings),
+        Pairs(settings),
         jobs.Supervisor(settings),
         comparisons.Comparisons(settings),
         Checks(settings),
@@ -85,7 +86,7 @@ def application(service: Service) -> ASGIApp:
     @asynccontextmanager
     async def lifespan(_app: FastAPI) -> AsyncIterator[None]:
         supervising = asyncio.create_task(service.supervisor.supervise())
-        warming = asyncio.create_task(_warm_up(service))
+        warming = asyncio.create_task(asyncio.to_thread(_warm_up, service))
         try:
             yield
         finally:
@@ -115,13 +116,8 @@ def application(service: Service) -> ASGIApp:
     return Guard(app, service.settings)
 
 
-async def _warm_up(service: Service) -> None:
+def _warm_up(service: Service) -> None:
     """Load what the first reader would otherwise wait for."""
-    await service.pairs.start()
-    await asyncio.to_thread(_load, service)
-
-
-def _load(service: Service) -> None:
     for entry in service.catalogue.entries()[:1]:
         if entry.is_finished:
             _, opened = service.catalogue.open(entry.id)
@@ -148,21 +144,6 @@ def _reading_page(run: Annotated[str, Query(max_length=200)], service: Here) -> 
     return _shell(_READING, service.catalogue.find(run).id)
 
 
-@routes.get("/docs")
-def _api_page(request: Request, service: Here) -> Response:
-    known = {}
-    for entry in service.catalogue.entries():
-        if entry.is_finished:
-            with suppress(ProblemError):  # one that is damaged is no example
-                _, opened = service.catalogue.open(entry.id)
-                known = {api_page.RUN: entry.id, api_page.STUDY: opened.record(0)["study_id"]}
-                break
-    app: FastAPI = request.app
-    url, token = str(request.base_url).rstrip("/"), service.settings.token is not None
-    body = api_page.html(app.openapi(), url, known, token=token)
-    return HTMLResponse(_document(_RUNS, "judge: API", f"<body>{body}</body>"))
-
-
 @routes.get("/runs")
 def _to_runs() -> Response:
     return RedirectResponse("/", 308)
@@ -181,27 +162,21 @@ def _shell(frontend: Frontend, run: str = "") -> Response:
     """Return a page, of `run` where one is named. Nothing in it is inline code."""
     script = f'<script type="module" src="/assets/{frontend.digest}/{frontend.main}"></script>'
     needs = "<noscript>This page needs JavaScript; <code>judge audit</code> does not.</noscript>"
-    about = f' data-mode="service" data-run="{escape(run)}"'
-    return HTMLResponse(_document(frontend, "judge", f"<body>{needs}{script}</body>", about))
-
-
-def _document(frontend: Frontend, title: str, body: str, about: str = "") -> str:
-    """Return a page that looks as `frontend` does."""
     styles = "".join(
         f'<link rel="stylesheet" href="/assets/{frontend.digest}/{name}">\n'
         for name in frontend.styles
     )
-    return f"""<!doctype html>
-<html lang="en"{about}>
+    return HTMLResponse(f"""<!doctype html>
+<html lang="en" data-mode="service" data-run="{escape(run)}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
-<title>{title}</title>
+<title>judge</title>
 <link rel="icon" href="data:,">
 {styles}</head>
-{body}
+<body>{needs}{script}</body>
 </html>
-"""
+""")
 
 
 class _Server(uvicorn.Server):
@@ -232,7 +207,10 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
     with _bound(host, port) as listening:
         config = uvicorn.Config(
             application(service),
-            http=protocol(settings),
+            http="h11",  # it alone bounds the head of a request
+            h11_max_incomplete_event_size=_LONGEST_HEAD,
+            limit_concurrency=_MOST_CONNECTIONS,
+            timeout_keep_alive=_IDLE_SECONDS,
             backlog=_BACKLOG,
             access_log=False,  # it would hold study ids, and a token where one is in an address
             log_level="warning",
@@ -240,9 +218,6 @@ def serve(settings: ServiceSettings, host: str, port: int, say: Callable[[str], 
             timeout_graceful_shutdown=_END_SECONDS,
             ws="none",
         )
-        folding = Folding()
-        for name in ("uvicorn.error", "asyncio"):
-            logging.getLogger(name).addFilter(folding)
         bound_port = listening.getsockname()[1]
         ready = partial(_greet, settings, host, bound_port, say)
         _Server(config, service, ready).run(sockets=[listening])

@@ -20,11 +20,11 @@ from judge.service.settings import ServiceSettings
 from judge.types import JudgeError
 
 if TYPE_CHECKING:  # the routes import this module
-    from judge.service.annotations import PairWorkers
     from judge.service.catalogue import Catalogue
     from judge.service.checks import Checks
     from judge.service.comparisons import Comparisons
     from judge.service.jobs import Supervisor
+    from judge.service.pairs import Pairs
 
 _PROBLEM = "application/problem+json"
 JSON, PARQUET = "application/json", "application/vnd.apache.parquet"
@@ -38,7 +38,7 @@ class Service:
 
     settings: ServiceSettings
     catalogue: Catalogue
-    pairs: PairWorkers
+    pairs: Pairs
     supervisor: Supervisor
     comparisons: Comparisons
     checks: Checks

@@ -27,12 +27,10 @@ class ServiceSettings:
     `cache` is the folder of answers, None for the usual place. `token` is what a client must
     show, None where only this machine is served. `max_upload` bounds the body of a request with a
     run's files, `max_body` that of any other, in bytes; an upload that is compressed may unpack
-    to `max_unpacked`. `workers` processes answer for the built-in judge, one pair may take
-    `pair_seconds`, one comparison `compare_seconds` and one check of files `check_seconds`. A
-    process that reads a client's files, compares, or answers for the built-in judge may take
-    `max_memory` bytes of addresses. The head of a request must come in `head_seconds`; there are
-    at most `max_connections`, 0 for as many as the limit of open files bears. `images` is the
-    folder that readers are shown studies' images from, None where they are shown none.
+    to `max_unpacked`. One pair may take `pair_seconds`, one comparison `compare_seconds` and one
+    check of files `check_seconds`. A process that reads a client's files or compares may take
+    `max_memory` bytes of addresses. `images` is the folder that readers are shown studies' images
+    from, None where they are shown none.
     """
 
     runs: tuple[Path, ...]
@@ -43,13 +41,10 @@ class ServiceSettings:
     token: str | None = None
     max_upload: int = 256 * MEGABYTE
     max_body: int = 4 * MEGABYTE
-    workers: int = 1
     pair_seconds: float = 60.0
     compare_seconds: float = 600.0
     check_seconds: float = 120.0
     max_memory: int = 8 * GIGABYTE
-    head_seconds: float = 15.0
-    max_connections: int = 0
     images: Path | None = None
 
     @property

@@ -32,7 +32,7 @@ _LONGEST_LINE = 2**28
 class Worker:
     """One process, from the service's side. It starts when it is needed, and only once.
 
-    `task` names its module, and the work in messages: "run", "pair", "comparison".
+    `task` names its module, and the work in messages: "run", "check", "comparison".
     """
 
     def __init__(self, task: str) -> None:

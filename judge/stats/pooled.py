@@ -62,7 +62,6 @@ def count_name(what: str, label: str) -> str:
 
 
 def _share(above: Values, below: Values, *, of_none: float) -> Values:
-    """Return one divided by the other, `of_none` where there is nothing to divide by."""
     none = np.full(np.shape(above), of_none)
     found: Values = np.divide(above, below, out=none, where=below > 0)
     return found

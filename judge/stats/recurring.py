@@ -232,7 +232,6 @@ def is_error(item: Item, rubric: Rubric) -> bool:
 
 
 def _counts(rubric: Rubric) -> tuple[str, ...]:
-    """Return the measures that count all errors together, empty where the rubric has not them."""
     found: list[str] = []
     for kind in rubric.graded:
         for label in rubric.facet(str(kind.graded_by)).labels:
@@ -246,7 +245,6 @@ def _counts(rubric: Rubric) -> tuple[str, ...]:
 
 
 def _place(group: ErrorGroup, rubric: Rubric) -> tuple[int, str, bool, str]:
-    """Return what sorts groups by category, then by finding."""
     names = [label.name for label in rubric.codes.labels] if rubric.codes else []
     at = names.index(group.category) if group.category in names else len(names)
     return at, group.kind, group.finding is None, group.finding or ""
@@ -297,7 +295,6 @@ def _tests(
     groups: Sequence[ErrorGroup],
     how: Resampling,
 ) -> list[PairTest]:
-    """Return the tests of groups, corrected for their number."""
     if not groups:
         return []
     row_of = {study_id: row for row, study_id in enumerate(panel.study_ids)}

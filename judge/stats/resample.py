@@ -105,7 +105,6 @@ class Sums:
 
 
 def _weighted(weights: Values, totals: Values) -> Values:
-    """Return resamples by metrics by models, in one matrix product."""
     units, metrics, models = totals.shape
     flat = weights @ totals.reshape(units, metrics * models)
     return flat.reshape(len(weights), metrics, models)

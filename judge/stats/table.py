@@ -179,14 +179,12 @@ def _total(values: pd.Series[Any], n_scored: int) -> dict[str, Any]:
 
 
 def _reasons(table: pd.DataFrame) -> dict[str, int]:
-    """How many studies ended without an annotation, by outcome and reason."""
     lost = table[table["outcome"] != "annotated"]
     counted = Counter(f"{o}: {r}" for o, r in zip(lost["outcome"], lost["reason"], strict=True))
     return dict(counted.most_common())
 
 
 def _warnings(table: pd.DataFrame) -> dict[str, int]:
-    """How many studies carry each warning."""
     counted = Counter(
         warning for cell in table["warnings"].dropna() for warning in set(cell.split("; "))
     )

@@ -62,7 +62,6 @@ def _named(fields: Mapping[str, Sequence[object]], class_field: str) -> str:
 
 
 def _chosen(name: str, values: Sequence[object]) -> Classes:
-    """Return the values of a field that the user chose, in the usual words where they are."""
     answers = None
     if matching([name], "study class, true or false"):
         answers = _answers(name, values)

@@ -104,7 +104,6 @@ def _is_media(kind: object) -> bool:
 
 
 def _digest(folder: Path) -> str:
-    """Return one SHA-256 of all files, with their names."""
     digest = hashlib.sha256()
     for path in sorted(path for path in folder.rglob("*") if path.is_file()):
         digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())

@@ -171,7 +171,6 @@ def _id_beside_row_numbers(keys: Sequence[str], columns: Mapping[str, list[objec
 
 
 def _check_record(name: str, where: str, record: dict[str, Any]) -> None:
-    """Raise `JudgeError` for a key that stands twice with different values, or endless nesting."""
     inner: list[tuple[object, int]] = [(record, 0)]
     while inner:
         value, depth = inner.pop()
@@ -190,7 +189,6 @@ def _check_record(name: str, where: str, record: dict[str, Any]) -> None:
 
 
 def _is_texts(value: object) -> bool:
-    """Whether an entry holds several references of a study."""
     return isinstance(value, list) and bool(value) and all(isinstance(one, str) for one in value)
 
 
@@ -203,7 +201,6 @@ def _wrong_shape(name: str, found: str) -> JudgeError:
 
 
 def _what(value: object) -> str:
-    """Return what a JSON value other than an object is, in words."""
     match value:
         case None:
             return "null"

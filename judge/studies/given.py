@@ -63,7 +63,6 @@ def from_given(
     common = set(preds.ids) if study_ids is None else set()
 
     def along(name: str, values: Any) -> list[Any]:  # noqa: ANN401 - whatever a caller passes
-        """Return a column in the order of the references."""
         if common and _has_ids(values) and (_has_ids(references) or _has_ids(candidates)):
             table = _table(name, values)
             found = dict(zip(table.ids, table.columns[FLAT_TEXT], strict=True))
@@ -217,7 +216,6 @@ def _keyed(name: str, given: Mapping[Any, Any]) -> dict[str, list[Any]]:
 
 
 def _is_table(given: object) -> bool:
-    """Whether `given` has fields: a DataFrame, a dataset, or a dictionary of records."""
     if isinstance(given, Mapping) and not _is_dataset(given):
         return any(isinstance(value, Mapping) for value in given.values())
     return _is_dataset(given) or _is_frame(given)

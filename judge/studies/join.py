@@ -187,7 +187,6 @@ _LOOSER: tuple[tuple[str, Callable[[str], str]], ...] = (
 
 
 def _hint(preds: Sequence[str], refs: Sequence[str]) -> str:
-    """Return what would make ids match that don't, if anything simple would."""
     for what, loosen in _LOOSER:
         loosened = {loosen(study_id): study_id for study_id in preds}
         for study_id in refs:

@@ -92,7 +92,7 @@ class NamedFields:
     """The fields that the user named; None where a name that is known here is to serve.
 
     `id` may be `ROW`. `several` says that studies may have several references, which the field
-    `reference_id` tells apart.
+    `reference_id` tells apart. `encoding` is that of the files.
     """
 
     id: str | None = None
@@ -102,6 +102,7 @@ class NamedFields:
     patient: str | None = None
     reference_id: str | None = None
     several: bool = False
+    encoding: str | None = None
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -114,6 +115,7 @@ class NamedFields:
             patient=options["patient_field"] or None,
             reference_id=options.get("reference_id_field") or None,
             several=options.get("references") is not None,
+            encoding=options.get("encoding"),
         )
 
     def names_report(self, columns: Iterable[str]) -> bool:

@@ -284,7 +284,6 @@ def paired(
 def _report_fields(
     preds: StudyTable, refs: StudyTable, fields: NamedFields, *, from_files: bool
 ) -> tuple[ReportFields, ReportFields]:
-    """Find the fields of the candidates and of the references in two tables, or in one."""
     is_one = preds is refs
     candidate = reference = ReportFields()
     if fields.candidate is not None:
@@ -373,7 +372,6 @@ def _numbered_notes(preds: StudyTable, refs: StudyTable) -> list[str]:
 def _missing(
     preds: Side, refs: Side, rows: Sequence[tuple[int, int]], section: Section
 ) -> tuple[Problem, Problem]:
-    """Return the joined studies without a reference and, of the others, without a candidate."""
     ids = refs.table.ids
     nothing = {ref for _, ref in rows if says_nothing(refs.texts[ref] or "")}
     no_reference = tuple(ids[ref] for _, ref in rows if ref in nothing)

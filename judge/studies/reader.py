@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 from os.path import isdir
 from pathlib import PurePath
 
@@ -32,7 +31,7 @@ def read_file(source: str, role: str, fields: NamedFields) -> tuple[StudyTable, 
         table, sha256 = read_dataset(source, fields.id)
     else:
         check_no_part(source)
-        content = read_content(source)
+        content = read_content(source, fields.encoding)
         table, sha256 = _read_table(content, fields), content.sha256
     return table, InputFile(source, role, sha256, len(table))
 
@@ -41,23 +40,19 @@ def _read_table(content: Content, fields: NamedFields) -> StudyTable:
     name = content.name
     if content.data.startswith(MAGIC):
         return read_parquet(name, content.data, fields.id)
-    text, note = decode(name, content.data)
+    text = decode(content)
     if not text.strip():
         raise JudgeError(f"{name} is empty")
     suffix = _suffix(name)
     if looks_like_json(text) or (suffix in _JSON_SUFFIXES and not has_header(text, fields)):
         lines = suffix in (".jsonl", ".ndjson")
-        table = read_json(name, text, lines=lines, id_field=fields.id, several=fields.several)
-    elif suffix == ".txt" and not has_header(text, fields):
+        return read_json(name, text, lines=lines, id_field=fields.id, several=fields.several)
+    if suffix == ".txt" and not has_header(text, fields):
         reports: list[object] = [cleaned(line) for line in _LINE_END.split(text)]
         if not reports[-1]:
             reports.pop()
-        table = to_table(name, {FLAT_TEXT: reports}, id_field=fields.id)
-    else:
-        table = read_delimited(name, text, fields, is_table=suffix in _TABLE_SUFFIXES)
-    if note is None:
-        return table
-    return replace(table, notes=(note, *table.notes))
+        return to_table(name, {FLAT_TEXT: reports}, id_field=fields.id)
+    return read_delimited(name, text, fields, is_table=suffix in _TABLE_SUFFIXES)
 
 
 def _suffix(name: str) -> str:

@@ -98,7 +98,6 @@ def _of_the_study(table: StudyTable, fields: NamedFields) -> list[str]:
 def _check_alike(
     table: StudyTable, rows: Mapping[str, Sequence[int]], columns: Sequence[str]
 ) -> None:
-    """Raise `JudgeError` where the records of a study differ in one of the columns."""
     for name in columns:
         texts = ["" if one is None else as_text(one).strip() for one in table.columns[name]]
         for study_id, own in rows.items():
@@ -111,7 +110,6 @@ def _check_alike(
 
 
 def _lists(table: StudyTable, fields: NamedFields) -> list[str]:
-    """Return the columns of reports that hold a list of texts anywhere."""
     known = [name for role in _ROLES for name in matching(table.columns, role)]
     if fields.reference is not None:
         known += named(table.columns, fields.reference)

@@ -5,8 +5,6 @@ from __future__ import annotations
 import codecs
 import gzip
 import hashlib
-import os
-import stat
 import sys
 import zlib
 from dataclasses import dataclass
@@ -25,22 +23,19 @@ _OTHER_BINARY = {
     b"\x28\xb5\x2f\xfd": "compressed with zstd",
     b"%PDF": "a PDF",
 }
-_WIDE_BOMS = (
-    # UTF-32 first: its little-endian mark begins with that of UTF-16.
-    (codecs.BOM_UTF32_LE, "utf-32"),
-    (codecs.BOM_UTF32_BE, "utf-32"),
-    (codecs.BOM_UTF16_LE, "utf-16"),
-    (codecs.BOM_UTF16_BE, "utf-16"),
-)
 
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a source holds. `sha256` is of the bytes as they lie there, before decompression."""
+    """What a source holds. `sha256` is of the bytes as they lie there, before decompression.
+
+    `encoding` is that of a text, None for UTF-8, or UTF-16 with a mark.
+    """
 
     name: str
     data: bytes
     sha256: str
+    encoding: str | None = None
 
 
 def display_name(source: str) -> str:
@@ -48,55 +43,64 @@ def display_name(source: str) -> str:
     return "standard input" if source == STDIN else source
 
 
-def read_content(source: str) -> Content:
+def read_content(source: str, encoding: str | None = None) -> Content:
     """Read a path, or standard input for `-`; gzip is undone, whatever the name.
 
-    Raises `JudgeError` where it can't be read, is empty or is a broken gzip.
+    Raises `JudgeError` where it can't be read, is empty or is a broken gzip, and for an unknown
+    `encoding`.
     """
     name = display_name(source)
+    encoding = known_encoding(encoding) if encoding else None
     raw = sys.stdin.buffer.read() if source == STDIN else _read_file(source)
     digest = hashlib.sha256(raw).hexdigest()
     data = _gunzip(name, raw) if raw.startswith(_GZIP) else raw
     if not data.strip():
         raise JudgeError(f"{name} is empty")
-    return Content(name, data, digest)
+    return Content(name, data, digest, encoding)
 
 
-def decode(name: str, data: bytes) -> tuple[str, str | None]:
-    """Return the text of `data`, without a byte order mark, and a note where it isn't UTF-8.
+def decode(content: Content) -> str:
+    """Return the text that a source holds, without a byte order mark.
 
-    UTF-8 is tried strictly; then the bytes are read as Windows-1252, or as Latin-1 where
-    Windows-1252 has no such character.
+    It is UTF-8, UTF-16 with a mark, or what `content.encoding` says. Raises `JudgeError` for
+    anything else.
     """
+    name, data = content.name, content.data
     kind = next((kind for magic, kind in _OTHER_BINARY.items() if data.startswith(magic)), None)
     if kind is not None:
         raise JudgeError(f"{name} is {kind}; give {_FORMS}")
-    for mark, encoding in _WIDE_BOMS:
-        if data.startswith(mark):
-            try:
-                return data.decode(encoding), None
-            except UnicodeDecodeError as error:
-                raise JudgeError(f"{name} begins like {encoding.upper()} but {error}") from error
-    if b"\x00" in data:
-        raise JudgeError(f"{name} is neither text nor Parquet (it holds NUL bytes); give {_FORMS}")
-    data = data.removeprefix(codecs.BOM_UTF8)
+    encoding = content.encoding or "utf-8-sig"
+    if content.encoding is None and data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        encoding = "utf-16"
     try:
-        return data.decode("utf-8"), None
+        text = data.decode(encoding)
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
-        byte = data[error.start]
-        try:
-            text, encoding = data.decode("cp1252"), "Windows-1252"
-        except UnicodeDecodeError:
-            text, encoding = data.decode("latin-1"), "Latin-1"
-        return text, f"{name} is not UTF-8 (byte 0x{byte:02x} in line {line}): read as {encoding}"
+        raise JudgeError(
+            f"{name} is not {encoding.upper().removesuffix('-SIG')} (byte "
+            f"0x{data[error.start]:02x} in line {line}): save it as UTF-8, or name its encoding "
+            "where the command has --encoding, such as cp1252"
+        ) from error
+    if "\x00" in text:
+        raise JudgeError(f"{name} is neither text nor Parquet (it holds NUL bytes); give {_FORMS}")
+    return text
+
+
+def known_encoding(name: str) -> str:
+    """Return the name of an encoding of texts; raises `JudgeError` where there is none of it."""
+    try:
+        known = codecs.lookup(name).name
+        "".encode(known)
+    except (LookupError, ValueError) as error:
+        raise JudgeError(
+            f"unknown encoding {name!r} for --encoding; known are utf-8, utf-16, cp1252, latin-1, "
+            "and the others of Python"
+        ) from error
+    return known
 
 
 def _read_file(source: str) -> bytes:
     try:
-        # `<(zcat file)` is a pipe too, and somebody writes to that one.
-        if stat.S_ISFIFO(os.stat(source).st_mode) and not source.startswith(("/dev/", "/proc/")):  # noqa: PTH116
-            raise JudgeError(f"{source} is a pipe with a name; read it with - as standard input")
         return Path(source).read_bytes()
     except FileNotFoundError as error:
         raise JudgeError(f"no such file: {source}") from error

@@ -220,7 +220,6 @@ def _pick(
 
 
 def _side(roles: tuple[str, ...]) -> str:
-    """Return what a group of roles is called in messages."""
     return roles[-1].partition(",")[0]
 
 

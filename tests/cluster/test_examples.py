@@ -61,6 +61,7 @@ def tasks() -> range:
     return range(int(first), int(last) + 1)
 
 
+@pytest.mark.ci
 def test_slurm_each_task_then_merged(folder: Path) -> None:
     files = ("preds.json", "refs.json", "my run")
     for task in tasks():
@@ -109,6 +110,7 @@ def test_kubernetes_is_an_indexed_job() -> None:
     assert container["workingDir"] in {one["mountPath"] for one in container["volumeMounts"]}
 
 
+@pytest.mark.ci
 def test_kubernetes_each_pod_then_merged(folder: Path) -> None:
     spec = yaml.safe_load(KUBERNETES.read_text("utf-8"))["spec"]
     (container,) = spec["template"]["spec"]["containers"]
@@ -119,8 +121,10 @@ def test_kubernetes_each_pod_then_merged(folder: Path) -> None:
     merged_is_whole(folder, "my-run")
 
 
+@pytest.mark.ci
 def test_kubernetes_by_its_schema() -> None:
-    schema = pytest.importorskip("kubernetes_validate")
+    import kubernetes_validate as schema
+
     job = yaml.safe_load(KUBERNETES.read_text("utf-8"))
     schema.validate(job, OLDEST_KUBERNETES, strict=True)
     job["spec"]["completion"] = 4
@@ -128,9 +132,8 @@ def test_kubernetes_by_its_schema() -> None:
         schema.validate(job, OLDEST_KUBERNETES, strict=True)
 
 
+@pytest.mark.ci
 def test_slurm_by_shellcheck() -> None:
     found = shutil.which("shellcheck", path=environment()["PATH"])
-    if found is None:
-        pytest.skip("shellcheck is not here")
     done = run([found, str(SLURM)], ROOT)
     assert (done.returncode, done.stdout) == (0, "")

@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import json
 import random
-import resource
 import shlex
-import shutil
 import tempfile
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -109,19 +106,6 @@ def test_a_models_answers_unread_and_missing_too(
     assert ours["dollars"] is None, "a price that is unknown in one is unknown in all"
 
 
-def test_what_the_manifest_says_of_its_shards(tmp_path: Path) -> None:
-    shards = in_shards(examples(), tmp_path, 3)
-    path = merge(shards[::-1], tmp_path / "merged").path
-    found, of = manifest(path), [manifest(shard.path) for shard in shards]
-    assert [one["folder"] for one in found["shards"]] == ["shard-3", "shard-2", "shard-1"]
-    assert [one["signature"] for one in found["shards"]] == [one.signature for one in shards[::-1]]
-    assert sum(one["n_studies"] for one in found["shards"]) == 15
-    assert found["started"] == min(one["started"] for one in of)
-    assert found["finished"] == max(one["finished"] for one in of)
-    assert "shard" not in found
-    assert "missing" not in found
-
-
 def test_costs_add_up_and_an_unknown_one_is_none(tmp_path: Path) -> None:
     shards = in_shards(examples(), tmp_path, 2)
     for at, dollars in enumerate((1.25, 2.5)):
@@ -196,36 +180,3 @@ def test_from_python(tmp_path: Path) -> None:
     assert same_files(whole.path, merged.path)
     with pytest.raises(judge.JudgeError, match="shard 2 of 3 is missing"):
         judge.merge([shards[0], shards[2]], tmp_path / "x")
-
-
-def test_shards_that_were_rescored_are_merged(tmp_path: Path, invoke: Invoke) -> None:
-    shards = in_shards(examples(), tmp_path, 3)
-    whole = judged(examples(), tmp_path / "whole")
-    for shard in shards:
-        assert invoke("rescore", shard.path).exit_code == 0
-    merged = merge([Run(one.path) for one in shards], tmp_path / "merged").path
-    assert same_files(whole.path, merged)
-    assert all("rescored" in one for one in manifest(merged)["shards"])
-
-
-def test_more_shards_than_files_may_be_open(tmp_path: Path) -> None:
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    studies = examples()
-    shards = in_shards(studies, tmp_path, 90)
-    whole = judged(studies, tmp_path / "whole")
-    resource.setrlimit(resource.RLIMIT_NOFILE, (100, hard))
-    try:
-        merged = merge(shards, tmp_path / "merged").path
-        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (100, hard)
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-    assert same_files(whole.path, merged)
-
-
-def test_the_shards_stay_as_they_were(tmp_path: Path) -> None:
-    shards = in_shards(examples(), tmp_path, 2)
-    before = {file: file.read_bytes() for one in shards for file in one.path.iterdir()}
-    merge(shards, tmp_path / "merged")
-    assert before == {file: file.read_bytes() for one in shards for file in one.path.iterdir()}
-    assert all(a < b for a, b in pairwise(shards[0].part.places))
-    shutil.rmtree(tmp_path / "merged")

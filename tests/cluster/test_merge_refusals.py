@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import json
-import shlex
 import shutil
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from cluster.clusterhelp import in_shards, judged, manifest
-from support import EXAMPLES, Invoke, write_json
+from support import EXAMPLES, Invoke
 
-from judge import JudgeError, rubrics
-from judge.cli.judging import command_for
-from judge.cli.merge import again
+from judge import JudgeError
 from judge.running.folder import Run
 from judge.running.merging import merge
 from judge.running.shards import Shard
@@ -82,42 +78,6 @@ def test_runs_that_are_not_shards_of_one_run(made: Path, second: str, why: str) 
     assert not (made / "out").exists()
 
 
-@pytest.mark.parametrize(
-    ("edit", "why"),
-    [
-        (lambda m: m.update(signature=_part(m, "version", "0.0.9")), "the version of judge is"),
-        (lambda m: m.update(signature=_part(m, "judge", "lexicon-1")), "the judge is"),
-        (lambda m: m.update(signature=_part(m, "class", "other")), "source of the study classes"),
-        (lambda m: m.update(model="zebra"), "the model that is judged is preds in .* and zebra"),
-        (lambda m: m.update(fields=["site"]), "the fields of the studies is"),
-        (lambda m: m["shard"].update(n_whole=16), "a set of another size"),
-        (lambda m: m.pop("spent"), "manifest.json is damaged: spent"),
-        (lambda m: m["spent"].update(asked="many"), "damaged: spent: 'asked'"),
-        (lambda m: m["shard"].update(steps="0 1"), "two shards have a study in place 1 of"),
-        (lambda m: m["shard"].update(steps=m["shard"]["steps"][:-2]), "is not of shard 2/3"),
-        (lambda m: m["shard"].update(index=3), "is there twice"),
-    ],
-)
-def test_a_shard_that_was_changed(folder: Path, edit: Edit, why: str) -> None:
-    edited(folder / "shard-2", edit)
-    with pytest.raises(JudgeError, match=why):
-        merge([Run(folder / f"shard-{at}") for at in (1, 2, 3)], folder / "out")
-    assert not (folder / "out").exists()
-
-
-def _part(found: dict[str, Any], name: str, value: str) -> str:
-    parts = found["signature"].split("|")
-    return "|".join(f"{name}:{value}" if p.startswith(f"{name}:") else p for p in parts)
-
-
-def test_shards_of_another_program_than_this_one(folder: Path) -> None:
-    for at in (1, 2, 3):
-        edited(folder / f"shard-{at}", lambda m: m.update(signature=_part(m, "version", "0.0.9")))
-    said = refused(folder, "shard-1", "shard-2", "shard-3")
-    assert "of another version of judge or of its rubric" in said
-    assert "judge rescore" in said
-
-
 def rewritten(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> None:
     lines = (path / "annotations.jsonl").read_bytes().splitlines(keepends=True)
     (path / "annotations.jsonl").write_bytes(b"".join(change(lines)))
@@ -168,36 +128,3 @@ def test_on_the_command_line_each_is_one_message(made: Path, invoke: Invoke) -> 
     assert "cannot group by 'nothing'" in done.stderr
     assert not Path("out").exists()
     assert invoke("merge", *shards, "--out", "out", "--by", "site").exit_code == 0
-
-
-def test_shards_of_a_call_from_python_are_named_as_one(made: Path, invoke: Invoke) -> None:
-    done = invoke("merge", made / "shard-1", made / "shard-3", "--out", "out")
-    assert done.exit_code == 2
-    assert "judge.run(..., shard=(2, 3))" in done.stderr
-
-
-def test_the_command_of_a_missing_shard_has_every_option(tmp_path: Path) -> None:
-    """What was given, as a manifest keeps it, is given again; what was not, is not."""
-    given = ["p one.json", "refs.json", "--judge", "gpt-4o", "--prompt", "mine.yaml"]
-    given += ["--id-field", "row", "--model", "maira 2", "--section", "findings", "--allow-missing"]
-    given += ["--reply", "text", "--base-url", "http://a/v1", "--base-url", "http://b/v1"]
-    given += ["--vllm-arg=--dtype=float32", "--vllm-timeout", "5", "--max-tokens", "99"]
-    given += ["--temperature", "0.5", "--top-p", "0.9", "--seed", "0", "--reasoning-effort", "low"]
-    given += ["--body", 'a={"b": 1}', "--body", "c=2", "--concurrency", "64", "--timeout", "7.5"]
-    given += ["--reask", "0", "--give-up-after", "0", "--max-outage", "0", "--max-cost", "1.5"]
-    given += ["--min-coverage", "0", "--by", "site,study_class", "--shard", "1/3"]
-    command = command_for(rubrics.load("green"))
-
-    def read(words: list[str]) -> dict[str, Any]:
-        return command.make_context("green", [*words]).params
-
-    found = read(given)
-    kept = {k: v for k, v in found.items() if k not in ("out", "cache", "form", "judge_names")}
-    kept["judge_name"] = found["judge_names"][0]
-    write_json(tmp_path / "arguments.json", kept)
-    arguments = json.loads((tmp_path / "arguments.json").read_text("utf-8"))
-    run = SimpleNamespace(rubric=rubrics.load("green"), manifest={"arguments": arguments})
-    judge, rubric, *words = shlex.split(str(again(run, Shard(2, 3))))  # type: ignore[arg-type]
-    assert (judge, rubric) == ("judge", "green")
-    assert read(words) == {**found, "shard": "2/3"}
-    assert "--workers" not in words

@@ -7,17 +7,16 @@ import json
 from pathlib import Path
 
 import pytest
-from cluster.clusterhelp import judged, manifest
+from cluster.clusterhelp import manifest
 from hypothesis import given
 from hypothesis import strategies as st
 from support import EXAMPLES, Invoke
 
 from judge import JudgeError, annotate
 from judge import run as run_reports
-from judge.report.overview import overview
 from judge.running.folder import Run
 from judge.running.shards import Shard, shard_of
-from judge.studies import from_given, read_pair
+from judge.studies import from_given
 
 FILES = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
 IDS = st.lists(st.text(min_size=1), unique=True, max_size=40)
@@ -35,27 +34,12 @@ def test_shards_part_any_ids(ids: list[str], count: int) -> None:
     assert [shard_of(name, count) for name in reversed(ids)] == found[::-1]
 
 
-@given(IDS.filter(lambda ids: all(one.strip() == one for one in ids)), st.integers(1, 12))
-def test_every_study_is_in_one_shard(ids: list[str], count: int) -> None:
-    if not ids:
-        return
-    studies = some(ids)
-    rows = [Shard(at, count).rows(studies) for at in range(1, count + 1)]
-    assert sorted(row for part in rows for row in part) == list(range(len(ids)))
-    assert all(part == sorted(part) for part in rows)
-
-
 def test_the_hash_is_written_down() -> None:
     """A shard of today is the same next year: sha256 of the id as one number, modulo N."""
     digest = int(hashlib.sha256(b"ex-008").hexdigest(), 16)
     assert [shard_of("ex-008", n) for n in (1, 4, 7)] == [digest % n + 1 for n in (1, 4, 7)]
     by_sha256sum = [1, 3, 3, 1, 2, 2, 3, 4]
     assert [shard_of(f"ex-{n:03}", 4) for n in range(1, 9)] == by_sha256sum
-
-
-@pytest.mark.parametrize("given", ["3/8", " 03/08 ", (3, 8), [3, 8], Shard(3, 8)])
-def test_a_shard_is_named(given: object) -> None:
-    assert str(Shard.of(given)) == "3/8"
 
 
 NO_SHARDS = ["0/8", "9/8", "3", "3/0", "1/1000000", "-1/3", "3/8/1", "", "a/b", "1.5/2", "1/٣"]
@@ -65,14 +49,6 @@ NO_SHARDS = ["0/8", "9/8", "3", "3/0", "1/1000000", "-1/3", "3/8/1", "", "a/b", 
 def test_what_is_no_shard_is_refused_in_one_message(given: object) -> None:
     with pytest.raises(JudgeError, match=r"no shard.*I/N, such as 3/8"):
         Shard.of(given)
-
-
-@pytest.mark.parametrize("named", NO_SHARDS)
-def test_the_command_line_refuses_it_before_any_file_is_read(invoke: Invoke, named: str) -> None:
-    done = invoke("green", "not-there.json", f"--shard={named}")
-    assert done.exit_code == 2
-    assert "I/N, such as 3/8" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def test_what_depends_on_the_whole_set_is_decided_by_it(tmp_path: Path, invoke: Invoke) -> None:
@@ -98,28 +74,6 @@ def test_what_depends_on_the_whole_set_is_decided_by_it(tmp_path: Path, invoke: 
     assert "omitted:1" in whole
 
 
-def test_a_shards_run_is_told_apart_by_all_that_reads_runs(invoke: Invoke) -> None:
-    done = invoke("green", *FILES, "--shard", "2/4", "--out", "s2")
-    assert done.exit_code == 0, done.stderr
-    assert "shard 2/4: 4 of 15 studies" in done.stderr
-    said = "this is shard 2 of 4: 4 of 15 studies"
-    assert said in done.stdout
-    assert said in invoke("rates", "s2").stdout
-    assert said in invoke("errors", "s2").stdout
-    assert said in json.loads((Path("s2") / "summary.json").read_text("utf-8"))["notes"][0]
-    run = Run("s2")
-    shown = overview(run.summary(), run.table(), run.rubric)["facts"]  # of the page
-    assert any(said in fact["value"] for fact in shown)
-    assert invoke("audit", "s2", "--html", "page.html").exit_code == 0
-    assert invoke("green", *FILES, "--out", "whole").exit_code == 0
-    found = invoke("compare", "part=s2", "all=whole")
-    assert found.exit_code == 2
-    assert "--common" in found.stderr
-    assert invoke("rescore", "s2", "--out", "again").exit_code == 0
-    assert Run("again").signature == Run("s2").signature
-    assert Run("again").part == Run("s2").part
-
-
 def test_each_shard_has_a_folder_of_its_own_by_default(invoke: Invoke) -> None:
     for shard in ("1/2", "2/2"):
         assert invoke("green", *FILES, "--shard", shard).exit_code == 0
@@ -128,25 +82,15 @@ def test_each_shard_has_a_folder_of_its_own_by_default(invoke: Invoke) -> None:
     assert len(list(Path("judge-runs").iterdir())) == 2
 
 
-def test_a_shard_without_a_study_is_a_run_without_one(invoke: Invoke) -> None:
-    empty = next(n for n in range(1, 41) if not Shard(n, 40).rows(read_pair(*map(str, FILES))))
-    asked = ("green", *FILES, "--shard", f"{empty}/40")
-    done = invoke(*asked, "--out", "run")
-    assert done.exit_code == 0, done.stderr
-    for command in (("rates", "run"), ("audit", "run"), ("errors", "run"), ("rescore", "run")):
-        again = invoke(*command)
-        assert again.exit_code == 0, again.stderr
-    assert "0 of 15 studies" in invoke("rates", "run").stdout
-    for rest in (("--sample", "3"), ("--dry-run",), ("--workers", "2", "--out", "run2")):
-        more = invoke(*asked, *rest)
-        assert more.exit_code == 0, more.stderr
-
-
-def test_a_dry_run_and_a_sample_are_of_the_shard(invoke: Invoke) -> None:
+def test_a_dry_run_is_of_the_shard_and_a_shard_of_what_was_drawn(invoke: Invoke) -> None:
     asked = ("green", *FILES, "--shard", "2/4")
     dry = invoke(*asked, "--dry-run", "--judge", "gpt-4o", "--cache", "cache")
     assert "studies         4\n" in dry.stdout, dry.stderr
-    assert "2 of 4 studies, drawn at random" in invoke(*asked, "--sample", "2").stdout
+    parts = [invoke("green", *FILES, "--limit", "6", "--shard", f"{n}/2", "--out", n) for n in "12"]
+    assert all("6 of 15 studies, drawn at random" in part.stderr for part in parts)
+    assert invoke("merge", "1", "2", "--out", "whole").exit_code == 0
+    assert invoke("green", *FILES, "--limit", "6", "--out", "at-once").exit_code == 0
+    assert Run("whole").signature == Run("at-once").signature
 
 
 def test_from_python(tmp_path: Path) -> None:
@@ -161,26 +105,3 @@ def test_from_python(tmp_path: Path) -> None:
     kept = annotate(refs, preds, shard=(2, 3), out=tmp_path / "two")
     assert kept.attrs["signature"] == one.signature
     assert list(kept["green"]) == list(frame["green"])
-
-
-@pytest.mark.parametrize(
-    ("key", "value", "why"),
-    [
-        ("steps", "0 1 x", "invalid literal"),
-        ("steps", "5 0", "places go up"),
-        ("steps", "99", "not in the set"),
-        ("index", 9, "there is no shard 9/4"),
-        ("n_whole", "15", "Input should be a valid integer"),
-        ("counted", [{"text": "a"}], "Field required"),
-    ],
-)
-def test_a_shard_that_is_damaged_is_one_message(
-    tmp_path: Path, key: str, value: object, why: str
-) -> None:
-    studies = read_pair(*map(str, FILES))
-    path = judged(studies, tmp_path / "run", shard=Shard(2, 4)).path
-    found = manifest(path)
-    found["shard"][key] = value
-    (path / "manifest.json").write_text(json.dumps(found), "utf-8")
-    with pytest.raises(JudgeError, match=f"manifest.json is damaged: .*{why}"):
-        _ = Run(path).part

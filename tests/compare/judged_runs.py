@@ -8,41 +8,44 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from click.testing import CliRunner
 from support import EXAMPLES, Invoke, write_json
+
+from judge.cli import main
 
 Records = Mapping[str, Mapping[str, object]]
 
-PREDS: dict[str, Any] = json.loads((EXAMPLES / "preds.json").read_text("utf-8"))
-REFS: dict[str, Any] = json.loads((EXAMPLES / "refs.json").read_text("utf-8"))
+PAIR = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
+PREDS: dict[str, Any] = json.loads(PAIR[0].read_text("utf-8"))
+REFS: dict[str, Any] = json.loads(PAIR[1].read_text("utf-8"))
 IDS = list(REFS)
+COPIED = {key: {"model_prediction": REFS[key]["section_findings"]} for key in IDS}
+"""The references' own findings as predictions."""
 
 
 def judged(
-    invoke: Invoke,
+    folder: Path,
     name: str,
-    preds: Records,
+    preds: Records = PREDS,
     rubric: str = "green",
     refs: Records = REFS,
     *more: object,
 ) -> Path:
     """A run of the built-in judge, its predictions in preds_NAME.json."""
-    out = Path(f"{rubric}-{name}").resolve()
-    files = write_json(Path(f"preds_{name}.json"), preds), write_json(Path("refs.json"), refs)
-    done = invoke(rubric, *files, "--out", out, "--min-coverage", 0, *more)
+    out = folder / f"{rubric}-{name}"
+    files = (
+        write_json(folder / f"preds_{name}.json", preds),
+        write_json(folder / f"refs_{name}.json", refs),
+    )
+    words = (rubric, *files, "--out", out, "--min-coverage", 0, *more)
+    done = CliRunner().invoke(main, list(map(str, words)))
     assert done.exit_code == 0, done.stderr
     return out
 
 
-def texts(same: str | None = None) -> dict[str, Any]:
-    """The example predictions, or the same text for every study."""
-    if same is None:
-        return PREDS
-    return {key: {"model_prediction": same} for key in IDS}
-
-
-def as_written() -> dict[str, Any]:
-    """The references' own findings as predictions."""
-    return {key: {"model_prediction": REFS[key]["section_findings"]} for key in IDS}
+def same_text(text: str) -> Records:
+    """The same prediction for every study."""
+    return {key: {"model_prediction": text} for key in IDS}
 
 
 def data(invoke: Invoke, *args: object) -> dict[str, Any]:
@@ -52,6 +55,21 @@ def data(invoke: Invoke, *args: object) -> dict[str, Any]:
     assert "NaN" not in done.stdout
     found: dict[str, Any] = json.loads(done.stdout)
     return found
+
+
+def refused(invoke: Invoke, *args: object, command: str = "compare") -> str:
+    """What is said where exit code 2 says that something is to be mended."""
+    done = invoke(command, *args)
+    assert done.exit_code == 2, done.output
+    assert isinstance(done.exception, SystemExit)
+    assert done.stdout == ""
+    return " ".join(done.stderr.split())
+
+
+def edit_manifest(run: Path, **changes: object) -> None:
+    path = run / "manifest.json"
+    manifest = json.loads(path.read_text("utf-8"))
+    path.write_text(json.dumps({**manifest, **changes}), "utf-8")
 
 
 def fail(run: Path, study_ids: Collection[str]) -> None:

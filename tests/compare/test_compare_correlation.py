@@ -31,28 +31,11 @@ def test_against_scipy_with_ties(method, theirs, pairs: list[tuple[int, int]]) -
         assert xy == yx == pytest.approx(theirs(x, y).statistic, abs=1e-9)
 
 
-@pytest.mark.parametrize(("method", "theirs"), MEASURES)
-def test_against_scipy_at_size(method, theirs) -> None:
-    rng = np.random.default_rng(3)
-    x = rng.normal(size=5_000)
-    y = x + rng.normal(size=5_000)
-    found = correlation([x, y], method)[0][1]
-    assert found == pytest.approx(theirs(x, y).statistic, abs=1e-9)
-
-
 @pytest.mark.parametrize("method", [method for method, _ in MEASURES])
-@pytest.mark.parametrize(
-    ("x", "y"),
-    [
-        ([], []),
-        ([1.0], [2.0]),
-        ([1.0, 1.0], [2.0, 3.0]),
-        ([1.0, np.nan, 2.0], [np.nan, 1.0, 2.0]),
-        ([1.0, 1.0, 2.0], [1.0, 2.0, np.nan]),
-    ],
-)
-def test_too_few_values_correlate_with_nothing(method, x, y) -> None:
-    assert correlation([np.array(x), np.array(y)], method)[0][1] is None
+def test_too_few_values_correlate_with_nothing(method) -> None:
+    nan = np.nan
+    for x, y in (([], []), ([1.0], [2.0]), ([1.0, 1.0], [2.0, 3.0]), ([1, nan, 2], [nan, 1, 2])):
+        assert correlation([np.array(x), np.array(y)], method)[0][1] is None
 
 
 def test_agreement_is_positive_whatever_the_direction() -> None:
@@ -74,11 +57,6 @@ def test_studies_with_one_value_only_are_left_out() -> None:
     both = ~(np.isnan(one) | np.isnan(other))
     assert found.n[0][1] == both.sum() == 70
     assert found.spearman[0][1] == pytest.approx(stats.spearmanr(one[both], -other[both]).statistic)
-
-
-def test_a_constant_metric_has_no_correlation() -> None:
-    found = correlations(panel_of({SCORE: np.ones((5, 2)), COST: np.arange(10).reshape(5, 2)}))
-    assert found.pearson == ((None, None), (None, pytest.approx(1)))
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1e12])

@@ -10,14 +10,19 @@ import numpy as np
 import pytest
 from panels import INVERSE, RATE, SCORE, panel_of
 
-from judge.stats.paired import Resampling, compare_pairs
-from judge.stats.panel import group_cells
+from judge.stats.paired import PairTest, Resampling, compare_pairs
 
-SIZES = (62, 590, 2347, 10_000)
-METRICS = (RATE, SCORE, INVERSE)
+pytestmark = pytest.mark.ci
+
 SEVERITIES = (0.30, 0.25, 0.25, 0.20)
 MEAN = sum(p * s for p, s in zip(SEVERITIES, (1, 2, 3, 4), strict=True))
-TRUTH = {"rate": SEVERITIES[0] + SEVERITIES[1], "score": MEAN, "inverse": 1 / MEAN}
+WORSE = 0.1
+WORSE_MEAN = (1 - WORSE) * MEAN + WORSE * 4
+DIFFERENCES = {
+    "rate": (SEVERITIES[0] + SEVERITIES[1]) * WORSE,
+    "score": MEAN - WORSE_MEAN,
+    "inverse": 1 / MEAN - 1 / WORSE_MEAN,
+}
 
 
 def bounds(n: int) -> tuple[float, float]:
@@ -25,56 +30,29 @@ def bounds(n: int) -> tuple[float, float]:
     return 0.95 - half, 0.95 + half
 
 
-def simulated(rng: np.random.Generator, n: int, m: int, worse: float = 0.0) -> np.ndarray:
+def simulated(rng: np.random.Generator, n: int, m: int):
     """Severities of m models; a study that is hard is hard for all. Odd models are worse."""
     hard = rng.random((n, 1))
     mixed = np.where(rng.random((n, m)) < 0.5, hard, rng.random((n, m)))
     found = 1 + (mixed[:, :, None] > np.cumsum(SEVERITIES)[:3]).sum(axis=2)
-    is_worse = (rng.random((n, m)) < worse) & (np.arange(m) % 2 == 1)
-    return np.where(is_worse, 4, found).astype(float)
+    is_worse = (rng.random((n, m)) < WORSE) & (np.arange(m) % 2 == 1)
+    values = np.where(is_worse, 4, found).astype(float)
+    return panel_of({RATE: (values <= 2).astype(float), SCORE: values, INVERSE: values})
 
 
-def panel_from(severities: np.ndarray, clusters: object = None):
-    rate = (severities <= 2).astype(float)
-    return panel_of({RATE: rate, SCORE: severities, INVERSE: severities}, clusters)
+def neighbours(panel, seed: int, metric: str) -> list[PairTest]:
+    """The tests of models 0 and 1, 2 and 3, ...: no model is in two of them."""
+    tests = compare_pairs(panel, {}, Resampling(seed, 400, 1000)).pairs[metric]
+    return [test for test in tests if test.a % 2 == 0 and test.b == test.a + 1]
 
 
-@pytest.mark.parametrize("n", SIZES)
-def test_intervals_of_one_model(n: int) -> None:
-    runs, m = (20, 25) if n < 10_000 else (8, 50)
-    hits = dict.fromkeys(TRUTH, 0)
-    for seed in range(runs):
-        rng = np.random.default_rng([n, seed])
-        severities = 1 + (rng.random((n, m, 1)) > np.cumsum(SEVERITIES)[:3]).sum(axis=2)
-        for name, cells in group_cells(panel_from(severities.astype(float))).cells.items():
-            hits[name] += sum(cell.low <= TRUTH[name] <= cell.high for cell in cells)
-    low, high = bounds(runs * m)
-    for name, k in hits.items():
-        assert low < k / (runs * m) < high, name
-
-
-@pytest.mark.parametrize("n", SIZES)
+@pytest.mark.parametrize("n", [62, 590, 2347])
 def test_intervals_of_a_difference(n: int) -> None:
-    worse = 0.1
-    mean = (1 - worse) * MEAN + worse * 4
-    truth = {
-        "rate": TRUTH["rate"] * worse,
-        "score": MEAN - mean,
-        "inverse": 1 / MEAN - 1 / mean,
-    }
-    runs, m = (15, 40) if n < 10_000 else (8, 40)
-    hits = dict.fromkeys(truth, 0)
-    for seed in range(runs):
-        panel = panel_from(simulated(np.random.default_rng([n, seed]), n, m, worse))
-        for name, tests in compare_pairs(panel, {}, Resampling(seed, 400, 100)).pairs.items():
-            hits[name] += sum(
-                test.low <= truth[name] <= test.high
-                for test in tests
-                if test.a % 2 == 0 and test.b == test.a + 1
-            )
-    low, high = bounds(runs * m // 2)
-    for name, k in hits.items():
-        assert low < k / (runs * m // 2) < high, name
+    panels = [simulated(np.random.default_rng([n, seed]), n, 40) for seed in range(15)]
+    low, high = bounds(15 * 20)
+    for name, truth in DIFFERENCES.items():
+        tests = [test for at, panel in enumerate(panels) for test in neighbours(panel, at, name)]
+        assert low < np.mean([test.low <= truth <= test.high for test in tests]) < high, name
 
 
 def test_intervals_hold_where_patients_have_several_studies() -> None:
@@ -87,12 +65,18 @@ def test_intervals_hold_where_patients_have_several_studies() -> None:
         values = odd + 0.5 * rng.normal(size=(n, m))
         for name, clusters in (("by patient", np.repeat(np.arange(n // 5), 5)), ("by study", None)):
             panel = panel_of({SCORE: values}, clusters)
-            tests = compare_pairs(panel, {}, Resampling(seed, 400, 100)).pairs["score"]
-            hits[name] += sum(
-                test.low <= 0 <= test.high
-                for test in tests
-                if test.a % 2 == 0 and test.b == test.a + 1
-            )
+            tests = neighbours(panel, seed, "score")
+            hits[name] += sum(test.low <= 0 <= test.high for test in tests)
     low, high = bounds(runs * m // 2)
     assert low < hits["by patient"] / (runs * m // 2) < high
     assert hits["by study"] / (runs * m // 2) < 0.8
+
+
+def test_p_values_are_uniform_where_nothing_differs() -> None:
+    p = []
+    for at in range(20):
+        values = np.random.default_rng(at).integers(0, 4, (62, 20)).astype(float)
+        p += [test.p for test in neighbours(panel_of({SCORE: values}), at, "score")]
+    assert len(p) == 200
+    share = np.mean(np.array(p) < 0.05)
+    assert share == pytest.approx(0.05, abs=3.5 * np.sqrt(0.05 * 0.95 / 200))

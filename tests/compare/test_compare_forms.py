@@ -1,17 +1,22 @@
-"""A comparison as CSV, Markdown and LaTeX, with names that want to be something else."""
+"""A comparison as tables, CSV, Markdown, LaTeX and ReXrank's columns: whose number is where."""
 
 from __future__ import annotations
 
 import csv
 import io
+import re
+import shutil
+import subprocess
+from pathlib import Path
 
 import numpy as np
 import pytest
-from panels import INVERSE, SCORE, panel_of
+from panels import COST, INVERSE, SCORE, panel_of
 from seeded_comparison import seeded
 
-from judge.report.formats import markdown_table, own_columns
-from judge.report.leaderboard import group_name
+from judge.report.formats import own_columns
+from judge.report.leaderboard import ranks_table
+from judge.report.leaderboard import tests_table as table_of_tests
 from judge.report.leaderboard_formats import (
     as_csv,
     as_latex,
@@ -19,13 +24,13 @@ from judge.report.leaderboard_formats import (
     as_rexrank,
     pairs_as_csv,
 )
-from judge.report.tables import Table
 from judge.stats.compare import Comparison, compare
 from judge.stats.metric import KNOWN, find
 from judge.stats.paired import Resampling
 from judge.stats.panel import Panel
 from judge.types import JudgeError
 
+FEW = Resampling(1, resamples=100, flips=100)
 CSV_COLUMNS = (
     *("row", "n_studies", "model", "metric", "label"),
     *("n", "k", "value", "low", "high", "rank", "rank_low", "rank_high", "first", "signature"),
@@ -36,67 +41,128 @@ PAIRS_COLUMNS = (
 )
 
 
+def rows_of(text: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(text)))
+
+
+def decimals(text: str) -> list[float]:
+    return [float(found) for found in re.findall(r"[-+]?\d+\.\d+", text)]
+
+
+def renamed(panel: Panel, models: tuple[str, ...]) -> Panel:
+    return Panel(models, panel.study_ids, panel.metrics, panel.values, panel.fields)
+
+
 def compared(field: str = "site", values: tuple = ("x", "y"), models: tuple = ("a", "b"), **more):
     rng = np.random.default_rng(2)
     column = tuple(values[at % len(values)] for at in range(12))
     base = panel_of(
         {SCORE: rng.random((12, 2)), INVERSE: 1 + rng.random((12, 2))}, **{field: column}
     )
-    panel = Panel(models, base.study_ids, base.metrics, base.values, base.fields)
-    return compare(panel, by=[field], how=Resampling(1, 100, 100), signature="s|x", **more)
+    return compare(renamed(base, models), by=[field], how=FEW, signature="s|x", **more)
+
+
+@pytest.fixture(scope="module")
+def by_cost() -> Comparison:
+    """Three models by a metric of which less is better: b before a before c."""
+    rng = np.random.default_rng(6)
+    base, noise = rng.random((80, 1)), rng.normal(0, 0.2, (80, 3))
+    cost = base + np.array([0.05, 0.0, 0.1]) + noise
+    panel = panel_of({COST: cost, SCORE: rng.random((80, 3))})
+    return compare(panel, how=Resampling(2, resamples=200, flips=500))
+
+
+@pytest.fixture(scope="module")
+def known() -> Comparison:
+    """By BLEU-2 c is first, a and d are equal, b is last; by RadCliQ it is the other way round."""
+    bleu = np.array([[0.5, 0.2, 0.9, 0.5], [0.7, 0.4, 0.8, 0.7], [0.6, 0.3, 0.7, 0.6]])
+    return compare(panel_of({KNOWN["bleu2"]: bleu, KNOWN["radcliq"]: bleu + 1}), how=FEW)
+
+
+# Tables
+
+
+def test_a_difference_is_that_of_the_better_model_less_the_other(by_cost: Comparison) -> None:
+    names = by_cost.panel.models
+    rows = table_of_tests(by_cost, 0).rows
+    assert [row[:2] for row in rows] == [("b", "a"), ("b", "c"), ("a", "c")]
+    tests = {frozenset((names[t.a], names[t.b])): t for t in by_cost.tests[0]["cost"]}
+    for one, other, n, difference, *p_values, method in rows:
+        test = tests[frozenset((one, other))]
+        shown, *ends = decimals(difference)
+        turned = names[test.a] != one
+        wanted = (-test.high, -test.low) if turned else (test.low, test.high)
+        assert shown == pytest.approx(-abs(test.difference), abs=6e-4)  # less is better
+        assert ends == pytest.approx(wanted, abs=6e-4)
+        assert (n, method) == (str(test.n), test.method)
+        for text, p in zip(p_values, (test.p, test.p_holm), strict=True):
+            if text.startswith("<"):
+                assert p < decimals(text)[0]
+            else:
+                assert decimals(text) == pytest.approx([p], abs=6e-4)
+    # A pair is turned and another is not, and p is not its own correction.
+    assert any(t.p != t.p_holm for t in tests.values())
+    assert {names.index(row[0]) < names.index(row[1]) for row in rows} == {True, False}
+
+
+def test_a_rank_has_its_interval_and_the_shares_of_first_first_two_first_three(
+    by_cost: Comparison,
+) -> None:
+    rows = ranks_table(by_cost, 0).rows
+    assert [row[:2] for row in rows] == [("b", "1"), ("a", "2"), ("c", "3")]
+    for row in rows:
+        found = by_cost.rank_shares[0]["cost"][by_cost.panel.models.index(row[0])]
+        assert row[2] == f"{found.low} to {found.high}"
+        shares = [100 * sum(found.shares[:top]) for top in (1, 2, 3)]
+        assert [decimals(text)[0] for text in row[3:]] == pytest.approx(shares, abs=0.06)
 
 
 # CSV
+
+
+def test_csv_has_each_models_figures_by_rank(known: Comparison) -> None:
+    rows = rows_of(as_csv(known))
+    bleu = [row for row in rows if row["metric"] == "bleu2"]
+    assert [(row["rank"], row["model"]) for row in bleu] == [
+        *(("1", "c"), ("2", "a"), ("2", "d"), ("4", "b"))
+    ]
+    assert [float(row["value"]) for row in bleu] == pytest.approx([0.8, 0.6, 0.6, 0.3])
+    assert [row["rank"] for row in rows if row["metric"] == "radcliq"] == ["4", "2", "2", "1"]
+    for row in rows:
+        shares = known.rank_shares[0][row["metric"]][known.panel.models.index(row["model"])]
+        assert (row["rank_low"], row["rank_high"]) == (str(shares.low), str(shares.high))
+        assert float(row["first"]) == shares.shares[0]
+    figures = {(row["metric"], row["model"]): float(row["value"]) for row in rows}
+    pairs = rows_of(pairs_as_csv(known))
+    assert len(pairs) == 12
+    for row in pairs:
+        one, other = (figures[row["metric"], row[name]] for name in ("model", "other"))
+        assert float(row["difference"]) == pytest.approx(one - other)
+        assert row["significant"] == str(float(row["p_holm"]) < 0.05)
 
 
 @pytest.mark.parametrize(
     ("write", "columns"), [(as_csv, CSV_COLUMNS), (pairs_as_csv, PAIRS_COLUMNS)]
 )
 def test_a_field_never_hides_a_column(write, columns: tuple[str, ...]) -> None:
-    plain = list(csv.DictReader(io.StringIO(write(compared()))))
-    assert set(plain[0]) == {*columns, "site"}
-    for field in columns:
-        rows = list(csv.DictReader(io.StringIO(write(compared(field)))))
-        assert [row.pop(f"by_{field}") for row in rows] == [row["site"] for row in plain]
-        # The name of the field stands in the seed of its groups' tests.
-        drawn = ("low", "high", "rank_low", "rank_high", "first", "p", "p_holm", "significant")
-        sure = [name for name in columns if name not in drawn]
-        assert [[row[name] for name in sure] for row in rows] == [
-            [row[name] for name in sure] for row in plain
-        ]
-
-
-def test_columns_of_fields_stay_different() -> None:
-    assert own_columns(["label", "by_label", "site"], ["label"]) == {
+    models = ("=1+1", '@a,"b"')  # names stand as they are
+    rows = rows_of(write(compared(models=models)))
+    assert set(rows[0]) == {*columns, "site"}
+    assert {row["model"] for row in rows} <= {*models}
+    rows = rows_of(write(compared("model")))
+    assert set(rows[0]) == {*columns, "by_model"}
+    assert {row["by_model"] for row in rows} == {"", "x", "y"}
+    assert own_columns(["label", "by_label"], ["label"]) == {
         "label": "by_by_label",
         "by_label": "by_label",
-        "site": "site",
     }
-    assert own_columns(["x", "x"], []) == {"x": "x"}
 
 
-def test_names_stand_in_csv_as_they_are() -> None:
-    models = ("=1+1", '@a,"b"')
-    rows = list(csv.DictReader(io.StringIO(as_csv(compared(models=models)))))
-    assert {row["model"] for row in rows} == set(models)
-
-
-def test_rexranks_figures_have_three_decimals() -> None:
-    panel = panel_of({KNOWN["bleu2"]: [[0.63, 0.7471], [0.63, 0.7471]]})
-    rows = list(csv.DictReader(io.StringIO(as_rexrank(compare(panel)))))
-    assert [row["BLEU"] for row in rows] == ["0.747", "0.630"]
-
-
-# Groups
-
-
-def test_groups_of_different_values_have_different_headings() -> None:
-    values = [None, "(none)", "", " ", 1, 1.5, "x"]
-    names = [group_name({"site": value}) for value in values]
-    assert names == [
-        *("site (none)", "site '(none)'", "site ''", "site ' '", "site 1", "site 1.5", "site x"),
+def test_rexranks_table_has_three_decimals_and_shared_ranks(known: Comparison) -> None:
+    rows = rows_of(as_rexrank(known))
+    assert [(row["Rank"], row["Model Name"], row["BLEU"]) for row in rows] == [
+        *(("1", "c", "0.800"), ("2", "a", "0.600"), ("2", "d", "0.600"), ("4", "b", "0.300"))
     ]
-    assert group_name({"site": 1.0}) == "site 1"
 
 
 # Markdown
@@ -108,52 +174,34 @@ def test_names_do_nothing_in_markdown() -> None:
     text = as_markdown(
         compared(values=("p\n| q |\n# r", "<b>"), models=EVIL, notes=("<i>no</i>te",))
     )
-    assert "<script" not in text
-    assert "<b>" not in text
-    assert "<i>" not in text
-    assert "\u202e" not in text
-    assert "](http" not in text
+    for piece in ("<script", "<b>", "<i>", "\u202e", "](http"):
+        assert piece not in text
     assert "## Leaderboard by score: site p \\| q \\| # r (6)" in text.splitlines()
     for line in text.splitlines():
         assert line.startswith(("## ", "| ", "Note: ", "Signature: ")) or not line
-    rows = [line for line in text.splitlines() if line.startswith("| 1 |")]
-    assert all(len(unescaped(row)) == 4 for row in rows)
+    for row in (line for line in text.splitlines() if line.startswith("| 1 |")):
+        # As GitHub cuts them.
+        cells = row.replace("\\\\", "").replace("\\|", "").strip("| ").split(" | ")
+        assert len(cells) == 4
     assert r"\*z\* \_w\_ \`v\`" in text
     assert r"&amp;lt; \\\|" in text
 
 
-def unescaped(row: str) -> list[str]:
-    """The cells of a row, as GitHub cuts them."""
-    marked = row.replace("\\\\", "").replace("\\|", "")
-    return marked.strip("| ").split(" | ")
-
-
-def test_what_needs_no_escape_stays_readable_in_markdown() -> None:
-    row = (
-        "CheXpert_Plus_v1.2",
-        "+0.100 [-0.100, +0.200]",
-        "< 0.001",
-        "a & b",
-        "71.0% [65.5, 76.0]",
-    )
-    text = markdown_table(Table("p < 0.05", row, (row,)))
-    assert text.splitlines()[0] == "## p < 0.05"
-    assert text.splitlines()[2] == "| " + " | ".join(row) + " |"
-
-
 # LaTeX
 
+TRAPS = ("a--b---c", "?`q !`x ``r''", "<<s>> ,,t", 'Łódź "u" %&_#$^~\\|{}*')
 
-def test_latex_has_the_tests_and_says_what_it_needs() -> None:
-    text = as_latex(seeded(3, tests=True, by=("study_class",)))
-    lines = text.splitlines()
-    assert lines[0] == r"% needs \usepackage{booktabs}"
-    assert "% Differences in GREEN: all studies" in lines
-    assert "% Ranks by GREEN: all studies" in lines
-    assert "% note a note <b>of</b> it" in lines
-    assert lines[-1].startswith("% signature ")
-    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}")
-    assert r" & errors per study & no clinically significant error \\" in text
+
+def negative() -> str:
+    rng = np.random.default_rng(3)
+    scores = rng.normal(size=(40, 3)) - np.array([0, 1, 5])
+    panel = panel_of({SCORE: scores, COST: -scores})
+    return as_latex(compare(renamed(panel, ("x-1", "-2", "z -3")), how=FEW))
+
+
+def body(text: str) -> str:
+    """What is printed: all but comments."""
+    return "\n".join(line for line in text.splitlines() if not line.startswith("%"))
 
 
 def test_latex_takes_no_name_for_a_command() -> None:
@@ -163,26 +211,69 @@ def test_latex_takes_no_name_for_a_command() -> None:
     assert "\n{}[x] & a" in text
     assert "% note one two" in text.splitlines()
     assert all(line.startswith("%") for line in text.splitlines() if "site" in line)
-    for line in text.splitlines():
-        assert not line.startswith(("[", "*"))
+    assert not any(line.startswith(("[", "*")) for line in text.splitlines())
+
+
+def test_latex_that_the_program_writes_itself_is_ascii() -> None:
+    text = as_latex(seeded(3, models=("a", "b", "c"), tests=True, by=("study_class",)))
+    assert text.startswith(r"% needs \usepackage{booktabs}")
+    assert text.count(r"\begin{tabular}") == text.count(r"\end{tabular}") > 2
+    assert re.findall(r"[^\x00-\x7f]", body(text)) == []
+
+
+def test_latex_has_the_best_of_each_column_in_bold_and_nothing_else(known: Comparison) -> None:
+    lines = [line for line in as_latex(known).splitlines() if line.endswith(r"\\")]
+    cells = [[cell.strip() for cell in line.split("&")] for line in lines[1:5]]
+    assert [line[1] for line in cells] == ["c", "a", "d", "b"]
+    assert {(line[1], at) for line in cells for at, c in enumerate(line) if r"\textbf" in c} == {
+        ("c", 2),
+        ("b", 3),
+    }
+
+
+def test_numbers_have_a_minus_and_no_pair_in_a_name_is_joined_to_another_sign() -> None:
+    text = body(negative())
+    assert not re.search(r"[\[& {]-[0-9]", text.replace("& -2 &", "").replace("z -3", ""))
+    assert re.search(r"& \$-\$[0-9.]+ \$\\pm\$ [0-9.]+ &", text)
+    assert "x-1 &" in text
+    text = body(as_latex(seeded(4, models=TRAPS)))
+    for pair in ("--", "?`", "!`", "``", "''", ",,", "<<", '"'):
+        assert pair not in text, pair
+
+
+@pytest.mark.parametrize(("name", "lacks"), [("Łódź-é", ""), ("数字", "字 数"), ("Ąę", "Ą ę")])
+def test_letters_that_pdflatex_has_not_are_said(name: str, lacks: str) -> None:
+    line = as_latex(seeded(1, models=(name,))).splitlines()[1]
+    said = f"% pdfLaTeX alone does not print {lacks}: use LuaLaTeX or XeLaTeX with a font"
+    assert line.startswith(said) if lacks else line == ""
+
+
+@pytest.mark.ci
+@pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
+def test_pdflatex_takes_it(tmp_path: Path) -> None:
+    parts = "\n\n\\clearpage\n\n".join((as_latex(seeded(4, models=TRAPS, tests=True)), negative()))
+    (tmp_path / "t.tex").write_text(
+        "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n\\tiny\n"
+        f"{parts}\n\\end{{document}}\n",
+        "utf-8",
+    )
+    line = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
+    done = subprocess.run(line, cwd=tmp_path, capture_output=True, check=False)
+    assert done.returncode == 0, done.stdout[-2000:].decode("utf-8", "replace")
+    assert b"Missing character" not in (tmp_path / "t.log").read_bytes()
 
 
 # What --sort takes
 
 
-def sorts(comparison: Comparison, wanted: str) -> str:
-    return find(comparison.panel.metrics, wanted).name
-
-
 def test_metrics_are_found_by_what_is_printed() -> None:
-    both, one = seeded(2), seeded(2, others=False)
-    assert sorts(both, "errors per study (GREEN)") == "green_errors"
-    assert sorts(both, "no actionable error") == "fineradscore_no_actionable_error"
-    assert sorts(both, "No Error of Severity 2 or more") == "fineradscore_no_actionable_error"
-    assert sorts(one, "1/FineRadScore") == "inverse_fineradscore"
-    with pytest.raises(
-        JudgeError, match=r"several metrics: green_errors .'errors per study .GREEN.'"
+    metrics = seeded(2).panel.metrics
+    for wanted, name in (
+        ("errors per study (GREEN)", "green_errors"),
+        ("No Error of Severity 2 or more", "fineradscore_no_actionable_error"),
+        ("1/FineRadScore", "inverse_fineradscore"),
     ):
-        sorts(both, "errors per study")
-    with pytest.raises(JudgeError, match=r"green_errors .'errors per study .GREEN.'"):
-        sorts(both, "nothing")
+        assert find(metrics, wanted).name == name
+    for wanted in ("errors per study", "nothing"):
+        with pytest.raises(JudgeError, match=r"green_errors .'errors per study .GREEN.'"):
+            find(metrics, wanted)

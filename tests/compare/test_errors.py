@@ -1,22 +1,40 @@
-"""`judge errors RUN`: what recurs in one run, counted by hand."""
+"""`judge errors`: what recurs in one run, and which of two models makes an error more often."""
 
 from __future__ import annotations
 
-import csv
 import io
 import json
-import re
+from math import comb
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
 import pytest
-from answered_runs import answered, green, missing
+from answered_runs import answered, green
+from judged_runs import refused
+from scipy import stats
 from support import Invoke
 
-from judge import JudgeError, recurring_errors
-from judge.comparing.recurring import recurring
+from judge import recurring_errors
 from judge.running.folder import Run
+from judge.stats.paired import holm
+
+Two = tuple[Path, Path]
+
+
+def missing(*texts: str) -> str:
+    """A GREEN answer with these missing findings, all of them significant."""
+    return green({"b": f"{len(texts)}. {'; '.join(texts)}"} if texts else {})
+
+
+def data(invoke: Invoke, *args: object) -> dict[str, Any]:
+    done = invoke("errors", *args, "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+# One run
 
 ANSWERS = {
     "s0": green(insignificant={"b": "1. Tiny pleural effusion"}),
@@ -37,21 +55,11 @@ def run(tmp_path: Path) -> Path:
     return answered(tmp_path / "alder", ANSWERS)
 
 
-def data(invoke: Invoke, *args: object) -> dict[str, Any]:
-    done = invoke("errors", *args, "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
-    return found
-
-
 def test_errors_are_grouped_and_counted(run: Path, invoke: Invoke) -> None:
     found = data(invoke, run)
-    assert found["model"] == "alder"
-    assert data(invoke, f"birch={run}")["model"] == "birch"
-    assert (found["n_studies"], found["n_scored"], found["n_unparsed"], found["n_failed"]) == (
-        *(10, 8),
-        *(1, 1),
-    )
+    assert (found["model"], data(invoke, f"birch={run}")["model"]) == ("alder", "birch")
+    counts = [found[f"n_{name}"] for name in ("studies", "scored", "unparsed", "failed")]
+    assert counts == [10, 8, 1, 1]
     effusion, other = found["errors"]
     assert (effusion["category"], effusion["finding"]) == ("b", "pleural effusion")
     # s0, s1, s2, s3 twice, s4; neither the answer that was not read nor the one that is not there.
@@ -60,167 +68,139 @@ def test_errors_are_grouped_and_counted(run: Path, invoke: Invoke) -> None:
     # The insignificant one of s0 comes last of all, so it is none of the three.
     assert effusion["examples"] == ["s1", "s2", "s3"]
     assert (other["category"], other["finding"], other["k"]) == ("f", None, 2)
-    assert other["examples"] == ["s5", "s6"]
-
-
-def test_an_error_about_two_findings_is_counted_for_each_and_it_is_said(
-    run: Path, invoke: Invoke
-) -> None:
-    found = data(invoke, run, "--min-studies", 1)
-    groups = {(one["category"], one["finding"]): one for one in found["errors"]}
+    # An error about two findings is counted for each, and that is said.
+    every = data(invoke, run, "--min-studies", 1)
+    groups = {(one["category"], one["finding"]): one for one in every["errors"]}
     assert groups["b", "pneumothorax"]["examples"] == ["s4"]
     assert groups["a", "nodule"]["n_grave"] == 0
     assert len(groups) == 4
-    # Six effusions, of which one is the pneumothorax, two comparisons and the nodule.
-    assert found["notes"] == [
-        "1 of 9 errors are about several findings or of several categories, and counted for each"
-    ]
+    assert "1 of 9 errors" in every["notes"][0]
 
 
-def test_the_table_says_what_it_rests_on_and_what_to_open(run: Path, invoke: Invoke) -> None:
-    done = invoke("errors", run, "--top", 1)
-    assert done.exit_code == 0, done.stderr
-    lines = [" ".join(line.split()) for line in done.stdout.splitlines()]
-    assert "scored 8" in lines
-    assert "Errors that recur in 2 studies or more, the first 1 of 2" in lines
-    assert "category finding errors clinically significant studies examples" in lines
-    assert "(b) missing finding pleural effusion 6 5 5/8 62.5% [30.6, 86.3] s1, s2, s3" in lines
-    assert lines[-1].startswith("signature green:2|judge:test-1|")
-    assert f"judge audit {run} STUDY_ID" in done.stderr
-    assert invoke("audit", run, "s1").exit_code == 0
+def test_csv_and_python_have_every_group(run: Path, invoke: Invoke, tmp_path: Path) -> None:
+    done = invoke("errors", run, "--format", "csv", "--top", 1, "--min-studies", 1)
+    printed = pd.read_csv(io.StringIO(done.stdout))
+    assert printed["k"].tolist() == [5, 2, 1, 1]
+    frame = recurring_errors(Run(run), min_studies=1)
+    pd.testing.assert_frame_equal(frame, printed, check_dtype=False)
     markdown = invoke("errors", run, "--format", "md").stdout
     assert "| (f) omitted comparison | (other) | 2 | 1 | 2/8 25.0% [7.1, 59.1] | s5, s6 |" in (
         markdown
     )
+    none = answered(tmp_path / "none", {"s0": green(), "s1": None})
+    assert data(invoke, none)["errors"] == []
 
 
-def test_csv_and_python_have_every_group(run: Path, invoke: Invoke) -> None:
-    done = invoke("errors", run, "--format", "csv", "--top", 1, "--min-studies", 1)
-    rows = list(csv.DictReader(io.StringIO(done.stdout)))
-    assert [(row["finding"], row["k"], row["n"]) for row in rows] == [
-        *[("pleural effusion", "5", "8"), ("", "2", "8"), ("pneumothorax", "1", "8")],
-        ("nodule", "1", "8"),
-    ]
-    assert {row["signature"] for row in rows} == {Run(run).signature}
-    frame = recurring_errors(Run(run), min_studies=1)
-    printed = pd.read_csv(io.StringIO(done.stdout))
-    pd.testing.assert_frame_equal(frame, printed, check_dtype=False)
-    with pytest.raises(JudgeError, match="one run or two, not 0"):
-        recurring_errors()
+# Two runs
+
+N = 40
+IDS = [f"s{number:02}" for number in range(N)]
+EFFUSION, PNEUMOTHORAX, NODULE = "Left effusion", "A pneumothorax", "A nodule"
 
 
-def test_a_run_without_errors_says_so(tmp_path: Path, invoke: Invoke) -> None:
-    run = answered(tmp_path / "none", {"s0": green(), "s1": None})
-    done = invoke("errors", run)
-    assert done.exit_code == 0
-    assert "No error recurs in 2 studies or more, of 1 scored." in done.stdout
-    assert "judge audit" not in done.stderr
-    assert data(invoke, run)["errors"] == []
-    head = invoke("errors", run, "--format", "csv").stdout
-    assert head.startswith("category,category_label,finding,n_errors")
-    assert len(head.splitlines()) == 1
-    assert "No error recurs" in invoke("errors", run, "--format", "md").stdout
-
-
-def test_errors_that_are_stated_but_not_listed_are_noted(tmp_path: Path) -> None:
-    run = answered(tmp_path / "short", {"s0": green({"b": "3. effusion"}), "s1": missing("PICC")})
-    found = recurring(Run(run), 1)
-    assert sum(one.n_errors for one in found.errors) == 2
-    assert found.notes == (
-        "the answers state 4 errors and list 2: what recurs is counted of those that are listed",
-    )
-
-
-CORRECTIONS = [
-    {"line": 0, "edit": "change", "corrected": "Heart size is normal.", "severity": 2},
-    {"line": 1, "edit": "delete", "corrected": "", "severity": 3},
-    {"line": None, "edit": "insert", "corrected": "Small effusion.", "severity": 4},
-]
-
-
-@pytest.mark.parametrize(
-    ("comments", "findings"),
-    [
-        (("", "", ""), ("cardiomegaly", "nodule", "pleural effusion")),
-        (("It is not.", "Why.", "Left out."), ("cardiomegaly", "nodule", "pleural effusion")),
-        (("No edema", "Not there", "PICC"), ("pulmonary edema", "nodule", "PICC")),
-    ],
-)
-def test_a_correction_without_a_telling_comment_is_about_what_it_changes(
-    comments: tuple[str, ...], findings: tuple[str, ...], tmp_path: Path
-) -> None:
-    entries = [
-        {**one, "categories": [category], "comment": comment}
-        for one, category, comment in zip(CORRECTIONS, "aab", comments, strict=True)
-    ]
-    answer = json.dumps({"corrections": entries})
-    found = recurring(Run(answered(tmp_path / "f", {"s0": answer}, "fineradscore")), 1)
-    groups = {(one.group.category, one.group.finding): one for one in found.errors}
-    assert groups.keys() == set(zip("aab", findings, strict=True))
-    assert [groups[key].n_grave for key in zip("aab", findings, strict=True)] == [0, 1, 1]
-
-
-def test_an_error_of_two_categories_is_counted_for_each(tmp_path: Path, invoke: Invoke) -> None:
-    entry = {**CORRECTIONS[0], "categories": ["a", "c"], "comment": "The heart is not enlarged."}
-    answer = json.dumps({"corrections": [entry]})
-    run = answered(tmp_path / "f", {"s0": answer, "s1": answer}, "fineradscore")
-    found = data(invoke, run)
-    assert [(one["category"], one["k"]) for one in found["errors"]] == [("a", 2), ("c", 2)]
-    head = invoke("errors", run).stdout
-    assert "3 urgent or 4 emergent" in head
-
-
-def test_what_is_graded_as_good_is_no_error_and_a_rubric_may_have_no_category(
-    invoke: Invoke, tmp_path: Path
-) -> None:
-    run = tmp_path / "facts"
-    refs = {f"s{n}": {"section_findings": "Small left pleural effusion."} for n in range(2)}
-    preds = {name: {"model_prediction": "Large nodule."} for name in refs}
-    for name, told in (("refs", refs), ("preds", preds)):
-        Path(f"{name}.json").write_text(json.dumps(told), "utf-8")
-    assert invoke("toy_facts", "preds.json", "refs.json", "--out", run).exit_code == 0
-    items = [item for r in Run(run).records() for item in r["annotation"]["items"]]
-    verdicts = [item["labels"]["verdict"][0] for item in items]
-    found = data(invoke, run, "--min-studies", 1)
-    wrong = sum(verdict == "not_entailed" for verdict in verdicts)
-    assert sum(one["n_errors"] for one in found["errors"]) == wrong > 0
-    assert {one["category_label"] for one in found["errors"]} == {"fact"}
-    assert {one["category"] for one in found["errors"]} == {None}
-    same = {name: {"model_prediction": "Small left pleural effusion."} for name in refs}
-    Path("preds.json").write_text(json.dumps(same), "utf-8")
-    right = tmp_path / "right"
-    assert invoke("toy_facts", "preds.json", "refs.json", "--out", right).exit_code == 0
-    assert data(invoke, right, "--min-studies", 1)["errors"] == []
-
-
-def test_a_rubric_that_grades_nothing_has_no_errors_to_group(
-    invoke: Invoke, example_run: Path, tmp_path: Path
-) -> None:
-    assert example_run.is_dir()
-    direct = answered(tmp_path / "direct", {"s0": None}, "toy_direct")
-    done = invoke("errors", direct)
-    assert done.exit_code == 2
-    assert "grades nothing that it lists" in done.stderr
-
-
-def test_the_real_reports_say_what_a_reader_would(shared: Path, invoke: Invoke) -> None:
-    out = Path("real").resolve()
-    preds = shared / "preds_indication.json"
-    assert invoke("green", preds, shared / "refs.json", "--out", out).exit_code == 0
-    found = data(invoke, out)
-    first = found["errors"][0]
-    assert (first["category"], first["finding"]) == ("a", "degenerative bone change")
-    (effusion,) = (
-        one
-        for one in found["errors"]
-        if (one["category"], one["finding"]) == ("b", "pleural effusion")
-    )
-    missed = {
-        record["study_id"]
-        for record in Run(out).records()
-        for item in record["annotation"]["items"]
-        if item["labels"].get("category") == ["b"]
-        and re.match(r'The reference says "[^"]*(effusion|pleural (fluid|densit))', item["text"])
+def texts(*errors: tuple[str, range]) -> dict[str, str | None]:
+    """An answer for each study with the errors whose range holds its number."""
+    return {
+        study_id: missing(*(text for text, where in errors if number in where))
+        for number, study_id in enumerate(IDS)
     }
-    assert effusion["k"] == len(missed) > 10
-    assert missed.issuperset(effusion["examples"])
+
+
+# Effusion: 17 studies of alder's alone, 3 of both, 2 of birch's alone. Pneumothorax: 4, 4, 6.
+ALDER = texts((EFFUSION, range(20)), (PNEUMOTHORAX, range(8)), (NODULE, range(3)))
+BIRCH = texts((EFFUSION, range(3)), (EFFUSION, range(20, 22)), (PNEUMOTHORAX, range(4, 14)))
+
+
+@pytest.fixture
+def two(tmp_path: Path) -> Two:
+    """Runs on 40 studies; the last is not scored for alder, the one before not for birch."""
+    alder = {**ALDER, "s39": None, "s38": missing(EFFUSION)}
+    birch = {**BIRCH, "s38": "no answer to read", "s39": missing(PNEUMOTHORAX)}
+    return answered(tmp_path / "alder", alder), answered(tmp_path / "birch", birch)
+
+
+def mid_p(b: int, c: int) -> float:
+    """McNemar's mid-p by its definition."""
+    n, least = b + c, min(b, c)
+    p = (2 * sum(comb(n, k) for k in range(least)) + comb(n, least)) / 2**n
+    return min(1.0, p)
+
+
+def test_shares_and_tests_are_of_the_studies_that_both_scored(two: Two, invoke: Invoke) -> None:
+    found = data(invoke, *two)
+    assert (found["n_studies"], found["n_scored"], found["n_tested"]) == (40, 38, 2)
+    effusion, pneumothorax, nodule = found["errors"]
+    alder, birch = (effusion["models"][name] for name in ("alder", "birch"))
+    assert (alder["k"], alder["n"], birch["k"], birch["n"]) == (20, 38, 5, 38)
+    assert (effusion["n_either"], effusion["ratio"]) == (22, 4.0)
+    # Of each model the studies in which it alone has the error.
+    assert (alder["examples"], birch["examples"]) == (["s03", "s04", "s05"], ["s20", "s21"])
+    # Three studies are too few to test.
+    assert (nodule["n_either"], nodule["ratio"], nodule["test"]) == (3, None, None)
+    tests = [one["test"] for one in (effusion, pneumothorax)]
+    wanted = [mid_p(17, 2), mid_p(4, 6)]
+    assert [one["p"] for one in tests] == pytest.approx(wanted)
+    assert [one["p_holm"] for one in tests] == pytest.approx(holm(wanted))
+    assert tests[0]["difference"] == pytest.approx(15 / 38)
+    assert [one["significant"] for one in tests] == [True, False]
+    exact = stats.binomtest(2, 19).pvalue
+    assert tests[0]["p"] == pytest.approx(exact - stats.binom.pmf(2, 19, 0.5))
+
+
+def test_what_a_test_supports_is_said_in_a_sentence(two: Two, invoke: Invoke) -> None:
+    said = (
+        "(b) missing finding, pleural effusion: alder in 52.6% of 38 studies, birch in 13.2%, "
+        "4.0 times as often (p < 0.001, Holm)"
+    )
+    for runs in (two, two[::-1]):  # the model that makes it more often comes first
+        assert data(invoke, *runs)["told"][1] == said
+    lines = [" ".join(line.split()) for line in invoke("errors", *two).stdout.splitlines()]
+    assert said in lines
+    frame = recurring_errors(*two)
+    assert frame["p"].tolist()[:2] == pytest.approx([mid_p(17, 2), mid_p(4, 6)])
+    printed = pd.read_csv(io.StringIO(invoke("errors", *two, "--format", "csv").stdout))
+    assert list(printed.columns) == list(frame.columns)
+    assert printed["k_other"].tolist() == frame["k_other"].tolist()
+
+
+def test_patients_with_several_studies_are_flipped_together(tmp_path: Path, invoke: Invoke) -> None:
+    # All 20 errors of alder's are of two patients: two coins decide, which is no evidence.
+    fields = {"patient": {study_id: f"p{number // 10}" for number, study_id in enumerate(IDS)}}
+    first = answered(tmp_path / "a", texts((EFFUSION, range(20))), fields=fields)
+    second = answered(tmp_path / "b", texts(), fields=fields)
+    found = data(invoke, first, second)
+    test = found["errors"][0]["test"]
+    assert (found["patient_field"], test["method"]) == ("patient", "sign-flip permutation test")
+    assert test["p"] == pytest.approx(0.5, abs=0.03)
+    assert "b in none" not in "".join(found["told"])
+    alone = data(invoke, first, second, "--patient-field", "none")
+    assert alone["patient_field"] is None
+    assert alone["errors"][0]["test"]["p"] == pytest.approx(mid_p(20, 0))
+    assert "b in none (p < 0.001, Holm)" in alone["told"][1]
+    assert alone["errors"][0]["ratio"] is None
+
+
+def test_what_cannot_be_compared_is_refused(two: Two, tmp_path: Path, invoke: Invoke) -> None:
+    alder, birch = two
+
+    def refuses(*words: object) -> str:
+        return refused(invoke, *words, command="errors")
+
+    assert "3" in refuses(alder, birch, alder)
+    fine = answered(tmp_path / "fine", dict.fromkeys(IDS, '{"corrections": []}'), "fineradscore")
+    assert "one rubric" in refuses(alder, fine)
+    other = answered(tmp_path / "other", texts(), judge="test-2")
+    assert "--allow judge" in refuses(alder, other)
+    assert invoke("errors", alder, other, "--allow", "judge").exit_code == 0
+    fewer = answered(tmp_path / "fewer", {study_id: ALDER[study_id] for study_id in IDS[:30]})
+    assert "--common" in refuses(birch, fewer)
+    assert data(invoke, birch, fewer, "--common")["n_scored"] == 30
+    assert "NAME=" in refuses(alder, alder)
+    assert "judge audit" in refuses(alder, answered(tmp_path / "none", dict.fromkeys(IDS)))
+    # Annotations that do not fit their table.
+    path = alder / "annotations.jsonl"
+    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    lines[0] |= dict.fromkeys(("annotation", "measures", "detail"))
+    lines[0] |= {"outcome": "failed", "reason": "timeout"}
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    assert "37 of 38 studies" in refuses(alder, birch)

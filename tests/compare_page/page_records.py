@@ -24,23 +24,6 @@ def records_of(wanted: Wanted, say: Say = str) -> Mapping[tuple[str, str], Mappi
     }
 
 
-def measures_of(rubric: str, items: list[dict[str, Any]]) -> dict[str, float]:
-    """What the rubric counts of the items; each score is 1."""
-    found = {}
-    for measure in load(rubric).measures:
-        counts = measure.counts
-        found[measure.name] = (
-            1
-            if counts is None
-            else sum(
-                item["kind"] == counts.kind
-                and all(label in item["labels"][facet] for facet, label in counts.labels.items())
-                for item in items
-            )
-        )
-    return found
-
-
 def record(model: str, rubric: str, study_id: str, say: Say) -> dict[str, Any]:
     grades = load(rubric).grades
     assert grades is not None
@@ -61,6 +44,7 @@ def record(model: str, rubric: str, study_id: str, say: Say) -> dict[str, Any]:
         matched = {"kind": "matched", "text": say("a matched finding"), "labels": {}, "edit": None}
         items.append(matched | nothing)
     failed = study_id.endswith("7")
+    names = [measure.name for measure in load(rubric).measures]
     return {
         "study_id": study_id,
         "reference": say(f"reference of {study_id}"),
@@ -77,5 +61,5 @@ def record(model: str, rubric: str, study_id: str, say: Say) -> dict[str, Any]:
             "stated_counts": {},
             "warnings": [say("odd")],
         },
-        "measures": None if failed else measures_of(rubric, items),
+        "measures": None if failed else dict.fromkeys(names, 1),
     }

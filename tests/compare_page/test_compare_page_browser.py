@@ -1,252 +1,495 @@
-"""The page in a real browser."""
+"""The page of a comparison in a real browser: its numbers, its studies, its address."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
+from urllib.parse import parse_qs, urlsplit
 
 import numpy as np
 import pytest
-from page_records import FIGURES
-from seeded_comparison import seeded
+from browserhelp import axe_in_both_schemes, chromium, watch
+from page_records import FIGURES, records_of
+from seeded_comparison import metrics_of, seeded, seeded_panel
 
-from judge.stats.compare import Comparison
+from judge.report import leaderboard
+from judge.report.compare_page.choice import wanted
+from judge.report.compare_page.data import PageFigure
+from judge.report.compare_page.file import page
+from judge.rubrics import load
+from judge.stats.compare import Comparison, compare
+from judge.stats.metric import Metric
+from judge.stats.paired import Resampling
+from judge.stats.panel import Panel
+from judge.stats.tally import cuts
 
-EVIL = '</script><img src=x onerror="window.hacked=1"><script>window.hacked=2</script>'
-
-
-def test_it_opens_with_the_leaderboard_in_its_order(shown: Any, comparison: Comparison) -> None:
-    tab = shown(comparison)
-    assert tab.order() == [comparison.panel.models[at] for at in comparison.order]
-    assert "Signature: " + comparison.signature in tab.texts("footer p")[-1]
-    assert tab.texts(".note") == list(comparison.notes)
-    assert "nan" not in tab.tab.inner_text("body").lower()
-
-
-def test_a_heading_sorts_and_sorts_the_other_way_round(shown: Any, comparison: Comparison) -> None:
-    tab = shown(comparison)
-    errors = np.nanmean(comparison.panel.values["green_errors"], axis=0)
-    best_first = [comparison.panel.models[at] for at in np.argsort(errors)]
-    heading = tab.tab.locator("#board [data-sort=green_errors]")
-    heading.click()
-    assert tab.order() == best_first
-    assert heading.locator("..").get_attribute("aria-sort") == "ascending"
-    heading.press("Enter")
-    assert tab.order() == best_first[::-1]
-    assert heading.locator("..").get_attribute("aria-sort") == "descending"
+MINUS = "\N{MINUS SIGN}"
+HOW = Resampling(seed=7, resamples=50, flips=200)
+EVIL = (
+    '<img src="http://evil.example/x" onerror="window.hacked=1"><script>window.hacked=2</script>'
+    "</script><!--\"'><b> javascript:alert(1) \u202e\u2066 \ud800 \x00\x1b[31m ${window.hacked=3}"
+)
+QUOTING = 'The candidate says "for study", the reference says "reference of".'
 
 
-def test_every_group_has_its_own_board(shown: Any, comparison: Comparison) -> None:
-    tab = shown(comparison)
-    options = tab.texts("#group option")
-    assert any(text.startswith("study_class abnormal") for text in options)
-    at = next(n for n, text in enumerate(options) if text.startswith("site Site 2 "))
-    tab.tab.select_option("#group", str(at))
-    row = tab.tab.locator("#board tbody tr", has_text=comparison.panel.models[1])
-    assert row.locator("td").first.inner_text() == "n/a"
-    assert "Nothing was tested" in tab.tab.inner_text("#pairs")
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    with chromium() as started:
+        yield started
 
 
-def test_a_difference_is_turned_with_the_models(shown: Any, comparison: Comparison) -> None:
-    tab = shown(comparison)
-    test = next(t for t in comparison.tests[0]["green"] if (t.a, t.b) == (0, 2))
-    assert test.difference is not None
-    for model, other, sign in ((0, 2, 1), (2, 0, -1)):
-        tab.tab.select_option("#pairs-model", str(model))
-        name = comparison.panel.models[other]
-        line = tab.tab.get_by_role("rowheader", name=name, exact=True).locator("..")
-        cells = line.and_(tab.tab.locator("#pairs tr")).locator("td")
-        expected = f"{sign * test.difference:+.3f}".replace("-", "\N{MINUS SIGN}")
-        assert cells.first.inner_text() == expected
-        title = tab.tab.inner_text("#pairs-table .title")
-        assert title.startswith(f"{comparison.panel.models[model]} minus the other, GREEN")
-        assert cells.nth(5).inner_text() == f"{test.n:,}"
+@dataclass
+class Opened:
+    tab: Any
+
+    def texts(self, selector: str) -> list[str]:
+        return [" ".join(text.split()) for text in self.tab.locator(selector).all_inner_texts()]
+
+    def order(self) -> list[str]:
+        return self.texts("#board tbody th")
+
+    def choose_group(self, name: str) -> None:
+        options = self.texts("#group option")
+        (at,) = [at for at, text in enumerate(options) if text.startswith(f"{name} (")]
+        self.tab.select_option("#group", str(at))
+
+    def open_study(self) -> Any:
+        self.tab.locator("#list [data-study]").first.click()
+        self.tab.locator("#study-title:focus").wait_for()
+        return self.tab.locator("#study")
+
+    def address(self) -> dict[str, str]:
+        asked = parse_qs(urlsplit(self.tab.url).fragment, keep_blank_values=True)
+        return {name: values[0] for name, values in asked.items()}
 
 
-def test_from_a_cell_to_the_studies_and_both_candidates(shown: Any, comparison: Comparison) -> None:
-    tab = shown(comparison)
-    panel = comparison.panel
-    last, first = comparison.order[-1], comparison.order[0]
-    tab.tab.click(f'[data-cell="{last} green"]')
-    tab.tab.locator("#studies-title:focus").wait_for()
-    assert tab.tab.input_value("#model-a") == str(last)
-    assert tab.tab.input_value("#model-b") == str(first)
-    values = panel.values["green"]
-    ahead = values[:, last] - values[:, first]
-    known = ahead[~np.isnan(ahead)]
-    counts = tab.tab.inner_text("#list .count")
-    assert f"in {(known > 0).sum()} of {len(known)} studies" in counts
-    assert f"behind in {(known < 0).sum()}" in counts
-    tab.tab.select_option("#first", "a")
-    row = int(np.nanargmax(ahead))
-    cells = tab.tab.locator("#list tbody tr").first
-    assert cells.locator("button").inner_text() == panel.study_ids[row]
-    assert cells.locator("td").nth(-1).inner_text() == f"{ahead[row]:.3f}".replace(
-        "-", "\N{MINUS SIGN}"
+@pytest.fixture
+def shown(browser: Any, tmp_path: Path) -> Iterator[Callable[..., Opened]]:
+    """Open the page of a comparison. At the end: it said nothing, and asked for its file alone."""
+    tabs: list[tuple[Any, Any]] = []
+
+    def open_page(
+        c: Comparison,
+        *,
+        most: int = 10_000,
+        say: Any = str,
+        width: int = 1400,
+        figures: tuple[PageFigure, ...] = FIGURES,
+        address: str = "",
+    ) -> Opened:
+        commands = {(model, "green"): "judge audit runs/green" for model in c.panel.models}
+        path = tmp_path / f"{len(tabs)}.html"
+        records = records_of(wanted(c, most=most), say)
+        path.write_text("".join(page(c, records, figures, commands)), "utf-8")
+        tab = browser.new_page(viewport={"width": width, "height": 900})
+        tabs.append((tab, watch(tab)))
+        tab.goto(path.as_uri() + address)
+        tab.wait_for_selector("#list p")
+        return Opened(tab)
+
+    yield open_page
+    for tab, seen in tabs:
+        tab.close()
+        seen.assert_quiet()
+        assert not seen.outside("file:", "blob:")
+        assert sum(url.startswith("file:") for url in seen.requests) == 1
+
+
+@pytest.fixture(scope="module")
+def comparison() -> Comparison:
+    return seeded(3, 120, by=["study_class"], tests=True)
+
+
+# The numbers
+
+
+def tied() -> Comparison:
+    """Three models whose figures end in an exact half, and one metric of large values."""
+    rng = np.random.default_rng(4)
+    n = 16  # odd numbers over 16 have an exact half behind the third decimal
+    green = [m for m in metrics_of() if m.rubric == "green"]
+    large = Metric("large", "large", "mean", higher_is_better=True, study_label="large",
+                   study_higher_is_better=True)  # fmt: skip
+    errors = np.zeros((n, 3))
+    errors[:1, 0], errors[:3, 1], errors[:5, 2] = 1, 1, 1
+    free = np.ones((n, 3))
+    free[:1, 0], free[:5, 1], free[:9, 2] = 0, 0, 0
+    values = {
+        "green": rng.choice([1 / 16, 3 / 16, 5 / 16, 11 / 16, 1 / 3], (n, 3)),
+        "green_errors": errors,
+        "green_no_significant_error": free,
+        "large": 1241.79 + rng.normal(0, 78, (n, 3)) / 3,
+    }
+    values["large"][3, 1] = np.nan
+    classes = tuple("abnormal" if at % 2 else "normal" for at in range(n))
+    ids, metrics = tuple(f"study-{at:02d}" for at in range(n)), (*green, large)
+    panel = Panel(("one", "two", "three"), ids, metrics, values, {"study_class": classes})
+    return compare(panel, sort="large", by=["study_class"], how=HOW)
+
+
+def plain(text: str) -> str:
+    return " ".join(text.replace(MINUS, "-").split())
+
+
+def board_of(tab: Any) -> list[list[str]]:
+    rows = tab.locator("#board tbody tr").evaluate_all(
+        """(rows) => rows.map((row) => [
+          row.cells[0].textContent, row.querySelector("th").textContent,
+          ...[...row.querySelectorAll(".numbers:has(.cell)")].map((cell) => [
+            ...[...cell.querySelector(".cell").childNodes].filter((node) => node.nodeType === 3)
+              .map((node) => node.data),
+            ...[...cell.querySelectorAll(":scope > .small")].map((part) => part.textContent),
+          ].join(" "))])"""
     )
-    cells.locator("button").click()
-    tab.tab.locator("#study-title:focus").wait_for()
-    study = tab.tab.inner_text("#study")
-    assert f"reference of {panel.study_ids[row]}" in study
-    for model in (first, last):
-        assert f"candidate of {panel.models[model]} for {panel.study_ids[row]}" in study
-    assert tab.tab.locator("#study .error").count() == 2 * (2 + 4)
-    assert "Change line 0 to: a corrected line" in study
+    return [[plain(text) for text in row] for row in rows]
 
 
-def test_studies_come_page_by_page_and_unscored_ones_are_counted(
+def rows_of(tab: Any, table: str) -> list[list[str]]:
+    rows = tab.locator(f"{table} tbody tr").evaluate_all(
+        "(rows) => rows.map((row) => [...row.cells].map((cell) => cell.textContent))"
+    )
+    return [[plain(text) for text in row] for row in rows]
+
+
+def test_every_number_is_that_of_the_table(shown: Any) -> None:
+    c = tied()
+    assert "93.8%" in " ".join(leaderboard.board(c, c.groups[0], c.panel.metrics).rows[0])
+    opened = shown(c)
+    tab, models = opened.tab, c.panel.models
+    for at, group in enumerate(c.groups):
+        tab.select_option("#group", str(at))
+        rows = leaderboard.board(c, group, c.panel.metrics).rows
+        assert board_of(tab) == [
+            [text.replace("(n ", "n = ").replace(")", "") for text in row] for row in rows
+        ]
+        for name, tests in c.tests[at].items():
+            metric = c.panel.metric(name)
+            tab.select_option("#metric", name)
+            for test in tests:
+                for model, other, sign in ((test.a, test.b, 1), (test.b, test.a, -1)):
+                    tab.select_option("#pairs-model", str(model))
+                    (row,) = [row for row in rows_of(tab, "#pairs") if row[0] == models[other]]
+                    turned = leaderboard.difference_and_interval(test, metric, sign)
+                    assert row[1:3] == [plain(text or "n/a") for text in turned]
+                    p, holm = leaderboard.p_value(test.p), leaderboard.p_value(test.p_holm)
+                    assert row[3:5] == [plain(p), plain(holm)]
+                    assert row[6] == str(test.n)
+    tab.select_option("#group", "0")
+    for name in ("green", "large"):
+        values = c.panel.values[name]
+        tab.select_option("#study-metric", name)
+        tab.locator("#list .title", has_text=c.panel.metric(name).study_label).wait_for()
+        tab.select_option("#model-a", "0")
+        tab.select_option("#model-b", "2")
+        tab.locator("#list thead th", has_text="B: three").wait_for()
+        rows = rows_of(tab, "#list")
+        assert len(rows) == 16
+        for study_id, _, *texts in rows:
+            a, b = values[c.panel.study_ids.index(study_id)][[0, 2]]
+            assert texts == [f"{x:.3f}" for x in (a, b, a - b)]
+
+
+def test_errors_are_those_of_the_chosen_group(shown: Any) -> None:
+    panel = seeded_panel(3, n_sites=3)
+    rng = np.random.default_rng(5)
+    counts = rng.poisson(0.4, (3, len(cuts(load("green"))), len(panel.study_ids))).astype("f4")
+    counts[2, :, ::2] = np.nan  # half of the studies of the last model were not scored
+    c = compare(replace(panel, tallies={"green": counts}), sort="green", by=["study_class"])
+    opened = shown(c)
+    classes = np.array(panel.fields["study_class"])
+    measure = {cut: at for at, cut in enumerate(cuts(load("green")))}
+    for group, rows in (
+        ("all studies", classes != ""),
+        ("study_class normal", classes == "normal"),
+    ):
+        opened.choose_group(group)
+        expected = []
+        for level in dict.fromkeys(level for _, level in measure):
+            for model in c.order:
+                scored = counts[model][:, rows & ~np.isnan(counts[model]).any(axis=0)]
+                means = [f"{scored[measure[row, level]].mean():.3f}" for row in [*"abcdef", None]]
+                n = f" (n {scored.shape[1]})" if scored.shape[1] < rows.sum() else ""
+                expected.append([panel.models[model] + n, *means])
+        lines = opened.tab.locator("#errors tbody tr").all()
+        found = [line.locator("th, td").all_inner_texts() for line in lines]
+        assert [[cell.strip() for cell in line][-8:] for line in found] == expected
+
+
+def test_correlations_and_who_is_ahead_by_the_direction_of_the_metric(
     shown: Any, comparison: Comparison
 ) -> None:
-    tab = shown(comparison)
-    tab.tab.select_option("#model-a", "0")
-    tab.tab.select_option("#model-b", "1")
-    both = int((~np.isnan(comparison.panel.values["green"][:, :2]).any(axis=1)).sum())
-    assert f"{120 - both} studies are not scored for both" in tab.tab.inner_text("#list .count")
-    seen = set()
+    tab = shown(comparison).tab
+    found = [plain(text) for text in tab.locator("#correlations tbody td").all_text_contents()]
+    tables = leaderboard.correlation_tables(comparison)
+    assert found == [text for table in tables for row in table.rows for text in row[1:]]
+    tab.select_option("#model-a", "0")
+    tab.select_option("#model-b", "1")
+    for metric, sign in (("green", 1), ("fineradscore_sum", -1)):
+        values = sign * comparison.panel.values[metric]
+        ahead = values[:, 0] - values[:, 1]
+        known = ahead[~np.isnan(ahead)]
+        tab.select_option("#study-metric", metric)
+        tab.select_option("#first", "a")
+        said = f"in {(known > 0).sum()} of {len(known)} studies, behind in {(known < 0).sum()}"
+        tab.locator("#list .count", has_text=said).wait_for()
+        first = tab.locator("#list tbody tr").first
+        study = comparison.panel.study_ids.index(first.locator("[data-study]").inner_text())
+        assert ahead[study] == np.nanmax(ahead)
+        shown_ahead = float(plain(first.locator("td").nth(-1).inner_text()))
+        assert shown_ahead == pytest.approx(ahead[study], abs=6e-4)
+
+
+# From the table to a study
+
+
+def test_the_keyboard_leads_from_the_table_to_a_study_and_back(
+    shown: Any, comparison: Comparison
+) -> None:
+    opened = shown(comparison)
+    tab, panel = opened.tab, comparison.panel
+    assert opened.order() == [panel.models[at] for at in comparison.order]
+    errors = np.nanmean(panel.values["green_errors"], axis=0)
+    best_first = [panel.models[at] for at in np.argsort(errors)]
+    heading = tab.locator("#board [data-sort=green_errors]")
+    for order, direction in ((best_first, "ascending"), (best_first[::-1], "descending")):
+        heading.press("Enter")
+        assert opened.order() == order
+        assert heading.locator("..").get_attribute("aria-sort") == direction
+    before = tab.inner_text("#pairs")
+    first, last = comparison.order[0], comparison.order[-1]
+    tab.locator(f'[data-cell="{last} fineradscore_sum"]').press("Enter")
+    tab.locator("#studies-title:focus").wait_for()
+    assert tab.inner_text("#pairs") == before
+    chosen = [tab.input_value(f"#{name}") for name in ("model-a", "model-b", "study-metric")]
+    assert chosen == [str(last), str(first), "fineradscore_sum"]
+    ids = opened.texts("#list [data-study]")
+    tab.locator("#list [data-study]").first.press("Enter")
+    tab.locator("#study-title:focus").wait_for()
+    study = tab.inner_text("#study")
+    assert f"reference of {ids[0]}" in study
+    for model in (first, last):
+        assert f"candidate of {panel.models[model]} for {ids[0]}" in study
+    assert "Change line 0 to: a corrected line" in study
+    assert tab.locator("#study .error").count() == 2 * (2 + 4)
+    assert tab.locator("#study [data-next='-1']").is_disabled()
+    tab.locator("#study [data-next='1']").focus()
+    for at in range(1, 26):
+        tab.keyboard.press("Enter")
+        tab.locator("#study .steps", has_text=f"{at + 1} of ").wait_for()
+        tab.locator("#study [data-next='1']:focus").wait_for()
+    # The list has turned its page with the study.
+    assert opened.texts("#list tr.current [data-study]") == opened.texts("#list [data-study]")[:1]
+    assert opened.texts("#list [data-study]") != ids
+    tab.get_by_role("button", name="Back to the list").press("Enter")
+    tab.locator("#list tr.current [data-study]:focus").wait_for()
+
+
+def test_what_the_keyboard_reaches_is_in_sight(shown: Any) -> None:
+    names = [f"vision-language-{at:02d}-finetuned-mimic-cxr-v2" for at in range(3)]
+    tab = shown(seeded(3, 60, models=names), width=390).tab
+    region = tab.locator("#board [role=region]")
+    region.focus()
+    reached = set()
+    for key in ["Tab"] * 22 + ["Shift+Tab"] * 20:
+        tab.keyboard.press(key)
+        cell = tab.locator("#board [data-cell]:focus")
+        if cell.count():
+            reached.add(cell.get_attribute("data-cell"))
+            place, outer = cell.bounding_box(), region.bounding_box()
+            models = tab.locator("#board tbody th").first.bounding_box()
+            assert place["x"] >= models["x"] + models["width"] - 1
+            assert place["x"] + place["width"] <= outer["x"] + outer["width"] + 1
+    assert len(reached) >= 11
+
+
+def test_unscored_studies_and_reports_that_are_not_in_the_page(shown: Any) -> None:
+    c = seeded(3, 120)
+    opened = shown(c, most=300)
+    tab = opened.tab
+    tab.select_option("#model-a", "0")
+    tab.select_option("#model-b", "1")
+    unscored = np.isnan(c.panel.values["green"][:, :2]).any(axis=1)
+    assert f"{unscored.sum()} studies are not scored for both" in tab.inner_text("#list .count")
+    seen: list[str] = []
     while True:
-        seen |= set(tab.texts("#list tbody button"))
-        step = tab.tab.locator("[data-step=Next]")
+        seen += opened.texts("#list tbody button")
+        step = tab.locator("[data-step=Next]")
         if step.is_disabled():
             break
         step.click()
-    assert len(seen) == both
-
-
-def test_unscored_studies_are_listed_apart(shown: Any, comparison: Comparison) -> None:
-    tab = shown(comparison)
-    tab.tab.select_option("#model-a", "0")
-    tab.tab.select_option("#model-b", "1")
-    tab.tab.select_option("#only", "unscored")
-    unscored = np.isnan(comparison.panel.values["green"][:, :2]).any(axis=1)
-    names = [name for name, gone in zip(comparison.panel.study_ids, unscored, strict=True) if gone]
-    assert tab.texts("#list tbody button") == names[:25]
-    assert "n/a" in tab.tab.inner_text("#list tbody")
-
-
-def test_turning_the_page_leaves_the_eye_where_it_is(shown: Any, comparison: Comparison) -> None:
-    tab = shown(comparison)
-    tab.tab.locator("#list [data-study]").first.click()
-    tab.tab.locator("#study-title:focus").wait_for()
-    tab.tab.click("[data-step=Next]")
-    tab.tab.locator("[data-step=Next]:focus").wait_for()
-    assert tab.tab.locator("#study").count() == 1
-
-
-def test_a_study_that_was_not_scored_says_why(shown: Any, comparison: Comparison) -> None:
-    tab = shown(comparison)
-    first, second = comparison.order[:2]
-    scored = ~np.isnan(comparison.panel.values["green"][:, [first, second]]).any(axis=1)
-    ids = comparison.panel.study_ids
-    row = next(n for n, name in enumerate(ids) if name.endswith("7") and scored[n])
-    while not tab.tab.locator(f'[data-study="{row}"]').count():
-        tab.tab.click("[data-step=Next]")
-    tab.tab.click(f'[data-study="{row}"]')
-    tab.tab.wait_for_selector("#study")
-    assert "Unparsed: cut short" in tab.tab.inner_text("#study")
-
-
-def test_a_study_without_reports_says_where_they_are(shown: Any) -> None:
-    tab = shown(seeded(2, 200), most=30)
-    assert "This page holds 30 of 800 judged reports" in tab.tab.inner_text("footer")
-    away = tab.tab.locator("#list tbody tr", has_text="in the runs").first
+    ids = np.array(c.panel.study_ids)
+    assert sorted(seen) == sorted(ids[~unscored])
+    tab.select_option("#only", "unscored")
+    assert opened.texts("#list tbody button") == list(ids[unscored][:25])
+    tab.select_option("#only", "here")
+    failed = tab.locator("#list [data-study]", has_text="7").first
+    while not failed.count() or not failed.inner_text().endswith("7"):
+        tab.click("[data-step=Next]")
+    failed.click()
+    tab.locator("#study", has_text="Unparsed: cut short").wait_for()
+    tab.select_option("#only", "all")
+    away = tab.locator("#list tbody tr", has_text="in the runs").first
     while not away.count():
-        tab.tab.click("[data-step=Next]")
+        tab.click("[data-step=Next]")
     name = away.locator("button").inner_text()
     away.locator("button").click()
-    tab.tab.wait_for_selector("#study")
-    assert f"judge audit runs/green {name}" in tab.tab.inner_text("#study")
-    tab.tab.select_option("#only", "here")
-    assert "in the runs" not in tab.tab.inner_text("#list tbody")
+    tab.locator("#study", has_text=f"judge audit runs/green {name}").wait_for()
+
+
+def test_groups_without_scores_or_tests_and_a_single_model(
+    shown: Any, comparison: Comparison
+) -> None:
+    opened = shown(comparison)
+    opened.choose_group("site Site 2")
+    row = opened.tab.locator("#board tbody tr", has_text=comparison.panel.models[1])
+    assert row.locator("td").first.inner_text() == "n/a"
+    assert "--by site" in opened.tab.inner_text("#pairs")
+    one = seeded(1, 30, tests=True)
+    tab = shown(compare(replace(one.panel, tallies={}), how=HOW), figures=()).tab
+    assert tab.locator("#errors").count() == 0
+    assert "no other model" in tab.inner_text("#pairs")
+    assert tab.locator("#list tbody tr").count() == 25
+    assert "matplotlib>=3.8" in tab.inner_text("#figures")
+
+
+# The words that errors speak of
+
+
+def marks(study: Any, report: str) -> list[tuple[str, str]]:
+    """The marked words of a report, each with the numbers that stand behind them."""
+    found = study.locator(f".report[aria-labelledby={report}] mark").evaluate_all(
+        "(all) => all.map((one) => [one.querySelector('bdi').textContent,"
+        " one.querySelector('sup').dataset.numbers])"
+    )
+    return [(" ".join(text.split()), numbers) for text, numbers in found]
+
+
+def test_the_words_of_the_errors_are_marked_in_all_three_reports(
+    shown: Any, comparison: Comparison
+) -> None:
+    def quoting(text: str) -> str:
+        if text.startswith("candidate"):  # a line without a letter is none for corrections
+            return f"No effusion. ..\n* * *\nHeart normal.\n{text}"
+        return QUOTING if text.startswith("error of") else text.replace("reference ", "reference\n")
+
+    opened = shown(comparison, say=quoting)
+    tab, study = opened.tab, opened.open_study()
+    for letter in "AB":
+        counts = study.locator(f"[aria-labelledby=candidate-{letter}] .counts dd")
+        assert counts.all_inner_texts() == ["1"] * 7  # three of GREEN, four of FineRadScore
+        assert marks(study, f"candidate-{letter}") == [("for study", f"{letter}1,{letter}2")]
+        lines = study.locator(f"[aria-labelledby=candidate-{letter}] .lines li").all_inner_texts()
+        assert [line.split()[0] for line in lines] == ["No", "Heart", "candidate"]
+    assert marks(study, "reference-title") == [("reference of", "A1,A2,B1,B2")]
+    study.locator("[aria-labelledby=candidate-B] mark").click()
+    card = study.locator(".error:focus")
+    assert card.locator(".error-number").inner_text().split() == ["Error", "B1"]
+    assert study.locator("[aria-labelledby=reference-title] mark.lit").count() == 1
+    assert study.locator("[aria-labelledby=candidate-A] mark.lit").count() == 0
+    tab.focus("#marks")
+    tab.select_option("#marks", "fineradscore")
+    tab.locator("#marks:focus").wait_for()
+    assert marks(study, "candidate-A")[0] == ("No effusion.", "A1,A2,A3,A4")  # its line 0
+    again = shown(comparison, say=quoting, address=f"#{urlsplit(tab.url).fragment}").tab
+    again.locator("#study-title").wait_for()
+    assert marks(again.locator("#study"), "candidate-A")[0] == ("No effusion.", "A1,A2,A3,A4")
+
+
+# The address
+
+
+def test_the_address_says_what_is_shown_and_leads_back_to_it(shown: Any) -> None:
+    names = ["a&b=c#d+e%20", "模型 甲", "ünï <b>"]
+    c = seeded(3, 60, models=names, by=["study_class"], tests=True)
+    opened = shown(c)
+    tab = opened.tab
+    assert opened.address() == {}
+    opened.choose_group("study_class abnormal")
+    chosen = {"metric": "fineradscore_sum", "model-a": "0", "model-b": "2", "study-metric": "bleu2",
+              "first": "b", "pairs-model": "1"}  # fmt: skip
+    for name, value in chosen.items():
+        tab.select_option(f"#{name}", value)
+    opened.open_study()
+    study_id = tab.locator("#list tr.current [data-study]").inner_text()
+    assert opened.address() == {
+        "group": "study_class abnormal",
+        "metric": "fineradscore_sum",
+        "model": names[1],
+        "a": names[0],
+        "b": names[2],
+        "by": "bleu2",
+        "first": "b",
+        "study": study_id,
+    }
+    again = shown(c, address="#" + urlsplit(tab.url).fragment).tab
+    again.locator("#study-title:focus").wait_for()
+    for part in ("#board", "#pairs", "#list", "#study"):
+        assert again.inner_text(part) == tab.inner_text(part)
+    assert not again.inner_text("#alarm")
+    tab.go_back()
+    tab.wait_for_selector("#study", state="detached")
+    assert "study" not in opened.address()
+    tab.go_forward()
+    tab.wait_for_selector("#study")
+    tab.select_option("#model-a", "1")  # other models, another study
+    tab.wait_for_selector("#study", state="detached")
+
+
+def test_what_the_comparison_does_not_have_is_said(shown: Any) -> None:
+    c = seeded(3, 40)
+    tab = shown(c, address=f"#a={c.panel.models[2]}&study=nothing&constructor=1&by=bleu2").tab
+    assert tab.inner_text("#alarm")
+    assert tab.locator("#study").count() == 0
+    assert (tab.input_value("#model-a"), tab.input_value("#study-metric")) == ("2", "bleu2")
+
+
+# Whoever reads it, wherever
 
 
 def test_hostile_text_is_text(shown: Any) -> None:
-    c = seeded(2, 20, models=[EVIL, "b"], tests=True)
-    tab = shown(c, say=lambda text: text + EVIL)
-    assert tab.order()[0] == EVIL
-    tab.tab.locator("#list [data-study]").first.click()
-    tab.tab.wait_for_selector("#study")
-    for fold in tab.tab.locator("#study details summary").all():
+    panel = seeded_panel(2, 20, models=[EVIL, "b"], fields=("site",))
+    ids = (f"{EVIL} 1", *(f"{EVIL} {at}" for at in range(2, 21)))
+    own = replace(panel, study_ids=ids, fields={EVIL: tuple(EVIL for _ in ids)})
+    c = compare(own, sort="green", by=[EVIL], how=HOW, signature=EVIL, notes=(EVIL,))
+    figures = (replace(FIGURES[0], title=EVIL, caption=EVIL),)
+    opened = shown(c, say=lambda text: text + EVIL, figures=figures)
+    study = opened.open_study()
+    for fold in study.locator("details summary").all():
         fold.click()
-    assert tab.tab.inner_text("#study").count("<script>window.hacked=2") > 10
-    assert tab.tab.evaluate("window.hacked") is None
-    assert tab.tab.locator("#study img, main script").count() == 0
+    assert study.inner_text().count("<script>window.hacked=2") > 10
+    assert opened.tab.evaluate("window.hacked") is None
+    assert opened.tab.locator("#study img, main script, [href^=javascript]").count() == 0
 
 
-def test_a_single_model_has_its_studies_too(shown: Any) -> None:
-    c = seeded(1, 30, tests=True)
-    tab = shown(c, figures=())
-    assert "no other model" in tab.tab.inner_text("#pairs")
-    assert tab.tab.locator("#list tbody tr").count() == 25
-    assert "matplotlib>=3.8" in tab.tab.inner_text("#figures")
-    tab.tab.locator("#list [data-study]").first.click()
-    tab.tab.wait_for_selector("#study")
-    assert tab.tab.locator("#study .report").count() == 2
-
-
-def test_figures_are_pictures_with_words_for_them(shown: Any, comparison: Comparison) -> None:
-    tab = shown(comparison)
-    tab.tab.locator(".drawn").last.scroll_into_view_if_needed()
-    for at in (0, 1):
-        picture = tab.tab.locator(".drawn[src]").nth(at)
-        picture.wait_for()
-        assert picture.evaluate("async (own) => { await own.decode(); return own.naturalWidth; }")
-        assert FIGURES[at].caption in picture.get_attribute("alt")
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(1400, "light"), (390, "dark")])
-def test_it_fits_its_window_and_its_colours_can_be_read(
-    shown: Any, width: int, scheme: str
-) -> None:
-    tab = shown(seeded(24, 60), width=width, scheme=scheme)
-    tab.tab.locator("#list [data-study]").first.click()
-    tab.tab.wait_for_selector("#study")
-    assert tab.tab.evaluate("document.documentElement.scrollWidth") <= width
-    paper, ink = tab.tab.evaluate(
-        "(s => [s.backgroundColor, s.color])(getComputedStyle(document.body))"
-    )
-    dark = "rgb(18, 23, 29)"
-    assert (paper == dark) == (scheme == "dark")
-    assert paper != ink
-    poor = tab.tab.evaluate(CONTRAST)
-    assert not poor
-
-
-# Text against the nearest ground behind it, by WCAG: 4.5 to 1.
-CONTRAST = """() => {
-  const rgb = (text) => (text.match(/[\\d.]+/g) ?? []).map(Number);
-  const light = ([r, g, b]) => [r, g, b].map((v) => v / 255)
-    .map((v) => (v <= 0.04045 ? v / 12.92 : ((v + 0.055) / 1.055) ** 2.4))
-    .reduce((sum, v, at) => sum + v * [0.2126, 0.7152, 0.0722][at], 0);
-  const ground = (node) => {
-    for (let at = node; at; at = at.parentElement) {
-      const colour = rgb(getComputedStyle(at).backgroundColor);
-      if (colour.length === 3) return colour;
-    }
-    return [255, 255, 255];
-  };
-  const poor = [];
-  for (const node of document.querySelectorAll("main *, footer *")) {
-    const own = [...node.childNodes].some((c) => c.nodeType === 3 && c.data.trim());
-    if (!own || node.closest(".unseen, :disabled, option") || !node.checkVisibility()) continue;
-    const [a, b] = [light(rgb(getComputedStyle(node).color)), light(ground(node))];
-    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
-    if (ratio < 4.5) poor.push(`${node.tagName}.${node.className}: ${ratio.toFixed(2)}`);
-  }
-  return [...new Set(poor)];
-}"""
-
-
-def test_everything_has_a_name_for_those_who_do_not_see_it(
-    shown: Any, comparison: Comparison
-) -> None:
-    tab = shown(comparison)
-    tab.tab.locator("#list [data-study]").first.click()
-    tab.tab.wait_for_selector("#study")
-    nameless = tab.tab.evaluate(
-        """() => [...document.querySelectorAll("select, button, img, table, [role=region]")]
-          .filter((e) => !(e.labels?.length || e.textContent.trim() || e.alt || e.ariaLabel))
-          .map((e) => e.outerHTML.slice(0, 80))"""
-    )
-    assert not nameless
-    assert tab.tab.locator("table thead th:not([scope])").count() == 0
-    ids = tab.tab.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
+@pytest.mark.parametrize("width", [1400, 390])
+def test_everyone_can_use_it(shown: Any, comparison: Comparison, width: int) -> None:
+    opened = shown(comparison, width=width)
+    opened.open_study()
+    tab = opened.tab
+    assert axe_in_both_schemes(tab) == []
+    assert tab.evaluate("document.documentElement.scrollWidth") <= width
+    picture = tab.locator(".drawn").first
+    picture.scroll_into_view_if_needed()
+    tab.locator(".drawn[src]").first.wait_for()
+    assert picture.evaluate("async (own) => { await own.decode(); return own.naturalWidth; }")
+    assert FIGURES[0].caption in picture.get_attribute("alt")
+    ids = tab.evaluate("[...document.querySelectorAll('[id]')].map((e) => e.id)")
     assert len(ids) == len(set(ids))
+
+
+def test_paper_is_white_and_has_no_controls(shown: Any, comparison: Comparison) -> None:
+    opened = shown(comparison)
+    opened.open_study()
+    tab = opened.tab
+    tab.emulate_media(media="print", color_scheme="dark")
+    ground = "getComputedStyle(document.body).backgroundColor"
+    assert tab.evaluate(ground) == "rgb(255, 255, 255)"
+    for selector in (".pager", ".steps"):
+        assert tab.locator(selector).count()
+        assert not any(part.is_visible() for part in tab.locator(selector).all()), selector
+    table = tab.locator("#board [role=region]")
+    assert table.evaluate("(own) => getComputedStyle(own).overflowX") == "visible"
+    head = tab.locator("#board thead")
+    assert head.evaluate("(own) => getComputedStyle(own).display") == "table-header-group"

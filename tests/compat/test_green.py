@@ -120,14 +120,6 @@ def test_a_study_without_a_score_is_nan_and_counted(scorer: GREEN, server: Fault
     assert len(scorer.error_counts) == 7
 
 
-def test_where_nothing_is_scored_there_is_no_number() -> None:
-    with pytest.warns(UserWarning, match="2 of 2 studies are not scored"):
-        mean, std, scores, summary, result = GREEN("lexicon")(["", " "], ["a", "b"])
-    assert all(map(math.isnan, (mean, std, *scores)))
-    assert "nan" in str(summary)
-    assert result["green_score"].isna().all()
-
-
 def test_a_call_asks_nothing_twice_and_the_judge_stays(
     scorer: GREEN, server: FaultServer, tmp_path: Path
 ) -> None:
@@ -152,23 +144,6 @@ def test_series_and_arrays_go_by_their_order() -> None:
     # An index that lies otherwise joins nothing: the package knows none.
     turned = table["hyps"].reset_index(drop=True)
     assert GREEN("lexicon")(table["refs"], turned)[2] == wanted
-
-
-def test_without_a_summary_mean_and_deviation_are_there() -> None:
-    mean, std, _, summary, _ = GREEN("lexicon", compute_summary_stats=False)(
-        ["No effusion."], ["No effusion."]
-    )
-    assert (mean, std, summary) == (1.0, 0.0, None)
-
-
-def test_the_summarys_error_is_the_one_that_most_studies_have() -> None:
-    refs = ["Small left pleural effusion."] * 2 + ["Large right pneumothorax."]
-    summary = GREEN("lexicon")(refs, ["The lungs are clear."] * 3)[3]
-    assert summary is not None
-    missing = summary.partition(CATEGORIES[1])[2].partition("(c)")[0]
-    assert "pleural effusion" in missing
-    assert "pneumothorax" not in missing
-    assert f"{CATEGORIES[5]}: 1.0. \n None \n\n" in summary
 
 
 def test_mistakes_are_one_message(tmp_path: Path) -> None:

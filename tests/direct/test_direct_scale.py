@@ -152,7 +152,7 @@ def test_a_run_is_read_again_on_its_own_scale(tmp_path: Path, invoke: Invoke) ->
         values = {"low": 0.0, "high": 10.0, "score": number % 11, "findings": 10.0}
         return Annotation(explanation=f"This is about {key}.", values=values)
 
-    with FaultServer(rubric="direct", annotate=tenth, mode="thread") as server:
+    with FaultServer(rubric="direct", annotate=tenth) as server:
         run = judged(
             studies,
             tmp_path / "run",

@@ -1,4 +1,4 @@
-"""What holds of the outputs of every rubric: what it declares is printed, and nothing else."""
+"""From two models' reports to every output, by every rubric there is, the toy ones among them."""
 
 from __future__ import annotations
 
@@ -11,10 +11,13 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from click.testing import CliRunner
+from support import EXAMPLES, with_rules
 
 from judge import rubrics
 from judge.cli import main
 from judge.running.folder import Run
+
+MODELS = {"model": EXAMPLES / "preds.json", "itself": EXAMPLES / "refs.json"}
 
 
 def judge(*args: object) -> str:
@@ -23,115 +26,68 @@ def judge(*args: object) -> str:
     return done.stdout
 
 
-def models(judged: Path) -> list[str]:
-    return [f"{name}={judged / name}" for name in ("model", "itself")]
+@pytest.mark.parametrize("name", with_rules())
+def test_what_a_rubric_declares_is_in_every_output(name: str, tmp_path: Path) -> None:
+    rubric = rubrics.load(name)
+    runs = {model: tmp_path / model for model in MODELS}
+    for model, preds in MODELS.items():
+        judge(name, preds, EXAMPLES / "refs.json", "--out", runs[model])
 
-
-def test_every_form_prints_each_statistic_and_no_other(judged: Path) -> None:
-    rubric = rubrics.load(judged.name)
+    # The rates: each statistic is what its measures come to, and is printed where it is declared.
+    data = json.loads(judge("rates", runs["model"], "--format", "json"))
     declared = {one.name for one in rubric.statistics}
-    data = json.loads(judge("rates", judged / "model", "--format", "json"))
     assert set(data["statistics"]) == declared
     assert all(set(row["statistics"]) == declared for row in data["rates"])
-    table = judge("rates", judged / "model", "--by", "site,study_class")
-    page = judge("rates", judged / "model", "--format", "md")
-    row = next(csv.DictReader(io.StringIO(judge("rates", judged / "model", "--format", "csv"))))
+    table = judge("rates", runs["model"])
+    row = next(csv.DictReader(io.StringIO(judge("rates", runs["model"], "--format", "csv"))))
+    frame = pd.read_parquet(runs["model"] / "studies.parquet")
     for one in rubric.statistics:
-        is_shown = bool(one.shown & {"head", "groups"})
-        assert (one.label in table) == (one.label in page) == is_shown, one.name
+        assert (one.label in table) == bool(one.shown & {"head", "groups"}), one.name
         assert (f"{one.name}_{one.kind}" in row) == ("groups" in one.shown)
-    own = {one.label for one in rubric.statistics}
-    others = (one.label for name in rubrics.names() for one in rubrics.load(name).statistics)
-    assert [label for label in others if label not in own and label in table] == []
-
-
-def test_a_statistic_is_what_its_measures_come_to(judged: Path) -> None:
-    rubric = rubrics.load(judged.name)
-    table = pd.read_parquet(judged / "model" / "studies.parquet")
-    found = Run(judged / "model").summary()["statistics"]
-    for one in rubric.statistics:
-        over = table[list(one.measures)].astype(float)
+        over = frame[list(one.measures)].astype(float)
         if one.kind == "rate":
-            assert found[one.name]["k"] == (over == 0).all(axis=1).sum()
             expected = (over == 0).all(axis=1).mean()
         elif one.kind == "ratio":
-            under = table[list(one.per)].astype(float).sum(axis=1)
-            expected = over.sum(axis=1).sum() / under.sum()
+            expected = over.sum(axis=1).sum() / frame[list(one.per)].astype(float).sum().sum()
         else:
             expected = over.sum(axis=1, skipna=False).mean()
             expected = 1 / expected if one.is_reciprocal else expected
-        assert found[one.name]["value"] == pytest.approx(expected)
-        assert found[one.name]["n"] + found[one.name]["n_undefined"] == len(table)
+        found = data["statistics"][one.name]
+        assert found["value"] == pytest.approx(expected)
+        assert found["n"] + found["n_undefined"] == len(frame)
 
-
-def test_the_worst_studies_and_each_study_are_shown(judged: Path) -> None:
-    rubric = rubrics.load(judged.name)
-    worst = judge("audit", judged / "model", "--worst", 3)
-    assert "Worst studies" in worst
-    assert "ex-015" in worst
-    study = judge("audit", judged / "model", "ex-015", "--raw")
+    # The studies: the worst, one with all that was found in it, and the page.
+    assert "ex-015" in judge("audit", runs["model"], "--worst", 3)
+    study = judge("audit", runs["model"], "ex-015", "--raw")
     for measure in rubric.with_role("score"):
         assert f"{measure.label} " in study
-    record = Run(judged / "model").record("ex-015")
-    for item in record["annotation"]["items"]:
+    records = list(Run(runs["model"]).records())
+    for item in records[14]["annotation"]["items"]:
         assert " ".join(item["text"].split()) in " ".join(study.split())
-
-
-def test_models_are_compared_by_what_the_rubric_declares(judged: Path, tmp_path: Path) -> None:
-    rubric = rubrics.load(judged.name)
-    shown = rubric.shown("compare")
-    data = json.loads(judge("compare", *models(judged), "--format", "json"))
-    assert len(data["metrics"]) == len(shown)
-    for one in shown:
-        text = judge("compare", *models(judged), "--sort", one.definition or one.label)
-        assert f"Differences in {one.definition or one.label}" in text.replace("\n", " ")
-        # Each report against itself has nothing wrong: it comes first by whatever is measured.
-        ranked = re.search(r"(?m)^ +1=? +(\w+)", text)
-        assert ranked
-        assert ranked[1] == "itself"
-    for form in ("csv", "md", "latex", "pairs"):
-        assert judge("compare", *models(judged), "--format", form).strip()
-    judge("compare", *models(judged), "--figures", tmp_path / "figures")
-    assert list((tmp_path / "figures").glob("*.png"))
-    judge("compare", *models(judged), "--html", tmp_path / "page.html")
+    judge("audit", runs["model"], "--html", tmp_path / "page.html")
     assert (tmp_path / "page.html").stat().st_size > 10_000
 
+    # The comparison: each report against itself has nothing wrong, and comes first.
+    pair = [f"{model}={run}" for model, run in runs.items()]
+    compared = json.loads(judge("compare", *pair, "--format", "json", "--no-tests"))
+    shown = rubric.shown("compare")
+    statistics = {model: Run(run).summary()["statistics"] for model, run in runs.items()}
+    for one, metric in zip(shown, compared["metrics"], strict=True):
+        for model, cell in compared["groups"][0]["cells"][metric["name"]].items():
+            assert cell["value"] == pytest.approx(statistics[model][one.name]["value"])
+        text = judge("compare", *pair, "--no-tests", "--sort", one.definition or one.label)
+        assert re.search(r"(?m)^ +1=? +itself", text)
 
-def test_errors_recur_by_the_categories_that_the_rubric_tells_apart(judged: Path) -> None:
-    rubric = rubrics.load(judged.name)
-    args = ["errors", str(judged / "model"), "--min-studies", "1", "--format", "json"]
-    if not rubric.graded:
-        done = CliRunner().invoke(main, args)
-        assert (done.exit_code, done.stdout) == (2, "")
-        assert f"{rubric.title} grades nothing" in done.stderr
-        return
-    wanted = set()
-    for record in Run(judged / "model").records():
-        for item in record["annotation"]["items"]:
-            graded_by = rubric.kind(item["kind"]).graded_by
-            if graded_by and rubric.facet(graded_by)[item["labels"][graded_by][0]].tone != "good":
-                wanted |= set(item["labels"].get(rubric.codes.name if rubric.codes else "", [None]))
-    found = json.loads(judge(*args))
-    assert {one["category"] for one in found["errors"]} == wanted != set()
-    assert all(1 <= one["k"] <= one["n"] == found["n_scored"] for one in found["errors"])
-    two = json.loads(judge("errors", *models(judged), "--min-studies", 1, "--format", "json"))
-    assert {one["category"] for one in two["errors"]} == wanted
-    # Each report against itself has nothing wrong.
-    assert {one["models"]["itself"]["k"] for one in two["errors"]} == {0}
+    # The errors that recur, by the categories that the rubric tells apart.
+    line = ("errors", *pair, "--min-studies", 1, "--format", "json")
+    if rubric.graded:
+        errors = json.loads(judge(*line))["errors"]
+        assert errors
+        assert {one["models"]["itself"]["k"] for one in errors} == {0}
+    else:
+        assert CliRunner().invoke(main, list(map(str, line))).exit_code == 2
 
-
-def test_a_ratio_is_compared_as_it_is_printed(judged: Path) -> None:
-    rubric = rubrics.load(judged.name)
-    data = json.loads(judge("compare", *models(judged), "--format", "json", "--no-tests"))
-    found = {name: Run(judged / name).summary()["statistics"] for name in ("model", "itself")}
-    cells = data["groups"][0]["cells"]
-    for one, metric in zip(rubric.shown("compare"), data["metrics"], strict=True):
-        for name, cell in cells[metric["name"]].items():
-            assert cell["value"] == pytest.approx(found[name][one.name]["value"])
-
-
-def test_reading_the_answers_again_changes_nothing(judged: Path, tmp_path: Path) -> None:
-    judge("rescore", judged / "model", "--out", tmp_path / "again")
-    for name in ("studies.csv", "annotations.jsonl"):
-        again = (tmp_path / "again" / name).read_bytes()
-        assert again == (judged / "model" / name).read_bytes()
+    # Reading the answers again changes nothing.
+    judge("rescore", runs["model"], "--out", tmp_path / "again")
+    for file in ("studies.csv", "annotations.jsonl"):
+        assert (tmp_path / "again" / file).read_bytes() == (runs["model"] / file).read_bytes()

@@ -186,3 +186,18 @@ def test_a_wording_of_ones_own_takes_the_place_of_its_like(tmp_path: Path) -> No
     own.write_text(text.replace("asks: report\n", "").replace("$report", "$reference $candidate"))
     with pytest.raises(JudgeError, match="asks about two reports; facts asks as these do: facts-"):
         session(running.url, tmp_path / "cache", prompt=str(own))
+
+
+def test_questions_that_depend_on_answers_go_into_no_batch(tmp_path: Path) -> None:
+    (tmp_path / "both.json").write_text(json.dumps([{"reference": "a.", "candidate": "b."}]))
+    words = ["facts", "both.json", "--batch", "--judge", "model-x"]
+    words += ["--base-url", "http://127.0.0.1:9/v1", "--cache", "cache"]
+    done = subprocess.run(
+        [sys.executable, "-m", "judge", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "asks several questions about a study" in done.stderr

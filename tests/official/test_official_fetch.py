@@ -7,11 +7,9 @@ import socket
 import sys
 from dataclasses import replace
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from authors import (
-    CALL_SOURCE,
     CRIMSON,
     FINERADSCORE,
     GREEN,
@@ -72,16 +70,6 @@ def test_a_download_with_the_right_hash_is_kept(invoke: Invoke, one, config: Pat
 
 
 @pytest.mark.usefixtures("stand_ins")
-def test_a_mirror_can_be_named_by_the_environment(
-    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with serving(published()) as (url, asked):
-        monkeypatch.setenv("JUDGE_PROMPTS_URL", url)
-        assert invoke("prompts", "fetch", GREEN.name).exit_code == 0
-    assert asked
-
-
-@pytest.mark.usefixtures("stand_ins")
 @pytest.mark.parametrize("name", [GREEN.name, FINERADSCORE.name, CRIMSON.name])
 def test_a_download_with_the_wrong_hash_is_not(invoke: Invoke, name: str, config: Path) -> None:
     # A comment more: the text is the same, the file is not.
@@ -91,16 +79,6 @@ def test_a_download_with_the_wrong_hash_is_not(invoke: Invoke, name: str, config
     assert done.exit_code == 2
     assert "not the known file" in done.stderr
     assert kept(config) == []
-
-
-@pytest.mark.parametrize("name", sorted(KNOWN))
-def test_the_hashes_in_the_program_refuse_other_files(
-    invoke: Invoke, name: str, config: Path
-) -> None:
-    with serving(published()) as (url, _):
-        done = invoke("prompts", "fetch", name, "--base-url", url)
-    assert (done.exit_code, kept(config)) == (2, [])
-    assert "not the known file" in done.stderr
 
 
 @pytest.mark.usefixtures("stand_ins")
@@ -121,13 +99,6 @@ def test_a_bad_download_is_one_message_and_keeps_nothing(
     assert (done.exit_code, kept(config)) == (2, [])
     assert says in done.stderr
     assert "Traceback" not in done.output
-
-
-@pytest.mark.parametrize("url", ["file:///etc", "ftp://127.0.0.1", "nonsense"])
-def test_only_the_web_is_fetched_from(invoke: Invoke, url: str) -> None:
-    done = invoke("prompts", "fetch", GREEN.name, "--base-url", url)
-    assert done.exit_code == 2
-    assert "no address" in done.stderr
 
 
 def test_without_a_network_the_message_names_the_way_out(invoke: Invoke, config: Path) -> None:
@@ -234,74 +205,12 @@ def test_a_wrong_file_is_one_message(
     assert "Traceback" not in done.output
 
 
-@pytest.mark.usefixtures("stand_ins")
-@pytest.mark.parametrize(
-    ("old", "new", "says"),
-    [
-        ("messages=[\n            {", "messages=list_of(\n            {", "no Python"),
-        ("messages=[", "turns=[", "one prompt in"),
-        ('"role": "assistant"', '"role": "user"', "another prompt"),
-        ("json.dumps(answer1)", "json.dumps(answer1, indent=1)", "one prompt in"),
-        ("json.dumps(answer1)", "json.dumps(unknown)", "one prompt in"),
-        ('"content": INSTRUCTION}', '"content": OTHER}', "one prompt in"),
-        ("{pred_target}", "{pred_target.strip()}", "one prompt in"),
-        ("generate_gpt4_response(", "generate(", "one function generate_gpt4_response"),
-    ],
-)
-def test_a_call_of_another_form_is_one_message(
-    invoke: Invoke, tmp_path: Path, old: str, new: str, says: str, config: Path
-) -> None:
-    (tmp_path / next(iter(FINERADSCORE.sources))).write_text(TEXTS_SOURCE, "utf-8")
-    assert old in CALL_SOURCE
-    (tmp_path / list(FINERADSCORE.sources)[1]).write_text(CALL_SOURCE.replace(old, new), "utf-8")
-    done = invoke("prompts", "fetch", FINERADSCORE.name, "--from", tmp_path)
-    assert (done.exit_code, kept(config)) == (2, [])
-    assert says in done.stderr
-
-
 def test_a_prompt_of_two_files_wants_their_folder(invoke: Invoke, tmp_path: Path) -> None:
     path = tmp_path / "few_shot_prompt.py"
     path.write_text(TEXTS_SOURCE, "utf-8")
     done = invoke("prompts", "fetch", FINERADSCORE.name, "--from", path)
     assert done.exit_code == 2
     assert "name the folder" in done.stderr
-
-
-@pytest.mark.usefixtures("stand_ins")
-def test_a_folder_that_cannot_be_written_to_is_one_message(
-    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "file").write_text("", "utf-8")
-    (tmp_path / "utils.py").write_text(GREEN_SOURCE, "utf-8")
-    monkeypatch.setenv("JUDGE_CONFIG", str(tmp_path / "file"))
-    done = invoke("prompts", "fetch", GREEN.name, "--from", tmp_path / "utils.py")
-    assert done.exit_code == 2
-    assert "set JUDGE_CONFIG" in done.stderr
-
-
-@pytest.mark.usefixtures("stand_ins")
-def test_what_is_there_stays_whole_when_writing_fails(
-    invoke: Invoke, tmp_path: Path, config: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    (tmp_path / "utils.py").write_text(GREEN_SOURCE, "utf-8")
-    assert invoke("prompts", "fetch", GREEN.name, "--from", tmp_path / "utils.py").exit_code == 0
-    before = (config / "prompts" / f"{GREEN.name}.yaml").read_bytes()
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(Path, "write_text", full)
-    done = invoke("prompts", "fetch", GREEN.name, "--from", tmp_path / "utils.py")
-    assert done.exit_code == 2
-    assert "No space left" in done.stderr
-    assert kept(config) == [f"{GREEN.name}.yaml"]
-    assert (config / "prompts" / f"{GREEN.name}.yaml").read_bytes() == before
-
-
-def test_an_unknown_name_lists_the_known(invoke: Invoke) -> None:
-    done = invoke("prompts", "fetch", "green")
-    assert done.exit_code == 2
-    assert "green-official, fineradscore-official" in done.stderr
 
 
 @pytest.mark.usefixtures("stand_ins")
@@ -318,37 +227,6 @@ def test_the_installed_package_is_read_and_not_imported(
     done = invoke("prompts", "fetch", GREEN.name, "--from", "radeval")
     assert done.exit_code == 0, done.output
     assert "radeval" not in sys.modules
-
-
-def test_a_package_that_is_not_installed_says_so(
-    invoke: Invoke, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    nothing = SimpleNamespace(find_spec=lambda _name: None)
-    monkeypatch.setattr(official, "PathFinder", nothing)
-    done = invoke("prompts", "fetch", GREEN.name, "--from", "radeval")
-    assert done.exit_code == 2
-    assert "pip install 'radeval<3,>=2.2.1'" in done.stderr
-
-
-def test_no_package_has_fineradscores_text(invoke: Invoke) -> None:
-    done = invoke("prompts", "fetch", FINERADSCORE.name, "--from", "radeval")
-    assert done.exit_code == 2
-    assert "no package" in done.stderr
-
-
-def test_the_text_that_radeval_ships_is_the_official_one(invoke: Invoke) -> None:
-    try:
-        official.read_installed(KNOWN["green-official"])
-    except JudgeError as error:
-        if os.environ.get("JUDGE_NEEDS_RADEVAL"):
-            raise
-        pytest.skip(str(error))
-    done = invoke("prompts", "fetch", "green-official", "--from", "radeval")
-    assert done.exit_code == 0, done.output
-    prompt = official.load("green-official", os.environ)
-    assert (prompt.words, prompt.layout) == (300, "green")
-    (turn,) = prompt.messages("THE REFERENCE", "THE CANDIDATE")
-    assert turn.content.index("THE REFERENCE") < turn.content.index("THE CANDIDATE")
 
 
 @given(st.text(alphabet="{}$\\\"'#:-|>\n\t ab é\u2028\x85\ufeff\x07\U0001fac1"))

@@ -14,8 +14,6 @@ from judge.official import KNOWN
 from judge.prompts import Prompt
 from judge.types import JudgeError
 
-pytest.importorskip("tokenizers", reason="token ids need tokenizers")
-
 HERE = Path(__file__).parent
 MADE = json.loads((HERE / "ids.json").read_text("utf-8"))
 PROMPT = KNOWN["green-official"].build([("user", MADE["template"])])
@@ -37,22 +35,11 @@ def folder_of(tmp_path: Path, kind: str) -> Path:
 @pytest.mark.parametrize("kind", sorted(MADE["ids"]))
 @pytest.mark.parametrize("case", sorted(MADE["cases"]))
 def test_ids_are_those_of_the_official_pipeline(tmp_path: Path, kind: str, case: str) -> None:
-    if kind == "sentencepiece":
-        pytest.importorskip("sentencepiece", reason="the tokenizer is a sentencepiece model")
     reports = MADE["cases"][case]
     messages = PROMPT.messages(reports["reference"], reports["candidate"])
     encoded = encoder(folder_of(tmp_path, kind)).encode(messages)
     assert list(encoded.ids) == MADE["ids"][kind][case]
     assert (encoded.cut > 0) == ("2048" in case or "frame" in case)
-
-
-def test_what_the_fixtures_hold_can_tell_one_way_from_another() -> None:
-    # The frame, both cuts and the cut inside the frame are all in them.
-    llama = MADE["ids"]["llama"]
-    assert all(ids[0] == 1 and ids[-1] == 2 for ids in llama.values())
-    assert MADE["ids"]["phi"]["ordinary"][0] != 0
-    assert len(llama["more than 2048 tokens"]) == 2048
-    assert MADE["made with"]["transformers"] == "4.40.0"
 
 
 @pytest.mark.parametrize(
@@ -88,11 +75,3 @@ def test_a_model_without_a_tokenizer_says_so(tmp_path: Path) -> None:
     (tmp_path / "config.json").write_text("{}", "utf-8")
     with pytest.raises(JudgeError, match=r"no tokenizer\.json"):
         encoder(tmp_path)
-
-
-@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json"])
-def test_a_damaged_tokenizer_says_so(tmp_path: Path, name: str) -> None:
-    folder = folder_of(tmp_path, "llama")
-    (folder / name).write_text("{", "utf-8")
-    with pytest.raises(JudgeError, match="cannot read"):
-        encoder(folder)

@@ -28,13 +28,6 @@ def test_words_cut_each_report_and_make_its_spaces_single(tmp_path: Path) -> Non
     assert not prompt.cuts("a b c", "e f g")
 
 
-def test_without_words_a_report_stays_as_it_is(tmp_path: Path) -> None:
-    prompt = load(tmp_path)
-    (turn,) = prompt.messages(" a  b\n", "word " * 999)
-    assert turn.content == f"R  a  b\n C {'word ' * 999}"
-    assert not prompt.cuts("word " * 999, "")
-
-
 def test_turns_stand_before_the_question_as_they_are(tmp_path: Path) -> None:
     turns = [{"role": "user", "content": "$x {y}"}, {"role": "assistant", "content": "z"}]
     prompt = load(tmp_path, system="S", turns=turns)

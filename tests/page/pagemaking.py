@@ -43,7 +43,7 @@ def examples(rubric_name: str) -> list[tuple[Study, Outcome, Measures | None, Co
     judge = LexiconJudge(rubric)
     refs = json.loads((ROOT / "examples/refs.json").read_text("utf-8"))
     preds = json.loads((ROOT / "examples/preds.json").read_text("utf-8"))
-    found = []
+    made = []
     for study_id, ref in refs.items():
         study = Study(
             study_id,
@@ -57,22 +57,21 @@ def examples(rubric_name: str) -> list[tuple[Study, Outcome, Measures | None, Co
             coroutine.send(None)
         except StopIteration as ended:
             completion = ended.value
-        found.append((study, *read(rubric, study, completion), completion))
-    return found
+        made.append((study, *read(rubric, study, completion), completion))
+    return made
 
 
 def write_run(
     path: Path,
     rubric: Rubric,
     ends: Sequence[tuple[Study, Outcome, Measures | None, Completion | None]],
-    note: str | None = "a note",
 ) -> Run:
     """Write a run with these studies and open it."""
     fields = list(dict.fromkeys(name for study, *_ in ends for name in study.fields))
     made_by: dict[str, Any] = {
         "signature": f"{rubric.name}:{rubric.version}|judge:test|" + HOSTILE,
         "rubric": rubric.name,
-        "judge": {"name": "test", "version": "test-1", "note": note},
+        "judge": {"name": "test", "version": "test-1", "note": "a note"},
         "prompt": None,
         "section": "findings",
         "class_source": "study_class",
@@ -105,25 +104,15 @@ def hostile(
 ) -> tuple[Study, Outcome, Measures, Completion]:
     """A study all of whose texts are meant to do harm, and a report of `length` on one line."""
     report = f"{HOSTILE}. Small effusion."
-    edit = Edit("change", 0, HOSTILE) if rubric.editor else None
-    text = HOSTILE.replace(";", ",").replace("\n", " ")
     items = []
-    for kind in (kind for kind in rubric.kinds if kind.is_listed):
+    for kind in rubric.kinds:
         labels = {facet: (rubric.facet(facet).labels[0].name,) for facet in kind.facets}
-        is_graded = kind in rubric.graded
-        items.append(
-            Item(
-                kind.name, text if is_graded else HOSTILE, labels, edit=edit if is_graded else None
-            )
-        )
+        edit = Edit("change", 0, HOSTILE) if rubric.editor and kind in rubric.graded else None
+        text = HOSTILE.replace(";", ",") if kind in rubric.graded else HOSTILE
+        items.append(Item(kind.name, text, labels, edit=edit))
     stated = {m.name: 0 for m in rubric.measures if m.counts and len(m.counts.labels) == 2}
-    annotation = Annotation(
-        tuple(items),
-        HOSTILE,
-        values={} if rubric.kinds else {"score": 30.0},
-        stated_counts={**stated, "significant_a": 1, "matched": 1} if rubric.count else {},
-        warnings=(HOSTILE,),
-    )
+    stated |= {"significant_a": 1, "matched": 1}
+    annotation = Annotation(tuple(items), HOSTILE, stated_counts=stated, warnings=(HOSTILE,))
     study = Study(study_id, report + "x" * length, report, HOSTILE, fields={HOSTILE: HOSTILE})
     measures = rubric.measured(annotation, study)
     return study, Annotated(annotation), measures, Completion(HOSTILE, "stop", HOSTILE)

@@ -12,7 +12,6 @@ import math
 import os
 import subprocess
 import sys
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 import numpy as np
@@ -22,12 +21,7 @@ from support import EXAMPLES
 from judge import metrics
 from judge.stats.pooled import CHEXBERT, CORPUS_BLEU, F1_CHEXBERT
 
-try:
-    version("radeval")
-except PackageNotFoundError:
-    if os.environ.get("JUDGE_NEEDS_RADEVAL"):
-        pytest.fail("radeval is not installed")
-    pytest.skip("radeval is not installed: .ci/radeval runs this", allow_module_level=True)
+pytestmark = pytest.mark.ci
 
 REFS = [
     one["section_findings"]

@@ -11,12 +11,11 @@ import pytest
 # The helpers of the tests that start a vLLM.
 sys.path.append(str(Path(__file__).parents[1] / "vllm"))
 
-from nodes import Nodes, need_ray, write_standin, write_studies
+from nodes import Nodes, write_standin, write_studies
 
 
 @pytest.fixture(scope="session")
 def session_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Nodes]:
-    need_ray()
     nodes = Nodes(tmp_path_factory.mktemp("state"))
     yield nodes
     nodes.end()

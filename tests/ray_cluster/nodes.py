@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import shlex
@@ -12,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 
 import children
-import pytest
 from support import write_json
 
 from judge.cache import CompletionCache
@@ -20,13 +18,6 @@ from judge.cache import CompletionCache
 TWO_NODES = Path(__file__).with_name("two_nodes.py")
 STANDIN = Path(__file__).parents[1] / "vllm" / "standin.py"
 QUESTIONS = 200
-
-
-def need_ray() -> None:
-    """Skip where Ray is not installed; fail where .ci/vllm must have it."""
-    if importlib.util.find_spec("ray") is None:
-        why = "ray is not installed; .ci/vllm installs what this test needs"
-        (pytest.fail if os.environ.get("JUDGE_NEEDS_VLLM") else pytest.skip)(why)
 
 
 class Nodes:

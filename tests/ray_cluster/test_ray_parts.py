@@ -11,7 +11,6 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from nodes import need_ray
 
 from judge import backends, rubrics
 from judge.backends.errors import (
@@ -107,7 +106,6 @@ def model(tmp_path: Path) -> Path:
 
 
 def test_its_answers_are_those_of_vllm(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    need_ray()
     monkeypatch.setenv("JUDGE_VLLM", sys.executable)
     flags = {"vllm_args": ["--dtype=float32", "--max-num-seqs=16"]}
     given = settings(options=flags, environ=dict(os.environ))

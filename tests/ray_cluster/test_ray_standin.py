@@ -93,23 +93,6 @@ def test_a_replica_that_is_lost_costs_nothing(nodes: Nodes, folder: Path, kill: 
 
 
 @pytest.mark.usefixtures("standin")
-def test_a_node_that_is_killed_is_replaced_by_another(nodes: Nodes, folder: Path) -> None:
-    (folder / "waits").touch()
-    with judge(folder, nodes, "--ray-replicas", "2") as run:
-        let_both_answer(run, folder)
-        (folder / "waits").touch()
-        before = nodes.replicas()
-        nodes.tell("kill 1")
-        assert gone({pid for pid in before if pid not in nodes.replicas()})
-        (folder / "waits").unlink()
-        run.wait_for(len(answered(folder)) + 5, lambda: len(answered(folder)))
-        nodes.tell("add 1")
-        assert run.end() == 0, run.err()
-    assert run.err().count("is lost") == 1, run.err()
-    check_each_has_one(folder)
-
-
-@pytest.mark.usefixtures("standin")
 def test_a_run_whose_driver_is_killed_goes_on_and_leaves_nothing(
     nodes: Nodes, folder: Path
 ) -> None:
@@ -134,9 +117,6 @@ def test_a_run_whose_driver_is_killed_goes_on_and_leaves_nothing(
 
 @pytest.mark.usefixtures("standin")
 def test_ctrl_c_ends_a_cluster_of_our_own(folder: Path) -> None:
-    from nodes import need_ray
-
-    need_ray()
     with judge(folder, None) as run:
         run.wait_for(10, lambda: cached(folder))
         assert run.process is not None
@@ -149,19 +129,6 @@ def test_ctrl_c_ends_a_cluster_of_our_own(folder: Path) -> None:
     assert "same command" in run.err()
     check = [line for line in run.err().splitlines() if "raylet" in line or "[20" in line]
     assert check == [], "Ray says nothing of its own"
-
-
-@pytest.mark.usefixtures("standin")
-def test_a_run_that_is_terminated_ends_in_order(nodes: Nodes, folder: Path) -> None:
-    with judge(folder, nodes) as run:
-        run.wait_for(10, lambda: cached(folder))
-        there = set().union(*nodes.servers())
-        assert run.process is not None
-        run.process.terminate()
-        assert run.end(60) == 143, run.err()
-    assert there
-    assert gone(there, 5)
-    assert "SIGTERM received" not in run.err(), "Ray's own word for it"
 
 
 def test_a_model_that_cannot_start_is_one_error(nodes: Nodes, folder: Path) -> None:
@@ -179,29 +146,7 @@ def test_a_model_that_cannot_start_is_one_error(nodes: Nodes, folder: Path) -> N
     assert "Traceback" not in err
 
 
-def test_a_cluster_without_room_is_said_and_given_up(nodes: Nodes, folder: Path) -> None:
-    write_standin(folder)
-    options = ("--gpus-per-replica", "1", "--vllm-timeout", "0.2")
-    with judge(folder, nodes, *options) as run:
-        assert run.end(60) == 2
-    what = "each asks for 1 GPU, and the cluster has 0 GPUs and 2 CPUs on 2 nodes"
-    assert run.err().count(what) == 2, run.err()
-    assert "after 0.2 minutes" in run.err()
-
-
-@pytest.mark.usefixtures("standin")
-def test_what_has_no_room_is_waited_for_by_those_that_work(nodes: Nodes, folder: Path) -> None:
-    with judge(folder, nodes, "--ray-replicas", "3") as run:
-        assert run.end() == 0, run.err()
-    assert "2 of 3 replicas ready" in run.err()
-    assert "Error" not in run.err()
-    check_each_has_one(folder)
-
-
 def test_nobody_there_is_said(folder: Path) -> None:
-    from nodes import need_ray
-
-    need_ray()
     write_standin(folder)
     with judge(folder, None, "--ray-address", "127.0.0.1:1") as run:
         assert run.end(60) == 2

@@ -12,7 +12,7 @@ import pytest
 import tinymodel
 from children import gone, sessions, wait_for
 from nodes import QUESTIONS, Nodes, Run, cached, records, write_studies
-from serving import ENVIRON, PROMPT, flags, need_vllm
+from serving import ENVIRON, PROMPT, flags
 
 pytestmark = pytest.mark.vllm
 
@@ -23,7 +23,6 @@ ANSWERED = '"POST /v1/completions HTTP/1.1" 200'
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Studies, a prompt and a model that has learnt nothing and writes to the last token."""
-    need_vllm()
     write_studies(tmp_path)
     (tmp_path / "tiny.yaml").write_text(PROMPT, "utf-8")
     tinymodel.make_model(tmp_path / "model", chat_template=tinymodel.CHAT)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
@@ -43,13 +42,7 @@ def test_records_of_one_id(tmp_path: Path) -> None:
     assert studies.references == (ADAMS, "One.", "Three.")
     assert dict(studies.fields) == {"site": ("north", None, None)}
     assert "empty references, left out: 1 (b)" in studies.notes
-
-
-def test_the_first_that_is_not_empty_stands_for_the_study(tmp_path: Path) -> None:
-    rows = [{**row, "findings": ""} if row["findings"] == ADAMS else row for row in ROWS]
-    studies = read(tmp_path, rows)
-    assert studies.references[0] == BAKER
-    assert studies.every_reference[0] == (("Baker", BAKER),)
+    assert studies.take([2, 0]).every_reference == (READ[2], READ[0])
 
 
 def test_without_names_references_are_numbered(tmp_path: Path) -> None:
@@ -67,28 +60,13 @@ def test_lists_of_texts_keep_their_places(tmp_path: Path) -> None:
     assert studies.fields["age"] == (40, 40, 40)
 
 
-def test_sections_of_several_readers_go_together(tmp_path: Path) -> None:
-    refs = [{"study_id": "a", "findings": [ADAMS, BAKER], "impression": ["No.", "Yes."]}]
-    path, preds = (write_json(tmp_path / n, d) for n, d in (("r.json", refs), ("p.json", PREDS)))
-    fields = NamedFields(several=True)
-    pair = str(preds), str(path)
-    studies = read_pair(*pair, fields=fields, section="impression", allow_missing=True)
-    assert studies.every_reference == ((("1", "No."), ("2", "Yes.")),)
-    assert studies.omitted == {"only in PREDS": 2}
-
-
-def test_one_file_with_both_sides(tmp_path: Path) -> None:
+def test_one_file_with_both_sides_and_names_in_another_field(tmp_path: Path) -> None:
     rows = [{**row, "prediction": PREDS[row["study_id"]]} for row in ROWS]
-    studies = read(tmp_path, None, rows)
+    for row in rows:
+        row["who"] = row.pop("reference_id")
+    studies = read(tmp_path, None, rows, reference_id="who")
     assert studies.every_reference == READ
     assert studies.candidates == tuple(PREDS.values())
-
-
-def test_another_field_has_the_names(tmp_path: Path) -> None:
-    rows = [{**row, "who": row["reference_id"]} for row in ROWS]
-    for row in rows:
-        del row["reference_id"]
-    assert read(tmp_path, rows, reference_id="who").every_reference == READ
 
 
 def test_names_that_are_of_texts_and_not_of_readers_are_not_taken(tmp_path: Path) -> None:
@@ -102,29 +80,12 @@ def test_names_that_are_of_texts_and_not_of_readers_are_not_taken(tmp_path: Path
     assert any("has 60 values: references are called by their place" in n for n in studies.notes)
 
 
-def test_every_reference_goes_with_its_study(tmp_path: Path) -> None:
-    studies = read(tmp_path, ROWS)
-    assert studies.take([2, 0]).every_reference == (READ[2], READ[0])
-
-
-def test_records_that_agree_or_say_nothing_are_of_one_study(tmp_path: Path) -> None:
-    said = [("normal", 61), ("abnormal", None), ("Normal", "61"), (None, 7), ("normal", 3)]
-    rows = [
-        {**row, "study_class": one, "age": age, "seconds": at}
-        for at, (row, (one, age)) in enumerate(zip(ROWS, said, strict=True))
-    ]
-    studies = read(tmp_path, rows)
-    assert studies.study_classes == ("normal", "abnormal", "normal")
-
-
 @pytest.mark.parametrize(
     ("name", "values", "named"),
     [
         ("study_class", ("normal", "abnormal"), {}),
-        ("is_abnormal", (True, False), {}),
         ("grade", ("mild", "severe"), {"study_class": "grade"}),
         ("Age", (61, 80), {}),
-        ("indication", ("cough", "fever"), {}),
     ],
 )
 def test_records_of_a_study_that_differ_are_refused(
@@ -138,16 +99,12 @@ def test_records_of_a_study_that_differ_are_refused(
 
 
 BAD: dict[str, tuple[object, dict[str, str], str]] = {
-    "one each": (PREDS, {}, "has one reference: leave --references out"),
+    "one each": (PREDS, {}, "--references"),
     "no name": ([*ROWS, {"study_id": "c", "findings": "x"}], {}, "'c' has no reference_id"),
-    "twice": ([*ROWS, ROWS[0]], {}, "two references with the reference_id 'Adams'"),
-    "no field": (ROWS, {"reference_id": "who"}, "no field 'who', for --reference-id-field"),
-    "no text": ({"a": {"findings": ["x", 3]}}, {}, "'a' has a list not of texts"),
-    "lengths": (
-        {"a": {"findings": ["x", "y"], "impression": ["z"]}},
-        {},
-        "lists of different lengths",
-    ),
+    "twice": ([*ROWS, ROWS[0]], {}, "'Adams'"),
+    "no field": (ROWS, {"reference_id": "who"}, "--reference-id-field"),
+    "no text": ({"a": {"findings": ["x", 3]}}, {}, "'a'"),
+    "lengths": ({"a": {"findings": ["x", "y"], "impression": ["z"]}}, {}, "lengths"),
 }
 
 
@@ -160,26 +117,9 @@ def test_what_cannot_be_read(
     assert words in str(found.value)
 
 
-@pytest.mark.parametrize(
-    "refs",
-    [
-        ROWS,
-        {"a": [ADAMS, BAKER], "b": "One.", "c": "Three."},
-        [{"study_id": key, "findings": [ADAMS, BAKER]} for key in PREDS],
-        [{"study_id": key, "findings": [ADAMS] if key == "b" else ADAMS} for key in PREDS],
-    ],
-    ids=["rows", "keyed", "lists", "some lists"],
-)
-def test_without_the_option_the_error_names_it(refs: object, tmp_path: Path) -> None:
-    pair = [write_json(tmp_path / n, d) for n, d in (("preds.json", PREDS), ("refs.json", refs))]
-    with pytest.raises(JudgeError, match="--references"):
-        read_pair(*map(str, pair))
-
-
-def test_a_run_has_one_reference_a_study(tmp_path: Path) -> None:
-    folder = tmp_path / "run"
-    folder.mkdir()
-    (folder / "manifest.json").write_text(json.dumps({}), "utf-8")
-    (folder / "annotations.jsonl").touch()
-    with pytest.raises(JudgeError, match="with one reference a study"):
-        read_pair(str(folder), None, fields=NamedFields(several=True))
+def test_without_the_option_the_error_names_it(tmp_path: Path) -> None:
+    for refs in (ROWS, {"a": [ADAMS, BAKER], "b": "One.", "c": "Three."}):
+        files = zip(("preds.json", "refs.json"), (PREDS, refs), strict=True)
+        pair = [str(write_json(tmp_path / name, data)) for name, data in files]
+        with pytest.raises(JudgeError, match="--references"):
+            read_pair(*pair)

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable, Iterator
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -37,13 +35,3 @@ def made(server: FaultServer, tmp_path: Path) -> Iterator[Callable[..., Reward]]
     yield make
     for reward in rewards:
         reward.close()
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip what needs a library that is not here; fail it where `.ci/others` must have it."""
-    for item in items:
-        mark = item.get_closest_marker("needs")
-        lacking = [name for name in (mark.args if mark else ()) if find_spec(name) is None]
-        if lacking and not os.environ.get("JUDGE_NEEDS_OTHERS"):
-            reason = f"{', '.join(lacking)} not installed; .ci/others installs what this needs"
-            item.add_marker(pytest.mark.skip(reason=reason))

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import math
 import os
 import subprocess
 import sys
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +14,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from faultserver import Fault, FaultServer, Outage, always
-from rewarding import Last, Make, examples, expected, of_studies
+from rewarding import Make, examples, expected, of_studies
 from support import with_rules
 
 import judge
@@ -103,7 +101,6 @@ def test_what_has_no_reward_is_none_counted_and_said(
     [
         ("1.5.1", "TRL 1.5.1 takes each as 0 unless"),
         ("1.6.0", "TRL leaves them out"),
-        ("2.0.0.dev0", "TRL leaves them out"),
     ],
 )
 def test_a_trl_that_makes_none_a_zero_is_named(tmp_path: Path, version: str, words: str) -> None:
@@ -175,13 +172,6 @@ def test_a_batch_is_asked_together_and_nothing_twice(made: Make, server: FaultSe
     again = made().trl()(prompts=[""] * 64, completions=["Clear."] * 64, **of_studies(*group))
     assert again == found
     assert server.stats().requests == 16
-
-
-def test_no_policy_is_the_default_one(made: Make, server: FaultServer) -> None:
-    server.set_faults(rates={Fault.MALFORMED: 1.0})
-    reward = made(policy=None)
-    given: dict[str, Any] = {"prompts": [""] * 100, "completions": ["Clear."] * 100}
-    assert reward.trl()(**given, **of_studies(*range(100))) == [None] * 100
 
 
 def test_coroutines_share_one_judge(made: Make, server: FaultServer) -> None:
@@ -297,18 +287,6 @@ def test_mistakes_are_one_message() -> None:
         reward.verl()("set", "a", "b")
 
 
-def test_a_name_of_its_own_is_for_the_logs_alone(caplog: pytest.LogCaptureFixture) -> None:
-    logged: dict[str, float] = {}
-    with Reward(measure="n_significant", name="errors_by_rules") as reward:
-        function = reward.trl()
-        found = function([""], ["No effusion."], reference=[None], log_metric=logged.__setitem__)
-        line = reward.signature
-    assert function.__name__ == "errors_by_rules"
-    assert (found, logged) == ([None], {"rewards/errors_by_rules/unscored": 1.0})
-    assert "have no reward errors_by_rules" in caplog.text
-    assert line == Reward(measure="n_significant").signature
-
-
 def test_the_signature_names_what_made_the_rewards(made: Make) -> None:
     line = made(measure="n_significant", sampling={"seed": 7}).signature
     assert line.startswith("green:2|judge:model-x|prompt:green-structured@")
@@ -319,14 +297,3 @@ def test_the_signature_names_what_made_the_rewards(made: Make) -> None:
     assert "|context:auto|reward:crimson|" in Reward(rubric="crimson").signature
     assert "context" not in Reward(rubric="crimson", context_fields=[]).signature
     assert "context" not in Reward().signature
-
-
-def test_whatever_gives_the_report_has_a_name_in_the_signature() -> None:
-    named = {str.strip: "str.strip", partial(str.strip): "str.strip", Last(): "Last"}
-    named |= {partial(partial(Last())): "Last"}
-    for report, name in named.items():
-        assert f"|reward:green({name})|" in Reward(report=report).signature
-
-
-def test_the_package_logs_by_a_name_of_its_own() -> None:
-    assert logging.getLogger("judge.reward").level == logging.NOTSET

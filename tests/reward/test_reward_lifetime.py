@@ -43,25 +43,6 @@ def test_a_forked_process_is_told_rather_than_left_hanging() -> None:
         assert "forked process" in said_in_a_fork(reward)
 
 
-@pytest.mark.parametrize("error", [SystemExit, KeyboardInterrupt])
-@pytest.mark.parametrize("place", ["report", "judge"])
-def test_what_ends_a_program_is_raised_and_leaves_no_call_hanging(
-    place: str, error: type[BaseException], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    def end(*_given: object) -> str:
-        raise error
-
-    given = {"prompts": [""] * 2, "completions": ["No effusion."] * 2}
-    column = {"reference": ["No effusion.", "Large effusion."]}
-    with Reward(report=lambda text: text) as reward:
-        with monkeypatch.context() as patch:
-            of = (reward, "_report") if place == "report" else (reward._session.judge, "complete")
-            patch.setattr(*of, end)
-            with pytest.raises(error):
-                reward.trl()(**given, **column)
-        assert reward.trl()(**given, **column) == [1.0, 0.0]
-
-
 def test_close_ends_what_is_awaited_with_a_message(made: Make, server: FaultServer) -> None:
     server.set_faults(latency=30.0)
     reward = made()
@@ -96,32 +77,6 @@ def test_a_process_ends_quietly_with_its_judge_open(server: FaultServer, tmp_pat
     assert "Unclosed" not in done.stderr
 
 
-def test_nobody_needs_to_close_it() -> None:
-    import gc
-    import threading
-
-    reward = Reward()
-    reward.verl()("set", "No effusion.", "No effusion.")
-    (thread,) = (one for one in threading.enumerate() if one.name == "judge")
-    del reward
-    gc.collect()
-    thread.join(20)
-    assert not thread.is_alive()
-
-
-def test_what_the_judge_calls_cannot_ask_it() -> None:
-    calls: list[str] = []
-
-    def report(text: str) -> str:
-        calls.append(text)
-        if len(calls) == 1:
-            reward.verl()("set", "a", "b")
-        return text
-
-    with Reward(report=report) as reward, pytest.raises(JudgeError, match="cannot ask this judge"):
-        reward.verl()("set", "a", "b")
-
-
 def test_a_copy_for_another_process_is_made_of_the_same_arguments(made: Make) -> None:
     reward = made(
         report=Last(), name="mine", measure="n_significant", policy=RequestPolicy(reask=0)
@@ -133,25 +88,3 @@ def test_a_copy_for_another_process_is_made_of_the_same_arguments(made: Make) ->
         assert copy.n_scored == 0
         assert copy.verl()(*asked) == found
         assert copy.n_scored == 1
-
-
-@pytest.mark.parametrize("asynchronous", [False, True])
-def test_cloudpickle_takes_the_functions_to_another_process(made: Make, asynchronous: bool) -> None:
-    cloudpickle = pytest.importorskip("cloudpickle")
-    reward = made(report=lambda text: text.strip())
-    asked = ("set", "Clear.", of_studies(0)["reference"][0])
-    found = reward.verl()(*asked)
-    program = (
-        "import asyncio, inspect, pickle, sys\n"
-        "score = pickle.load(sys.stdin.buffer)\n"
-        f"found = score(*{asked!r})\n"
-        "print(asyncio.run(found) if inspect.iscoroutinefunction(score) else found)\n"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        input=cloudpickle.dumps(reward.verl(asynchronous=asynchronous)),
-        capture_output=True,
-        timeout=60,
-        check=True,
-    )
-    assert float(done.stdout) == found

@@ -6,8 +6,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
-import pandas as pd
 import pytest
 from faultserver import Behaviour, FaultServer
 from rewarding import Make, of_studies
@@ -37,47 +35,6 @@ def test_the_judge_is_told_what_the_columns_say(made: Make) -> None:
     assert ["81" in one for one in asked] == [True, True]
     assert ["Old rib fracture." in one for one in asked] == [True, False]
     assert not any("not told" in one for one in asked)
-
-
-@pytest.mark.parametrize("name", ["before", "Before", "be-fore"])
-def test_a_batch_without_an_earlier_report_is_no_mistake(name: str) -> None:
-    with Reward(prior_field="before") as reward:
-        found = reward.trl()(
-            prompts=[""] * 2,
-            completions=["No effusion."] * 2,
-            reference=["No effusion."] * 2,
-            **{name: [None, None]},
-        )
-        assert found == [1.0, 1.0]
-
-
-def test_a_key_that_extra_info_lacks_is_told_as_nothing_and_said_once(
-    made: Make, caplog: pytest.LogCaptureFixture
-) -> None:
-    told: dict[str, Any] = {"prior_field": "before", "context_fields": ["age"], "modality": "kind"}
-    with FaultServer(Behaviour(record=True), rubric="crimson") as server:
-        reward = made(rubric="crimson", base_url=server.url, **told).verl()
-        for n, extra in enumerate([{}, {"Before": None, "age": "63"}, {"kind": "ct"}, None]):
-            reward("set", "Clear.", of_studies(n)["reference"][0], extra)
-        asked = [json.dumps(one) for one in server.requests()]
-        with_code = made(rubric="crimson", base_url=server.url, modality="CT").verl()
-        with_code("set", "Clear.", of_studies(0)["reference"][0], {})
-    assert ["63" in one for one in asked] == [False, True, False, False]
-    assert caplog.messages == [
-        f"an extra_info has no {name!r}: nothing is told there (said once)"
-        for name in ("age", "before", "kind")
-    ]
-
-
-@pytest.mark.parametrize(
-    "age", [pd.Index([63]), pd.Series([63]), np.array([63]), (63,)], ids=lambda one: type(one)
-)
-def test_a_column_may_be_any_list(made: Make, age: object) -> None:
-    with FaultServer(Behaviour(record=True), rubric="crimson") as server:
-        reward = made(rubric="crimson", base_url=server.url).trl()
-        reward(prompts=[""], completions=["Clear."], **of_studies(0), age=age)
-        (asked,) = (json.dumps(one) for one in server.requests())
-    assert "63" in asked
 
 
 class Tensor:

@@ -13,11 +13,8 @@ from support import ROOT
 
 from judge.reward import Reward
 
-pytestmark = [
-    pytest.mark.needs("trl", "torch", "transformers", "datasets"),
-    # The library's own, of its dependencies.
-    pytest.mark.filterwarnings("ignore"),
-]
+# The library's own, of its dependencies.
+pytestmark = pytest.mark.filterwarnings("ignore")
 GROUP = 4
 
 

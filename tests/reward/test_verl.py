@@ -12,10 +12,7 @@ from support import EXAMPLES
 
 from judge import JudgeError
 
-pytestmark = [
-    pytest.mark.needs("verl", "ray", "tensordict", "omegaconf", "torch"),
-    pytest.mark.filterwarnings("ignore"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore")
 HEAD = "from judge.reward import Reward\n"
 
 

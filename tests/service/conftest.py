@@ -4,37 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from click.testing import CliRunner
+from browserhelp import chromium
 from served import Served
-from support import EXAMPLES
 
-from judge.cli import main
-
-
-def pytest_ignore_collect() -> bool | None:
-    """Leave these tests out where the extra is not installed."""
-    try:
-        import fastapi  # noqa: F401
-    except ImportError:
-        return True
-    return None
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 
 @pytest.fixture(scope="session")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A run of the built-in judge over the examples; nobody writes to it."""
-    out = tmp_path_factory.mktemp("finished") / "examples"
-    args = ["green", EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", out]
-    done = CliRunner().invoke(main, list(map(str, args)))
-    assert done.exit_code == 0, done.stderr
-    return out
-
-
-@pytest.fixture(scope="session")
-def shared_service(tmp_path_factory: pytest.TempPathFactory, finished: Path) -> Iterator[Served]:
-    """A service over the examples for tests that leave it as it was."""
+def shared_service(
+    tmp_path_factory: pytest.TempPathFactory, judged_examples: Path
+) -> Iterator[Served]:
+    """A service over the run `example-run`, for tests that leave that run as it was."""
     folder = tmp_path_factory.mktemp("service")
-    with Served(folder, finished, "--max-upload", 4) as running:
+    with Served(folder, judged_examples, "--max-upload", 4) as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def browser(judged_examples: Path) -> Iterator[Browser]:
+    """While it is up no run can be judged in this process, which has an event loop then."""
+    assert judged_examples.is_dir()
+    with chromium() as started:
+        yield started

@@ -1,4 +1,4 @@
-"""A service in a process of its own, on a real socket."""
+"""A service in a process of its own, on a real socket, and runs for it to show."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from base64 import b64decode
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Self
 
@@ -17,6 +18,12 @@ import httpx
 from support import EXAMPLES
 
 PATIENCE = 60.0
+RATING = "RATING-OF-ANOTHER"
+PNG = b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAACgAAAAyCAAAAAAL2MZMAAAARUlEQVR42mNgYOMRlpRX0zG2tHfzCYqMT8spqqxv7Z"
+    "k0c/7SNZt27D965tKN+09ff/rBMKpwVOGowlGFowpHFY4qHD4KAd8Ix/TBrwQyAAAAAElFTkSuQmCC"
+)
+"""A grey ramp, 40 pixels wide."""
 PAIR = {
     "reference": "The lungs are clear. Small left pleural effusion.",
     "candidate": "The lungs are clear.",
@@ -39,8 +46,8 @@ class Served:
         self.start()
         return self
 
-    def start(self) -> None:
-        command = [*self.program, "serve", "--port", "0", *self._arguments]
+    def start(self, port: str = "0") -> None:
+        command = [*self.program, "serve", "--port", port, *self._arguments]
         clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI", "JUDGE"))}
         with self._log.open("w") as log:
             self.process = subprocess.Popen(
@@ -77,20 +84,15 @@ class Served:
         return self.client.post("/v1/annotations", json=PAIR | changes)
 
     def start_run(self, n: int | None = None, **form: object) -> httpx.Response:
-        """Upload the examples, or n studies whose reports say their ids."""
-        if n is None:
-            files = {
-                side: (f"{side}.json", (EXAMPLES / f"{side}.json").read_bytes())
-                for side in ("preds", "refs")
-            }
-        else:
+        """Upload the examples, or n studies whose references say their ids."""
+        sides = ("preds", "refs")
+        files = {side: (f"{side}.json", (EXAMPLES / f"{side}.json").read_bytes()) for side in sides}
+        if n is not None:
             ids = [f"study-{at:04}" for at in range(n)]
             refs = {key: f"{key}. The lungs are clear." for key in ids}
             preds = dict.fromkeys(ids, "The lungs are clear. Small left effusion.")
-            files = {
-                "preds": ("preds.json", json.dumps(preds).encode()),
-                "refs": ("refs.json", json.dumps(refs).encode()),
-            }
+            files["preds"] = ("preds.json", json.dumps(preds).encode())
+            files["refs"] = ("refs.json", json.dumps(refs).encode())
         return self.client.post("/v1/runs", data={"rubric": "green"} | form, files=files)
 
     def run(self, name: str) -> dict[str, Any]:
@@ -105,16 +107,6 @@ class Served:
         found = until(there)
         assert found, self.run(name)
         return found
-
-    def events(self, name: str) -> Iterator[tuple[str, dict[str, Any]]]:
-        with self.client.stream("GET", f"/v1/runs/{name}/events") as answer:
-            assert answer.headers["content-type"].startswith("text/event-stream")
-            kind = ""
-            for line in answer.iter_lines():
-                if line.startswith("event: "):
-                    kind = line.removeprefix("event: ")
-                elif line.startswith("data: "):
-                    yield kind, json.loads(line.removeprefix("data: "))
 
 
 def until(there: Callable[[], Any], patience: float = PATIENCE) -> Any:
@@ -136,3 +128,26 @@ def is_problem(answer: httpx.Response, status: int) -> str:
     assert problem["status"] == status
     assert "Traceback" not in problem["detail"]
     return str(problem["detail"])
+
+
+def readable(
+    folder: Path, rubric: str = "green", n: int = 3, images: dict[int, str] | None = None
+) -> Path:
+    """A run of the examples called `mine`, of which n are drawn to be read, with own fields.
+
+    `images` are paths of the studies by their place in the file. The commands run in processes of
+    their own: that of a browser has an event loop already.
+    """
+    refs: dict[str, Any] = json.loads((EXAMPLES / "refs.json").read_text("utf-8"))
+    for at, record in enumerate(refs.values()):
+        record |= {"indication": "Cough for three days.", "rating": f"{RATING} {at}"}
+        if images and at in images:
+            record["image_path"] = images[at]
+    (folder / "refs.json").write_text(json.dumps(refs), "utf-8")
+    out = folder / "mine"
+    for command in (
+        (rubric, EXAMPLES / "preds.json", folder / "refs.json", "--out", out),
+        ("sample", out, "-n", n, "--by", "indication"),
+    ):
+        subprocess.run([sys.executable, "-m", "judge", *map(str, command)], check=True)
+    return out

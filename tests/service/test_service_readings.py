@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import json
-import os
-import shutil
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import pytest
-from readable import RATING, invoked, png, readable
-from served import Served, is_problem
+from click.testing import CliRunner
+from served import PNG, RATING, Served, is_problem, readable
 
+from judge.cli import main
 from judge.readers import kept
 from judge.readers.sample import read_sample
 from judge.running.folder import Run
@@ -28,10 +26,32 @@ ERROR = {
 }
 
 
+IMAGES = {
+    "below/a.png": 200,
+    "below/../b.jpg": 200,
+    json.dumps(["below/a.png", "b.jpg"]): 200,
+    "c.png": 415,
+    "../outside.png": 404,
+    "/etc/hostname": 404,
+    "link.png": 404,
+    "x" * 5000: 404,
+}
+"""What the studies say of their images, and the status of the answer."""
+
+
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A service of a run of which three studies are drawn, and of a folder of images."""
     folder = tmp_path_factory.mktemp("readings")
-    with Served(folder, readable(folder)) as running:
+    images = folder / "images"
+    (images / "below").mkdir(parents=True)
+    (images / "below" / "a.png").write_bytes(PNG)
+    (images / "b.jpg").write_bytes(b"\xff\xd8\xff\xe0 no more")
+    (images / "c.png").write_text("<svg onload=alert(1)>")
+    (folder / "outside.png").write_bytes(PNG)
+    (images / "link.png").symlink_to(folder / "outside.png")
+    run = readable(folder, images=dict(enumerate(IMAGES)))
+    with Served(folder, run, "--images", images) as running:
         yield running
 
 
@@ -39,7 +59,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
 def order(service: Served) -> tuple[str, ...]:
     sample = read_sample(service.folder / "mine")
     assert sample
-    return sample.order
+    return sample.order[:3]
 
 
 def queue(service: Served, reader: str) -> list[str]:
@@ -75,37 +95,21 @@ def test_a_reading_is_kept_by_reader_and_the_last_one_counts(
     assert said == [("Anna", False), ("Anna", True)]
 
 
-REFUSED = (
-    ({"done": None}, 422, "done"),
-    ({"surprise": 1}, 422, "surprise"),
-    ({"reader": "a\nb"}, 422, "reader"),
-    ({"reader": "x" * 101}, 422, "reader"),
-    ({"comment": "x" * 20_001}, 422, "comment"),
-    ({"items": [ERROR] * 501}, 422, "items"),
-    ({"items": [ERROR | {"start": 5}]}, 422, "outside the candidate"),
-    ({"items": [ERROR | {"end": 10**9}]}, 422, "outside the candidate"),
-    ({"items": [ERROR | {"kind": "guess"}]}, 422, "no 'guess'"),
-    (
-        {"items": [ERROR | {"labels": {"category": ["z"], "significance": ["significant"]}}]},
-        422,
-        "z",
-    ),
-    ({"items": [ERROR | {"labels": {"category": ["a"]}}]}, 422, "significance"),
-    (
-        {"items": [ERROR | {"edit": {"kind": "delete", "line": 0}}]},
-        422,
-        "GREEN corrects no lines",
-    ),
-    ({"texts": "0" * 16}, 409, "load the page anew"),
-    ({"study_id": "ex-999"}, 404, "no study"),
-)
-
-
 def test_what_cannot_be_a_reading_is_refused_and_not_kept(
     service: Served, order: tuple[str, ...]
 ) -> None:
     before = len(kept.read(service.folder / "mine"))
-    for change, status, words in REFUSED:
+    for change, status, words in (
+        ({"done": None}, 422, "done"),
+        ({"surprise": 1}, 422, "surprise"),
+        ({"reader": "a\nb"}, 422, "reader"),
+        ({"items": [ERROR] * 501}, 422, "items"),
+        ({"items": [ERROR | {"start": 5}]}, 422, "candidate"),
+        ({"items": [ERROR | {"labels": {"category": ["a"]}}]}, 422, "significance"),
+        ({"items": [ERROR | {"edit": {"kind": "delete", "line": 0}}]}, 422, "lines"),
+        ({"texts": "0" * 16}, 409, "page"),
+        ({"study_id": "ex-999"}, 404, "ex-999"),
+    ):
         body = {"study_id": order[1], "reader": "Anna", "done": True} | change
         assert words in is_problem(service.client.post(f"{BASE}/readings", json=body), status)
     undrawn = next(
@@ -143,74 +147,22 @@ def test_no_answer_says_what_a_judge_made_of_a_study(
     assert "Cough for three days." in text
 
 
-def test_without_a_sample_nothing_is_read(tmp_path: Path, finished: Path) -> None:
-    with Served(tmp_path, shutil.copytree(finished, tmp_path / "mine")) as service:
-        answer = service.client.get(f"{BASE}/reading", params={"reader": "Anna"}).json()
-        assert answer["queue"] is None
-        body = {"study_id": "ex-001", "reader": "Anna", "done": True}
-        detail = is_problem(service.client.post(f"{BASE}/readings", json=body), 409)
-        assert "judge sample RUN" in detail
-        # More are drawn while the service is up, and the queue grows at its end.
-        for n in (4, 6):
-            invoked("sample", tmp_path / "mine", "-n", n)
-            assert queue(service, "Anna") == ["new"] * n
-
-
-LINK, LOOP = "link.png", "loop.png"
-
-
-def test_an_image_is_served_from_the_folder_and_nothing_else_is(tmp_path: Path) -> None:
-    images = tmp_path / "images"
-    (images / "below").mkdir(parents=True)
-    (images / "below" / "a.png").write_bytes(png())
-    (images / "b.jpg").write_bytes(b"\xff\xd8\xff\xe0 no more")
-    (images / "c.png").write_text("<svg onload=alert(1)>")
-    (images / "large.png").touch()
-    os.truncate(images / "large.png", 2**26 + 1)
-    (tmp_path / "outside.png").write_bytes(png())
-    (images / LINK).symlink_to(tmp_path / "outside.png")
-    (images / LOOP).symlink_to(images / LOOP)
-    (images / "inside.png").symlink_to(images / "below" / "a.png")
-    (tmp_path / "images-of-others").mkdir()
-    (tmp_path / "images-of-others" / "a.png").write_bytes(png())
-    paths = {
-        "below/a.png": 200,
-        "below/../b.jpg": 200,
-        str(images / "below" / "a.png"): 200,
-        "inside.png": 200,
-        json.dumps(["below/a.png", "b.jpg"]): 200,
-        "c.png": 415,
-        "large.png": 413,
-        "../outside.png": 404,
-        "below/../../outside.png": 404,
-        "../images-of-others/a.png": 404,
-        str(tmp_path / "outside.png"): 404,
-        LINK: 404,
-        LOOP: 404,
-        "below": 404,
-        "x" * 5000: 404,
-    }
-    run = readable(tmp_path, n=15, images=dict(enumerate(paths)))
+def test_an_image_is_served_from_the_folder_and_nothing_else_is(service: Served) -> None:
+    run = service.folder / "mine"
+    assert CliRunner().invoke(main, ["sample", str(run), "-n", "15"]).exit_code == 0
+    # More were drawn while the service is up, and the queue grew at its end.
+    assert len(queue(service, "Zoe")) == 15
     ids = [study.study_id for study, _ in Run(run).outcomes()]
-    with Served(tmp_path, run, "--images", images) as service:
-        for study_id, (path, status) in zip(ids, paths.items(), strict=True):
-            answer = service.client.get(f"{BASE}/reading/image", params={"id": study_id})
-            if status != 200:
-                assert str(tmp_path) not in is_problem(answer, status), path
-                continue
-            assert answer.status_code == 200, path
-            assert answer.headers["content-type"].startswith("image/")
-            assert answer.headers["x-content-type-options"] == "nosniff"
-        second = {"id": ids[4], "at": 1}
-        answer = service.client.get(f"{BASE}/reading/image", params=second)
-        assert answer.headers["content-type"] == "image/jpeg"
-        is_problem(service.client.get(f"{BASE}/reading/image", params=second | {"at": 2}), 404)
-        assert shown(service, "Anna", ids[4])["n_images"] == 2
-
-
-def test_no_image_is_served_where_none_was_asked_for(
-    service: Served, order: tuple[str, ...]
-) -> None:
-    assert shown(service, "Anna", order[0])["n_images"] == 0
-    params = {"id": order[0]}
-    is_problem(service.client.get(f"{BASE}/reading/image", params=params), 404)
+    for study_id, (path, status) in zip(ids, IMAGES.items(), strict=False):
+        answer = service.client.get(f"{BASE}/reading/image", params={"id": study_id})
+        if status != 200:
+            assert str(service.folder) not in is_problem(answer, status), path
+            continue
+        assert answer.status_code == 200, path
+        assert answer.headers["content-type"].startswith("image/")
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    second = {"id": ids[2], "at": 1}
+    answer = service.client.get(f"{BASE}/reading/image", params=second)
+    assert answer.headers["content-type"] == "image/jpeg"
+    is_problem(service.client.get(f"{BASE}/reading/image", params=second | {"at": 2}), 404)
+    assert shown(service, "Anna", ids[2])["n_images"] == 2

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import os
 import subprocess
@@ -11,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
 import tinymodel
 from faultserver import annotation_for
 from support import write_json
@@ -37,20 +35,6 @@ user: |
 FLAGS = ("--dtype=float32", "--enforce-eager", "--max-num-seqs=16")
 MORE = 40
 ENVIRON = {"VLLM_CPU_KVCACHE_SPACE": "1"}
-
-
-def why_not() -> str | None:
-    """Why a real server cannot be started here."""
-    for name in ("vllm", "torch", "transformers"):
-        if importlib.util.find_spec(name) is None:
-            return f"{name} is not installed; .ci/vllm installs what this test needs"
-    return None
-
-
-def need_vllm() -> None:
-    """Skip the test where a real server cannot be started; fail it where .ci/vllm must have one."""
-    if unmet := why_not():
-        (pytest.fail if os.environ.get("JUDGE_NEEDS_VLLM") else pytest.skip)(unmet)
 
 
 @dataclass(frozen=True)

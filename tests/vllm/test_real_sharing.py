@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+import instructmodel
 import pytest
 from children import wait_for
 from model_server import KEY, Served, serving_model
 from pydantic import BaseModel, ConfigDict, Field
-from serving import Taught, command, environ, records
+from serving import Taught, command, environ, records, run
+from support import EXAMPLES, write_json
 
 from judge import backends, rubrics
 from judge.backends.connection import Connection
@@ -147,3 +150,22 @@ def test_two_servers_share_and_one_is_killed_in_mid_run(
     assert served.answers() > there
     model.check(longer / "run")
     assert all(record["outcome"] != "failed" for record in records(longer / "run"))
+
+
+def test_an_instruct_model_that_is_held_to_a_form_is_read(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    instruct = instructmodel.make_instruct(tmp_path_factory.mktemp("instruct") / "smollm2")
+    for name in ("preds", "refs"):
+        reports = json.loads((EXAMPLES / f"{name}.json").read_text("utf-8"))
+        write_json(tmp_path / f"{name}.json", dict(list(reports.items())[:6]))
+    # Without a penalty it would say the same words until its room is used up.
+    options = ["--reply", "structured", "--body", "repetition_penalty=1.05", "--reask", "0"]
+    options += ["--max-tokens", "300", "--min-coverage", "0"]
+    with serving_model(instruct, tmp_path_factory.mktemp("server"), longest=4096) as served:
+        line = [*command(instruct, *options), "--base-url", served.url]
+        done = run(tmp_path, line, VLLM_API_KEY=KEY)
+    assert done.returncode == 0, done.stderr
+    outcomes = [record["outcome"] for record in records(tmp_path / "run")]
+    assert len(outcomes) == 6
+    assert outcomes.count("annotated") >= 3

@@ -97,11 +97,6 @@ def test_it_reports_its_use_to_nobody(made: Made, monkeypatch: pytest.MonkeyPatc
     made.use(work)
 
 
-def test_its_log_is_for_its_owner_alone(made: Made) -> None:
-    made.use(ask)
-    assert made.log.stat().st_mode & 0o777 == 0o600
-
-
 @pytest.mark.parametrize("deaf", [False, True])
 def test_a_crash_is_forgiven_once(made: Made, monkeypatch: pytest.MonkeyPatch, deaf: bool) -> None:
     """`deaf`: the server lives on without its engine, answering errors."""
@@ -128,23 +123,6 @@ def test_a_crash_is_forgiven_once(made: Made, monkeypatch: pytest.MonkeyPatch, d
         assert any("the stand-in fell over" in line for line in made.said)
 
 
-def test_many_requests_that_die_together_are_one_crash(
-    made: Made, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("STANDIN_CRASHES", "2")
-    made = Made(made.log.parent)
-
-    async def work(server: Server) -> None:
-        for _ in range(2):
-            await ask(server)
-        lost = await asyncio.gather(*(ask(server) for _ in range(8)), return_exceptions=True)
-        assert {type(each) for each in lost} <= {UnavailableError, Completion}
-        await server.ready()
-
-    made.use(work)
-    assert sum("ended in mid-run" in line for line in made.said) == 1
-
-
 def test_a_taken_port_is_exchanged_for_another(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -154,15 +132,6 @@ def test_a_taken_port_is_exchanged_for_another(
     assert (tmp_path / "taken").read_text("utf-8") == "-1"
 
 
-def test_a_port_that_is_always_taken_is_given_up(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "taken").write_text("9", "utf-8")
-    monkeypatch.setenv("STANDIN_TAKEN", str(tmp_path / "taken"))
-    with pytest.raises(JudgeError, match="Address already in use"):
-        Made(tmp_path).use(ask)
-
-
 def test_a_server_that_is_never_ready_is_given_up(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -170,22 +139,6 @@ def test_a_server_that_is_never_ready_is_given_up(
     with pytest.raises(JudgeError, match=r"not ready.*--vllm-timeout.*server\.log"):
         Made(tmp_path, timeout=1.5).use(ask)
     assert not below(os.getpid())
-
-
-def test_a_start_that_failed_is_not_tried_again_by_the_next_who_asks(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "said").write_text("ValueError: something new", "utf-8")
-    monkeypatch.setenv("STANDIN_LOG", str(tmp_path / "said"))
-    made = Made(tmp_path)
-
-    async def work(server: Server) -> list[Any]:
-        return await asyncio.gather(*(ask(server) for _ in range(4)), return_exceptions=True)
-
-    wrong = made.use(work)
-    assert {str(each) for each in wrong} == {str(wrong[0])}
-    assert "ValueError: something new" in str(wrong[0])
-    assert made.log.read_text("utf-8").count("started with") == 1
 
 
 def test_cancelled_while_it_loads_leaves_nothing(
@@ -263,24 +216,9 @@ def test_a_child_that_ignores_the_polite_way_is_killed(tmp_path: Path) -> None:
     assert not there & set(sessions())
 
 
-@pytest.mark.parametrize(("code", "status"), [("raise SystemExit(7)", 7), ("1/0", 1)])
-def test_the_exit_status_is_the_commands(tmp_path: Path, code: str, status: int) -> None:
-    from judge.backends.vllm.server import Process
-
-    process = Process([sys.executable, "-c", code], dict(os.environ), tmp_path / "log")
-    assert wait_for(lambda: process.exit_status is not None, 20)
-    assert process.exit_status == status
-
-
 def test_a_vllm_that_is_not_there_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sys, "executable", str(tmp_path / "empty" / "python"))
     with pytest.raises(JudgeError, match=r"not installed.*pip install 'vllm>=.*hf:MODEL"):
         executable({"PATH": str(tmp_path / "empty")})
     with pytest.raises(JudgeError, match=r"JUDGE_VLLM.*nothere"):
         executable({"PATH": str(tmp_path), "JUDGE_VLLM": str(tmp_path / "nothere")})
-
-
-def test_a_log_that_cannot_be_written_is_said(tmp_path: Path) -> None:
-    (tmp_path / "logs").write_text("", "utf-8")
-    with pytest.raises(JudgeError, match="cannot write the server's log"):
-        Made(tmp_path).use(ask)

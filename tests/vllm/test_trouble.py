@@ -110,40 +110,9 @@ def test_the_cause_is_quoted_and_has_a_next_step(log: str, quoted: str, advice: 
     assert "\n" not in said
 
 
-def test_a_log_without_an_error_has_no_cause() -> None:
-    assert not trouble.cause("INFO: Started server process [1]\nINFO: Finished\n")
-
-
 def test_the_last_lines_are_those_that_say_something(tmp_path: Path) -> None:
     log = tmp_path / "log"
     log.write_bytes(b"\x1b[31mred\x1b[0m \x07bell\nlast\n\n ^^^^\nnanobind: leaked 4 types!\n")
     text = trouble.read_tail(log)
     assert trouble.last_lines(text) == ["red bell", "last"]
     assert "\x1b" not in text
-
-
-def test_the_tail_of_a_long_log_is_enough(tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    log.write_text("x" * 1_000_000 + "\nthe end", "utf-8")
-    assert len(trouble.read_tail(log)) < 300_000
-    assert trouble.read_tail(log).endswith("the end")
-    assert trouble.read_tail(log, 1_000_001) == "the end"
-    assert trouble.read_tail(tmp_path / "nothere") == ""
-
-
-@pytest.mark.parametrize(
-    ("log", "newest"),
-    [
-        ("", "its log is empty so far"),
-        (
-            "started\nResolved architecture: LlamaForCausalLM\n\n",
-            "Resolved architecture: LlamaForCausalLM",
-        ),
-        (
-            "(EngineCore pid=7) INFO 07-31 10:00:00 [loader.py:9] Loading weights took 3 seconds",
-            "Loading weights took 3 seconds",
-        ),
-    ],
-)
-def test_what_a_start_is_at_is_the_last_line_of_its_log(log: str, newest: str) -> None:
-    assert trouble.newest(log) == newest

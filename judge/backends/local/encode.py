@@ -188,7 +188,6 @@ def _converted(path: Path) -> Tokenizer:
 
 
 def _merges(ids: dict[str, int], scores: dict[str, float]) -> list[tuple[str, str]]:
-    """Return every pair of pieces that makes a piece, the best-scored piece first."""
     found = []
     for piece, score in scores.items():
         pairs = [(piece[:at], piece[at:]) for at in range(1, len(piece))]
@@ -199,7 +198,6 @@ def _merges(ids: dict[str, int], scores: dict[str, float]) -> list[tuple[str, st
 
 
 def _is_llama(files: ModelFiles, config: dict[str, Any]) -> bool:
-    """Return whether 4.40.0 loads the tokenizer with the class that heeds `add_eos_token`."""
     named = config.get("tokenizer_class")
     if named is not None:
         return named in _LLAMA_CLASSES
@@ -209,7 +207,6 @@ def _is_llama(files: ModelFiles, config: dict[str, Any]) -> bool:
 def _frame(
     tokenizer: Tokenizer, files: ModelFiles, config: dict[str, Any], eos: tuple[str, int]
 ) -> None:
-    """Put the beginning- and end-of-sequence tokens around every text."""
     from tokenizers.processors import TemplateProcessing
 
     frame, special = ["$A", eos[0]], [eos]
@@ -228,7 +225,6 @@ def _special(files: ModelFiles, config: dict[str, Any], name: str) -> str | None
 
 
 def _context(files: ModelFiles) -> int:
-    """Return how many positions the model has, in tokens."""
     config = files.json("config.json")
     found = config.get("max_position_embeddings") or config.get("n_positions")
     return int(found) if found else _DEFAULT_CONTEXT
@@ -237,7 +233,6 @@ def _context(files: ModelFiles) -> int:
 def _chat_template(
     files: ModelFiles, config: dict[str, Any]
 ) -> Callable[[Sequence[Message]], str] | None:
-    """Return what renders turns with the model's own chat template, None where none serves."""
     if not config.get("chat_template") and not (files.folder / "chat_template.jinja").is_file():
         return None
     try:

@@ -129,7 +129,6 @@ def holdings() -> str:
 
 
 def _probe(address: str) -> None:
-    """Raise `JudgeError` where nobody listens: Ray itself would try for a minute."""
     host, colon, port = address.rpartition(":")
     if not colon:  # local, auto
         return

@@ -86,7 +86,6 @@ class Replica:
             await self._server.aclose()
 
     def _made(self) -> Server:
-        """Return the server, not started; raises `JudgeError` where this node cannot have one."""
         order, host = self._order, socket.gethostname()
         if version() != order.program:
             raise JudgeError(

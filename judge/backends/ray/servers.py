@@ -150,7 +150,6 @@ class Replicas(Servers):
         return [seat for seat in self._seats if seat.is_ready]
 
     async def _open(self) -> None:
-        """Join the cluster and have the replicas placed, or go on with those that stayed."""
         if not self._seats:
             self._leaves = await asyncio.to_thread(cluster.join, self._wanted.address)
             cluster.take_back_sigterm()
@@ -223,7 +222,6 @@ class Replicas(Servers):
             self._give_up("no replica is left", seat)
 
     async def _serves(self, seat: _Seat) -> None:
-        """Let the replica be asked; returns when it is lost."""
         seat.lost.clear()
         seat.is_ready = self._was_ready = True
         self._changed.set()
@@ -232,7 +230,6 @@ class Replicas(Servers):
         await seat.lost.wait()
 
     def _note(self, seat: _Seat, why: str, log: tuple[str, ...] | None = None) -> None:
-        """Note that a replica failed, and has no place now."""
         seat.failed += 1
         seat.why, seat.log, seat.place = why, log, None
 
@@ -243,7 +240,6 @@ class Replicas(Servers):
             self._fail(JudgeError(f"{what}: {seat.why}{self._kept()}"))
 
     async def _watch(self) -> None:
-        """Say what is waited for, and end what is waited for in vain."""
         loop = asyncio.get_running_loop()
         placed_at = spoke = loop.time()
         lacking: float | None = None
@@ -276,7 +272,6 @@ class Replicas(Servers):
                 await self._tell(placed[0])
 
     def _pause(self) -> float:
-        """Return after how many seconds what is missing is said again: never, while some work."""
         return float("inf") if self._ready() else _SECONDS_BETWEEN_REMINDERS
 
     def _check_hope(self, *, is_settled: bool) -> None:
@@ -291,7 +286,6 @@ class Replicas(Servers):
             self._give_up("no replica could start", failed[0])
 
     async def _tell(self, seat: _Seat) -> None:
-        """Say how far a start is."""
         from ray.exceptions import RayError
 
         try:
@@ -316,7 +310,6 @@ class Replicas(Servers):
     async def _ask(
         self, seat: _Seat, body: Mapping[str, Any], path: str, mode: Mode | None
     ) -> Completion:
-        """Send one request to this replica; where the way there breaks, nobody answers."""
         from ray.exceptions import RayError, RayTaskError
 
         seat.in_flight += 1
@@ -343,7 +336,6 @@ class Replicas(Servers):
         return reply
 
     def _lose(self, seat: _Seat, why: str) -> None:
-        """Note that a replica must be placed or started again."""
         if seat.is_ready:
             seat.is_ready = False
             host, seat.place = seat.host, None
@@ -352,7 +344,6 @@ class Replicas(Servers):
 
 
 def _result(reference: Any) -> Awaitable[Any]:  # noqa: ANN401
-    """Return what Ray's reference becomes, as asyncio waits for it."""
     return asyncio.wrap_future(reference.future())
 
 

@@ -67,7 +67,6 @@ def marks(words: Sequence[str]) -> str:
 
 
 def _pairs(words: Sequence[str]) -> list[tuple[str, str]]:
-    """Return each flag, with dashes, and its value; a value before any flag, alone, with ''."""
     found: list[tuple[str, list[str]]] = []
     for word in words:
         if word.startswith("-") and not _is_number(word):

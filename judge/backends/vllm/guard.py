@@ -77,7 +77,6 @@ def _end(child: subprocess.Popen[bytes]) -> None:
 
 
 def _children(child: subprocess.Popen[bytes]) -> set[int]:
-    """Return the processes that are this one's children, having buried the dead among them."""
     left = set() if child.poll() is not None else {child.pid}
     for entry in Path("/proc").glob("[0-9]*/stat"):  # where there is one
         pid = int(entry.parent.name)

@@ -119,7 +119,6 @@ class Process:
                 self._guard.stdin.close()
 
     def _bury(self) -> None:
-        """Kill what is left of the process group, should the guard not have done its work."""
         self._let_go()
         if not self._buried:  # later the number may be somebody else's
             self._buried = True
@@ -246,7 +245,6 @@ class Server(Servers):
             process.stop()
 
     async def _ended(self, status: int) -> None:
-        """Note that the running server ended by itself: once is forgiven."""
         self._process = self._address = None
         self._quote()
         if self._restarted:
@@ -287,7 +285,6 @@ class Server(Servers):
         )
 
     async def _comes_up(self, process: Process, address: Address) -> bool:
-        """Wait until the server answers; returns False where it ended instead."""
         began = said = time.monotonic()
         while process.exit_status is None:
             if await asyncio.to_thread(_health, address):
@@ -318,7 +315,6 @@ class Server(Servers):
         return {**self._launch.environ, **quiet, "VLLM_API_KEY": address.key}
 
     def _text(self) -> str:
-        """Return what the process of now, or the last one, wrote."""
         return trouble.read_tail(self._launch.log, self._log_from)
 
     def _cause(self) -> str:
@@ -358,7 +354,6 @@ def _free_port() -> int:
 
 
 def _health(address: Address, *, patient: bool = False) -> bool:
-    """Return whether the server says that it is well; `patient` tries a few times."""
     place = address.base_url.removeprefix("http://").removesuffix("/v1")
     for _ in range(3 if patient else 1):
         with closing(http.client.HTTPConnection(place, timeout=_HEALTH_TIMEOUT)) as connection:

@@ -45,7 +45,6 @@ def wanted(c: Comparison, *, most: int = MOST_RECORDS) -> Wanted:
 
 
 def _by_difference(c: Comparison, most: int) -> Iterator[tuple[int, tuple[int, ...]]]:
-    """Yield studies by row, with the models whose reports show why."""
     panel = c.panel
     metrics = sorted(panel.metrics, key=lambda metric: metric.name != c.sort)
     n_models = len(panel.models)

@@ -203,7 +203,6 @@ def values(c: Comparison, metric: Metric) -> bytes:
 
 
 def _field(values: Sequence[object]) -> dict[str, Any]:
-    """Return a field as its different values and, for each study, the number of its own."""
     numbers: dict[str, int] = {}
     rows = [numbers.setdefault(group_value(value), len(numbers)) for value in values]
     return {"values": list(numbers), "rows": rows}

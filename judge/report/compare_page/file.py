@@ -39,7 +39,6 @@ def _data(
     figures: Sequence[data.PageFigure],
     commands: Mapping[tuple[str, str], str],
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield each piece of the page's data: its name, and JSON, numbers or SVG."""
     yield "overview", as_json({**data.overview(c), **_reports(c, records, commands)})
     yield "columns", as_json({**data.columns(c), "packets": data.packet_of_each(c, records)})
     for number, metric in enumerate(c.panel.metrics):
@@ -54,7 +53,6 @@ def _data(
 def _reports(
     c: Comparison, records: data.Records, commands: Mapping[tuple[str, str], str]
 ) -> dict[str, object]:
-    """Return how many of the studies' records the page has, and how to open the others."""
     n_judged = len(c.panel.study_ids) * len(c.panel.models) * len(data.rubric_names(c))
     return {
         "records": {"here": sum(map(len, records.values())), "all": n_judged},

@@ -7,7 +7,7 @@ import { count } from "./words.js";
 export async function runsPage() {
   const list = el("div", { id: "runs" });
   frame(el("header", { class: "top" }, el("h1", {}, "Runs"),
-    el("a", { href: "/compare" }, "Compare runs"), el("a", { href: "/docs" }, "API")),
+    el("a", { href: "/compare" }, "Compare runs"), el("a", { href: "/openapi.json" }, "API")),
     el("main", { id: "main" }, await startForm(list), list));
   await draw(list);
 }

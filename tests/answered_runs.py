@@ -1,0 +1,86 @@
+"""Runs whose answers a test writes itself, read by the rubric's own parser."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from judge import rubrics
+from judge.running.forms import FORMAT
+from judge.running.records import Judged, read
+from judge.running.writer import writing
+from judge.stats.table import summarise
+from judge.types import Completion, Failed, Study
+
+_TITLES = {
+    "a": "False finding",
+    "b": "Missing finding",
+    "c": "Wrong location",
+    "d": "Wrong severity",
+    "e": "Comparison not in the reference",
+    "f": "Omitted comparison",
+}
+
+
+def green(
+    significant: Mapping[str, str] | None = None,
+    insignificant: Mapping[str, str] | None = None,
+    matched: str = "1. Heart",
+) -> str:
+    """A GREEN answer: by category what stands behind it, `1. Nodule`; 0 for the others."""
+
+    def listed(errors: Mapping[str, str]) -> str:
+        lines = (f"({c}) {title}: {errors.get(c, '0.')}" for c, title in _TITLES.items())
+        return "\n".join(lines)
+
+    return (
+        f"[Explanation]:\nTwo reports.\n\n[Clinically Significant Errors]:\n"
+        f"{listed(significant or {})}\n\n[Clinically Insignificant Errors]:\n"
+        f"{listed(insignificant or {})}\n\n[Matched Findings]:\n{matched}\n"
+    )
+
+
+def answered(
+    path: Path,
+    answers: Mapping[str, str | None],
+    rubric_name: str = "green",
+    *,
+    judge: str = "test-1",
+    prompt: str = "none",
+    section: str = "findings",
+    fields: Mapping[str, Mapping[str, str]] | None = None,
+    reference: str = "Small left pleural effusion.",
+    candidate: str = "Heart is mildly enlarged. A nodule.",
+) -> Path:
+    """A run with these answers by study; None is a study without an answer.
+
+    `fields` have their values by study. Judges of one set of studies may sit on one panel.
+    """
+    rubric, fields = rubrics.load(rubric_name), fields or {}
+    made_by: dict[str, Any] = {
+        "signature": f"{rubric.name}:{rubric.version}|judge:{judge}|prompt:{prompt}"
+        f"|section:{section}|class:study_class|omitted:0|studies:{len(answers)}+{path.name}"
+        "|version:0",
+        "rubric": rubric.name,
+        "model": path.name,
+        "judge": {"name": judge, "version": judge, "note": None},
+        "prompt": None if prompt == "none" else prompt.partition("@")[0],
+        "section": section,
+        "class_source": "study_class",
+        "omitted": {},
+        "notes": [],
+    }
+    with writing(path, rubric, list(fields)) as writer:
+        for at, (study_id, answer) in enumerate(answers.items()):
+            own = {name: values[study_id] for name, values in fields.items()}
+            study = Study(study_id, reference, candidate, "abnormal", fields=own)
+            if answer is None:
+                writer.add(Judged(at, study, Failed("timeout"), None, None))
+            else:
+                completion = Completion(answer, "stop", judge)
+                writer.add(Judged(at, study, *read(rubric, study, completion), completion))
+        table = writer.table()
+        manifest = {"format": FORMAT, **made_by, "inputs": [], "fields": list(fields)}
+        writer.finish(table, {**made_by, **summarise(table, rubric)}, manifest)
+    return path

@@ -1,0 +1,115 @@
+"""What runs that are compared must share: one table of what differs, and what allows it."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+
+from judged_runs import IDS, PREDS, REFS, data, edit_manifest, judged, refused
+from support import Invoke
+
+Two = tuple[Path, Path]
+
+
+def test_all_that_differs_is_one_table_with_what_allows_it(
+    invoke: Invoke, two: Two, tmp_path: Path
+) -> None:
+    """The message holds as many rows as there are values, and no run is left out of it."""
+    moved = {**REFS, IDS[3]: {**REFS[IDS[3]], "section_findings": "Large left effusion."}}
+    third = judged(
+        *(tmp_path, "third", {key: PREDS[key] for key in IDS[2:]}, "green", moved),
+        "--allow-missing",
+    )
+    line = json.loads((third / "manifest.json").read_text("utf-8"))["signature"]
+    line = line.replace("prompt:none", "prompt:mine@1+abc")
+    judge = {"name": "m", "version": "m-2", "note": None}
+    edit_manifest(third, judge=judge, signature=line)
+    done = invoke("compare", *two, third)
+    assert (done.exit_code, done.stdout) == (2, "")
+    head, *rows = done.stderr.splitlines()[1:]
+    assert head.split() == ["what", "differs", "what", "allows", "it", "value", "runs"]
+    where = head.index("value")
+    assert [row[:where].split() for row in rows] == [
+        *(["judge", "of", "green", "--allow", "judge"], []),
+        *(["prompt", "of", "green", "--allow", "prompt"], []),
+        *(["studies", "--common:", "the", "13", "in", "all", "runs"], []),
+        *(["references", "--allow", "references"], []),
+    ]
+    assert [row.count(str(tmp_path)) for row in rows] == [2, 1] * 4
+    assert all(row.endswith(str(third)) for row in rows[1::2])
+    assert rows[1][where:].startswith("m-2 ")
+    assert rows[4][where:].startswith("15, 2 of them not in all runs, 'ex-001' among them")
+    assert f"1 of 13 studies, {IDS[3]!r} among them" in rows[7]
+    assert "--allow prompt" in refused(invoke, *two, third, "--allow", "judge", "--common")
+    words = [word for one in ("judge", "prompt", "references") for word in ("--allow", one)]
+    allowed = (*words, "--common")
+    found = data(invoke, *two, third, *allowed, "--no-tests")
+    assert found["groups"][0]["n_studies"] == 13
+    assert [(run["n_studies"], run["n_scored"]) for run in found["runs"]] == [(13, 13)] * 3
+    assert "|allowed:judge,prompt,references|" in found["signature"]
+    for words in (
+        "the judge of green differs (allowed)",
+        "different references for 1 of 13 studies",
+        "compared on the 13 studies that all runs have, of up to 15",
+        "studies left out by --allow-missing: third 2",
+    ):
+        assert any(words in note for note in found["notes"]), words
+
+
+def test_another_section_or_rubric_version_is_never_mixed(invoke: Invoke, two: Two) -> None:
+    line = json.loads((two[1] / "manifest.json").read_text("utf-8"))["signature"]
+    edit_manifest(two[1], section="report", signature=line.replace("green:2", "green:0"))
+    every = [word for one in ("judge", "prompt", "references") for word in ("--allow", one)]
+    text = refused(invoke, *two, *every, "--common")
+    assert "--by-section" in text
+    assert "version of green judge rescore green:2" in text
+    done = invoke("compare", *two, "--by-section", "--no-tests")
+    assert done.exit_code == 0, done.stderr
+    sections = [one for one in done.stdout.splitlines() if one.startswith("Section ")]
+    assert sections == ["Section findings", "Section report"]
+
+
+def test_runs_without_a_study_in_common_are_refused(invoke: Invoke, tmp_path: Path) -> None:
+    runs = [
+        judged(tmp_path, name, *({key: of[key] for key in ids} for of in (PREDS,)), "green", refs)
+        for name, ids in (("one", IDS[:8]), ("two", IDS[8:]))
+        for refs in ({key: REFS[key] for key in ids},)
+    ]
+    text = refused(invoke, *runs, "--common")
+    assert "no study is in all runs" in text
+    assert all(str(run) in text for run in runs)
+
+
+def test_references_of_another_form_are_the_same(invoke: Invoke, tmp_path: Path) -> None:
+    refs = {key: {"report": REFS[key]["section_findings"], "patient": 7} for key in IDS}
+    one = judged(tmp_path, "a", PREDS, "green", refs, "--section", "report")
+    with (tmp_path / "other.csv").open("w", newline="") as file:
+        rows = [{"study_id": key, **record} for key, record in refs.items()]
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        spaced = [{**row, "report": row["report"].replace(" ", "  ") + "\n"} for row in rows]
+        writer.writerows(spaced)
+    words = (tmp_path / "preds_a.json", "other.csv", "--section", "report", "--out", "b")
+    assert invoke("green", *words).exit_code == 0
+    found = data(invoke, one, "b=b")
+    assert found["patient_field"] == "patient"  # 7 and "7" are one
+    test = found["groups"][0]["tests"]["green"][0]
+    assert (test["n"], test["difference"]) == (15, 0)
+    # A run without its records cannot show its references.
+    lines = Path("b/annotations.jsonl").read_text("utf-8").splitlines(keepends=True)
+    Path("b/annotations.jsonl").write_text("".join([lines[1], *lines[1:]]), "utf-8")
+    text = refused(invoke, one, "b=b")
+    assert "annotations.jsonl" in text
+    assert "'ex-001'" in text
+
+
+def test_what_is_known_of_the_judge_and_the_classes_is_said(
+    invoke: Invoke, two: Two, fine: Two, tmp_path: Path
+) -> None:
+    (note,) = [one for one in data(invoke, *two, *fine, "--no-tests")["notes"] if "lexicon" in one]
+    assert note.startswith("GREEN and FineRadScore: judged by lexicon, ")
+    assert "never report its numbers" in invoke("compare", *two, "--format", "md").stdout
+    plain = {key: {"section_findings": REFS[key]["section_findings"]} for key in IDS}
+    run = judged(tmp_path, "plain", PREDS, "green", plain)
+    assert "the study class was inferred by the lexicon" in data(invoke, run)["notes"]

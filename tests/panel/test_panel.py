@@ -1,0 +1,411 @@
+"""A panel: what it makes of each number, a run like any other, and judges that do not fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from answered_runs import answered, green
+from click.testing import CliRunner
+from support import EXAMPLES, Invoke
+
+import judge
+from judge import rubrics
+from judge.cli import main
+from judge.report.overview import index, overview
+from judge.rubrics import Measure, Order, Rubric, Statistic
+from judge.rubrics.combining import Combination, Rule, says
+from judge.rubrics.facts.measures import Fact, annotated
+from judge.running.folder import Run
+from judge.stats.reliability import krippendorff
+from judge.stats.table import TableBuilder, summarise
+from judge.types import Annotated, Annotation, Failed, JudgeError, Measures, Side, Study
+
+Counts = tuple[int, int, int]
+"""Significant errors, insignificant ones, matched findings."""
+# Significant errors of three judges: the majority sees none in a and c. GREEN is m / (m + s).
+THREE: dict[str, dict[str, Counts]] = {
+    "one": {"a": (0, 0, 2), "b": (1, 1, 1), "c": (0, 0, 0)},
+    "two": {"a": (0, 2, 2), "b": (2, 1, 2), "c": (0, 0, 0)},
+    "three": {"a": (1, 1, 2), "b": (0, 1, 1), "c": (0, 0, 0)},
+}
+ONE, OTHER = THREE["one"], THREE["three"]
+
+
+def listed(n: int, what: str) -> str:
+    return f"{n}. {'; '.join(f'{what} {at}' for at in range(1, n + 1))}" if n else "0."
+
+
+def judged(
+    path: Path, counts: Mapping[str, Counts | None], name: str | None = None, **more: Any
+) -> Path:
+    """A judge's run with these counts by study; None is a study without an answer."""
+    answers = {
+        study_id: own
+        and green(
+            {"b": listed(own[0], "effusion")},
+            {"b": listed(own[1], "scar")},
+            listed(own[2], "heart"),
+        )
+        for study_id, own in counts.items()
+    }
+    fields = {"site": dict.fromkeys(counts, "north")}
+    known = {"prompt": "green@1+aa", "fields": fields, **more}
+    return answered(path, answers, judge=name or path.name, **known)
+
+
+def panelled(invoke: Invoke, runs: list[Path], *words: object) -> dict[str, Any]:
+    """The summary of the panel in the folder `out`."""
+    done = invoke("panel", *runs, "--out", "out", "--format", "json", "--rule", *words)
+    assert done.exit_code == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout)
+    return found
+
+
+def column(name: str) -> list[float]:
+    found: list[float] = Run(Path("out")).table()[name].tolist()
+    return found
+
+
+@pytest.fixture
+def three(tmp_path: Path) -> list[Path]:
+    return [judged(tmp_path / name, counts) for name, counts in THREE.items()]
+
+
+# Numbers
+
+
+def test_the_majority_is_the_middle_judge(invoke: Invoke, three: list[Path]) -> None:
+    summary = panelled(invoke, three, "majority")
+    assert column("n_significant") == [0, 1, 0]
+    assert column("n_insignificant") == [1, 1, 0]
+    assert column("green") == [1, 0.5, 0]
+    rate = summary["statistics"]["no_significant_error"]
+    assert (rate["k"], rate["n"]) == (2, 3)
+    assert column("judges_n") == [3, 3, 3]
+    assert column("judges_no_significant_error") == [2, 1, 3]
+    assert column("judges_minority") == [1, 1, 0]
+    assert column("judges_spread") == pytest.approx([1 / 3, 0.5, 0])
+    agree = summary["statistics"]["judges_agree"]
+    assert (agree["k"], agree["n"]) == (1, 3)
+    # Observed 4/9, expected 36/72: 1 - 8/9.
+    (rate, score) = Run(Path("out")).manifest["combined"]["agreement"]
+    assert (rate["level"], score["level"]) == ("nominal", "interval")
+    assert rate["value"] == pytest.approx(1 / 9)
+    assert any("Krippendorff" in note and "0.111" in note for note in summary["notes"])
+
+
+def test_the_mean_is_of_counts_scores_and_rates(invoke: Invoke, three: list[Path]) -> None:
+    summary = panelled(invoke, three, "mean")
+    assert column("n_significant") == pytest.approx([1 / 3, 1, 0])
+    assert column("green") == pytest.approx([8 / 9, (0.5 + 0.5 + 1) / 3, 0])
+    # The judges' own rates are 2/3, 2/3 and 2/3, study by study 2/3, 1/3 and 1.
+    assert summary["statistics"]["no_significant_error"]["value"] == pytest.approx(2 / 3)
+    assert column("judges_no_significant_error") == pytest.approx([2 / 3, 1 / 3, 1])
+
+
+def test_of_an_even_number_a_tie_is_an_error(invoke: Invoke, three: list[Path]) -> None:
+    panelled(invoke, three[::2], "majority")
+    assert column("n_significant") == [1, 1, 0]
+    assert column("green") == pytest.approx([2 / 3, 0.5, 0])
+
+
+def test_krippendorff_is_that_of_the_published_example() -> None:
+    """Krippendorff 2011, "Computing Krippendorff's Alpha-Reliability": four observers, gaps."""
+    x = np.nan
+    observed = np.array(
+        [
+            [1, 2, 3, 3, 2, 1, 4, 1, 2, x, x, x],
+            [1, 2, 3, 3, 2, 2, 4, 1, 2, 5, x, 3],
+            [x, 3, 3, 3, 2, 3, 4, 2, 2, 5, 1, x],
+            [1, 2, 3, 3, 2, 4, 4, 1, 2, 5, 1, x],
+        ]
+    ).T
+    assert krippendorff(observed).value == pytest.approx(0.849, abs=5e-4)
+    assert krippendorff(observed + 1e6).value == pytest.approx(0.849, abs=5e-4)
+    binary = np.array([[0, 1, 0, 0, 0, 0, 0, 0, 1, 0], [1, 1, 1, 0, 0, 1, 0, 0, 0, 0]], float).T
+    found = krippendorff(binary)
+    assert found.value == pytest.approx(0.095, abs=5e-4)
+    assert found.low < 0.095 < found.high
+    for alike in (0.0, 0.1, 1e6):
+        assert krippendorff(np.full((8, 3), alike)).value is None
+
+
+@pytest.fixture(scope="module", params=["green", "facts"])
+def example(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Run:
+    """A run of the examples by a rubric of counts, and by one of ratios."""
+    out = tmp_path_factory.mktemp("panel") / request.param
+    words = (request.param, EXAMPLES / "preds.json", EXAMPLES / "refs.json", "--out", out)
+    assert CliRunner().invoke(main, list(map(str, words))).exit_code == 0
+    return Run(out)
+
+
+@pytest.mark.parametrize("rule", get_args(Rule))
+def test_a_panel_of_one_judge_thrice_is_that_judge(example: Run, rule: Rule) -> None:
+    rubric = example.rubric
+    how = Combination("judge", rule, ("one", "two", "three"))
+    together = how.rubric(rubric)
+    table = TableBuilder(together, [])
+    for study, outcome in example.outcomes():
+        assert isinstance(outcome, Annotated)
+        own = rubric.measured(outcome.annotation, study)
+        found = how.measures(rubric, [own] * 3)
+        assert {one.name: found[one.name] for one in rubric.measures} == pytest.approx(dict(own))
+        said = how.annotation(rubric, list(enumerate([outcome.annotation] * 3)))
+        assert len(said.items) == 3 * len(outcome.annotation.items)
+        if rule != "best":
+            assert not any(together.item_fault(item.kind, item.labels) for item in said.items)
+        for one in together.measures:
+            value = found[one.name]
+            assert one.undefined is not None if value is None else one.has(value), one.name
+        table.add(study, Annotated(said), found)
+    now = summarise(table.build(), together)["statistics"]
+    for one in rubric.statistics:
+        then = example.summary()["statistics"][one.name]["value"]
+        assert now[one.name]["value"] == pytest.approx(then), one.name
+    assert now.get("judges_agree", {"value": 1})["value"] == 1
+
+
+def two_levels() -> Rubric:
+    """A rubric with a rate that needs two measures to be 0, and one of what is missing."""
+
+    def unused(*_args: object, **_options: object) -> Any:
+        raise NotImplementedError
+
+    return Rubric(
+        *("two", 1, "Two", "Two levels.", "two"),
+        parse=unused,
+        measure=unused,
+        measures=(
+            Measure("major", "major", is_whole=True),
+            Measure("minor", "minor", is_whole=True),
+            Measure("share", "share", (0, 1), higher_is_better=True, undefined="no finding"),
+        ),
+        statistics=(
+            Statistic("clean", "clean", "rate", ("major", "minor"), higher_is_better=True),
+            Statistic("none", "none found", "rate", ("share",), higher_is_better=False),
+        ),
+        worst=(Order("major", largest_first=True),),
+    )
+
+
+def statistics_of(how: Combination, rubric: Rubric, *studies: list[Measures]) -> dict[str, Any]:
+    """The statistics of the set whose studies the judges say this of."""
+    together = how.rubric(rubric)
+    table = TableBuilder(together, [])
+    for at, said in enumerate(studies):
+        numbers = how.measures(rubric, said)
+        table.add(Study(str(at), "r", "c"), Annotated(Annotation()), numbers)
+    found: dict[str, Any] = summarise(table.build(), together, ["study_id"])["statistics"]
+    return found
+
+
+def test_a_rate_of_two_measures_is_by_majority_too() -> None:
+    """Each measure is 0 for two of three judges, and no judge but one has both at 0."""
+    rubric, how = two_levels(), Combination("judge", "majority", ("x", "y", "z"))
+    said: list[Measures] = [
+        {"major": 0, "minor": 1, "share": 0.5},
+        {"major": 1, "minor": 0, "share": None},
+        {"major": 0, "minor": 0, "share": 0.0},
+    ]
+    assert says(rubric.statistics[0], said) == [False, False, True]
+    found = how.measures(rubric, said)
+    assert (found["major"], found["minor"], found["judges_clean"]) == (0, 0, 1)
+    statistics = statistics_of(how, rubric, said)
+    assert statistics["clean"]["k"] == 0
+    # Of two shares the worse one is the middle; "none found" is worse, so that a tie is one.
+    assert (found["share"], statistics["none"]["k"]) == (0.0, 1)
+    # A number that no judge has stays undefined.
+    mean = Combination("judge", "mean", ("x", "y"))
+    found = mean.measures(rubric, [{"major": 1, "minor": 0, "share": None}] * 2)
+    assert (found["share"], found["judges_none"], found["major"]) == (None, None, 1)
+
+
+def of_facts(reference: tuple[int, int], candidate: tuple[int, int, int]) -> Measures:
+    """What a judge says of a study with so many facts entailed, contradicted and all in all."""
+    facts: dict[Side, list[Fact]] = {}
+    for side, (entailed, contradicted, n) in (
+        ("reference", (reference[0], 0, reference[1])),
+        ("candidate", candidate),
+    ):
+        verdicts = ["entailed"] * entailed + ["contradicted"] * contradicted
+        verdicts += ["not_mentioned"] * (n - len(verdicts))
+        facts[side] = [Fact(f"finding {at}", one) for at, one in enumerate(verdicts)]
+    return rubrics.load("facts").measured(annotated(facts), Study("s", "r", "c"))
+
+
+def of_set(rule: Rule, *studies: list[Measures]) -> dict[str, Any]:
+    how = Combination("judge", rule, ("a", "b", "c"))
+    found = statistics_of(how, rubrics.load("facts"), *studies)
+    return {name: one["value"] for name, one in found.items()}
+
+
+def test_a_ratio_takes_both_of_its_sums_from_one_judge() -> None:
+    one, two = of_facts((3, 4), (10, 10, 20)), of_facts((3, 4), (0, 5, 5))
+    third = of_facts((1, 1), (3, 1, 4))
+    for order in ([one, two, third], [third, two, one]):
+        middle = of_set("majority", order)
+        assert (middle["micro_precision"], middle["contradicted"]) == (1 / 2, 1 / 2)
+        assert middle["micro_recall"] == 3 / 4
+    tie = of_set("majority", [one, two])
+    assert (tie["micro_precision"], tie["contradicted"]) == (0, 1)
+    assert of_set("mean", [one, two])["micro_precision"] == pytest.approx(5 / 12.5)
+    # A judge with nothing to divide by is left out.
+    empty, whole = of_facts((0, 0), (0, 0, 0)), of_facts((0, 2), (3, 1, 4))
+    assert of_set("majority", [empty, whole], [empty, empty])["micro_precision"] == 3 / 4
+    assert of_set("majority", [empty, empty])["micro_precision"] is None
+
+
+# A run like any other
+
+
+def test_a_panel_opens_as_any_run(invoke: Invoke, tmp_path: Path) -> None:
+    for name, more in (("told", ()), ("untold", ("--no-context",))):
+        files = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
+        assert invoke("crimson", *files, *more, "--out", name).exit_code == 0
+    words = ("panel", "told", "untold", "--rule", "majority", "--out", "out")
+    # Judges that were told different things do not fit, unless somebody says so.
+    refused = invoke(*words)
+    assert refused.exit_code == 2
+    assert "--allow prompt" in refused.stderr
+    assert not Path("out").exists()
+    done = invoke(*words, "--allow", "prompt")
+    assert done.exit_code == 0, done.stderr
+    for line in (
+        *("rates out --by site", "audit out ex-012", "audit out --html page.html", "errors out"),
+        *("compare one=out two=out --html compare.html", "runs ."),
+    ):
+        done = invoke(*line.split())
+        assert done.exit_code == 0, (line, done.output)
+    run = Run(tmp_path / "out")
+    assert "|context:context,none|" in run.signature
+    columns = overview(run.summary(), run.table(), run.rubric)["columns"]
+    kinds = {one["name"]: one["kind"] for one in columns}
+    assert kinds["judges_minority"] == "score"  # sorted and filtered by
+    assert "judges_minority" in index(run.table(), run.rubric)["columns"]
+
+
+def test_every_judges_errors_are_kept_and_it_is_not_read_again(
+    invoke: Invoke, three: list[Path]
+) -> None:
+    panelled(invoke, three[:2], "majority")
+    record = Run(Path("out")).record("b")
+    errors = [(i["text"], i["labels"]["said_by"]) for i in record["annotation"]["items"]]
+    assert ("effusion 1", ["judge1"]) in errors
+    assert ("effusion 1", ["judge2"]) in errors
+    assert ("one: heart 1", ["judge1"]) in errors
+    assert "[two] Two reports." in record["annotation"]["explanation"]
+    before = Path("out/manifest.json").read_bytes()
+    assert invoke("rescore", "out").exit_code == 2
+    assert Path("out/manifest.json").read_bytes() == before
+
+
+def test_the_order_of_the_judges_is_no_matter(tmp_path: Path, three: list[Path]) -> None:
+    one, two = (
+        judge.panel(runs, tmp_path / name, rule="mean")
+        for name, runs in (("forwards", three), ("backwards", three[::-1]))
+    )
+    assert one.signature == two.signature
+    assert "|judge:panel:mean(" in one.signature
+    for name in ("annotations.jsonl", "studies.csv", "summary.json"):
+        assert (one.path / name).read_bytes() == (two.path / name).read_bytes()
+
+
+def test_a_study_is_scored_where_all_judges_scored_it(invoke: Invoke, tmp_path: Path) -> None:
+    runs = [
+        judged(tmp_path / "x", {**ONE, "a": None}),
+        judged(tmp_path / "y", OTHER),
+        judged(tmp_path / "z", {**OTHER, "a": None, "b": None}),
+    ]
+    summary = panelled(invoke, runs, "majority")
+    assert (summary["n_studies"], summary["n_scored"], summary["n_failed"]) == (3, 1, 2)
+    assert "2 studies are not scored, since judges failed: x 1, z 2" in summary["notes"]
+    ends = {study.study_id: end for study, end in Run(Path("out")).outcomes()}
+    assert ends["a"] == Failed("not scored by all judges", "x: failed, timeout; z: failed, timeout")
+    cited = invoke("cite", "out").stdout
+    assert "by the rule majority" in cited
+    assert "1 of 3 studies were scored; 2 that not all judges scored are in no figure" in cited
+    assert "@misc{krippendorff2011alpha," in cited
+    fewer = invoke("panel", *runs, "--rule", "majority", "--min-judges", 2, "--out", "two")
+    assert fewer.exit_code == 0, fewer.stderr
+    assert Run(Path("two")).table()["judges_n"].tolist()[1:] == [2, 3]
+    assert "+least2|" in Run(Path("two")).signature
+    assert "2 of 3 studies were scored" in invoke("cite", "two").stdout
+
+
+def test_means_of_rates_are_compared_with_such_means_alone(
+    invoke: Invoke, three: list[Path]
+) -> None:
+    for rule in ("mean", "majority"):
+        assert invoke("panel", *three, "--rule", rule, "--out", rule).exit_code == 0
+    assert invoke("compare", "one=mean", "two=mean").exit_code == 0
+    done = invoke("compare", "one=mean", "two=majority", "--allow", "judge")
+    assert done.exit_code == 2
+    assert "--rule majority" in done.stderr
+    assert invoke("compare", "one=one", "two=majority", "--allow", "judge").exit_code == 0
+
+
+# Judges that do not fit
+
+Made = Callable[[Path], list[Path]]
+
+
+def pair(**changed: Any) -> Made:
+    """Two runs, the second with something that is not as in the first."""
+
+    def made(folder: Path) -> list[Path]:
+        own = {"counts": OTHER, **changed}
+        return [judged(folder / "x", ONE), judged(folder / "y", **own)]
+
+    return made
+
+
+def a_panel(folder: Path) -> list[Path]:
+    one, two = pair()(folder)
+    judge.panel([one, two], folder / "p", rule="majority")
+    return [folder / "p", one]
+
+
+def two_rubrics(folder: Path) -> list[Path]:
+    answers = dict.fromkeys(ONE, '{"corrections": []}')
+    return [judged(folder / "x", ONE), answered(folder / "y", answers, "fineradscore")]
+
+
+REFUSED: dict[str, tuple[Made, str]] = {
+    "one run": (lambda folder: pair()(folder)[:1], "two judges or more"),
+    "the same run": (lambda folder: pair()(folder)[:1] * 2, "x"),
+    "two rubrics": (two_rubrics, "rubric"),
+    "two sections": (pair(section="impression"), "section"),
+    "two prompts": (pair(prompt="other@1+bb"), "--allow prompt"),
+    "other reports": (pair(reference="No effusion."), "reference"),
+    "fewer studies": (pair(counts={"a": (0, 0, 1)}), "'b'"),
+    "more studies": (pair(counts={**OTHER, "d": (0, 0, 1)}), "'d'"),
+    "a panel": (a_panel, "p"),
+    "no run": (lambda folder: [folder, *pair()(folder)], "run"),
+}
+
+
+@pytest.mark.parametrize(("made", "named"), REFUSED.values(), ids=REFUSED)
+def test_judges_that_do_not_fit_together(
+    made: Made, named: str, invoke: Invoke, tmp_path: Path
+) -> None:
+    done = invoke("panel", *made(tmp_path), "--rule", "majority", "--out", "out")
+    assert done.exit_code == 2, done.output
+    assert named in done.stderr
+    assert not (tmp_path / "out").exists()
+
+
+def test_from_python(tmp_path: Path) -> None:
+    runs = pair(prompt="other@1+bb")(tmp_path)
+    allowed = {"rule": "majority", "allow": ["prompt"]}
+    found = judge.panel(runs, tmp_path / "out", by="site", **allowed)
+    assert found.rates("site")["n_scored"].tolist() == [3, 3]
+    assert found.manifest["prompt"] == "green, other"
+    with pytest.raises(JudgeError, match="--min-judges 3: there are 2 judges"):
+        judge.panel(runs, tmp_path / "other", min_judges=3, **allowed)
+    with pytest.raises(JudgeError, match="no rule 'median'"):
+        judge.panel(runs, tmp_path / "other", rule="median")

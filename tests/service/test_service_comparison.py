@@ -1,0 +1,101 @@
+"""Comparisons in the service: what the command line says of the same runs, once for all who ask."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from served import Served, is_problem
+from support import EXAMPLES, write_json
+
+from judge.cli import main
+
+RUNS = ("green-good", "green-bad", "fineradscore-bad")
+REFS = json.loads((EXAMPLES / "refs.json").read_text("utf-8"))
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Runs of two models, the one judged by both rubrics; studies have a household."""
+    folder = tmp_path_factory.mktemp("compared")
+    refs = {
+        key: {**record, "household": f"h{at // 3}"} for at, (key, record) in enumerate(REFS.items())
+    }
+    write_json(folder / "refs.json", refs)
+    good = {key: record["section_findings"] for key, record in REFS.items()}
+    write_json(folder / "preds_good.json", good)
+    shutil.copy(EXAMPLES / "preds.json", folder / "preds_bad.json")
+    for name in RUNS:
+        rubric, _, model = name.partition("-")
+        files = (str(folder / f"preds_{model}.json"), str(folder / "refs.json"))
+        out = ("--out", str(folder / "runs" / name), "--section", "findings")
+        assert CliRunner().invoke(main, [rubric, *files, *out]).exit_code == 0
+    (folder / "temporary").mkdir()
+    environ = {"TMPDIR": str(folder / "temporary")}
+    with Served(folder, "--runs", folder / "runs", environ=environ) as running:
+        yield running
+
+
+def asked(*runs: str, **rest: object) -> list[tuple[str, Any]]:
+    """The query; a list is given value by value."""
+    lists = [(key, value if isinstance(value, list) else [value]) for key, value in rest.items()]
+    return [*(("run", run) for run in runs), *((key, one) for key, all_ in lists for one in all_)]
+
+
+def test_it_says_what_the_command_line_says(service: Served) -> None:
+    rest = {"by": "study_class", "sort": "GREEN", "seed": 5, "patient_field": "household"}
+    options = ("--by", "study_class", "--sort", "GREEN", "--seed", "5")
+    found = service.client.get("/v1/comparison", params=asked(*RUNS, **rest)).json()
+    paths = [str(service.folder / "runs" / name) for name in RUNS]
+    command = ["compare", *paths, *options, "--patient-field", "household", "--format", "json"]
+    printed = json.loads(CliRunner().invoke(main, command).stdout)
+    assert [run.pop("run") for run in found["runs"]] == list(RUNS)
+    assert [run.pop("run") for run in printed["runs"]] == paths
+    assert found == printed
+
+
+def test_models_can_be_named_and_where_runs_are_kept_is_never_told(service: Served) -> None:
+    query = asked(*RUNS[:2], name=["", "mine"])
+    assert service.client.get("/v1/comparison", params=query).json()["models"] == ["good", "mine"]
+    for rest in ({}, {"name": ["one", "one"]}, {"sort": "nothing"}):
+        answer = service.client.get("/v1/comparison/overview", params=asked(*RUNS[:2], **rest))
+        assert str(service.folder) not in answer.text
+    for path in ("values/99", "figures/99"):
+        is_problem(service.client.get(f"/v1/comparison/{path}", params=query), 404)
+
+
+def test_what_cannot_be_compared_is_named(service: Served) -> None:
+    for query, status, named in (
+        ([], 422, "run"),
+        (asked("nothing"), 404, "nothing"),
+        (asked("green-good", "green-good"), 422, "green"),
+        (asked("green-good", sort="nothing"), 422, "nothing"),
+        (asked(*["green-good"] * 90, resamples=10_000), 422, "resamples"),
+    ):
+        assert named in is_problem(service.client.get("/v1/comparison", params=query), status)
+
+
+def test_a_comparison_is_made_once_until_a_run_changes(service: Served) -> None:
+    def made() -> set[Path]:
+        return set(service.folder.glob("temporary/judge-compare-*/*"))
+
+    def ask(_: int) -> str:
+        return service.client.get("/v1/comparison", params=asked("green-good", seed=9)).text
+
+    before = made()
+    with ThreadPoolExecutor(6) as pool:
+        assert len(set(pool.map(ask, range(6)))) == 1
+    assert len(made() - before) == 1
+    path = service.folder / "runs" / "green-good" / "manifest.json"
+    manifest = json.loads(path.read_text("utf-8"))
+    changed = manifest["signature"].replace("omitted:0", "omitted:7")
+    path.write_text(json.dumps({**manifest, "signature": changed}), "utf-8")
+    assert changed in ask(0)
+    assert len(made() - before) == 2
+    path.write_text(json.dumps(manifest), "utf-8")

@@ -1,0 +1,162 @@
+"""The service's pages in a real browser: readers with a keyboard, hostile reports, a new run."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from browserhelp import WIDE, Watch, axe, ready, watch
+from served import Served
+
+from judge.service import reviews
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+TAKEN = "<script>document.title='taken'</script>"
+HOSTILE = (
+    f"{TAKEN}<img src=x onerror=\"document.title='taken'\"> "
+    "</textarea></script> javascript:alert(1) \u202e effusion " + "x" * 20_000
+)
+HIDDEN = "2 others have said something; shown after yours"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory, judged_examples: Path) -> Iterator[Served]:
+    folder = tmp_path_factory.mktemp("pages")
+    runs = [shutil.copytree(judged_examples, folder / name) for name in ("mine", "other")]
+    with Served(folder, *runs) as running:
+        yield running
+
+
+@pytest.fixture
+def page(browser: Browser) -> Iterator[Page]:
+    context = browser.new_context(viewport=WIDE)
+    yield context.new_page()
+    context.close()
+
+
+def opened(page: Page, address: str) -> Watch:
+    seen = watch(page)
+    page.goto(address)
+    ready(page)
+    return seen
+
+
+def test_a_reader_reviews_by_keyboard_alone_and_finds_it_again(service: Served, page: Page) -> None:
+    seen = opened(page, f"{service.url}/runs/mine#study=ex-015")
+    press = page.keyboard.press
+    press("j")
+    press("a")
+    page.wait_for_selector("dialog[open]")
+    page.keyboard.type("Anna")
+    press("Enter")
+    page.wait_for_selector('[data-verdict="right"][aria-pressed="true"]')
+    press("j")
+    press("d")
+    page.wait_for_selector('[data-verdict="wrong"][aria-pressed="true"]')
+    press("c")
+    page.keyboard.type("Seen twice.")
+    press("Tab")
+    press("Enter")
+    page.wait_for_function(
+        "() => fetch('/v1/runs/mine/reviews').then(r => r.json()).then(r => r.events.length === 3)"
+    )
+    page.reload()
+    page.wait_for_selector('[data-verdict="right"][aria-pressed="true"]')
+    assert page.locator("#comment").input_value() == "Seen twice."
+    kept = [(e.reader, e.study_id, e.verdict) for e in reviews.read(service.folder / "mine")]
+    assert kept == [("Anna", "ex-015", word) for word in ("right", "wrong", "comment")]
+    seen.assert_quiet()
+    assert not seen.outside(service.url, "data:")
+
+
+def test_other_verdicts_are_shown_after_ones_own(service: Served, page: Page) -> None:
+    run = "/v1/runs/other"
+    names = service.client.get(f"{run}/study", params={"id": "ex-015"}).json()["fingerprints"]
+    for reader, verdict in (("Moss", "wrong"), ("Fern", "wrong_severity")):
+        for more in (
+            *({"verdict": verdict, "error": name} for name in names),
+            {"verdict": "comment", "comment": f"{reader} wrote this."},
+        ):
+            body = {"study_id": "ex-015", "reader": reader, **more}
+            assert service.client.post(f"{run}/reviews", json=body).status_code == 201
+    seen = opened(page, f"{service.url}/runs/other#study=ex-015")
+    cards = page.locator(".errors .error")
+
+    def assert_hidden(text: str) -> None:
+        assert text.count(HIDDEN) == 1
+        assert not [word for word in ("Moss", "Fern") if word in text]
+
+    for at in range(len(names)):
+        assert_hidden(cards.nth(at).inner_text())
+    assert_hidden(page.locator(".review .missed").inner_text())
+    page.keyboard.press("j")
+    page.keyboard.press("a")
+    page.fill("#reader-name", "Anna")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("text=Moss: wrong")
+    assert "Fern: wrong severity" in cards.nth(0).inner_text()
+    assert_hidden(cards.nth(1).inner_text())
+    page.keyboard.press("u")  # taken back, it is hidden again
+    page.wait_for_function(
+        "(words) => document.querySelector('.errors .error').innerText.includes(words)", arg=HIDDEN
+    )
+    seen.assert_quiet()
+
+
+def test_a_run_of_hostile_files_is_checked_started_and_shown_as_text(
+    service: Served, page: Page, tmp_path: Path
+) -> None:
+    file = tmp_path / "hostile.json"
+    file.write_text(json.dumps({TAKEN: HOSTILE, "../x": "Clear."}))
+    seen = opened(page, service.url)
+    page.click("text=Start a run")
+    for side in ("preds", "refs"):
+        page.set_input_files(f"[name={side}]", file)
+    page.fill("[name=candidate_field]", "no_such_field")
+    page.get_by_role("button", name="Check").click()
+    page.wait_for_selector("#checked .wrong:has-text('no_such_field')")
+    seen.console.clear()  # a refused answer is one line of the browser's console
+    page.fill("[name=candidate_field]", "")
+    page.get_by_role("button", name="Check").click()
+    page.wait_for_selector("text=What it may cost")
+    page.click("text=The first 2 studies")
+    assert TAKEN in page.inner_text("#checked")
+    assert axe(page) == []
+    page.click("#start button.main")
+    page.locator("tr:has(td:has-text('hostile')) a:not(.small)").first.click()
+    ready(page)
+    page.get_by_role("link", name=TAKEN).first.click()
+    page.wait_for_selector("#study-title")
+    assert TAKEN in page.inner_text("#study-title")
+    assert "taken" not in page.title()
+    seen.assert_quiet()
+
+
+def test_runs_are_compared_from_the_list_to_a_studys_own_page(service: Served, page: Page) -> None:
+    seen = opened(page, service.url)
+    page.click("text=Compare runs")
+    for name in ("mine", "other"):
+        row = page.locator("#ask tr", has_text=name)
+        row.get_by_role("checkbox").check()
+        row.get_by_role("textbox").fill(f"as {name}")
+    page.locator("#ask").get_by_role("button", name="Compare").press("Enter")
+    page.wait_for_selector("#board tbody tr")
+    assert axe(page) == []
+    names = page.locator("#board tbody th").all_inner_texts()
+    assert sorted(names) == ["as mine", "as other"]
+    page.locator("#list [data-study]").nth(3).click()
+    page.locator("#study-title:focus").wait_for()
+    title, address = page.inner_text("#study-title"), page.url
+    page.locator("#study a", has_text="Open in its run").first.click()
+    page.wait_for_url("**/runs/*")
+    page.wait_for_selector("#study-title")
+    page.go_back()
+    page.locator("#opened #study-title").wait_for()
+    assert (page.inner_text("#study-title"), page.url) == (title, address)
+    seen.assert_quiet()
