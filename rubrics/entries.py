@@ -112,7 +112,7 @@ def same_words(text: str) -> str:
 def is_blank(text: str) -> bool:
     """Return whether `text` has no letter, or only a word that stands for nothing."""
     said = same_words(text)
-    return said in _NOTHING or not any(map(str.isalpha, said))
+    return said.rstrip("0123456789 ") in _NOTHING or not any(map(str.isalpha, said))
 
 
 @lru_cache(4096)

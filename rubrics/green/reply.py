@@ -13,7 +13,7 @@ from typing import ClassVar
 from pydantic import Field
 
 from judge.rubrics.entries import is_no_entry, same_words, twice
-from judge.rubrics.form import Form, Line, Words
+from judge.rubrics.form import Form, Words
 from judge.rubrics.green.layout import MATCHED, an_error, counts_of, matched_finding, texts_by_count
 from judge.rubrics.notation import checked, read_json
 from judge.rubrics.significance import CATEGORIES, KEY, LEVELS
@@ -24,18 +24,18 @@ class Errors(Form):
     """The errors of one level, each in one of the six categories."""
 
     # In the order of `CATEGORIES`.
-    false_finding: list[Line] = Field(
+    false_finding: list[Words] = Field(
         description="(a) The candidate says something is there that the reference does not support."
     )
-    missing_finding: list[Line] = Field(
+    missing_finding: list[Words] = Field(
         description="(b) The reference reports it, the candidate leaves it out or denies it."
     )
-    wrong_location: list[Line] = Field(description="(c) On another side or in another place.")
-    wrong_severity: list[Line] = Field(description="(d) Larger, smaller, milder or graver.")
-    comparison_not_in_reference: list[Line] = Field(
+    wrong_location: list[Words] = Field(description="(c) On another side or in another place.")
+    wrong_severity: list[Words] = Field(description="(d) Larger, smaller, milder or graver.")
+    comparison_not_in_reference: list[Words] = Field(
         description="(e) A change, or its absence, that the reference does not tell."
     )
-    omitted_comparison: list[Line] = Field(
+    omitted_comparison: list[Words] = Field(
         description="(f) A change that the reference tells and the candidate does not."
     )
 
@@ -48,14 +48,14 @@ class Reply(Form):
     explanation: Words = Field(description="Two to five sentences on what differs and why.")
     clinically_significant_errors: Errors
     clinically_insignificant_errors: Errors
-    matched_findings: list[Line] = Field(
+    matched_findings: list[Words] = Field(
         description="What the candidate says in agreement with the reference, each finding once."
     )
 
 
 _LISTS = tuple(Errors.model_fields)
 
-_SEVERAL = re.compile(r"[;\u2022]|(?:^|\s)2[.)]\s")
+_SEVERAL = re.compile(r"[;\n\r\u2022]|(?:^|\s)2[.)]\s")
 
 
 def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
