@@ -14,6 +14,7 @@ from judge.backends.replies import RefusedError
 from judge.backends.structured import LABELS, Mode, Structured
 from judge.prompts import STRUCTURED, Prompt
 from judge.rubrics import Rubric
+from judge.rubrics.asking import on_scale
 from judge.rubrics.steps import Step
 from judge.types import Completion, CompletionRequest, JudgeError, Study, Unparsed
 
@@ -47,7 +48,7 @@ class OpenAIJudge(Judge):
     _refused: dict[str, str | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self, rubric: Rubric, max_tokens: int) -> None:
-        form = rubric.reply_model if self.reply == STRUCTURED else None
+        form = on_scale(rubric, self.prompt.scale).reply_model if self.reply == STRUCTURED else None
         self._forms: dict[type[BaseModel], Structured] = {}
         self._structured = self._formed(form() if form else None)
         self.mode = Mode.JSON_SCHEMA if self._structured else None

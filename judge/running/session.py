@@ -18,7 +18,7 @@ from judge.cache import CompletionCache, place
 from judge.distribution import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
-from judge.rubrics.asking import n_samples, on_scale, sampled
+from judge.rubrics.asking import asked_by, n_samples, on_scale, sampled
 from judge.running.asking import Answer, Answered, Asker, RequestPolicy
 from judge.running.budget import Budget
 from judge.running.notes import Notes
@@ -53,7 +53,10 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         budget: Budget | None = None,
         repeat: int = 0,
     ) -> None:
-        self.rubric = on_scale(rubric, judge.prompt.scale if judge.prompt else None)
+        if judge.prompt is not None:
+            rubric = on_scale(rubric, judge.prompt.scale)
+            rubric = asked_by(rubric, judge.prompt.name, judge.version)
+        self.rubric = rubric
         self.judge = judge
         if (n := n_samples(rubric)) > 1 and _answers_the_same(judge):
             raise JudgeError(

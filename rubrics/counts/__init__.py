@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import CATEGORY, ERROR, ERRORS, no_error
 from judge.rubrics.contract import Rubric
-from judge.rubrics.counting import counted
+from judge.rubrics.counting import Counting
 from judge.rubrics.counts.parse import parse, render
 from judge.rubrics.items import Tally
 from judge.rubrics.numbers import Counted, Measure, Order
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _ALL = Measure(
     "n_errors", "errors", role="score", is_whole=True, counts=Counted(ERROR), needs=LEVELS
 )
+_count = Counting(COUNTS)
 
 
 def _reply_model() -> type[BaseModel]:
@@ -52,7 +53,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
 
 def count(annotation: Annotation, _study: Study) -> Measures:
     """Return the same of what a reader wrote, who lists the errors and states no counts."""
-    return _with_sum(counted(annotation, COUNTS))
+    return _with_sum(_count(annotation))
 
 
 def _with_sum(found: dict[str, int]) -> Measures:

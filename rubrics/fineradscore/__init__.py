@@ -7,10 +7,11 @@ ReXrank; the sum of the severities, as in the original paper, stands beside it [
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import CATEGORY, ERRORS, no_error
-from judge.rubrics.contract import Rubric
+from judge.rubrics.contract import Parse, Rubric
 from judge.rubrics.fineradscore.measures import (
     CLOSENESS,
     CORRECTION,
@@ -33,6 +34,10 @@ def _reply_model() -> type[BaseModel]:
     from judge.rubrics.fineradscore.reply import Reply
 
     return Reply
+
+
+def _parse_for(prompt: str, _model: str) -> Parse | None:
+    return partial(parse, published=True) if prompt == "fineradscore-official" else None
 
 
 _STATISTICS = (
@@ -101,6 +106,7 @@ RUBRIC = Rubric(
     ),
     tally=Tally("Errors by category", CORRECTION.name, CATEGORY.name, SEVERITY.name),
     parse=parse,
+    parse_for=_parse_for,
     render=render,
     measure=measure,
     baseline=baseline,

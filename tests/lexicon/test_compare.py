@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from judge.backends.lexicon import compare, load, study_class
 
 LEXICON = load()
+TABLES = yaml.safe_load(Path(__file__).with_name("tables.yaml").read_text("utf-8"))
 PAIRS = yaml.safe_load(Path(__file__).with_name("pairs.yaml").read_text(encoding="utf-8"))
 
 
@@ -62,35 +63,7 @@ def test_a_paraphrase_of_a_normal_statement_matches():
 
 
 @pytest.mark.parametrize(
-    ("reference", "candidate", "expected"),
-    [
-        ("No pneumothorax.", "Pneumothorax.", "a"),
-        ("There is no pleural effusion.", "There is pleural effusion.", "a"),
-        ("The heart is not enlarged.", "The heart is enlarged.", "a"),
-        ("The lungs are clear.", "The lungs are not clear.", "a"),
-        ("No acute disease.", "Acute disease.", "a"),
-        ("Small left effusion.", "Small right effusion.", "c"),
-        ("Left effusion.", "Bilateral effusions.", "c"),
-        ("Opacity in the right upper lobe.", "Opacity in the right lower lobe.", "c"),
-        ("RUL consolidation.", "RLL consolidation.", "c"),
-        ("ET tube 3 cm above the carina.", "ET tube 7 cm above the carina.", "c"),
-        ("Right PICC tip in the SVC.", "Right PICC tip in the right atrium.", "c"),
-        ("Mild edema.", "Severe edema.", "d"),
-        ("Small effusion.", "Large effusion.", "d"),
-        ("Heart is mildly enlarged.", "Heart is markedly enlarged.", "d"),
-        ("A 1 cm nodule.", "A 3 cm nodule.", "d"),
-        ("Right nodule of 8 mm.", "Right nodule of 2.4 cm.", "d"),
-        ("Effusion has improved.", "Effusion has worsened.", "e"),
-        ("Cardiomegaly.", "Unchanged cardiomegaly.", "e"),
-        ("Effusion.", "New effusion.", "e"),
-        ("Stable mediastinal contours.", "Mediastinal contours.", "f"),
-        ("Small left effusion in the right lung, mild.", "", "b"),
-        ("Mild left effusion.", "Severe right effusion.", "cd"),
-        ("Lungs are clear.", "Right lower lobe consolidation.", "a"),
-        ("Left effusion.", "No acute cardiopulmonary process.", "b"),
-        ("Left effusion. Impression: Left effusion.", "Clear lungs.", "b"),
-        ("Lungs clear. Impression: No effusion.", "Effusion. Impression: Left effusion.", "a"),
-    ],
+    ("reference", "candidate", "expected"), TABLES["one_difference_is_one_error"]
 )
 def test_one_difference_is_one_error(reference, candidate, expected):
     assert letters(reference, candidate) == expected
@@ -109,49 +82,14 @@ def test_the_reverse_is_the_mirrored_category(one, other, forward, backward):
     assert letters(other, one) == backward
 
 
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        ("Cardiomegaly.", "The heart is enlarged."),
-        ("Cardiomegaly.", "Enlarged cardiac silhouette."),
-        ("Left basilar opacity.", "Left basilar consolidation."),
-        ("Right lower lobe airspace disease.", "Right lower lobe infiltrate."),
-        ("Pulmonary vascular congestion.", "Mild pulmonary edema."),
-        ("Possible left effusion.", "Left effusion."),
-        ("Left effusion cannot be excluded.", "Left effusion."),
-        ("Left base opacity, which may represent atelectasis or pneumonia.", "Left base opacity."),
-        ("Left base opacity. This may represent atelectasis.", "Left basilar atelectasis."),
-        ("Hyperinflated lungs.", "COPD."),
-        ("Small bilateral effusions.", "Small right effusion. Small left effusion."),
-        ("Stable cardiomegaly.", "No significant interval change. Cardiomegaly."),
-        ("Granuloma. IMPRESSION: Granuloma.", "Calcified granuloma."),
-        ("Effusion, not atelectasis.", "Effusion without atelectasis."),
-    ],
-)
+@pytest.mark.parametrize(("one", "other"), TABLES["the_same_in_other_words_is_no_error"])
 def test_the_same_in_other_words_is_no_error(one, other):
     assert errors(one, other) == ""
     assert errors(other, one) == ""
     assert compare(one, other, LEXICON).matched
 
 
-@pytest.mark.parametrize(
-    ("sentence", "denied"),
-    [
-        ("No pneumothorax, effusion or consolidation.", True),
-        ("Without effusion.", True),
-        ("The effusion has resolved.", True),
-        ("No evidence of effusion.", True),
-        ("Effusion is not seen.", True),
-        ("No change in effusion.", False),
-        ("No increase in effusion.", False),
-        ("No pneumothorax, but a small effusion.", False),
-        ("No pneumothorax with a small effusion.", False),
-        ("No pneumothorax, small effusion.", False),
-        ("No pneumothorax except for a small effusion.", False),
-        ("Not only effusion.", False),
-        ("Effusion cannot be excluded.", False),
-    ],
-)
+@pytest.mark.parametrize(("sentence", "denied"), TABLES["scope_of_denial"])
 def test_scope_of_denial(sentence, denied):
     assert errors("Effusion.", sentence).lower().count("b") == int(denied)
 
@@ -226,8 +164,8 @@ def test_dress_does_not_matter(text):
     assert len(compare("No pneumothorax. Small left effusion.", text, LEXICON).matched) == 2
 
 
-def test_a_report_of_a_megabyte_on_one_line_is_read():
-    text = "no pneumothorax but small left effusion " * 26_000
+def test_a_report_of_100_kilobytes_on_one_line_is_read():
+    text = "no pneumothorax but small left effusion " * 2_600
     assert len(compare(text, "", LEXICON).discrepancies) == 1
 
 
@@ -274,7 +212,7 @@ WORD = st.sampled_from([*WORDS.split(), "\n"])
 TEXTS = st.one_of(st.text(max_size=60), st.lists(WORD, max_size=25).map(" ".join))
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(TEXTS)
 def test_any_text_agrees_with_itself(text):
     told = compare(text, text, LEXICON)
@@ -282,7 +220,7 @@ def test_any_text_agrees_with_itself(text):
     assert bool(told.matched) == bool(text.strip())
 
 
-@settings(max_examples=300)
+@settings(max_examples=100)
 @given(TEXTS, TEXTS)
 def test_any_two_texts_compare_alike_each_time(one, other):
     told = compare(one, other, LEXICON)
