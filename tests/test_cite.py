@@ -100,7 +100,7 @@ def test_what_was_not_scored_is_said(invoke: Invoke) -> None:
 def test_what_the_judge_was_told_and_asked_is_said(judged_examples: Path) -> None:
     manifest = {"judge": {"name": "gpt-x", "version": "gpt-x-2026", "note": None}}
     line = (
-        "green:2|judge:gpt-x-2026|prompt:green@2+aa|sampling:max_tokens=900,temperature=0|reask:2"
+        "green:3|judge:gpt-x-2026|prompt:green@2+aa|sampling:max_tokens=900,temperature=0|reask:2"
         "|samples:3|section:findings|context:age,indication|prior:earlier|shard:2/3|version:0.1.0"
     )
     summary = Run(judged_examples).summary()

@@ -166,7 +166,7 @@ def signature(
     repeat: int = 0,
     shard: Shard | None = None,
 ) -> str:
-    """Return the signature of a run, such as `green:2|judge:lexicon-1+3fa9c1d2|...`.
+    """Return the signature of a run, such as `green:3|judge:lexicon-1+3fa9c1d2|...`.
 
     Parts: the rubric and its version, the package that adds it and its version (nothing for one
     that is built in), the judge, the prompt and its digest, the sampling

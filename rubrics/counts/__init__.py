@@ -68,7 +68,7 @@ def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
 
 RUBRIC = Rubric(
     name="counts",
-    version=1,
+    version=2,
     title="Counts",
     summary="Judge reports by twelve counts of errors, stated in one short reply.",
     prompt="counts",

@@ -40,7 +40,7 @@ def _reply_model() -> type[BaseModel]:
 
 RUBRIC = Rubric(
     name="crimson",
-    version=1,
+    version=2,
     title="CRIMSON",
     summary="Judge reports by CRIMSON: findings weighed by urgency, with the patient's context.",
     prompt="crimson",

@@ -68,7 +68,7 @@ _LABELS = {name: f"direct: {name}" for name in ASPECTS}
 
 RUBRIC = Rubric(
     name="direct",
-    version=1,
+    version=2,
     title="Direct score",
     summary="Judge reports by one number from 0 to 100, with the reasons for it.",
     prompt="direct",

@@ -24,7 +24,7 @@ from judge.rubrics.sources import BANNUR_2024, MIN_2023, XIE_2024
 
 RUBRIC = Rubric(
     name="facts",
-    version=1,
+    version=2,
     title="Facts",
     summary="Judge reports by atomic facts: precision and recall of short phrases, with evidence.",
     prompt="facts-verdicts",

@@ -89,7 +89,7 @@ _STATISTICS = (
 
 RUBRIC = Rubric(
     name="fineradscore",
-    version=2,
+    version=3,
     title="FineRadScore",
     summary="Judge reports by FineRadScore: line-by-line corrections, each with a severity.",
     prompt="fineradscore",

@@ -94,7 +94,7 @@ def _score(matched: int, significant: int) -> float:
 
 RUBRIC = Rubric(
     name="green",
-    version=2,
+    version=3,
     title="GREEN",
     summary="Judge reports by GREEN: errors in six categories, significant or not.",
     prompt="green",

@@ -41,7 +41,7 @@ def test_the_table_shows_both_rates_and_every_figure(invoke: Invoke) -> None:
         r"\(f\) omitted comparison",
         r"all errors +\d+ \(\d\.\d{3}\)",
         r"4 emergent",
-        r"signature  fineradscore:2\|judge:lexicon",
+        r"signature  fineradscore:3\|judge:lexicon",
     ):
         assert re.search(needed, done.stdout), needed
     rates = done.stdout[done.stdout.index("\nRates") :]

@@ -116,7 +116,7 @@ def test_what_cannot_be_compared(invoke: Invoke, tmp_path: Path, judged_examples
         ([("a", one), ("b", one)], "same answers"),
         ([(None, one)], "two judges"),
         ([("a", one), ("b", other)], "other candidates"),
-        ([("a", one), ("b", fine)], "green:2 and fineradscore:2"),
+        ([("a", one), ("b", fine)], "green:3 and fineradscore:3"),
     ):
         with pytest.raises(JudgeError, match=names):
             compare_judges(runs)
