@@ -28,7 +28,7 @@ from judge.rubrics.significance import (
     level_of,
     stated,
 )
-from judge.rubrics.sources import OSTMEIER_2024, ZAMBRANO_CHAVES_2024
+from judge.rubrics.sources import source
 from judge.types import Annotation, Measures, ReportComparison, Study
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ RUBRIC = Rubric(
     title="Counts",
     summary="Judge reports by twelve counts of errors, stated in one short reply.",
     prompt="counts",
-    sources=(OSTMEIER_2024, ZAMBRANO_CHAVES_2024),
+    sources=(source("ostmeier2024green"), source("zambranochaves2024chexprompt")),
     kinds=(replace(GRADED_ERROR, is_listed=False),),
     facets=(CATEGORY, GRADES),
     measures=(_ALL, *COUNTS),

@@ -24,7 +24,7 @@ from judge.rubrics.fineradscore.parse import parse
 from judge.rubrics.fineradscore.render import baseline, render
 from judge.rubrics.items import Tally
 from judge.rubrics.numbers import Order, Statistic
-from judge.rubrics.sources import HUANG_2024, ZHANG_2024
+from judge.rubrics.sources import source
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -93,7 +93,7 @@ RUBRIC = Rubric(
     title="FineRadScore",
     summary="Judge reports by FineRadScore: line-by-line corrections, each with a severity.",
     prompt="fineradscore",
-    sources=(HUANG_2024, ZHANG_2024),
+    sources=(source("huang2024fineradscore"), source("zhang2024rexrank")),
     kinds=(CORRECTION,),
     facets=(CATEGORY, SEVERITY),
     measures=MEASURES,

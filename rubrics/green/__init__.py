@@ -26,7 +26,7 @@ from judge.rubrics.significance import (
     SIGNIFICANT,
     stated,
 )
-from judge.rubrics.sources import OSTMEIER_2024
+from judge.rubrics.sources import source
 from judge.types import Annotation, Measures, Study
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ RUBRIC = Rubric(
     title="GREEN",
     summary="Judge reports by GREEN: errors in six categories, significant or not.",
     prompt="green",
-    sources=(OSTMEIER_2024,),
+    sources=(source("ostmeier2024green"),),
     kinds=(GRADED_ERROR, Kind(MATCHED, "matched finding", "matched findings")),
     facets=(CATEGORY, GRADES),
     measures=(
