@@ -112,7 +112,7 @@ def citation(
     version = parts.get("version", "unknown")
     model = f"of {summary['model']} " if summary.get("model") else ""
     n = counted(summary["n_studies"], "study", "studies")
-    program = f"{_listed(packages)}, run with judge {version}" if packages else f"judge {version}"
+    tool = f"{_listed(packages)}, run with judge {version}" if packages else f"judge {version}"
     compared = (
         f"The reports {model}on {n} (section {summary['section']}) were compared with the "
         f"reference reports with {rubric.title}"
@@ -121,7 +121,7 @@ def citation(
     told: list[str | Cited] = [
         compared,
         *([Cited(rubric.sources)] if rubric.sources else []),
-        f", version {parts['rubric'].partition(':')[2]} of the rubric in {program}",
+        f", version {parts['rubric'].partition(':')[2]} of the rubric in {tool}",
         Cited((program(version),)),
         ". ",
         *_judge(manifest, parts),
