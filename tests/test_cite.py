@@ -28,7 +28,7 @@ def test_the_text_says_what_was_compared_by_whom_and_what_came_out(
     text = printed.split("\n\n")[0]
     for part in (
         "The reports of preds on 15 studies (section findings) were compared",
-        "GREEN (Ostmeier et al. 2024), version 2 of the rubric",
+        "GREEN (Ostmeier et al. 2024), version 3 of the rubric",
         "rule-based baseline: never report its numbers as those of a judge model",
         "Every study was scored.",
         "GREEN 0.689 [0.541, 0.806]",
