@@ -36,10 +36,9 @@ _DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 class Contents:
     """The entries of the cache in a folder.
 
-    `damage` says what is wrong with the database as a whole, None where nothing is. Then only
-    the entries are given that SQLite still finds, and `expected` is how many there should be,
-    None where that is lost too. Raises `JudgeError` where there is no cache or its files
-    cannot be opened.
+    `damage` says what is wrong with the database as a whole, None where nothing is. Then only the
+    entries are given that SQLite still finds, and `expected` is how many there should be, None
+    where that is lost too.
     """
 
     def __init__(self, path: Path) -> None:

@@ -110,11 +110,7 @@ def entry_of(
     stored: float,
     asked: Mapping[str, Any] | None = None,
 ) -> Entry:
-    """Return the entry that a JSON object describes.
-
-    Raises `UnreadableError` where it describes none, one that has another key, or one whose
-    answer is not the one that was written.
-    """
+    """Return the entry that a JSON object describes."""
     if not isinstance(data, dict) or set(data) - _PARTS:  # a checksum by another name is none
         raise UnreadableError("not the fields of an entry")
     try:

@@ -135,10 +135,9 @@ class Seen:
 class CompletionCache(AbstractContextManager["CompletionCache"]):
     """The folder in which answers are kept. Several processes may share it.
 
-    Opening it writes, so that a full, read-only or damaged cache is known before anything
-    is asked. Raises `JudgeError` there, and wherever the disk fails later. `timeout` is how
-    many seconds another process may hold the database. A kill of the process loses nothing
-    that `put` has kept; a power cut may lose the last moments.
+    Opening it writes, so that a full, read-only or damaged cache is known before anything is asked.
+    `timeout` is how many seconds another process may hold the database. A kill of the process loses
+    nothing that `put` has kept; a power cut may lose the last moments.
     """
 
     def __init__(self, path: Path, *, timeout: float = _BUSY_SECONDS) -> None:

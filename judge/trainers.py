@@ -24,9 +24,7 @@ _LISTS = (Sequence, np.ndarray, pd.Series, pd.Index)
 def text_of(completion: object) -> str:
     """Return the text of a completion: itself, or what the assistant says last in messages.
 
-    An assistant that says nothing (None, or an empty text) gives an empty text. Raises `JudgeError`
-    for messages without an assistant's, for a message with parts that are no text, and for
-    anything else: what cannot be read is no empty report.
+    An assistant that says nothing (None, or an empty text) gives an empty text.
     """
     if isinstance(completion, str):
         return completion
@@ -55,10 +53,7 @@ def is_nothing(reference: object) -> bool:
 def lists_of(
     columns: Mapping[str, Any], is_wanted: Callable[[str], bool]
 ) -> dict[str, Sequence[Any]]:
-    """Return the columns of a batch as lists, without what else a trainer passes beside them.
-
-    Raises `JudgeError` for one that is wanted and of a type that is not read.
-    """
+    """Return the columns of a batch as lists, without what else a trainer passes beside them."""
     found: dict[str, Sequence[Any]] = {}
     for name, column in columns.items():
         if isinstance(column, _LISTS) and not isinstance(column, str | bytes):

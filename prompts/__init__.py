@@ -191,8 +191,7 @@ class Prompt:
     ) -> tuple[Message, ...]:
         """Return the turns to send for a pair of reports; the fixed part comes first.
 
-        What is known beside the reports stands before the last question. Raises `JudgeError`
-        where the wording has no place for it.
+        What is known beside the reports stands before the last question.
         """
         turns = [Message("system", self.system)] if self.system else []
         for shot in self.shots:

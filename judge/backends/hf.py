@@ -147,8 +147,6 @@ def _hardware(on_gpu: str, *, cpu: bool) -> tuple[str, str]:
     """Return a torch device and a type: `on_gpu` where there is a GPU, else the CPU with float32.
 
     So it is too where the user wants the `cpu`.
-
-    Raises `JudgeError` where torch or transformers is not installed.
     """
     try:
         import torch

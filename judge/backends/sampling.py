@@ -48,9 +48,7 @@ _ONE_WHOLE_ANSWER = frozenset({"stream", "n", "best_of", "echo", "stop", "stop_t
 def checked(given: Mapping[str, object]) -> dict[str, object]:
     """Return the parameters that a user asks for, by their name in a request, as JSON's values.
 
-    A whole fraction becomes a whole number, so that 0 and 0.0 are one question. Raises
-    `JudgeError` for a value that no server takes, a parameter that is set in another way,
-    and one with which there would be no single whole answer to read.
+    A whole fraction becomes a whole number, so that 0 and 0.0 are one question.
     """
     found = {}
     for name, value in given.items():
@@ -84,11 +82,7 @@ _LIMITS: dict[str, tuple[type | tuple[type, ...], Callable[[Any], object], str]]
 
 
 def from_body(options: Iterable[str]) -> dict[str, object]:
-    """Return the parameters of `--body KEY=JSON`, given any number of times.
-
-    Raises `JudgeError` for what has not that form, a parameter that has an option of its
-    own, and one that is given twice.
-    """
+    """Return the parameters of `--body KEY=JSON`, given any number of times."""
     found: dict[str, object] = {}
     for option in options:
         name, mark, text = option.partition("=")

@@ -55,8 +55,7 @@ def questions(
 ) -> dict[str, tuple[Prompt, Form]]:
     """Return the prompt and the form of each of the questions of `rubric`, by what they ask about.
 
-    `chosen` takes the place of the one that asks about the same. Raises `JudgeError` for one that
-    asks about what the rubric does not.
+    `chosen` takes the place of the one that asks about the same.
     """
     asked = rubric.steps.questions if rubric.steps else {}
     if asked and chosen.asks not in asked:
@@ -78,9 +77,7 @@ def chosen(
 ) -> tuple[Prompt, str]:
     """Return the prompt of that name or path, and the reply: as asked, else as it says.
 
-    A prompt that does not say asks for text where the rubric has text. Raises `JudgeError`
-    for a prompt of another rubric, and for a reply or a scale that the prompt or the rubric has
-    not.
+    A prompt that does not say asks for text where the rubric has text.
     """
     own = rubrics.prompt_files(rubric.name)
     if name == rubric.prompt and name not in own and plugins.RUBRICS.packages(rubric.name):

@@ -95,10 +95,7 @@ def names() -> tuple[str, ...]:
 
 
 def check(asked: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, each once.
-
-    Raises `JudgeError` for an unknown one, and for one that is built in and added too.
-    """
+    """Return the names, each once."""
     unknown = [name for name in asked if name not in names()]
     if unknown:
         raise JudgeError(
@@ -234,10 +231,7 @@ def _wrong(values: Sequence[float], n: int) -> str | None:
 
 
 def added(name: str) -> Metric | None:
-    """Return the metric that a package adds by this name, None where none does.
-
-    Raises `JudgeError` where the package cannot be imported, or what it adds is no metric.
-    """
+    """Return the metric that a package adds by this name, None where none does."""
     if name not in METRICS.names(NAMES):
         return None
     found = METRICS.load(name)

@@ -20,11 +20,8 @@ def read_results(path: Path, study_ids: Sequence[str]) -> list[Scored]:
     """Return each of the file's metrics with a value a study, in the order of `study_ids`.
 
     RadEval goes by the order of its two lists and keeps no ids; a list `study_id` in the file joins
-    by them, as in the pairs that `judge export` writes. null and NaN are a study without a value.
-    A column that is the same number as one here has its name, all others `radeval_` before theirs.
-    Raises `JudgeError` for a file that cannot be read or has another form, for a metric that
-    stands twice or has no name, for lists of another length than there are studies, and for ids
-    that are not theirs.
+    by them, as in the pairs that `judge export` writes. null and NaN are a study without a value. A
+    column that is the same number as one here has its name, all others `radeval_` before theirs.
     """
     content = read_content(str(path))
     found = read_object(content.name, decode(content))

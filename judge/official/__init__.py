@@ -68,10 +68,7 @@ class Official:
     reply: str | None = None
 
     def read(self, sources: Mapping[str, str]) -> Prompt:
-        """Return the prompt that stands in `sources`, given by path; nothing of them is run.
-
-        Raises `JudgeError` for sources that hold another text or hold it in another form.
-        """
+        """Return the prompt that stands in `sources`, given by path; nothing of them is run."""
         turns = self.turns(sources)
         if digest(turns) != self.sha256:
             raise JudgeError(f"{', '.join(sources)} holds another prompt than {self.name}")
@@ -285,11 +282,7 @@ def load(name: str, environ: Mapping[str, str], known: Mapping[str, Official] = 
 
 
 def download(official: Official, base_url: str) -> dict[str, str]:
-    """Return the sources of a prompt, by path, each checked against its sha256.
-
-    Raises `JudgeError` where the server cannot be reached, does not have a file, breaks off,
-    or gives another file than the known one.
-    """
+    """Return the sources of a prompt, by path, each checked against its sha256."""
     texts = {}
     for path, sha256 in official.sources.items():
         data = _get(f"{base_url.rstrip('/')}/{official.repository}/{official.commit}/{path}")
@@ -335,8 +328,7 @@ def _get(url: str) -> bytes:
 def read_copy(official: Official, path: Path) -> dict[str, str]:
     """Return the sources from a copy: a file, or a folder that has them.
 
-    Raises `JudgeError` where a file is missing or cannot be read. What decides is the text
-    in them, so they may come from another commit.
+    What decides is the text in them, so they may come from another commit.
     """
     names = {source: PurePosixPath(source).name for source in official.sources}
     if path.is_dir():
@@ -353,10 +345,7 @@ def read_copy(official: Official, path: Path) -> dict[str, str]:
 
 
 def read_installed(official: Official) -> dict[str, str]:
-    """Return the sources from an installed package, which is found and read but not imported.
-
-    Raises `JudgeError` where no package has them or it is not installed.
-    """
+    """Return the sources from an installed package, which is found and read but not imported."""
     if official.installed is None:
         raise JudgeError(f"no package that can be installed holds {official.name}")
     package, path = official.installed

@@ -140,10 +140,8 @@ def _tokenizer(files: ModelFiles, config: dict[str, Any]) -> Tokenizer:
 def _converted(path: Path) -> Tokenizer:
     """Return the tokenizer of a sentencepiece model of merged pairs, which comes alone.
 
-    Made as transformers 4.40.0 makes it: the text gets a blank before it, blanks are written
-    as the lower block, and pieces are merged in the order of their scores.
-
-    Raises `JudgeError` where `sentencepiece` is not installed or the file is no such model.
+    Made as transformers 4.40.0 makes it: the text gets a blank before it, blanks are written as the
+    lower block, and pieces are merged in the order of their scores.
     """
     try:
         from sentencepiece import SentencePieceProcessor

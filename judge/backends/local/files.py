@@ -48,9 +48,7 @@ class ModelFiles:
 def find(model: str, environ: Mapping[str, str], revision: str | None = None) -> ModelFiles:
     """Return the files of `model`: a folder on this machine, or a name on the model hub.
 
-    From the hub, only the small files are fetched. Raises `JudgeError` for a folder that
-    holds no model, a name that the hub does not know, one that it does not give to this
-    user, and a hub that cannot be reached.
+    From the hub, only the small files are fetched.
     """
     folder = Path(model).expanduser()
     if folder.is_dir():

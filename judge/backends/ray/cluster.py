@@ -51,10 +51,7 @@ def check_installed() -> None:
 
 
 def address_of(given: str | None, environ: Mapping[str, str]) -> str:
-    """Return the cluster's address: as given, else as RAY_ADDRESS has it, else `LOCAL`.
-
-    Raises `JudgeError` for one that a driver cannot join.
-    """
+    """Return the cluster's address: as given, else as RAY_ADDRESS has it, else `LOCAL`."""
     address = (given or environ.get("RAY_ADDRESS", "")).strip() or LOCAL
     name = "--ray-address" if given else "RAY_ADDRESS"
     if address.startswith(_CLIENT):
@@ -70,8 +67,7 @@ def address_of(given: str | None, environ: Mapping[str, str]) -> str:
 def join(address: str) -> bool:
     """Connect this process to the cluster; returns whether it is to be left again.
 
-    A process that is connected already, as one that Ray started is, stays so. Raises
-    `JudgeError` where there is no cluster, or one of another version.
+    A process that is connected already, as one that Ray started is, stays so.
     """
     import ray
 

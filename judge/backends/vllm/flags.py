@@ -28,10 +28,7 @@ _WITHOUT_EFFECT = frozenset(
 
 
 def split(arguments: Sequence[str]) -> tuple[str, ...]:
-    """Return the arguments as `vllm serve` takes them, `--a=b` and `"--a b"` taken apart.
-
-    Raises `JudgeError` for one that is this program's to set and for a value without a flag.
-    """
+    """Return the arguments as `vllm serve` takes them, `--a=b` and `"--a b"` taken apart."""
     words: list[str] = []
     for argument in arguments:
         flag, _, value = argument.strip().partition(" ")

@@ -70,8 +70,7 @@ class Address:
 class Process:
     """A command under the guard's eye, with all that it writes going to the file `log`.
 
-    It is gone when this process is, whatever happens to it (see `guard`). Raises
-    `JudgeError` where the log cannot be written.
+    It is gone when this process is, whatever happens to it (see `guard`).
     """
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: Path) -> None:
@@ -193,9 +192,7 @@ class Server(Servers):
     async def address(self) -> Address:
         """Return where the server is, having started it where it does not run.
 
-        Raises `JudgeError` when it cannot be started, with the cause as far as the log tells
-        it, and when it has ended by itself twice. The first such error stands: who asks
-        again gets the same.
+        The first such error stands: who asks again gets the same.
         """
         async with self._lock:
             if self.failure is not None:
@@ -327,10 +324,7 @@ class Server(Servers):
 
 
 def executable(environ: Mapping[str, str]) -> str:
-    """Return the path of `vllm`: what `JUDGE_VLLM` names, else beside this Python, else on PATH.
-
-    Raises `JudgeError` where there is none.
-    """
+    """Return the path of `vllm`: what `JUDGE_VLLM` names, else beside this Python, else on PATH."""
     if named := environ.get(EXECUTABLE, "").strip():
         found = shutil.which(named, path=environ.get("PATH"))
         if found is None:
