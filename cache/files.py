@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,10 +26,7 @@ _PRIMARY = 0xFF
 
 
 def place(option: Path | None, environ: Mapping[str, str]) -> Path:
-    """Return the cache's folder: the one asked for, else `JUDGE_CACHE`, else the platform's own.
-
-    A `~` that no shell has replaced means the user's folder.
-    """
+    """Return the cache's folder: the one asked for, else `JUDGE_CACHE`, else the platform's own."""
     named = option or environ.get(VARIABLE)
     if named:
         # Unlike Path's, this one leaves the name of an unknown user as it is.
@@ -40,19 +36,8 @@ def place(option: Path | None, environ: Mapping[str, str]) -> Path:
     return user_cache_path("judge", appauthor=False)
 
 
-def regular(file: Path) -> None:
-    """Raise where a file of the database at `file` is a link or no file, or where it is empty.
-
-    Raises OSError or `sqlite3.DatabaseError`, as the database itself would.
-    """
-    for name in FILES:
-        beside = file.with_name(name)
-        try:
-            status = beside.lstat()
-        except FileNotFoundError:
-            continue
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(f"{name} is a link or no plain file")
+def check_not_empty(file: Path) -> None:
+    """Raise `sqlite3.DatabaseError` where the database is empty."""
     if file.stat().st_size == 0:
         # A new database is never seen at this size (see `_prepare`): something cut it off.
         raise sqlite3.DatabaseError(f"{file.name} is empty")
@@ -75,11 +60,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def said(error: BaseException) -> str:
-    """Return what an error says, in printable characters.
-
-    What SQLite says of a damaged schema quotes it; bytes that are no text make Python raise
-    UnicodeDecodeError in its place.
-    """
+    """Return what an error says, in printable characters; a damaged schema may hold any."""
     if isinstance(error, UnicodeDecodeError):
         return ascii(error.object.decode("utf-8", "replace"))[1:-1]
     text = error.strerror if isinstance(error, OSError) else None

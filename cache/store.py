@@ -17,14 +17,14 @@ from pathlib import Path
 from typing import Any
 
 import diskcache
-from diskcache.core import DEFAULT_SETTINGS, METADATA, MODE_RAW
+from diskcache.core import DEFAULT_SETTINGS, MODE_RAW
 
 from judge.cache.entry import Entry, UnreadableError, as_object, decode, encode
-from judge.cache.files import BATCHES, CLAIMS, DATABASE, FILES, explained, regular
+from judge.cache.files import BATCHES, CLAIMS, DATABASE, FILES, check_not_empty, explained
 from judge.cache.keys import canonical, key_of
 from judge.types import Completion, CompletionRequest
 
-# What the library would otherwise read from the file itself, where anyone may have put it.
+# Nothing is ever thrown away.
 _SETTINGS: dict[str, Any] = {
     **DEFAULT_SETTINGS,
     "eviction_policy": "none",
@@ -34,11 +34,6 @@ _SETTINGS: dict[str, Any] = {
     "tag_index": 0,
     # A mapped file that another process cuts short would end this one with a signal.
     "sqlite_mmap_size": 0,
-}
-_OBJECTS = {
-    *(("table", "Cache"), ("table", "Settings")),
-    *(("trigger", f"Settings_count_{event}") for event in ("insert", "delete")),
-    *(("trigger", f"Settings_size_{event}") for event in ("insert", "update", "delete")),
 }
 # What the library does to an entry: a damaged schema is found before an answer is paid for.
 _TRIAL = """
@@ -63,25 +58,14 @@ _PLACES = 2**62
 
 
 class _TextDisk(diskcache.Disk):  # type: ignore[misc]
-    """Keys are text, values JSON text, both in the database. Nothing else in a row is touched.
-
-    Values are stored as bytes: damaged ones are then an unreadable entry, where text that is
-    not UTF-8 would be an error of the database.
-    """
+    """Keys are text, values JSON text as bytes, both in the database."""
 
     def put(self, key: object) -> tuple[object, bool]:
-        if not isinstance(key, str):
-            raise TypeError("a key is text")
         return key, True
 
-    def get(self, key: object, raw: object) -> object:
-        raise NotImplementedError("keys are never read through the library")
-
     def store(
-        self, value: object, *_how: object, **_named: object
+        self, value: bytes, *_how: object, **_named: object
     ) -> tuple[int, int, None, sqlite3.Binary]:
-        if not isinstance(value, bytes):
-            raise TypeError("a value is bytes")
         return len(value), MODE_RAW, None, sqlite3.Binary(value)
 
     def fetch(self, mode: object, filename: object, value: object, *_how: object) -> bytes:
@@ -95,8 +79,7 @@ class _TextDisk(diskcache.Disk):  # type: ignore[misc]
 class Claims:
     """The claims of this process on the keys of a cache; raises OSError where the disk fails.
 
-    A claim is a lock on one byte of a file, at a place that the key decides. The system takes
-    it back when the process ends, however it ends, so nothing is ever left to clean up.
+    A claim is a lock on one byte of a file, which the system takes back when the process ends.
     """
 
     def __init__(self, file: Path) -> None:
@@ -136,8 +119,8 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
     """The folder in which answers are kept. Several processes may share it.
 
     Opening it writes, so that a full, read-only or damaged cache is known before anything is asked.
-    `timeout` is how many seconds another process may hold the database. A kill of the process loses
-    nothing that `put` has kept; a power cut may lose the last moments.
+    `timeout` is how many seconds another process may hold the database. A kill loses nothing that
+    `put` has kept.
     """
 
     def __init__(self, path: Path, *, timeout: float = _BUSY_SECONDS) -> None:
@@ -169,10 +152,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
     def get(
         self, request: CompletionRequest, attempt: int = 0, repeat: int = 0
     ) -> Completion | None:
-        """Return the kept answer; None where there is none.
-
-        An entry that is damaged counts as none, and in `n_damaged`.
-        """
+        """Return the kept answer, None where there is none; a damaged one counts in `n_damaged`."""
         record = canonical(request, attempt, repeat)
         return self.find(key_of(record), record)
 
@@ -193,10 +173,9 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         completion: Completion,
         took: tuple[str, float] | None = None,
     ) -> Future[None]:
-        """Keep the answer to a canonical request under its key, together with others that come.
+        """Keep the answer to a canonical request under its key; done when the answer is on disk.
 
         `took` is the kind of the question, as `seen` takes it, and the seconds of its answer.
-        What is returned is done when the answer is on disk, and not before.
         """
         tag = None
         if took and completion.usage:
@@ -204,10 +183,8 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         return self._keep(name, encode(record, completion), tag)
 
     def seen(self, kind: str, most: int = 5_000) -> Seen | None:
-        """Return what the newest answers to a kind of question took, at `most` so many.
-
-        `kind` is sixteen hexadecimal digits. None where there are none; answers from before
-        their kinds were kept, and those that came from elsewhere, are not among them.
+        """Return what the newest answers to a kind of question took, at most `most`; None without
+        any.
         """
         select = (
             "SELECT CAST(tag AS BLOB) FROM Cache WHERE tag >= ? AND tag < ? ORDER BY rowid DESC"
@@ -259,13 +236,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
 
     def _read(self, name: str, record: Mapping[str, Any] | None) -> Entry | None:
         with explained(self.path):
-            try:
-                value = self._cache.get(name)
-            except sqlite3.OperationalError as error:
-                if getattr(error, "sqlite_errorcode", None) is not None:
-                    raise
-                # Not the database's complaint but Python's, about text that is not UTF-8.
-                value = b""
+            value = self._cache.get(name)
         if value is None:
             return None
         try:
@@ -324,25 +295,16 @@ def _prepare(folder: Path) -> None:
 
 
 def _check(file: Path, timeout: float) -> None:
-    """Raise where the database is damaged, not ours or not writable; undo what was planted."""
-    regular(file)
+    """Raise where the database is damaged or not writable."""
+    check_not_empty(file)
     with closing(_connect(file, timeout)) as data:
         ((found,),) = data.execute("PRAGMA quick_check(1)").fetchall()
         if found != "ok":
             raise sqlite3.DatabaseError(found)
-        objects = set(data.execute("SELECT type, name FROM sqlite_master WHERE type != 'index'"))
-        if objects != _OBJECTS:
-            strange = ", ".join(sorted(f"{kind} {name}" for kind, name in objects ^ _OBJECTS))
-            raise sqlite3.DatabaseError(f"not a database of this program: {strange}")
-        names = {name for (name,) in data.execute("SELECT key FROM Settings")}
-        if unknown := names - set(_SETTINGS) - set(METADATA):
-            raise sqlite3.DatabaseError(f"unknown settings {', '.join(sorted(map(str, unknown)))}")
         data.execute("BEGIN IMMEDIATE")
         for statement in _TRIAL.split(";"):
             data.execute(statement)
-        data.executemany("REPLACE INTO Settings VALUES (?, ?)", _SETTINGS.items())
         data.execute("UPDATE Settings SET value = (SELECT count(*) FROM Cache) WHERE key = 'count'")
-        data.execute("UPDATE Cache SET expire_time = NULL WHERE expire_time IS NOT NULL")
         data.execute("COMMIT")
 
 

@@ -117,8 +117,7 @@ _PRIOR = Template(
 class Shot:
     """A worked example: a pair of reports and the reply that is wanted for it.
 
-    In a question about one report, or about phrases and one, that is the reference; the phrases
-    are the candidate.
+    In a question about one report, that is the reference; phrases are the candidate.
     """
 
     reference: str
@@ -128,15 +127,7 @@ class Shot:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One wording of a rubric's question.
-
-    `turns` go before the question as they are; `words` is how many words of each report
-    are shown, None for all; `layout` is `CHAT` or `GREEN`. `reply` is `TEXT` or `STRUCTURED`,
-    None where the wording does not say. `asks` is `PAIR`, `REPORT` or `PHRASES`. `scale` is the
-    least and the greatest score, None where the wording declares none. `user_in_context` asks
-    where a context is known, with a place for it. `modalities` says what is part of a finding of
-    another modality, by its code, where that is not the usual.
-    """
+    """One wording of a rubric's question; the module says what its parts are."""
 
     name: str
     version: int
@@ -189,10 +180,7 @@ class Prompt:
         prior: str | None = None,
         modality: str | None = None,
     ) -> tuple[Message, ...]:
-        """Return the turns to send for a pair of reports; the fixed part comes first.
-
-        What is known beside the reports stands before the last question.
-        """
+        """Return the turns to send for a pair of reports; the fixed part comes first."""
         turns = [Message("system", self.system)] if self.system else []
         for shot in self.shots:
             turns.append(Message("user", self._question(shot.reference, shot.candidate)))
@@ -268,10 +256,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Prompt:
-    """Return the prompt called `name`, or the one in the file of that path.
-
-    Raises `JudgeError` for a name or file that does not exist or does not hold a prompt.
-    """
+    """Return the prompt called `name`, or the one in the file of that path."""
     path = _ROOT / f"{name}.yaml" if name in names() else Path(name)
     try:
         data, _ = read_yaml(path)

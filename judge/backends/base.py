@@ -25,10 +25,7 @@ Form: TypeAlias = "type[BaseModel] | None"
 
 @dataclass(frozen=True, slots=True)
 class CountedNote:
-    """A note that counts, so that those of the parts of a run add up to that of the whole.
-
-    `text` is what a reader is told where `n` is not 0, with `{n}` and `{of}` for the numbers.
-    """
+    """A note that counts, so that those of the parts of a run add up to that of the whole."""
 
     text: str
     n: int

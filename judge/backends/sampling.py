@@ -103,10 +103,7 @@ def from_body(options: Iterable[str]) -> dict[str, object]:
 
 
 def max_tokens(model: str, given: Mapping[str, object], asked: int | None) -> int:
-    """Return how many tokens bound an answer: as `asked`, else by whether the model reasons.
-
-    It does where its name says so, and where it is given a reasoning effort.
-    """
+    """Return how many tokens bound an answer: as `asked`, else by whether the model reasons."""
     if asked is not None:
         return asked
     effort = given.get("reasoning_effort")
@@ -120,10 +117,7 @@ def is_greedy(sampling: Mapping[str, object]) -> bool:
 
 
 def refuse(given: Mapping[str, object], judge: str, taken: Mapping[str, object]) -> None:
-    """Raise `JudgeError` for a parameter of `given` that a judge does not have.
-
-    `taken` are those that it has, each with its one value.
-    """
+    """Raise `JudgeError` for a parameter of `given` that is not `taken`, with that value."""
     for name, value in given.items():
         if name not in taken or taken[name] != value:
             what = _OPTIONS.get(name, f"--body {name}")

@@ -19,8 +19,7 @@ _MOST = 1e12
 def read_results(path: Path, study_ids: Sequence[str]) -> list[Scored]:
     """Return each of the file's metrics with a value a study, in the order of `study_ids`.
 
-    RadEval goes by the order of its two lists and keeps no ids; a list `study_id` in the file joins
-    by them, as in the pairs that `judge export` writes. null and NaN are a study without a value. A
+    RadEval keeps no ids; a list `study_id` in the file joins by them. null and NaN are no value. A
     column that is the same number as one here has its name, all others `radeval_` before theirs.
     """
     content = read_content(str(path))

@@ -27,7 +27,6 @@ HOST = "https://raw.githubusercontent.com"
 """Where the files of a public repository are had one by one."""
 
 _TIMEOUT = 30.0
-_MOST = 1_000_000
 
 _IN_CONTEXT = "user in context"
 """The role of the question that is asked where something is known of the patient."""
@@ -37,17 +36,15 @@ _IN_CONTEXT = "user in context"
 class Official:
     """One official prompt.
 
-    `sources` has the sha256 of each file of the authors' repository, by its path there. The
-    Python function `function`, in the last of them, puts the prompt together: in an f-string
-    or in the `messages` of a call, from what the sources hold as literals. `reports` gives
-    for the function's name of each report that of `judge.prompts`; `words` and `layout` are
-    the prompt's. `sha256` is of the turns as JSON (see `digest`). `installed` is the file of
-    an installed package that holds the function too, as the package and the path in it.
+    `sources` has the sha256 of each file of the authors' repository, by its path there. `function`,
+    in the last of them, puts the prompt together: in an f-string or in the `messages` of a call.
+    `reports` gives for its name of each report that of `judge.prompts`. `sha256` is of the turns
+    (see `digest`). `installed` is an installed package that holds the function too, and the path in
+    it.
 
-    A prompt without a `function` is put together of `parts`, with an empty line between them:
-    each is the name of a text that the sources hold, or text itself. Those in `in_context` are
-    left out where nothing is known of the patient. `system` goes before it. `models` is a
-    pattern that the names of models match which know this wording alone; `reply` is the prompt's.
+    A prompt without a `function` is put together of `parts`, each the name of a text in the
+    sources, or text itself. Those in `in_context` are left out where nothing is known of the
+    patient. `models` is a pattern of the names of models which know this wording alone.
     """
 
     name: str
@@ -109,10 +106,7 @@ class Official:
         return turns
 
     def build(self, turns: Turns) -> Prompt:
-        """Return the prompt of turns: the first of several is the system, the last the question.
-
-        The question where something is known of the patient comes behind it.
-        """
+        """Return the prompt of turns: the first of several is the system, the last the question."""
         *before, (role, user) = turns
         in_context = None
         if role == _IN_CONTEXT:
@@ -258,11 +252,7 @@ def place(name: str, environ: Mapping[str, str]) -> Path:
 
 
 def load(name: str, environ: Mapping[str, str], known: Mapping[str, Official] = KNOWN) -> Prompt:
-    """Return an official prompt by its name, any other as `judge.prompts.load` does.
-
-    Raises `JudgeError` for an official prompt that has not been fetched, and for one that is
-    no longer what was fetched.
-    """
+    """Return an official prompt by its name, any other as `judge.prompts.load` does."""
     if name not in known:
         return prompts.load(name)
     path = place(name, environ)
@@ -306,8 +296,7 @@ def _get(url: str) -> bytes:
         raise JudgeError(f"{url} is no address that a prompt can be fetched from")
     try:
         with urlopen(url, timeout=_TIMEOUT) as answer:  # noqa: S310 - http and https alone
-            data: bytes = answer.read(_MOST + 1)
-            stated = answer.headers.get("Content-Length")
+            data: bytes = answer.read()
     except HTTPError as error:
         error.close()
         raise JudgeError(f"{url} is not to be had: the server says {error.code}") from error
@@ -318,18 +307,11 @@ def _get(url: str) -> bytes:
         ) from error
     except (HTTPException, OSError) as error:
         raise JudgeError(f"the download of {url} broke off ({error}): try again") from error
-    if len(data) > _MOST:
-        raise JudgeError(f"{url} is larger than any prompt: nothing was kept")
-    if stated is not None and len(data) != int(stated):
-        raise JudgeError(f"the download of {url} broke off after {len(data)} bytes: try again")
     return data
 
 
 def read_copy(official: Official, path: Path) -> dict[str, str]:
-    """Return the sources from a copy: a file, or a folder that has them.
-
-    What decides is the text in them, so they may come from another commit.
-    """
+    """Return the sources from a file, or a folder that has them; they may be of another commit."""
     names = {source: PurePosixPath(source).name for source in official.sources}
     if path.is_dir():
         return {

@@ -18,7 +18,6 @@ from authors import (
     TEMPLATE,
     TEXTS_SOURCE,
     Answer,
-    endless,
     half,
     plainly,
     published,
@@ -87,9 +86,7 @@ def test_a_download_with_the_wrong_hash_is_not(invoke: Invoke, name: str, config
     [
         ({}, plainly, "the server says 404"),
         (published(), half, "broke off"),
-        (published(), endless, "larger than any prompt"),
     ],
-    ids=["404", "half", "endless"],
 )
 def test_a_bad_download_is_one_message_and_keeps_nothing(
     invoke: Invoke, files: dict[str, bytes], answer: Answer, says: str, config: Path

@@ -23,8 +23,8 @@ _COMMIT = 12
 class ModelFiles:
     """A model's folder with at least its configuration and tokenizer.
 
-    `model` is as the user called it; `version` names it and its weights: a hub name and the
-    commit, or a folder's name and a digest of what is in it. `commit` is None for a folder.
+    `version` names it and its weights: a hub name and the commit, or a folder's name and a digest.
+    `commit` is None for a folder.
     """
 
     model: str
@@ -46,10 +46,7 @@ class ModelFiles:
 
 
 def find(model: str, environ: Mapping[str, str], revision: str | None = None) -> ModelFiles:
-    """Return the files of `model`: a folder on this machine, or a name on the model hub.
-
-    From the hub, only the small files are fetched.
-    """
+    """Return the files of `model`, a folder or a name on the hub, without a hub's weights."""
     folder = Path(model).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file():
@@ -65,11 +62,7 @@ def find(model: str, environ: Mapping[str, str], revision: str | None = None) ->
 
 
 def _digest(folder: Path) -> str:
-    """Return eight hexadecimal digits over the small files and the weights.
-
-    Of weights, the size and evenly spaced blocks are read: training changes nearly all of
-    them, and reading them whole would take minutes.
-    """
+    """Return eight hexadecimal digits over the small files and blocks of the weights."""
     digest = hashlib.sha256()
     for path in sorted({path for pattern in _SMALL for path in folder.glob(pattern)}):
         digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")

@@ -25,8 +25,7 @@ _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": 
 class Wanted:
     """Where replicas are wanted, how many (None: as many as there is room for), and on what.
 
-    `address` is a cluster's, `auto` for the one that runs on this machine, or `LOCAL` for one
-    of our own. A replica without GPUs asks for one CPU, so that a machine is not given many.
+    A replica without GPUs asks for one CPU, so that a machine is not given many.
     """
 
     address: str = LOCAL
@@ -65,10 +64,7 @@ def address_of(given: str | None, environ: Mapping[str, str]) -> str:
 
 
 def join(address: str) -> bool:
-    """Connect this process to the cluster; returns whether it is to be left again.
-
-    A process that is connected already, as one that Ray started is, stays so.
-    """
+    """Connect this process to the cluster; returns whether it is to be left again."""
     import ray
 
     if ray.is_initialized():

@@ -30,9 +30,7 @@ _RAYS_OWN = "OMP_NUM_THREADS"
 class Replica:
     """One vLLM on one node. Its methods return errors as values, see `Failure`.
 
-    Nothing is started before `start`. A vLLM that ends is started again by the next `start`,
-    once, as `Server` has it; until then requests are sent away. It is gone when this process
-    is, and that is Ray's to end when the driver is gone.
+    A vLLM that ends is started again by the next `start`, once; until then requests are sent away.
     """
 
     def __init__(self, order: Order) -> None:
@@ -47,10 +45,7 @@ class Replica:
         return Place(socket.gethostname(), str(self._log))
 
     async def start(self) -> tuple[str, ...] | None:
-        """Return None when vLLM can be asked, else why not, and the end of its log.
-
-        Nobody else may be starting it meanwhile.
-        """
+        """Return None when vLLM can be asked, else why not, and the end of its log."""
         self._said.clear()
         try:
             if self._server is None:

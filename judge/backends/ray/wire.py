@@ -61,10 +61,8 @@ class Failure:
 class Order:
     """What a replica starts and how it asks.
 
-    `model` is what `vllm serve` is given; `version` what a folder of that name must hold (see
-    `judge.backends.local.files`), None for a name on the hub, whose revision is a flag.
-    `start_timeout` is how many seconds vLLM may take to start, `timeout` an answer. `program`
-    is the version of this program, which must be the same everywhere.
+    `version` is what a folder `model` must hold, None for a name on the hub. `program` is the
+    version of this program, which must be the same everywhere. Timeouts are in seconds.
     """
 
     model: str
