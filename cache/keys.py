@@ -47,8 +47,7 @@ def key_of(record: Mapping[str, Any]) -> str:
         text = f'{_written(others)[:-1]},"schema":{_written_schema(record["schema"])}}}'
     except ValueError as error:
         raise JudgeError(
-            f"the request to {record['model']} holds a number that cannot be sent ({error}): "
-            "look at the sampling parameters and the schema"
+            f"the request to {record['model']} holds a number that cannot be sent: {error}"
         ) from error
     return f"{VERSION}-{hashlib.sha256(text.encode('ascii')).hexdigest()}"
 

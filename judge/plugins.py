@@ -44,8 +44,8 @@ class Group:
         """Raise `JudgeError` where a package adds something by a name that is built in."""
         if packages := self.packages(name):
             raise JudgeError(
-                f"the package {' and '.join(packages)} adds a {self.what} {name!r}, which is the "
-                "name of something built in; uninstall it, or ask its authors for another name"
+                f"the package {' and '.join(packages)} adds a {self.what} {name!r}, which is "
+                "built in: uninstall it"
             )
 
     def load(self, name: str) -> Any:  # noqa: ANN401 - what it is, the caller checks
@@ -61,7 +61,7 @@ class Group:
         return _Guarded(self, name, work)
 
     def folder(self, name: str) -> Path:
-        """Return the folder of the module that adds `name`; raises `JudgeError` as `load`."""
+        """Return the folder of the module that adds `name`."""
         self.load(name)
         return Path(import_module(self._entry(name).module).__file__ or "").parent
 

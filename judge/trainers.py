@@ -38,8 +38,7 @@ def text_of(completion: object) -> str:
         if parts and len(words) == len(parts):
             return "".join(words)
     raise JudgeError(
-        "a completion is neither a text nor messages that end with an assistant's text but "
-        f"{completion!r:.80}"
+        f"a completion is neither text nor messages with an assistant's: {completion!r:.80}"
     )
 
 
@@ -59,10 +58,7 @@ def lists_of(
         if isinstance(column, _LISTS) and not isinstance(column, str | bytes):
             found[name] = list(column)
         elif is_wanted(name):
-            raise JudgeError(
-                f"the column {name!r} is no list but a {type(column).__name__}: give a list with a "
-                "value for each completion"
-            )
+            raise JudgeError(f"the column {name!r} is no list but a {type(column).__name__}")
     return found
 
 

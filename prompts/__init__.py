@@ -194,9 +194,8 @@ class Prompt:
         if told or prior or modality:
             if self.is_exact:
                 raise JudgeError(
-                    f"the prompt {self.name} is one exact wording, with no place for all that is "
-                    "told: leave --prior-field and --modality out, give --no-context, or choose "
-                    "another --prompt"
+                    f"the prompt {self.name} has no place for what is told: leave --prior-field, "
+                    "--modality or the context (--no-context) out, or choose another --prompt"
                 )
             mark = _mark(reference, candidate, *context, *context.values(), prior or "")
             beside = self._beside(mark, told, prior, modality)

@@ -50,8 +50,7 @@ def questions(
     if asked and chosen.asks not in asked:
         known = ", ".join(one.prompt for one in asked.values())
         raise JudgeError(
-            f"prompt {chosen.name!r} asks about {chosen.asks or 'two reports'}; {rubric.name} asks "
-            f"as these do: {known}"
+            f"prompt {chosen.name!r} is none of the questions of {rubric.name}: {known}"
         )
     found: dict[str, tuple[Prompt, Form]] = {}
     for asks, one in asked.items():
@@ -79,8 +78,7 @@ def chosen(
     wanted = TEXT if prompt.layout == GREEN else prompt.reply
     if reply and wanted and reply != wanted:
         raise JudgeError(
-            f"the prompt {name} asks for a {wanted} reply, not for {reply}: leave out --reply or "
-            "--prompt"
+            f"the prompt {name} asks for a {wanted} reply, not for {reply}; leave out --reply"
         )
     if reply == STRUCTURED and rubric.reply_model is None:
         raise JudgeError(f"the rubric {rubric.name} has no structured reply")

@@ -102,10 +102,8 @@ class GREEN:
     ) -> tuple[float, float, list[float], str | None, pd.DataFrame]:
         """Return the mean, the standard deviation, the scores, the summary and a table.
 
-        `refs` and `hyps` are n reports each, which go by their order. A study without a score is
-        NaN in scores and table, counts in neither mean nor deviation, and is counted in a
-        warning. Raises `JudgeError` for lists that are empty, differ in length or hold anything
-        but texts, and where the judge cannot be asked; `RunStoppedError` as `judge.annotate` does.
+        `refs` and `hyps` go by their order. A study without a score is NaN, counts in neither mean
+        nor deviation, and is counted in a warning.
         """
         references, candidates = _texts("refs", refs), _texts("hyps", hyps)
         if len(references) != len(candidates):

@@ -31,13 +31,11 @@ def read_results(path: Path, study_ids: Sequence[str]) -> list[Scored]:
             raise JudgeError(f"{path} has values of a metric without a name ({key!r}); name it")
         if not isinstance(values, list):
             raise JudgeError(
-                f"{path} has {str(values)[:40]!r} for {key!r}, not a value for each study; ask for "
-                "them with RadEval(..., per_sample=True)"
+                f"{path} has no list of values for {key!r}; ask with RadEval(..., per_sample=True)"
             )
         if len(values) != len(study_ids):
             raise JudgeError(
-                f"{path} has {len(values):,} values of {key!r} for {len(study_ids):,} studies; "
-                "give the PREDS, REFS and --section that its pairs were made of"
+                f"{path} has {len(values):,} values of {key!r} for {len(study_ids):,} studies"
             )
     order = _order(path, found.pop(_IDS, None), study_ids)
     return [_scored(path, key, [values[at] for at in order]) for key, values in found.items()]

@@ -72,7 +72,7 @@ class Official:
         return self.build(turns)
 
     def turns(self, sources: Mapping[str, str]) -> Turns:
-        """Return the turns in `sources`, whatever their text; raises as `read` does."""
+        """Return the turns in `sources`, whatever their text."""
         trees = [parsed(source, path) for path, source in sources.items()]
         if self.parts:
             return self._assembled(literals(trees), ", ".join(sources))
@@ -88,17 +88,13 @@ class Official:
             case [list(turns)]:
                 return turns
         raise JudgeError(
-            f"{', '.join(sources)} does not hold {self.name} in the form that its authors "
-            f"published: one prompt in one function {self.function}"
+            f"{', '.join(sources)} holds not one prompt in one function {self.function}"
         )
 
     def _assembled(self, texts: Mapping[str, object], where: str) -> Turns:
         parts = {part: texts.get(part) if part.isidentifier() else part for part in self.parts}
         if lacking := [part for part, text in parts.items() if not isinstance(text, str)]:
-            raise JudgeError(
-                f"{where} does not hold {self.name} in the form that its authors published: a text "
-                f"called {lacking[0]}"
-            )
+            raise JudgeError(f"{where} holds no text called {lacking[0]}")
         always = [str(text) for part, text in parts.items() if part not in self.in_context]
         turns = [("system", self.system), ("user", "\n\n".join(always))]
         if self.in_context:
@@ -258,15 +254,13 @@ def load(name: str, environ: Mapping[str, str], known: Mapping[str, Official] = 
     path = place(name, environ)
     if not path.is_file():
         raise JudgeError(
-            f"the prompt {name} is its authors' text and is not on this machine yet: run "
-            f"`judge prompts fetch {name}`; or ask with another wording, such as "
-            f"--prompt {known[name].rubric}"
+            f"the prompt {name} is not on this machine yet: run `judge prompts fetch {name}`, or "
+            f"ask with another, such as --prompt {known[name].rubric}"
         )
     prompt = prompts.load(str(path))
     if not known[name].is_genuine(prompt):
         raise JudgeError(
-            f"{path} is not the prompt {name} as its authors published it: run "
-            f"`judge prompts fetch {name}` to get it again, or rename a prompt of your own"
+            f"{path} is not the prompt {name} as published: run `judge prompts fetch {name}`"
         )
     return prompt
 
@@ -278,11 +272,7 @@ def download(official: Official, base_url: str) -> dict[str, str]:
         data = _get(f"{base_url.rstrip('/')}/{official.repository}/{official.commit}/{path}")
         found = hashlib.sha256(data).hexdigest()
         if found != sha256:
-            raise JudgeError(
-                f"{path} as it was downloaded is not the known file (sha256 {found[:12]}..., "
-                f"expected {sha256[:12]}...): nothing was kept; a proxy or mirror may have "
-                "changed it"
-            )
+            raise JudgeError(f"{path} as downloaded is not the known file (sha256 {found[:12]}...)")
         texts[path] = data.decode()
     return texts
 
@@ -302,8 +292,7 @@ def _get(url: str) -> bytes:
         raise JudgeError(f"{url} is not to be had: the server says {error.code}") from error
     except URLError as error:
         raise JudgeError(
-            f"cannot reach {url} ({error.reason}): without a network, fetch the file elsewhere and "
-            "name it with --from FILE"
+            f"cannot reach {url} ({error.reason}): fetch it elsewhere, and name it with --from FILE"
         ) from error
     except (HTTPException, OSError) as error:
         raise JudgeError(f"the download of {url} broke off ({error}): try again") from error
@@ -320,8 +309,7 @@ def read_copy(official: Official, path: Path) -> dict[str, str]:
         }
     if len(names) > 1:
         raise JudgeError(
-            f"{official.name} comes from {' and '.join(names.values())}: name the folder that "
-            "holds them"
+            f"{official.name} is in {' and '.join(names.values())}: name the folder that has them"
         )
     return {source: _read(path) for source in names}
 

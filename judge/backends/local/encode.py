@@ -134,8 +134,7 @@ def _converted(path: Path) -> Tokenizer:
         from sentencepiece import SentencePieceProcessor
     except ModuleNotFoundError:
         raise JudgeError(
-            "the model's tokenizer is a sentencepiece model, and sentencepiece is not installed; "
-            + install("sentencepiece")
+            f"the model's tokenizer needs sentencepiece; {install('sentencepiece')}"
         ) from None
     from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
 
@@ -224,8 +223,7 @@ def _chat_template(
         from transformers import AutoTokenizer
     except ModuleNotFoundError:
         raise JudgeError(
-            "a chat template needs transformers, which is not installed; "
-            + install("transformers", "jinja2")
+            f"a chat template needs transformers; {install('transformers', 'jinja2')}"
         ) from None
     from jinja2.exceptions import TemplateError
 

@@ -55,8 +55,7 @@ def find(model: str, environ: Mapping[str, str], revision: str | None = None) ->
         return ModelFiles(model, folder, f"{name}+{_digest(folder)}")
     if model.startswith((".", "/", "~")) or model.count("/") != 1:
         raise JudgeError(
-            f"no model {model!r}: there is no such folder, and a name on the hub has the form "
-            "OWNER/NAME, such as StanfordAIMI/GREEN-radllama2-7b"
+            f"no model {model!r}: there is no such folder, and a name on the hub is OWNER/NAME"
         )
     return _from_hub(model, environ, revision)
 
@@ -81,10 +80,7 @@ def _from_hub(model: str, environ: Mapping[str, str], revision: str | None) -> M
         from huggingface_hub import errors as hub
         from huggingface_hub import snapshot_download
     except ModuleNotFoundError:
-        raise JudgeError(
-            f"the model {model} is on the hub, and huggingface_hub is not installed; "
-            f"{install('huggingface_hub')}, or give the folder of a model"
-        ) from None
+        raise JudgeError(f"the model {model} is on the hub; {install('huggingface_hub')}") from None
     try:
         found = snapshot_download(
             model,
@@ -95,15 +91,13 @@ def _from_hub(model: str, environ: Mapping[str, str], revision: str | None) -> M
         )
     except hub.GatedRepoError as error:
         raise JudgeError(
-            f"the hub does not give {model} to you: accept its terms on the model's page, then "
-            "set HF_TOKEN to an access token of your account"
+            f"{model} is gated: accept its terms on the hub, then set HF_TOKEN"
         ) from error
     except hub.RevisionNotFoundError as error:
         raise JudgeError(f"the hub has no revision {revision!r} of {model}") from error
     except hub.RepositoryNotFoundError as error:
         raise JudgeError(
-            f"the hub knows no model {model!r}: look for a slip in the name, or set HF_TOKEN if "
-            "it is private"
+            f"the hub knows no model {model!r}; set HF_TOKEN if it is private"
         ) from error
     except hub.HFValidationError as error:
         raise JudgeError(f"{model!r} is no name of a model on the hub: {error}") from error

@@ -55,8 +55,7 @@ def address_of(given: str | None, environ: Mapping[str, str]) -> str:
     name = "--ray-address" if given else "RAY_ADDRESS"
     if address.startswith(_CLIENT):
         raise JudgeError(
-            f"{name} {address} is for Ray's client, which loses what runs when its line drops: run "
-            "judge on a machine of the cluster with HOST:6379 or auto, or by `ray job submit`"
+            f"{name} {address} is for Ray's client: run judge in the cluster with HOST:6379 or auto"
         )
     if "://" in address:
         raise JudgeError(f"{name} {address} is no address of a cluster; write HOST:6379 or auto")
@@ -92,13 +91,6 @@ def take_back_sigterm() -> None:
             signal.signal(signal.SIGTERM, handler)
 
 
-def leave() -> None:
-    """Disconnect, which ends what this process has placed and a cluster of our own."""
-    import ray
-
-    ray.shutdown()
-
-
 def room_for(gpus: int) -> int:
     """Return how many replicas with so many GPUs each the nodes of now have room for."""
     import ray
@@ -128,7 +120,4 @@ def _probe(address: str) -> None:
         with socket.create_connection((host.strip("[]"), int(port)), _PROBE_TIMEOUT):
             return
     except (OSError, ValueError, OverflowError) as error:
-        raise JudgeError(
-            f"no Ray cluster answers at {address} ({error}); write its head's address and port, "
-            "as in --ray-address 10.0.0.1:6379"
-        ) from error
+        raise JudgeError(f"no Ray cluster answers at --ray-address {address} ({error})") from error

@@ -63,9 +63,7 @@ def wanted(
     spread = prod(_spread(given, names) for names in _SPREADS)
     if gpus and gpus != spread:
         raise JudgeError(
-            f"by its flags each vLLM uses {spread} GPU{'s' * (spread > 1)} and "
-            f"--gpus-per-replica gives it {gpus}; let them agree (--tensor-parallel-size times "
-            "--pipeline-parallel-size times --data-parallel-size)"
+            f"by its flags each vLLM uses {spread} GPUs and --gpus-per-replica gives it {gpus}"
         )
     return Wanted(address_of(address, environ), replicas, gpus)
 

@@ -84,8 +84,7 @@ class Replica:
         order, host = self._order, socket.gethostname()
         if version() != order.program:
             raise JudgeError(
-                f"{host} has version {version()} of this program and the driver {order.program}: "
-                "install the same on all nodes"
+                f"{host} has version {version()} of this program and the driver {order.program}"
             )
         if order.version is not None:
             self._check_folder(order.model, order.version, host)
@@ -97,12 +96,8 @@ class Replica:
     @staticmethod
     def _check_folder(model: str, wanted: str, host: str) -> None:
         if not Path(model).is_dir():
-            raise JudgeError(
-                f"{host} has no folder {model}: put the model there on every node, or in a folder "
-                "that all of them see, or name it as on the Hugging Face Hub, OWNER/NAME"
-            )
+            raise JudgeError(f"{host} has no folder {model}: put the model there on every node")
         if (found := files.find(model, {}).version) != wanted:
             raise JudgeError(
-                f"the folder {model} on {host} holds another model ({found}) than here "
-                f"({wanted}): copy it anew"
+                f"the folder {model} on {host} holds another model ({found}, not {wanted})"
             )

@@ -137,7 +137,7 @@ class Replicas(Servers):
                 ray.kill(seat.actor)
         if self._leaves:
             self._leaves = False
-            cluster.leave()
+            ray.shutdown()
 
     def _ready(self) -> list[_Seat]:
         return [seat for seat in self._seats if seat.is_ready]
@@ -149,9 +149,8 @@ class Replicas(Servers):
             number = self._wanted.replicas or max(1, cluster.room_for(self._wanted.gpus))
             if self._leaves and self._wanted.address == LOCAL and self._is_too_small():
                 raise JudgeError(
-                    f"this machine has no room for a replica with {self._wanted.each}, as far as "
-                    f"Ray sees: {cluster.holdings()}; name a cluster with --ray-address, or serve "
-                    "without a GPU: --gpus-per-replica 0"
+                    f"this machine has no room for a replica with {self._wanted.each}: "
+                    f"{cluster.holdings()}; see --ray-address and --gpus-per-replica"
                 )
             self._say(
                 f"Asking Ray for {number} replica{'s' * (number > 1)} of {self._order.model} with "

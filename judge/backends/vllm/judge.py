@@ -107,8 +107,7 @@ def load(
         )
     if "reasoning_effort" in settings.sampling:
         raise JudgeError(
-            f"{kind}: asks for text in token ids, which know no --reasoning-effort: "
-            "ask with --reply structured, or name the model's server with --base-url alone"
+            f"{kind}: text in token ids knows no --reasoning-effort; ask with --reply structured"
         )
     encoder = encode.load(files, prompt)
     if encoder.layout == GREEN and not settings.base_urls:

@@ -318,9 +318,8 @@ def executable(environ: Mapping[str, str]) -> str:
     if found := shutil.which("vllm", path=environ.get("PATH", "")):
         return found
     raise JudgeError(
-        f"vLLM is not installed: {install('vllm')} where there is a GPU, set "
-        f"{EXECUTABLE} to a `vllm` that lives elsewhere, name a running server with "
-        "--base-url, or use --judge hf:MODEL, which needs no vLLM"
+        f"vLLM is not installed: {install('vllm')}, name a `vllm` in {EXECUTABLE} or a "
+        "running server with --base-url, or use --judge hf:MODEL"
     )
 
 
