@@ -15,7 +15,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import EXAMPLES, REPLIES, Invoke
 
-import judge
 from judge.running.folder import Run
 from judge.running.merging import merge
 from judge.studies import StudySet, from_given, read_pair
@@ -169,14 +168,3 @@ def test_what_there_is_is_never_taken_for_the_whole(invoke: Invoke) -> None:
     assert invoke("merge", *all_of, "--allow-missing", "--out", "merged").exit_code == 0
     assert same_files(Path("merged"), Path("whole"))
     assert invoke("merge", *all_of, "--out", "merged").exit_code == 0, "again, in its own place"
-
-
-def test_from_python(tmp_path: Path) -> None:
-    refs = {f"s{n}": REPORTS[n % 4] for n in range(12)}
-    preds = {f"s{n}": REPORTS[(n + 1) % 5] for n in range(12)}
-    whole = judge.run(refs, preds, out=tmp_path / "whole")
-    shards = [judge.run(refs, preds, out=tmp_path / str(n), shard=(n, 3)) for n in (1, 2, 3)]
-    merged = judge.merge([shards[0], shards[1].path, str(shards[2].path)], tmp_path / "merged")
-    assert same_files(whole.path, merged.path)
-    with pytest.raises(judge.JudgeError, match="shard 2 of 3 is missing"):
-        judge.merge([shards[0], shards[2]], tmp_path / "x")

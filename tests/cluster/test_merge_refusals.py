@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from cluster.clusterhelp import in_shards, judged, manifest
-from support import EXAMPLES, Invoke
+from support import EXAMPLES
 
 from judge import JudgeError
 from judge.running.folder import Run
@@ -105,26 +105,3 @@ def test_studies_that_were_changed(folder: Path, change: Any, why: str) -> None:
     with pytest.raises(JudgeError, match=why):
         merge([Run(folder / f"shard-{at}") for at in (1, 2, 3)], folder / "out")
     assert not (folder / "out").exists()
-
-
-def test_on_the_command_line_each_is_one_message(made: Path, invoke: Invoke) -> None:
-    shards = [made / f"shard-{at}" for at in (1, 2, 3)]
-    for runs, out, why in (
-        ([made / "not-there"], "out", "no such run"),
-        ([made / "nothing"], "out", "is not a run: it holds no manifest.json"),
-        ([made], "out", "is a folder of runs"),
-        (shards, made / "shard-1", "holds another run; name another folder with --out"),
-        (shards, made, "holds files that are no run"),
-        (shards, made / "shard-1" / "manifest.json", "is a file"),
-        ([*shards, shards[0]], "out", "is there twice"),
-        ([], "out", "Missing argument 'RUN...'"),
-    ):
-        done = invoke("merge", *runs, "--out", out)
-        assert done.exit_code == 2, done.output
-        assert why in done.stderr
-        assert "Traceback" not in done.stderr
-        assert not Path("out").exists()
-    done = invoke("merge", *shards, "--out", "out", "--by", "nothing")
-    assert "cannot group by 'nothing'" in done.stderr
-    assert not Path("out").exists()
-    assert invoke("merge", *shards, "--out", "out", "--by", "site").exit_code == 0

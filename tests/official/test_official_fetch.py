@@ -15,8 +15,6 @@ from authors import (
     GREEN,
     GREEN_SOURCE,
     SOURCES,
-    TEMPLATE,
-    TEXTS_SOURCE,
     Answer,
     half,
     plainly,
@@ -202,14 +200,6 @@ def test_a_wrong_file_is_one_message(
     assert "Traceback" not in done.output
 
 
-def test_a_prompt_of_two_files_wants_their_folder(invoke: Invoke, tmp_path: Path) -> None:
-    path = tmp_path / "few_shot_prompt.py"
-    path.write_text(TEXTS_SOURCE, "utf-8")
-    done = invoke("prompts", "fetch", FINERADSCORE.name, "--from", path)
-    assert done.exit_code == 2
-    assert "name the folder" in done.stderr
-
-
 @pytest.mark.usefixtures("stand_ins")
 def test_the_installed_package_is_read_and_not_imported(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -239,14 +229,6 @@ def test_every_character_of_a_template_is_kept(tmp_path_factory, text: str) -> N
     assert turn.content == template.replace("{text1}", "\0").replace("{text2}", "C").replace(
         "\0", "R {text2} ${candidate}"
     )
-
-
-def test_the_template_is_what_the_function_would_have_returned() -> None:
-    space: dict[str, object] = {}
-    exec(GREEN_SOURCE.split("\n\n", 2)[2], space)  # the function alone, without what stops it
-    made = space["make_prompt"]("a b", "c")  # type: ignore[operator]
-    (turn,) = GREEN.build([("user", TEMPLATE)]).messages("a b", "c")
-    assert turn.content == made
 
 
 def test_fineradscores_turns_are_those_of_the_call() -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-import yaml
 from nodes import QUESTIONS, Nodes, records
 from support import EXAMPLES
 
@@ -42,23 +40,3 @@ def test_the_job_runs_on_the_cluster_that_ray_names(nodes: Nodes, folder: Path) 
     assert done.returncode == 0, done.stderr
     assert "2 of 2 replicas ready" in done.stderr
     assert len(records(folder)) == QUESTIONS
-
-
-def test_serve_takes_its_configuration() -> None:
-    program = (
-        "import json, sys; from ray.serve.schema import ServeDeploySchema\n"
-        "from ray.serve.llm import LLMConfig, build_openai_app\n"
-        "read = ServeDeploySchema.model_validate(json.load(sys.stdin)).applications[0]\n"
-        "assert read.import_path == f'{build_openai_app.__module__}:build_openai_app'\n"
-        "for one in read.args['llm_configs']: print(LLMConfig(**one).model_id)"
-    )
-    config = yaml.safe_load((CLUSTER / "serve.yaml").read_text("utf-8"))
-    done = subprocess.run(
-        [sys.executable, "-c", program],
-        input=json.dumps(config),
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    assert done.stdout.split()[-1] == "StanfordAIMI/GREEN-radllama2-7b"

@@ -3,44 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import multiprocessing
 import pickle
 import subprocess
 import sys
 from typing import Any
 
-import pytest
 from faultserver import FaultServer
 from rewarding import Last, Make, expected, of_studies
 
-from judge import JudgeError, RequestPolicy
-from judge.reward import Reward
-
-
-def _in_a_fork(reward: Reward, say: Any) -> None:
-    try:
-        say.put(reward.verl()("set", "No effusion.", "No effusion."))
-    except JudgeError as error:
-        say.put(str(error))
-
-
-@pytest.mark.filterwarnings("ignore:This process")
-def test_a_forked_process_is_told_rather_than_left_hanging() -> None:
-    context = multiprocessing.get_context("fork")
-    said = context.Queue()
-
-    def said_in_a_fork(reward: Reward) -> Any:
-        process = context.Process(target=_in_a_fork, args=(reward, said))
-        process.start()
-        found = said.get(timeout=20)
-        process.join(20)
-        return found
-
-    with Reward() as reward:
-        # Nothing runs yet: the fork starts a judge of its own.
-        assert said_in_a_fork(reward) == 1.0
-        reward.verl()("set", "No effusion.", "No effusion.")
-        assert "forked process" in said_in_a_fork(reward)
+from judge import RequestPolicy
 
 
 def test_close_ends_what_is_awaited_with_a_message(made: Make, server: FaultServer) -> None:

@@ -142,17 +142,3 @@ def test_one_without_a_reward_is_left_out_of_its_group(tmp_path: Path) -> None:
             # A silent 0 would have an advantage of its own, and shift the others' mean.
             assert advantage == 0 if math.isnan(one) else advantage * (one - mean) >= 0
         assert sum(advantages[start : start + GROUP]) == pytest.approx(0, abs=1e-3)
-
-
-def test_another_reward_counts_alone_where_this_one_has_none(tmp_path: Path) -> None:
-    rows = [{"prompt": "Findings of ex-001.", "report": None}] * 8
-
-    def length(completions: list[str], **_given: Any) -> list[float]:
-        return [float(len(one)) for one in completions]
-
-    with Reward() as reward:
-        training = trainer(tmp_path, [reward.trl("report"), length], rows)
-        before = weights(training.model)
-        training.train()
-    assert moved(before, training.model)
-    assert training.state.log_history[0]["reward"] > 0

@@ -3,24 +3,18 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import signal
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal
 
-import instructmodel
 import pytest
 from children import wait_for
 from model_server import KEY, Served, serving_model
-from pydantic import BaseModel, ConfigDict, Field
-from serving import Taught, command, environ, records, run
-from support import EXAMPLES, write_json
+from pydantic import Field
+from serving import Taught, command, environ, records
 
 from judge import backends, rubrics
-from judge.backends.connection import Connection
-from judge.backends.pool import Pool
 from judge.types import Completion, Study
 
 pytestmark = pytest.mark.vllm
@@ -29,25 +23,6 @@ GREEN = rubrics.load("green")
 # Words of bounded length. Not `max_length`: with it the grammar lets raw line ends into
 # strings (xgrammar 0.2.8), which are no JSON.
 WORDS = Field(pattern="^[A-Za-z ]{0,12}$")
-
-
-class Correction(BaseModel):
-    """As FineRadScore's, with bounds, so that a model that knows nothing comes to an end."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    line: int | None = Field(ge=0, le=20)
-    edit: Literal["change", "delete", "insert"]
-    corrected: str = WORDS
-    severity: Literal[1, 2, 3, 4]
-    categories: list[Literal["a", "b", "c", "d", "e", "f"]] = Field(min_length=1, max_length=2)
-    comment: str = WORDS
-
-
-class Reply(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-    corrections: list[Correction] = Field(min_length=1, max_length=2)
 
 
 @pytest.fixture(scope="module")
@@ -85,37 +60,6 @@ def test_the_same_tokens_as_transformers(model: Taught, served: Served) -> None:
         assert one.usage == other.usage
 
 
-def test_a_reply_held_to_a_schema_is_valid(model: Taught, served: Served) -> None:
-    pool = Pool([(Connection(served.url, 120.0), KEY)], "tiny", print)
-    schema = {"name": "reply", "schema": Reply.model_json_schema(), "strict": True}
-
-    async def ask() -> list[Completion]:
-        try:
-            return await asyncio.gather(
-                *(
-                    pool.ask(
-                        {
-                            "model": str(model.folder.resolve()),
-                            "messages": [{"role": "user", "content": f"Correct report {at}."}],
-                            "temperature": 1.0,
-                            "seed": at,
-                            "max_tokens": 800,
-                            "response_format": {"type": "json_schema", "json_schema": schema},
-                        }
-                    )
-                    for at in range(12)
-                )
-            )
-        finally:
-            await pool.aclose()
-
-    replies = asyncio.run(ask())
-    assert {reply.finish_reason for reply in replies} == {"stop"}
-    read = [Reply.model_validate_json(reply.text) for reply in replies]
-    assert len({reply.text for reply in replies}) > 1, "it is the grammar, not one answer"
-    assert all(1 <= len(reply.corrections) <= 2 for reply in read)
-
-
 @pytest.fixture
 def other(model: Taught, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     with serving_model(model.folder, tmp_path_factory.mktemp("other")) as running:
@@ -150,22 +94,3 @@ def test_two_servers_share_and_one_is_killed_in_mid_run(
     assert served.answers() > there
     model.check(longer / "run")
     assert all(record["outcome"] != "failed" for record in records(longer / "run"))
-
-
-def test_an_instruct_model_that_is_held_to_a_form_is_read(
-    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
-) -> None:
-    instruct = instructmodel.make_instruct(tmp_path_factory.mktemp("instruct") / "smollm2")
-    for name in ("preds", "refs"):
-        reports = json.loads((EXAMPLES / f"{name}.json").read_text("utf-8"))
-        write_json(tmp_path / f"{name}.json", dict(list(reports.items())[:6]))
-    # Without a penalty it would say the same words until its room is used up.
-    options = ["--reply", "structured", "--body", "repetition_penalty=1.05", "--reask", "0"]
-    options += ["--max-tokens", "300", "--min-coverage", "0"]
-    with serving_model(instruct, tmp_path_factory.mktemp("server"), longest=4096) as served:
-        line = [*command(instruct, *options), "--base-url", served.url]
-        done = run(tmp_path, line, VLLM_API_KEY=KEY)
-    assert done.returncode == 0, done.stderr
-    outcomes = [record["outcome"] for record in records(tmp_path / "run")]
-    assert len(outcomes) == 6
-    assert outcomes.count("annotated") >= 3
