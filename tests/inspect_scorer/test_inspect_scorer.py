@@ -155,19 +155,14 @@ def output(text: str | None, stop_reason: Any = "stop", error: str | None = None
     ("given", "reason", "why"),
     [
         ((None, None, "provider 500"), "no_response", "the model failed: provider 500"),
-        (("Effu", "stop", "provider 500"), "no_response", "the model failed: provider 500"),
         ((None,), "no_response", "the model wrote nothing: it gave no output"),
         (("", "content_filter", "flagged"), "refusal", "a content filter stopped the model. flag"),
-        (("Small", "content_filter"), "refusal", "a content filter stopped the model"),
         (("Small left", "max_tokens"), "truncated", "cut off: the model stopped at max_tokens"),
-        (("Small left", "model_length"), "truncated", "the model stopped at model_length"),
-        (("", "unknown"), "no_response", "the model wrote nothing: it stopped for unknown"),
         ((" ", "tool_calls"), "no_response", "the model wrote nothing: it stopped for tool_calls"),
     ],
 )
-@pytest.mark.parametrize("rubric", ["green", "fineradscore"])
 def test_a_model_that_failed_is_unscored_and_never_a_number(
-    tmp_path: Path, given: Any, reason: str, why: str, rubric: str
+    tmp_path: Path, given: Any, reason: str, why: str
 ) -> None:
     outputs = iter([output(*given), output("Small left effusion.")])
 
@@ -176,7 +171,7 @@ def test_a_model_that_failed_is_unscored_and_never_a_number(
         return state
 
     samples = [sample(one, target="Small left effusion.") for one in IDS[:2]]
-    log = evaluate(tmp_path, samples, [], scorer(rubric=rubric), solver=solving(solve))
+    log = evaluate(tmp_path, samples, [], scorer(rubric="fineradscore"), solver=solving(solve))
     assert log.status == "success", log.error
     score = only_score(log.samples[0])
     assert math.isnan(score.value)

@@ -124,20 +124,13 @@ def test_a_second_fetch_asks_nobody_and_a_changed_prompt_is_fetched_again(
 
 
 @pytest.mark.usefixtures("stand_ins")
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [("compare", "contrast"), ('"words": !!int "300"', '"words": !!int "200"'), ("green", "chat")],
-)
-def test_a_changed_official_prompt_is_refused(
-    invoke: Invoke, config: Path, old: str, new: str
-) -> None:
+def test_a_changed_official_prompt_is_refused(invoke: Invoke, config: Path) -> None:
     (config / "copy.py").parent.mkdir(parents=True)
     (config / "copy.py").write_text(GREEN_SOURCE, "utf-8")
     assert invoke("prompts", "fetch", GREEN.name, "--from", config / "copy.py").exit_code == 0
     path = config / "prompts" / f"{GREEN.name}.yaml"
     text = path.read_text("utf-8")
-    changed = text.replace('"layout": "green"', '"layout": "chat"') if new == "chat" else None
-    changed = changed or text.replace(old, new)
+    changed = text.replace('"words": !!int "300"', '"words": !!int "200"')
     assert changed != text
     path.write_text(changed, "utf-8")
     with pytest.raises(JudgeError, match="not the prompt"):
@@ -176,13 +169,7 @@ def test_a_local_copy_of_another_commit_will_do(
     ("content", "says"),
     [
         (GREEN_SOURCE.replace("compare", "contrast"), "another prompt"),
-        ("def other(): pass", "one function make_prompt"),
-        (GREEN_SOURCE + GREEN_SOURCE, "one function make_prompt"),
-        ("def make_prompt(text1, text2): return text1", "one prompt in"),
-        ("def make_prompt(a, text2): return f'{a} {text2}'", "one prompt in"),
         ("def make_prompt(text1, text2): return f'{text1!r} {text2}'", "one prompt in"),
-        ("def make_prompt(text1, text2): return f'{text1:>9} {text2}'", "one prompt in"),
-        ("def make_prompt(text1, text2): return f'{text1()} {text2}'", "one prompt in"),
         ("not python at all", "no Python"),
         (b"\xff\xfe\x00", "UTF-8"),
         (None, "cannot read"),
