@@ -82,17 +82,6 @@ def test_slurm_each_task_then_merged(folder: Path) -> None:
 
 
 @pytest.mark.ci
-def test_kubernetes_each_pod_then_merged(folder: Path) -> None:
-    spec = yaml.safe_load(KUBERNETES.read_text("utf-8"))["spec"]
-    (container,) = spec["template"]["spec"]["containers"]
-    env = {one["name"]: one["value"] for one in container["env"] if "value" in one}
-    for index in range(spec["completions"]):
-        done = run(container["command"], folder, JOB_COMPLETION_INDEX=str(index), **env)
-        assert done.returncode == 0, done.stderr
-    merged_is_whole(folder, "my-run")
-
-
-@pytest.mark.ci
 def test_kubernetes_by_its_schema() -> None:
     import kubernetes_validate as schema
 

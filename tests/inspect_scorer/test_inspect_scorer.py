@@ -9,7 +9,6 @@ from __future__ import annotations
 import gc
 import json
 import math
-import runpy
 from pathlib import Path
 from typing import Any
 
@@ -196,12 +195,3 @@ def test_a_judge_that_cannot_be_had_fails_the_sample(tmp_path: Path) -> None:
     assert log.status == "error"
     assert "key" in log.error.message
     assert not log.samples[0].scores
-
-
-def test_the_example_is_a_task_over_the_examples(tmp_path: Path) -> None:
-    task = runpy.run_path(str(EXAMPLES / "inspect_task.py"))["findings"]()
-    samples = list(task.dataset)
-    assert [one.id for one in samples] == [i for i in REFS if REFS[i].get("section_findings")]
-    log = evaluate(tmp_path, samples, [one.target for one in samples], task.scorer[0])
-    assert log.status == "success"
-    assert log.results.scores[0].metrics["mean"].value == 1

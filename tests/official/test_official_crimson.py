@@ -9,10 +9,8 @@ import pytest
 from authors import CRIMSON, CRIMSON_MEDGEMMA, CRIMSON_SOURCE, CRIMSON_TEXTS
 from support import Invoke
 
-from judge import official, rubrics
-from judge.backends import wording
+from judge import official
 from judge.official import KNOWN
-from judge.prompts import TEXT
 
 CONTEXT = {"Age": "70-80", "Indication": "Cough; $7 and {x}"}
 # The order that the authors put them in; what stands in brackets only with a context.
@@ -66,24 +64,3 @@ def test_the_parts_stand_in_their_order_as_they_are(
     shown = invoke("prompts", "show", one.name)
     assert "(the reference report)" in shown.stdout
     assert "Patient Context" not in shown.stdout
-
-
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        ("rajpurkarlab/medgemma-4b-it-crimson", "crimson-medgemma-official"),
-        ("weights/CRIMSONScore/MedGemma-4b-it-crimson", "crimson-medgemma-official"),
-        ("google/medgemma-4b-it", "crimson"),
-        ("crimson/Qwen3-8B", "crimson"),
-    ],
-)
-def test_the_authors_model_is_asked_as_they_ask_it(
-    invoke: Invoke, config: Path, model: str, name: str
-) -> None:
-    invoke("prompts", "fetch", CRIMSON_MEDGEMMA.name, "--from", config)
-    rubric = rubrics.load("crimson")
-    prompt, reply = wording.for_own_model(rubric, model, None, None, os.environ)
-    assert prompt.name == name
-    assert (reply == TEXT) == (name != "crimson")
-    # The user's choice comes first.
-    assert wording.for_own_model(rubric, model, "crimson", None, os.environ)[0].name == "crimson"

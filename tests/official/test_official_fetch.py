@@ -138,15 +138,6 @@ def test_a_changed_official_prompt_is_refused(invoke: Invoke, config: Path) -> N
     assert "not usable" in invoke("prompts", "list").stdout
 
 
-def test_a_prompt_that_is_not_here_says_how_to_get_it(invoke: Invoke) -> None:
-    with pytest.raises(JudgeError, match="judge prompts fetch green-official") as caught:
-        official.load("green-official", os.environ)
-    assert "--prompt green" in str(caught.value)
-    listed = invoke("prompts", "list").stdout
-    assert "not here yet: judge prompts fetch fineradscore-official" in listed
-    assert "built in" in listed
-
-
 @pytest.mark.usefixtures("stand_ins")
 def test_a_local_copy_of_another_commit_will_do(
     invoke: Invoke, tmp_path: Path, config: Path

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import subprocess
@@ -16,7 +15,6 @@ from faultserver import Fault, FaultServer, Outage, always
 from rewarding import Make, examples, expected, of_studies
 from support import with_rules
 
-import judge
 from judge import JudgeError, RequestPolicy, RunStoppedError, annotate, rubrics
 from judge.reward import Reward
 
@@ -159,25 +157,6 @@ def test_a_batch_is_asked_together_and_nothing_twice(made: Make, server: FaultSe
     assert server.stats().requests == 16
 
 
-def test_coroutines_share_one_judge(made: Make, server: FaultServer) -> None:
-    server.set_faults(latency=0.2)
-    reward = made()
-    score, batch = reward.verl(asynchronous=True), reward.trl(asynchronous=True)
-
-    async def both() -> tuple[list[float], list[float | None]]:
-        ones = (score("set", "Clear.", of_studies(n)["reference"][0]) for n in range(8))
-        found = await asyncio.gather(
-            asyncio.gather(*ones),
-            batch(prompts=[""] * 8, completions=["Clear."] * 8, **of_studies(*range(8))),
-        )
-        return found[0], found[1]
-
-    ones, batched = asyncio.run(both())
-    assert ones == batched == [expected(n) for n in range(8)]
-    assert server.stats().requests == 8
-    assert server.stats().in_flight_max > 4
-
-
 def test_a_server_that_is_gone_is_an_error_and_may_come_back(
     made: Make, server: FaultServer
 ) -> None:
@@ -196,15 +175,3 @@ def test_money_ends_for_all_calls_together(made: Make, server: FaultServer) -> N
         with pytest.raises(RunStoppedError, match=r"max-cost|price"):
             limited(prompts=[""], completions=["Clear."], **of_studies(0))
     assert server.stats().requests == 0
-
-
-def test_the_signature_names_what_made_the_rewards(made: Make) -> None:
-    line = made(measure="n_significant", sampling={"seed": 7}).signature
-    assert line.startswith("green:2|judge:model-x|prompt:green-structured@")
-    assert "seed=7" in line
-    assert f"|reward:minus_n_significant|version:{judge.__version__}" in line
-    told = Reward(rubric="crimson", context_fields=["age"], modality="ct", report=str.strip)
-    assert "|context:['age']|modality:ct|reward:crimson(str.strip)|" in told.signature
-    assert "|context:auto|reward:crimson|" in Reward(rubric="crimson").signature
-    assert "context" not in Reward(rubric="crimson", context_fields=[]).signature
-    assert "context" not in Reward().signature

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import pickle
 import subprocess
 import sys
@@ -12,25 +11,6 @@ from faultserver import FaultServer
 from rewarding import Last, Make, expected, of_studies
 
 from judge import RequestPolicy
-
-
-def test_close_ends_what_is_awaited_with_a_message(made: Make, server: FaultServer) -> None:
-    server.set_faults(latency=30.0)
-    reward = made()
-    waiting = [reward.verl(), reward.verl(asynchronous=True)]
-    asked = ("set", "Clear.", of_studies(0)["reference"][0])
-
-    async def both() -> list[object]:
-        ones = (asyncio.to_thread(waiting[0], *asked), waiting[1](*asked), until_asked())
-        return await asyncio.gather(*ones, return_exceptions=True)
-
-    async def until_asked() -> None:
-        while not server.stats().in_flight_max:
-            await asyncio.sleep(0.05)
-        await asyncio.to_thread(reward.close)
-
-    *ends, _ = asyncio.run(both())
-    assert [str(end) for end in ends] == ["this judge was closed: make a new one"] * 2
 
 
 def test_a_process_ends_quietly_with_its_judge_open(server: FaultServer, tmp_path: Any) -> None:

@@ -91,16 +91,6 @@ def test_rate_limited_makes_an_error_a_zero_but_takes_the_users_value(
     assert found == [1.0, reward]
 
 
-def test_ray_can_send_its_function_to_another_process(tmp_path: Path) -> None:
-    from ray import cloudpickle
-
-    file = tmp_path / "rewards.py"
-    file.write_text(f"{HEAD}compute_score = Reward().verl()\n", encoding="utf-8")
-    score = cloudpickle.loads(cloudpickle.dumps(manager(file).compute_score))
-    text = "No pneumothorax."
-    assert score(data_source="set", solution_str=text, ground_truth=text) == 1.0
-
-
 def test_the_example_trains_on_verls_rewards() -> None:
     from verl_loop import main
 

@@ -94,15 +94,6 @@ def test_a_crash_is_forgiven_once(made: Made, monkeypatch: pytest.MonkeyPatch, d
         assert any("the stand-in fell over" in line for line in made.said)
 
 
-def test_a_taken_port_is_exchanged_for_another(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
-    (tmp_path / "taken").write_text("1", "utf-8")
-    monkeypatch.setenv("STANDIN_TAKEN", str(tmp_path / "taken"))
-    Made(tmp_path).use(ask)
-    assert (tmp_path / "taken").read_text("utf-8") == "-1"
-
-
 def test_a_server_that_is_never_ready_is_given_up(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
