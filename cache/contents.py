@@ -36,10 +36,8 @@ _DAMAGED = (sqlite3.SQLITE_ERROR, sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 class Contents:
     """The entries of the cache in a folder.
 
-    `damage` says what is wrong with the database as a whole, None where nothing is. Then only
-    the entries are given that SQLite still finds, and `expected` is how many there should be,
-    None where that is lost too. Raises `JudgeError` where there is no cache or its files
-    cannot be opened.
+    `damage` says what is wrong with the database as a whole. Then only the entries are given that
+    SQLite still finds, and `expected` is how many there should be, None where that is lost too.
     """
 
     def __init__(self, path: Path) -> None:
@@ -129,11 +127,7 @@ def _read(row: Row) -> Entry | Unreadable:
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """How many entries went over, and those that could not.
-
-    `kept` are those that were there already, `differing` those among them whose answer is
-    another one, which stays.
-    """
+    """How many entries went over; `differing` of those already there have another answer."""
 
     done: int
     wrong: tuple[Unreadable, ...]
@@ -155,10 +149,7 @@ def export(contents: Contents, file: IO[bytes]) -> Tally:
 
 
 def import_(cache: CompletionCache, entries: Iterable[Entry | Unreadable]) -> Tally:
-    """Take entries into `cache`; those that are there already stay as they are.
-
-    Where `entries` raises, what came before is kept.
-    """
+    """Take entries into `cache`; those that are there already stay as they are."""
     done = kept = differing = 0
     wrong = []
     for entry in entries:
@@ -173,12 +164,7 @@ def import_(cache: CompletionCache, entries: Iterable[Entry | Unreadable]) -> Ta
 
 
 def exported(source: str) -> Iterator[Entry | Unreadable]:
-    """Yield the entries of an exported file (`-` is standard input).
-
-    A line is `Unreadable` whose key is not the one that its request has, or whose answer does
-    not fit its checksum, where it has one. Raises `JudgeError` where the file cannot be read
-    to its end.
-    """
+    """Yield the entries of an exported file (`-` is standard input)."""
     with _opened(source) as file:
         for number, line in enumerate(file, start=1):
             try:

@@ -25,11 +25,9 @@ class UnreadableError(Exception):
 class Entry:
     """One kept completion with the canonical request that it answers.
 
-    `request` is None for one that came from a run folder, where requests are not kept: it has
-    the key of its request and always a checksum. `model` is the judge that was asked. `row` is
-    its row in the database, or its line in a file; `stored` when it was
-    kept, in seconds since 1970. `is_checked` is False for one that was written before answers
-    carried a checksum: that it is still what the judge said cannot be told.
+    `request` is None for one that came from a run folder, where requests are not kept. `row` is its
+    row in the database, or its line in a file; `stored` when it was kept, in seconds since 1970.
+    `is_checked` is False for one from before answers carried a checksum.
     """
 
     row: int
@@ -92,10 +90,7 @@ def checksum(completion: Mapping[str, Any]) -> str:
 def decode(
     row: int, name: str, value: bytes, stored: float, asked: Mapping[str, Any] | None = None
 ) -> Entry:
-    """Return the entry in a value; raises `UnreadableError` for anything that is none.
-
-    `asked` is the canonical request whose key `name` is, where the caller has it.
-    """
+    """Return the entry in a value; `asked` is the canonical request of the key, if known."""
     try:
         data = json.loads(value)
     except (ValueError, RecursionError):
@@ -110,11 +105,7 @@ def entry_of(
     stored: float,
     asked: Mapping[str, Any] | None = None,
 ) -> Entry:
-    """Return the entry that a JSON object describes.
-
-    Raises `UnreadableError` where it describes none, one that has another key, or one whose
-    answer is not the one that was written.
-    """
+    """Return the entry that a JSON object describes."""
     if not isinstance(data, dict) or set(data) - _PARTS:  # a checksum by another name is none
         raise UnreadableError("not the fields of an entry")
     try:

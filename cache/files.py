@@ -26,10 +26,7 @@ _PRIMARY = 0xFF
 
 
 def place(option: Path | None, environ: Mapping[str, str]) -> Path:
-    """Return the cache's folder: the one asked for, else `JUDGE_CACHE`, else the platform's own.
-
-    A `~` that no shell has replaced means the user's folder.
-    """
+    """Return the cache's folder: the one asked for, else `JUDGE_CACHE`, else the platform's own."""
     named = option or environ.get(VARIABLE)
     if named:
         # Unlike Path's, this one leaves the name of an unknown user as it is.
@@ -56,11 +53,7 @@ def explained(path: Path) -> Iterator[None]:
 
 
 def said(error: BaseException) -> str:
-    """Return what an error says, in printable characters.
-
-    What SQLite says of a damaged schema quotes it; bytes that are no text make Python raise
-    UnicodeDecodeError in its place.
-    """
+    """Return what an error says, in printable characters; a damaged schema may hold any."""
     if isinstance(error, UnicodeDecodeError):
         return ascii(error.object.decode("utf-8", "replace"))[1:-1]
     text = error.strerror if isinstance(error, OSError) else None

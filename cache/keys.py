@@ -19,9 +19,8 @@ def canonical(
     """Return what is hashed, as JSON objects: the request, and the how manyth time of asking.
 
     `attempt` counts what is asked after an answer that could not be read, `repeat` the runs that
-    ask all the same again, `sample` the answers to the same question in one run; these two stand
-    in the record only where they are not 0. Nothing else enters: no study id, no address, no time.
-    The whole number 1 and the fraction 1.0 are one value.
+    ask all the same again, `sample` the answers to the same question in one run; these two stand in
+    the record only where they are not 0. 1 and 1.0 are one value.
     """
     again = {"repeat": repeat, "sample": sample}
     return {
@@ -36,10 +35,7 @@ def canonical(
 
 
 def key(request: CompletionRequest, attempt: int = 0, repeat: int = 0, sample: int = 0) -> str:
-    """Return the key of the `attempt`-th answer to `request` in the run with that `repeat`.
-
-    Raises `JudgeError` where a number of the request is infinite or no number at all.
-    """
+    """Return the key of the `attempt`-th answer to `request` in the run with that `repeat`."""
     return key_of(canonical(request, attempt, repeat, sample))
 
 
@@ -51,8 +47,7 @@ def key_of(record: Mapping[str, Any]) -> str:
         text = f'{_written(others)[:-1]},"schema":{_written_schema(record["schema"])}}}'
     except ValueError as error:
         raise JudgeError(
-            f"the request to {record['model']} holds a number that cannot be sent ({error}): "
-            "look at the sampling parameters and the schema"
+            f"the request to {record['model']} holds a number that cannot be sent: {error}"
         ) from error
     return f"{VERSION}-{hashlib.sha256(text.encode('ascii')).hexdigest()}"
 
@@ -90,7 +85,7 @@ _Result = TypeVar("_Result")
 def _once(function: Callable[[Any], _Result]) -> Callable[[Any], _Result]:
     """Return `function` so that the same object, asked for again, gives the same result at once.
 
-    A run has one schema, the same object in every request, and nothing ever changes it.
+    A run has one schema, the same object in every request.
     """
     last: tuple[Any, _Result] = (None, function(None))
 

@@ -42,15 +42,11 @@ class _TextDisk(diskcache.Disk):  # type: ignore[misc]
     """Keys are text, values JSON text as bytes, both in the database. Nothing is pickled."""
 
     def put(self, key: object) -> tuple[object, bool]:
-        if not isinstance(key, str):
-            raise TypeError("a key is text")
         return key, True
 
     def store(
-        self, value: object, *_how: object, **_named: object
+        self, value: bytes, *_how: object, **_named: object
     ) -> tuple[int, int, None, sqlite3.Binary]:
-        if not isinstance(value, bytes):
-            raise TypeError("a value is bytes")
         return len(value), MODE_RAW, None, sqlite3.Binary(value)
 
     def fetch(self, mode: object, filename: object, value: object, *_how: object) -> bytes:
@@ -61,8 +57,7 @@ class _TextDisk(diskcache.Disk):  # type: ignore[misc]
 class Claims:
     """The claims of this process on the keys of a cache; raises OSError where the disk fails.
 
-    A claim is a lock on one byte of a file, at a place that the key decides. The system takes
-    it back when the process ends, however it ends, so nothing is ever left to clean up.
+    A claim is a lock on one byte of a file, which the system takes back when the process ends.
     """
 
     def __init__(self, file: Path) -> None:
@@ -101,10 +96,9 @@ class Seen:
 class CompletionCache(AbstractContextManager["CompletionCache"]):
     """The folder in which answers are kept. Several processes may share it.
 
-    Opening it writes, so that a full, read-only or damaged cache is known before anything
-    is asked. Raises `JudgeError` there, and wherever the disk fails later. `timeout` is how
-    many seconds another process may hold the database. A kill of the process loses nothing
-    that `put` has kept; a power cut may lose the last moments.
+    Opening it writes, so that a full, read-only or damaged cache is known before anything is asked.
+    `timeout` is how many seconds another process may hold the database. A kill loses nothing that
+    `put` has kept.
     """
 
     def __init__(self, path: Path, *, timeout: float = _BUSY_SECONDS) -> None:
@@ -136,10 +130,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
     def get(
         self, request: CompletionRequest, attempt: int = 0, repeat: int = 0
     ) -> Completion | None:
-        """Return the kept answer; None where there is none.
-
-        An entry that is damaged counts as none, and in `n_damaged`.
-        """
+        """Return the kept answer, None where there is none; a damaged one counts in `n_damaged`."""
         record = canonical(request, attempt, repeat)
         return self.find(key_of(record), record)
 
@@ -160,10 +151,9 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         completion: Completion,
         took: tuple[str, float] | None = None,
     ) -> Future[None]:
-        """Keep the answer to a canonical request under its key, together with others that come.
+        """Keep the answer to a canonical request under its key; done when the answer is on disk.
 
         `took` is the kind of the question, as `seen` takes it, and the seconds of its answer.
-        What is returned is done when the answer is on disk, and not before.
         """
         tag = None
         if took and completion.usage:
@@ -172,10 +162,8 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         return self._keep(name, encode(record, completion), tag)
 
     def seen(self, kind: str, most: int = 5_000) -> Seen | None:
-        """Return what the newest answers to a kind of question took, at `most` so many.
-
-        `kind` is sixteen hexadecimal digits. None where there are none; answers from before
-        their kinds were kept, and those that came from elsewhere, are not among them.
+        """Return what the newest answers to a kind of question took, at most `most`; None without
+        any.
         """
         select = "SELECT tag FROM Cache WHERE tag >= ? AND tag < ? ORDER BY rowid DESC"
         with explained(self.path), closing(_connect(self.path / DATABASE, _BUSY_SECONDS)) as data:

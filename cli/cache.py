@@ -109,10 +109,7 @@ def verify(cache: Path | None) -> None:
             keyed += entry.request is None
     click.echo(f"{sound:,} entries are sound, {bad:,} are not")
     if unchecked:
-        note(
-            f"{unchecked:,} of them were kept before answers had checksums: their keys are "
-            "right, their answers cannot be checked"
-        )
+        note(f"{unchecked:,} of them were kept before answers had checksums and cannot be checked")
     if keyed:
         note(f"{keyed:,} of them came from run folders, without the requests: their keys stand")
     _say_damage(contents, sound)

@@ -189,7 +189,6 @@ def _take_radevals(tracks: Sequence[_Track], path: Path, names: Sequence[str]) -
 
 
 def _compute(name: str, tracks: Sequence[_Track]) -> list[Missing]:
-    """Add a metric to each track; return why it is missing where it cannot be had."""
     from judge import metrics
 
     for track in tracks:

@@ -84,7 +84,6 @@ def _described(folders: Sequence[Path]) -> Iterator[dict[str, Any]]:
 
 
 def _rows(runs: Sequence[dict[str, Any]]) -> list[dict[str, object]]:
-    """Return a row a run; the columns of the figures are those of all, empty where one has none."""
     names = list(dict.fromkeys(name for run in runs for name in run["figures"]))
     return [
         {name: run[name] for name in (*_COLUMNS, "rubric", "finished")}
@@ -112,7 +111,6 @@ def _table(title: str, runs: Sequence[dict[str, Any]]) -> Table:
 
 
 def _age(finished: object) -> str:
-    """Return how long ago a time in ISO 8601 is, in its largest unit."""
     try:
         seconds = (datetime.now(UTC) - datetime.fromisoformat(str(finished))).total_seconds()
     except (ValueError, TypeError):

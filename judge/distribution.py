@@ -21,11 +21,9 @@ def version() -> str:
 
 
 def install(*packages: str) -> str:
-    """Return the command that installs `packages`, each within the bounds that we have tested.
+    """Return the command that installs `packages`, each within the bounds of our metadata.
 
-    The bounds are those of the installed metadata. The command names the packages and not the
-    extra of ours that has them all, so that it is right from a checkout, a wheel or an index
-    alike; the extra stands behind it. Raises `KeyError` for a package that no dependency names.
+    It names the packages and not the extra of ours, so that it is right from a checkout too.
     """
     known: dict[str, str] = {}
     extras: dict[str, set[str]] = {}

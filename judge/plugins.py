@@ -44,15 +44,12 @@ class Group:
         """Raise `JudgeError` where a package adds something by a name that is built in."""
         if packages := self.packages(name):
             raise JudgeError(
-                f"the package {' and '.join(packages)} adds a {self.what} {name!r}, which is the "
-                "name of something built in; uninstall it, or ask its authors for another name"
+                f"the package {' and '.join(packages)} adds a {self.what} {name!r}, which is "
+                "built in: uninstall it"
             )
 
     def load(self, name: str) -> Any:  # noqa: ANN401 - what it is, the caller checks
-        """Return what a package adds as `name`.
-
-        Raises `JudgeError` where several add it, and where the package cannot be imported.
-        """
+        """Return what a package adds as `name`."""
         entry = self._entry(name)
         try:
             return entry.load()
@@ -60,15 +57,11 @@ class Group:
             raise self.error(name, f"cannot be imported: {_told(error)}") from error
 
     def guarded(self, name: str, work: Callable[P, T]) -> Callable[P, T]:
-        """Return `work`, a function of what the package adds as `name`, with errors of ours.
-
-        It raises its `JudgeError`, `UnparsedError` and `MemoryError`, and a `JudgeError` that names
-        the package and the line for whatever else it raises.
-        """
+        """Return `work`, a function of what the package adds as `name`, with errors of ours."""
         return _Guarded(self, name, work)
 
     def folder(self, name: str) -> Path:
-        """Return the folder of the module that adds `name`; raises `JudgeError` as `load`."""
+        """Return the folder of the module that adds `name`."""
         self.load(name)
         return Path(import_module(self._entry(name).module).__file__ or "").parent
 
@@ -81,10 +74,7 @@ class Group:
         )
 
     def packages(self, name: str, versions: Mapping[str, str] | None = None) -> list[str]:
-        """Return the name and the version of each package that adds `name`.
-
-        `versions` are those that a run recorded; without them they are those of today.
-        """
+        """Return name and version of each package that adds `name`; `versions` are a run's."""
         return [_package(entry, versions) for entry in installed(self.name) if entry.name == name]
 
     def _entry(self, name: str) -> EntryPoint:

@@ -129,9 +129,7 @@ class Reward(AbstractContextManager["Reward"]):
     def signature(self) -> str:
         """What makes the rewards, whatever the reports.
 
-        Rubric, judge, question, what the judge is told, measure, the function that gives the
-        report (by its name alone), and the version of this program. `context:auto` says that the
-        columns' names choose what it is told of the patient.
+        `context:auto` says that the columns' names choose what the judge is told of the patient.
         """
         session = self._session
         parts = judged_by(session.rubric, session.judge, session.policy.reask)
@@ -147,8 +145,8 @@ class Reward(AbstractContextManager["Reward"]):
         """Return a reward function for TRL: `f(prompts, completions, **columns)`.
 
         It gives one reward a completion, None for one that has none, and says how many those are
-        and why. `reference` is the dataset's column with the radiologist's reports. A coroutine
-        function where it is `asynchronous`: newer versions of TRL run those side by side.
+        and why. `reference` is the column with the radiologist's reports. A coroutine function
+        where it is `asynchronous`: newer versions of TRL run those side by side.
         """
 
         def work(completions: _Values, columns: _Columns) -> _Work[list[float | None]]:
@@ -180,11 +178,9 @@ class Reward(AbstractContextManager["Reward"]):
         """Return a reward function for verl, to be called `compute_score`.
 
         `compute_score(data_source, solution_str, ground_truth, extra_info=None)` gives the reward
-        of one completion, by the reference in `ground_truth`. One that has none is `unscored`,
-        which is said each time; without that value it raises `JudgeError`. verl's reward managers
-        `naive`, `dapo`, `gdpo` and `remote` pass that on, which ends the training; `rate_limited`
-        makes every error a reward of 0.0, so give it a value on the scale of the rewards. A
-        coroutine function where it is `asynchronous`, of which verl has many under way at a time.
+        of one completion. One that has none is `unscored`; without that value it raises
+        `JudgeError`. verl's manager `rate_limited` makes every error a reward of 0.0, so give it a
+        value on the scale of the rewards. A coroutine function where it is `asynchronous`.
         """
         value = None if unscored is None else finite(unscored)
 
@@ -229,8 +225,7 @@ class Reward(AbstractContextManager["Reward"]):
         lists = lists_of(columns, lambda name: name == reference or plain(name) in self._told)
         if reference not in lists:
             raise JudgeError(
-                f"there is no column {reference!r} with the references; name yours, as in "
-                f".trl('report'); the columns are: {listed(lists) or 'none'}"
+                f"there is no column {reference!r}; there are: {listed(lists) or 'none'}"
             )
         found = await self._found(standing, completions, lists[reference], lists)
         why = Counter(one.why for one in found if isinstance(one, Unscored))
@@ -265,9 +260,8 @@ class Reward(AbstractContextManager["Reward"]):
             return found
         if unscored is None:
             error = JudgeError(
-                f"a completion has no reward {self.name} ({found.why}): give the value that such a "
-                "one shall have on the scale of the rewards, as in .verl(unscored=0.0), or mend "
-                "what is wrong"
+                f"a completion has no reward {self.name} ({found.why}): "
+                "give the value of such ones, as in .verl(unscored=0.0)"
             )
             _LOG.error("%s", error)  # some of verl's managers make a 0 of an error
             raise error

@@ -24,9 +24,7 @@ _LISTS = (Sequence, np.ndarray, pd.Series, pd.Index)
 def text_of(completion: object) -> str:
     """Return the text of a completion: itself, or what the assistant says last in messages.
 
-    An assistant that says nothing (None, or an empty text) gives an empty text. Raises `JudgeError`
-    for messages without an assistant's, for a message with parts that are no text, and for
-    anything else: what cannot be read is no empty report.
+    An assistant that says nothing gives an empty text; what cannot be read is no empty report.
     """
     if isinstance(completion, str):
         return completion
@@ -40,8 +38,7 @@ def text_of(completion: object) -> str:
         if parts and len(words) == len(parts):
             return "".join(words)
     raise JudgeError(
-        "a completion is neither a text nor messages that end with an assistant's text but "
-        f"{completion!r:.80}"
+        f"a completion is neither text nor messages with an assistant's: {completion!r:.80}"
     )
 
 
@@ -55,19 +52,13 @@ def is_nothing(reference: object) -> bool:
 def lists_of(
     columns: Mapping[str, Any], is_wanted: Callable[[str], bool]
 ) -> dict[str, Sequence[Any]]:
-    """Return the columns of a batch as lists, without what else a trainer passes beside them.
-
-    Raises `JudgeError` for one that is wanted and of a type that is not read.
-    """
+    """Return the columns of a batch as lists, without what else a trainer passes beside them."""
     found: dict[str, Sequence[Any]] = {}
     for name, column in columns.items():
         if isinstance(column, _LISTS) and not isinstance(column, str | bytes):
             found[name] = list(column)
         elif is_wanted(name):
-            raise JudgeError(
-                f"the column {name!r} is no list but a {type(column).__name__}: give a list with a "
-                "value for each completion"
-            )
+            raise JudgeError(f"the column {name!r} is no list but a {type(column).__name__}")
     return found
 
 

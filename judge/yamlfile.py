@@ -14,10 +14,7 @@ class UnreadableYamlError(Exception):
 
 
 def read_yaml(path: Path) -> tuple[object, bytes]:
-    """Return what a YAML file holds, and its bytes.
-
-    Raises OSError, and `UnreadableYamlError` also for a file of over 4 MB.
-    """
+    """Return what a YAML file holds, and its bytes."""
     with path.open("rb") as file:
         raw = file.read(_MOST_BYTES + 1)
     if len(raw) > _MOST_BYTES:

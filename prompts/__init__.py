@@ -113,8 +113,7 @@ _PRIOR = Template(
 class Shot:
     """A worked example: a pair of reports and the reply that is wanted for it.
 
-    In a question about one report, or about phrases and one, that is the reference; the phrases
-    are the candidate.
+    In a question about one report, that is the reference; phrases are the candidate.
     """
 
     reference: str
@@ -124,15 +123,7 @@ class Shot:
 
 @dataclass(frozen=True, slots=True)
 class Prompt:
-    """One wording of a rubric's question.
-
-    `turns` go before the question as they are; `words` is how many words of each report
-    are shown, None for all; `layout` is `CHAT` or `GREEN`. `reply` is `TEXT` or `STRUCTURED`,
-    None where the wording does not say. `asks` is `PAIR`, `REPORT` or `PHRASES`. `scale` is the
-    least and the greatest score, None where the wording declares none. `user_in_context` asks
-    where a context is known, with a place for it. `modalities` says what is part of a finding of
-    another modality, by its code, where that is not the usual.
-    """
+    """One wording of a rubric's question; the module says what its parts are."""
 
     name: str
     version: int
@@ -185,11 +176,7 @@ class Prompt:
         prior: str | None = None,
         modality: str | None = None,
     ) -> tuple[Message, ...]:
-        """Return the turns to send for a pair of reports; the fixed part comes first.
-
-        What is known beside the reports stands before the last question. Raises `JudgeError`
-        where the wording has no place for it.
-        """
+        """Return the turns to send for a pair of reports; the fixed part comes first."""
         turns = [Message("system", self.system)] if self.system else []
         for shot in self.shots:
             turns.append(Message("user", self._question(shot.reference, shot.candidate)))
@@ -203,9 +190,8 @@ class Prompt:
         if told or prior or modality:
             if self.is_exact:
                 raise JudgeError(
-                    f"the prompt {self.name} is one exact wording, with no place for all that is "
-                    "told: leave --prior-field and --modality out, give --no-context, or choose "
-                    "another --prompt"
+                    f"the prompt {self.name} has no place for what is told: leave --prior-field, "
+                    "--modality or the context (--no-context) out, or choose another --prompt"
                 )
             mark = _mark(reference, candidate, *context, *context.values(), prior or "")
             beside = self._beside(mark, told, prior, modality)
@@ -265,10 +251,7 @@ def names() -> list[str]:
 
 
 def load(name: str) -> Prompt:
-    """Return the prompt called `name`, or the one in the file of that path.
-
-    Raises `JudgeError` for a name or file that does not exist or does not hold a prompt.
-    """
+    """Return the prompt called `name`, or the one in the file of that path."""
     path = _ROOT / f"{name}.yaml" if name in names() else Path(name)
     try:
         data, _ = read_yaml(path)

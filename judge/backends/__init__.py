@@ -38,13 +38,9 @@ _OPTIONS = {
 def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Judge:
     """Return the judge that `spec` names, for `rubric`.
 
-    `lexicon` is the built-in judge, `lexicon:FILE` the same with a lexicon of your own;
-    `vllm:MODEL` is a model that vLLM serves, started here or running at `base_url`, `ray:MODEL`
-    the same on the nodes of a Ray cluster, and `hf:MODEL` one in this process; any other name
-    is a model behind an OpenAI-compatible server, unless an installed package brings the kind
-    before its colon. Raises `JudgeError` for a name that looks like a slip of these, a bad
-    prompt, a sampling parameter or an option that the judge does not take, a key that is not
-    set, and a package that fails.
+    That is `lexicon` or `lexicon:FILE`, `vllm:MODEL`, `ray:MODEL`, `hf:MODEL`, the kind of an
+    installed package, or else a model behind an API. Raises `JudgeError` for a slip of these, and
+    for what the judge does not take.
     """
     settings = settings or JudgeSettings()
     settings = replace(settings, sampling=sampling.checked(settings.sampling))

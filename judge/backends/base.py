@@ -25,10 +25,7 @@ Form: TypeAlias = "type[BaseModel] | None"
 
 @dataclass(frozen=True, slots=True)
 class CountedNote:
-    """A note that counts, so that those of the parts of a run add up to that of the whole.
-
-    `text` is what a reader is told where `n` is not 0, with `{n}` and `{of}` for the numbers.
-    """
+    """A note that counts, so that those of the parts of a run add up to that of the whole."""
 
     text: str
     n: int
@@ -41,21 +38,16 @@ class CountedNote:
 class Judge(ABC):
     """Who answers, for one rubric and prompt.
 
-    A judge says what it would ask about a study (`request`), which is all that decides the
-    answer, asks it (`complete`), and says what it would ask after an answer that could not
-    be read (`repair_request`). A subclass sets `name` and `version` and defines the first
-    two; the rest is there to be overridden.
+    A judge says what it would ask about a study (`request`), which is all that decides the answer,
+    asks it (`complete`), and says what it would ask after an answer that could not be read
+    (`repair_request`). A subclass sets `name` and `version` and defines the first two.
 
-    `name` is what the user calls it. `version` names everything of the judge that changes an
-    answer and stands in the signature, with `sampling`, the sampling parameters that are
-    asked for, and `reply`, which of `prompts.TEXT` and `prompts.STRUCTURED` is asked for,
-    None where there is no choice. `prompt` is None for a judge that reads none. `note` is
-    what must be told wherever its name stands. A judge that `runs_inline` answers at once,
-    in this process, and needs neither cache nor patience. One that `is_deterministic` answers the
-    same question the same each time, so that asking again tells nothing. `billing_url` is the
-    address whose answers are paid for, None where they cost nothing. `servers` is where the
-    requests of a judge go that answers neither here nor by itself. `questions` are there for a
-    rubric that asks several about a study: the prompt and the form of each, by what it asks about.
+    `version` names everything of the judge that changes an answer and stands in the signature, with
+    `sampling` and `reply`, which of `prompts.TEXT` and `prompts.STRUCTURED` is asked for. `prompt`
+    is None for a judge that reads none. `note` must be told wherever its name stands. One that
+    `runs_inline` answers at once, in this process. One that `is_deterministic` answers the same
+    question the same each time. `billing_url` is the address whose answers are paid for.
+    `questions` has the prompt and the form of each, for a rubric that asks several about a study.
     """
 
     name: str
@@ -98,8 +90,7 @@ class Judge(ABC):
     def request_step(self, step: Step) -> CompletionRequest:
         """Return what the judge is asked in one step, by `questions`; raises `JudgeError`."""
         raise JudgeError(
-            f"the judge {self.name} is asked one question about a study, and {step.name!r} is one "
-            "of several: name a model behind an API, vllm:MODEL or hf:MODEL"
+            f"the judge {self.name} cannot be asked several questions about a study ({step.name})"
         )
 
     @abstractmethod
@@ -114,9 +105,8 @@ class Judge(ABC):
     ) -> CompletionRequest | None:
         """Return what to ask after `completion`, an answer to `request` that is `unparsed`.
 
-        A request that tells the judge what was wrong, or another try of one that does not
-        answer the same each time; None, as here, where the answer would be the same. Decided
-        by the three alone, so that a run that goes on finds the answers it already has.
+        None, as here, where the answer would be the same. Decided by the three alone, so that a run
+        that goes on finds the answers it already has.
         """
         return None
 
@@ -135,17 +125,14 @@ class Judge(ABC):
 class JudgeSettings:
     """What a judge may need besides its name.
 
-    `prompt` is a prompt's name or path, None for the rubric's own; `base_url` is where the
-    model is served, several where several servers share the load; `environ` is where keys
-    are looked up; `timeout` is in seconds and `max_tokens` bounds one answer (None: by the
-    model, see `sampling.max_tokens`); `reply` is `text` or `structured`, None for what suits
-    rubric, model and prompt; `samples` is how many answers to the same question a study gets, where
-    the rubric takes several; `sampling` holds further parameters by their name in a request
-    (`temperature`, `top_p`, `seed`, `reasoning_effort`, or any that the server takes); `say`
-    tells the user something; `sends` is False where nothing will be sent, so that no key is
-    needed. `options` are what one kind of judge alone takes: `vllm:MODEL`
-    has `vllm_args`, flags for `vllm serve`, and `vllm_timeout`, the seconds that it may take
-    to start; `ray:MODEL` has these, `ray_address`, `ray_replicas` and `gpus_per_replica`.
+    `prompt` is a prompt's name or path, None for the rubric's own; `base_url` is where the model is
+    served, several where several servers share the load; `environ` is where keys are looked up;
+    `timeout` is in seconds and `max_tokens` bounds one answer; `reply` is `text` or `structured`,
+    None for what suits; `samples` is how many answers to the same question a study gets; `sampling`
+    holds further parameters by their name in a request; `say` tells the user something; `sends` is
+    False where nothing will be sent, so that no key is needed. `options` are what one kind of judge
+    alone takes, such as `vllm_args`, `vllm_timeout`, `ray_address`, `ray_replicas`,
+    `gpus_per_replica`.
     """
 
     prompt: str | None = None

@@ -19,10 +19,7 @@ _SCHEMES = ("http", "https")
 
 @dataclass(frozen=True, slots=True)
 class Connection:
-    """Where the server is and how many seconds a whole answer may take.
-
-    Raises `JudgeError` for an address that is none.
-    """
+    """Where the server is and how many seconds a whole answer may take."""
 
     base_url: str = OPENAI_URL
     timeout: float = 120.0
@@ -46,10 +43,7 @@ class Connection:
 
     @property
     def proxy(self) -> str | None:
-        """The proxy that the environment names for this server; never one for this machine.
-
-        Raises `JudgeError` for one that is not an HTTP proxy.
-        """
+        """The proxy that the environment names for this server; never one for this machine."""
         if self.is_local or proxy_bypass(self.host):
             return None
         proxies = getproxies()

@@ -17,10 +17,7 @@ class StudyError(AskError):
 
 
 class TransientError(AskError):
-    """The same request may be answered later.
-
-    `retry_after` is how many seconds the server asks to wait, if it says so.
-    """
+    """The same request may be answered later, after `retry_after` seconds if that is set."""
 
     def __init__(self, reason: str, detail: str = "", retry_after: float | None = None) -> None:
         super().__init__(reason, detail)
@@ -40,10 +37,7 @@ class UnreachableError(UnavailableError):
 
 
 class UnreadableReplyError(TransientError):
-    """The server answered with something that is no completion: a web page, half of one, a flood.
-
-    Worth one more try and no more: a server that answers so does it again.
-    """
+    """The server answered with no completion. Worth one more try: it does it again."""
 
     def __init__(self, detail: str) -> None:
         super().__init__("unreadable response", detail)

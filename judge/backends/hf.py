@@ -37,9 +37,8 @@ class _Waiting:
 class HfJudge(LocalJudge):
     """A transformers model, asked in batches of whatever is waiting.
 
-    A GREEN model has float16 on a GPU, as in the official pipeline, any other bfloat16, and
-    without a GPU, or with `cpu`, all have float32. What else is in a batch changes no token of an
-    answer, up to the rounding of the numbers inside.
+    A GREEN model has float16 on a GPU, as in the official pipeline, any other bfloat16; on the CPU
+    all have float32. What else is in a batch changes no token of an answer, up to rounding.
     """
 
     is_deterministic = True  # it decodes greedily
@@ -85,11 +84,7 @@ class HfJudge(LocalJudge):
                 )
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Generate the answer, with those of other requests that are waiting.
-
-        Raises `StudyError` for a prompt that leaves no room for an answer, and `JudgeError`
-        where the model cannot be loaded or does not fit.
-        """
+        """Generate the answer, with those of other requests that are waiting."""
         encoded, room = self.encoded(request)
         answer: asyncio.Future[list[int]] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(encoded.ids, room, answer))
@@ -143,12 +138,7 @@ class HfJudge(LocalJudge):
 
 
 def _hardware(on_gpu: str, *, cpu: bool) -> tuple[str, str]:
-    """Return a torch device and a type: `on_gpu` where there is a GPU, else the CPU with float32.
-
-    So it is too where the user wants the `cpu`.
-
-    Raises `JudgeError` where torch or transformers is not installed.
-    """
+    """Return a torch device and a type: `on_gpu` with a GPU, else the CPU with float32."""
     try:
         import torch
         import transformers  # noqa: F401
@@ -171,10 +161,8 @@ class Model:
     ) -> list[list[int]]:
         """Return for each prompt the ids of its answer, at most `rooms` of them.
 
-        An answer ends with `eos_id` unless it was cut. Padding goes before a prompt, is
-        masked and has no positions, so that no prompt knows of its neighbours. A batch too
-        large for the memory is halved until it fits; raises `JudgeError` where one prompt
-        alone does not.
+        Padding goes before a prompt, is masked and has no positions. A batch too large for the
+        memory is halved until it fits.
         """
         import torch
 
@@ -231,10 +219,7 @@ class Model:
 
 
 def load(files: ModelFiles, hardware: tuple[str, str]) -> Model:
-    """Return the model on a device and in a type, its weights from the hub if they are not here.
-
-    Raises `JudgeError` where they cannot be had or do not fit into memory.
-    """
+    """Return the model on a device and in a type, its weights from the hub if they are not here."""
     import torch
     import transformers
     from transformers.utils import logging

@@ -29,10 +29,9 @@ _REPLACEMENTS = {"max_tokens": "max_completion_tokens"}
 class OpenAIJudge(Judge):
     """A model behind an OpenAI-compatible server, asked with a rubric's prompt.
 
-    A structured reply is asked for in the first mode that the server does not refuse. The
-    server knows the model by `served_as`. `asked` are the sampling parameters that the user
+    The server knows the model by `served_as`. `asked` are the sampling parameters that the user
     wants; without them an answer is greedy. `mode` is how a reply of a fixed form is asked for
-    today, None for one that is text.
+    today, None for text.
     """
 
     name: str
@@ -81,11 +80,7 @@ class OpenAIJudge(Judge):
         return self._forms[form]
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Ask the server once, and again where it refuses a part of how it was asked.
-
-        Raises as `judge.backends.openai_client.Client.ask` does; `JudgeError` also for a
-        parameter that the user wants and the model refuses.
-        """
+        """Ask the server once, and again where it refuses a part of how it was asked."""
         while True:
             body = self.body(request)
             try:

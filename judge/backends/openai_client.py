@@ -23,11 +23,7 @@ MOST_BYTES = 16 * 2**20
 
 
 class Client:
-    """Sends requests to one server, each once. Made and used in a running event loop.
-
-    Nothing but the address that was given gets a request: no redirect is followed, and what
-    the environment says of proxies is in `Connection.proxy` alone.
-    """
+    """Sends requests to one server, each once. Made and used in a running event loop."""
 
     def __init__(self, connection: Connection, key: str) -> None:
         self._url = connection.base_url
@@ -55,11 +51,8 @@ class Client:
     ) -> Completion:
         """Return the answer to a request, of the chat or of the completions kind by `path`.
 
-        `mode` is how a reply of a fixed form is asked for, None for one that is text.
-
-        Raises `RefusedError`, an `AskError` for what concerns this request, and `JudgeError`
-        for what no other request would escape: a wrong key, no quota, an unknown model, a
-        certificate that nobody vouches for.
+        `mode` is how a reply of a fixed form is asked for. Raises `RefusedError`, an `AskError` for
+        what concerns this request, and `JudgeError` for what no other request would escape.
         """
         try:
             async with self._session.post(
@@ -120,10 +113,7 @@ async def _read(response: aiohttp.ClientResponse) -> bytes:
 
 
 def trusted(url: str) -> ssl.SSLContext | bool:
-    """Return whose certificates are believed: the system's, or `SSL_CERT_FILE`'s.
-
-    A Python that knows of none, as on macOS, gets Mozilla's.
-    """
+    """Return whose certificates are believed: the system's, `SSL_CERT_FILE`'s, or Mozilla's."""
     if not url.startswith("https:"):
         return True
     context = ssl.create_default_context()

@@ -24,10 +24,9 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
 class Servers(ABC):
     """Where a judge's requests go, be it one server, several, or one that is started for it.
 
-    `billing_url` is the address whose answers are paid for, None where they cost nothing.
-    `starts` names what is started, None where nothing is: judges that start the same may share
-    it, one after the other, while it `stays`; `stop` ends it then. `places` are the servers that
-    run already, each with its key.
+    `billing_url` is the address whose answers are paid for, None where they cost nothing. `starts`
+    names what is started: judges that start the same may share it while it `stays`; `stop` ends it
+    then. `places` are the servers that run already, each with its key.
     """
 
     billing_url: str | None = None
@@ -61,8 +60,7 @@ class Servers(ABC):
 class _Place:
     """One server as the pool sees it.
 
-    `left_out` is when one that is out may be tried again, None while it is in; `since` when
-    it was last found to be out.
+    `left_out` is when one that is out may be tried again, None while it is in.
     """
 
     connection: Connection
@@ -77,10 +75,8 @@ class _Place:
 class Pool(Servers):
     """Running servers of one model: each request goes to the one that has the least to do.
 
-    A request that a server does not answer, or only with an error of the server's own, goes
-    to another, and when that one answers the first is left out. After a pause that doubles
-    up to a minute one request tries it, and when that is answered it is back. Only when
-    nobody answers does `ask` raise. Each server is given as its connection and its key.
+    A request that a server does not answer goes to another, and when that one answers the first is
+    left out. After a pause that doubles up to a minute one request tries it again.
     """
 
     def __init__(
@@ -134,9 +130,8 @@ class Pool(Servers):
                 await client.aclose()
 
     def _choice(self, untried: list[_Place]) -> _Place:
-        """Return the server to ask: the least busy of those in, else the one out the longest.
-
-        One that is due to be tried again comes first, and is tried by this request alone.
+        """Return the server to ask: one due to be tried again, else the least busy, else the one
+        out longest.
         """
         now = asyncio.get_running_loop().time()
         for place in untried:

@@ -59,10 +59,7 @@ def completion(data: bytes, mode: Mode | None, body: Mapping[str, Any], key: str
 
 
 def completion_of(answer: Any, mode: Mode | None, tool: str | None, key: str) -> Completion:  # noqa: ANN401
-    """Return the answer in the JSON value of a reply; `tool` is the one it was to call, if any.
-
-    Raises `UnreadableReplyError` where there is none in it, `StudyError` for one withheld.
-    """
+    """Return the answer in the JSON value of a reply; `tool` is the one it was to call, if any."""
     try:
         choice = answer["choices"][0]
         finish_reason = str(choice["finish_reason"])

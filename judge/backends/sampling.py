@@ -48,9 +48,7 @@ _ONE_WHOLE_ANSWER = frozenset({"stream", "n", "best_of", "echo", "stop", "stop_t
 def checked(given: Mapping[str, object]) -> dict[str, object]:
     """Return the parameters that a user asks for, by their name in a request, as JSON's values.
 
-    A whole fraction becomes a whole number, so that 0 and 0.0 are one question. Raises
-    `JudgeError` for a value that no server takes, a parameter that is set in another way,
-    and one with which there would be no single whole answer to read.
+    A whole fraction becomes a whole number, so that 0 and 0.0 are one question.
     """
     found = {}
     for name, value in given.items():
@@ -84,11 +82,7 @@ _LIMITS: dict[str, tuple[type | tuple[type, ...], Callable[[Any], object], str]]
 
 
 def from_body(options: Iterable[str]) -> dict[str, object]:
-    """Return the parameters of `--body KEY=JSON`, given any number of times.
-
-    Raises `JudgeError` for what has not that form, a parameter that has an option of its
-    own, and one that is given twice.
-    """
+    """Return the parameters of `--body KEY=JSON`, given any number of times."""
     found: dict[str, object] = {}
     for option in options:
         name, mark, text = option.partition("=")
@@ -109,10 +103,7 @@ def from_body(options: Iterable[str]) -> dict[str, object]:
 
 
 def max_tokens(model: str, given: Mapping[str, object], asked: int | None) -> int:
-    """Return how many tokens bound an answer: as `asked`, else by whether the model reasons.
-
-    It does where its name says so, and where it is given a reasoning effort.
-    """
+    """Return how many tokens bound an answer: as `asked`, else by whether the model reasons."""
     if asked is not None:
         return asked
     effort = given.get("reasoning_effort")
@@ -126,10 +117,7 @@ def is_greedy(sampling: Mapping[str, object]) -> bool:
 
 
 def refuse(given: Mapping[str, object], judge: str, taken: Mapping[str, object]) -> None:
-    """Raise `JudgeError` for a parameter of `given` that a judge does not have.
-
-    `taken` are those that it has, each with its one value.
-    """
+    """Raise `JudgeError` for a parameter of `given` that is not `taken`, with that value."""
     for name, value in given.items():
         if name not in taken or taken[name] != value:
             what = _OPTIONS.get(name, f"--body {name}")

@@ -58,10 +58,7 @@ _NOT_THERE = re.compile(r"unsupported param|--jinja|must be one of|not supported
 
 
 def refuses(mode: Mode, status: int, message: str, param: str = "") -> bool:
-    """Return whether an error response says that the server does not take this mode.
-
-    `message` and `param` are the server's words; a body that it quotes is not read.
-    """
+    """Return whether an error response says that the server does not take this mode."""
     about = _ABOUT.get(mode)
     if about is None:
         return False
@@ -74,9 +71,7 @@ def refuses(mode: Mode, status: int, message: str, param: str = "") -> bool:
 def called(message: Mapping[str, Any], tool: str) -> tuple[str, bool] | None:
     """Return what a message's tool calls say, and whether they are one call of `tool`.
 
-    None where there is no call. Anything but the one call that was asked for is returned as
-    it came, as JSON: which of several answers is meant would be a guess. Raises `KeyError`
-    or `TypeError` for what is no tool call.
+    Anything but the one call that was asked for is returned as it came, as JSON.
     """
     calls = message.get("tool_calls")
     if not calls:
@@ -91,11 +86,7 @@ def called(message: Mapping[str, Any], tool: str) -> tuple[str, bool] | None:
 
 
 def repair_request(request: CompletionRequest, text: str, unparsed: Unparsed) -> CompletionRequest:
-    """Return what to ask in a chat after the answer `text` to `request`, which was not read.
-
-    The conversation so far with that answer and what was wrong with it: never the same
-    question, which a greedy model would answer in the same words.
-    """
+    """Return what to ask in a chat after the answer `text` to `request`, which was not read."""
     wrong = f"{unparsed.reason}: {unparsed.detail}" if unparsed.detail else unparsed.reason
     shown = text[:_SHOWN_OF_CUT] if unparsed.reason == "truncated" else text
     turns = (
@@ -150,10 +141,7 @@ class Structured:
 
     @cached_property
     def _by_schema(self) -> dict[str, Any]:
-        """The keys beside the messages in the first mode.
-
-        As the library words them; its import would take 0.7 s before the first request.
-        """
+        """As instructor words them; its import would take 0.7 s before the first request."""
         form = {"name": self.tool, "schema": self.schema, **self._strict}
         return {"response_format": {"type": "json_schema", "json_schema": form}}
 
@@ -175,10 +163,7 @@ def _prepared(model: type[BaseModel], mode: Mode, **given: Any) -> dict[str, Any
 
 
 def _is_strict(schema: object) -> bool:
-    """Return whether every object in `schema` is closed and needs all its fields.
-
-    OpenAI holds a reply to no other schema, and refuses to promise it.
-    """
+    """Return whether every object in `schema` is closed and needs all its fields."""
     if isinstance(schema, Mapping):
         fields = schema.get("properties")
         if isinstance(fields, Mapping) and (

@@ -24,11 +24,7 @@ def is_green(model: str) -> bool:
 def for_api(
     rubric: Rubric, model: str, prompt: str | None, reply: str | None, environ: Mapping[str, str]
 ) -> tuple[Prompt, str]:
-    """Return the prompt for a model behind an API, and the reply that is asked for with it.
-
-    Where the user leaves both open it is a structured reply if the rubric has one, and text
-    for a model that is named as GREEN's are. Raises `JudgeError` as `chosen` does.
-    """
+    """Return the prompt for a model behind an API, and the reply that is asked for with it."""
     if prompt is None and rubric.structured is not None:
         reply = reply or (TEXT if is_green(model) else STRUCTURED)
         prompt = rubric.structured.prompt if reply == STRUCTURED else rubric.prompt
@@ -38,11 +34,7 @@ def for_api(
 def for_own_model(
     rubric: Rubric, model: str, prompt: str | None, reply: str | None, environ: Mapping[str, str]
 ) -> tuple[Prompt, str]:
-    """Return the same for a model on one's own machine.
-
-    Where the user leaves it open it is the official prompt, and so text, for a model that its
-    authors trained on that wording alone.
-    """
+    """Return the same for a model of one's own; by default the official prompt that it knows."""
     if prompt is None and reply == STRUCTURED and rubric.structured is not None:
         prompt = rubric.structured.prompt
     return chosen(
@@ -53,18 +45,13 @@ def for_own_model(
 def questions(
     rubric: Rubric, chosen: Prompt, reply: str | None, environ: Mapping[str, str]
 ) -> dict[str, tuple[Prompt, Form]]:
-    """Return the prompt and the form of each of the questions of `rubric`, by what they ask about.
-
-    `chosen` takes the place of the one that asks about the same. Raises `JudgeError` for one that
-    asks about what the rubric does not.
-    """
+    """Return the prompt and the form of each question of `rubric`; `chosen` replaces its like."""
     rubric = on_scale(rubric, chosen.scale)
     asked = rubric.steps.questions if rubric.steps else {}
     if asked and chosen.asks not in asked:
         known = ", ".join(one.prompt for one in asked.values())
         raise JudgeError(
-            f"prompt {chosen.name!r} asks about {chosen.asks or 'two reports'}; {rubric.name} asks "
-            f"as these do: {known}"
+            f"prompt {chosen.name!r} is none of the questions of {rubric.name}: {known}"
         )
     found: dict[str, tuple[Prompt, Form]] = {}
     for asks, one in asked.items():
@@ -77,12 +64,7 @@ def questions(
 def chosen(
     rubric: Rubric, name: str, reply: str | None, environ: Mapping[str, str]
 ) -> tuple[Prompt, str]:
-    """Return the prompt of that name or path, and the reply: as asked, else as it says.
-
-    A prompt that does not say asks for text where the rubric has text. Raises `JudgeError`
-    for a prompt of another rubric, and for a reply or a scale that the prompt or the rubric has
-    not.
-    """
+    """Return the prompt of that name or path, and the reply: as asked, as it says, or text."""
     own = rubrics.prompt_files(rubric.name)
     if name == rubric.prompt and name not in own and plugins.RUBRICS.packages(rubric.name):
         there = ", ".join(own) or "none"
@@ -97,8 +79,7 @@ def chosen(
     wanted = TEXT if prompt.layout == GREEN else prompt.reply
     if reply and wanted and reply != wanted:
         raise JudgeError(
-            f"the prompt {name} asks for a {wanted} reply, not for {reply}: leave out --reply or "
-            "--prompt"
+            f"the prompt {name} asks for a {wanted} reply, not for {reply}; leave out --reply"
         )
     if reply == STRUCTURED and rubric.reply_model is None:
         raise JudgeError(f"the rubric {rubric.name} has no structured reply")

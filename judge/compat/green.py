@@ -102,10 +102,8 @@ class GREEN:
     ) -> tuple[float, float, list[float], str | None, pd.DataFrame]:
         """Return the mean, the standard deviation, the scores, the summary and a table.
 
-        `refs` and `hyps` are n reports each, which go by their order. A study without a score is
-        NaN in scores and table, counts in neither mean nor deviation, and is counted in a
-        warning. Raises `JudgeError` for lists that are empty, differ in length or hold anything
-        but texts, and where the judge cannot be asked; `RunStoppedError` as `judge.annotate` does.
+        `refs` and `hyps` go by their order. A study without a score is NaN, counts in neither mean
+        nor deviation, and is counted in a warning.
         """
         references, candidates = _texts("refs", refs), _texts("hyps", hyps)
         if len(references) != len(candidates):
@@ -164,10 +162,7 @@ class GREEN:
         return ends, self._thread.session.signature(studies, class_source)
 
     def _summary(self, mean: float, std: float, ends: list[Judged | None]) -> str:
-        """Return the package's summary: by category the share of scored studies without an error.
-
-        Beside it the significant error that most studies have in the same words, None for none.
-        """
+        """Return the package's summary: by category the share of studies without an error."""
         scored = [
             one.outcome.annotation for one in ends if one and isinstance(one.outcome, Annotated)
         ]

@@ -116,8 +116,7 @@ def _radiology_judge(
 def _lost(output: ModelOutput) -> tuple[str, str] | None:
     """Return why an output is not the report that the model would give, None where it is.
 
-    inspect_ai also scores what ran into a limit or into the provider's failure. A report that is
-    empty because the model ended there is a report.
+    A report that is empty because the model ended there is a report.
     """
     stopped = output.choices[0].stop_reason if output.choices else None
     if stopped == "content_filter":

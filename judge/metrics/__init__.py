@@ -51,9 +51,8 @@ _SHOWN = 300
 class AddedMetric:
     """A metric that a package adds; its column is called as its entry point is.
 
-    `label` is what tables call it. `compute` takes n references and n candidates and gives n
-    finite values, of which `higher_is_better` says the direction. `scale` holds the least and
-    the greatest value that a study can have, None for no greatest; None where it is unknown.
+    `compute` takes n references and n candidates and gives n finite values. `scale` holds the least
+    and the greatest value that a study can have, None for no greatest; None where it is unknown.
     """
 
     label: str
@@ -95,10 +94,7 @@ def names() -> tuple[str, ...]:
 
 
 def check(asked: Sequence[str]) -> tuple[str, ...]:
-    """Return the names, each once.
-
-    Raises `JudgeError` for an unknown one, and for one that is built in and added too.
-    """
+    """Return the names, each once."""
     unknown = [name for name in asked if name not in names()]
     if unknown:
         raise JudgeError(
@@ -165,12 +161,9 @@ def _of_words(name: str, references: Sequence[str], candidates: Sequence[str]) -
 def bleu2(reference: str, candidate: str) -> float:
     """Return the BLEU-2 of a candidate, from 0 to 1, as ReXrank computes it.
 
-    Reports are put in lower case, full stops split off, and cut at spaces. The score is the
-    geometric mean of the clipped precisions of single words and of pairs of words, times the
-    brevity penalty [Papineni et al. 2002]. ReXrank's pipeline takes it from fast-bleu with the
-    weights 1/2 and 1/2, whose tests hold it to NLTK's first smoothing: where no pair of words
-    matches, 0.1 stands in for the count of matches [Chen and Cherry 2014]. Where no word
-    matches the score is 0. Of a set of studies, ReXrank prints the mean of the studies' scores.
+    The geometric mean of the clipped precisions of single words and of pairs of words, times the
+    brevity penalty [Papineni et al. 2002]. As in fast-bleu, where no pair of words matches, 0.1
+    stands in for the count of matches [Chen and Cherry 2014]. Where no word matches the score is 0.
     """
     wanted, given = tokens(reference), tokens(candidate)
     words, n_words = _matches(wanted, given, 1)
@@ -198,8 +191,7 @@ def _matches(wanted: Sequence[str], given: Sequence[str], n: int) -> tuple[int, 
 def _asked(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns | str:
     """Return radeval's values of each pair of reports, or in a line why there are none.
 
-    Its metrics load models of gigabytes, and one whose weights cannot be had fails in ways of
-    its own: in a process apart it leaves the others alone, and its memory is given back.
+    In a process apart: its metrics load models of gigabytes, and fail in ways of their own.
     """
     if importlib.util.find_spec("radeval") is None:
         return f"it comes with the package radeval: {install('radeval', 'six')}"
@@ -234,10 +226,7 @@ def _wrong(values: Sequence[float], n: int) -> str | None:
 
 
 def added(name: str) -> Metric | None:
-    """Return the metric that a package adds by this name, None where none does.
-
-    Raises `JudgeError` where the package cannot be imported, or what it adds is no metric.
-    """
+    """Return the metric that a package adds by this name, None where none does."""
     if name not in METRICS.names(NAMES):
         return None
     found = METRICS.load(name)

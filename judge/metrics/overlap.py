@@ -16,9 +16,7 @@ _READ = re.compile(r"[a-z0-9]", re.IGNORECASE | re.ASCII)
 def rouge_l(references: Sequence[str], candidates: Sequence[str]) -> tuple[float, ...]:
     """Return the ROUGE-L of each candidate, from 0 to 1, as RRG24 and RadEval compute it.
 
-    By rouge-score: the F measure of the longest common subsequence of words, of the whole report
-    as one text. Words are runs of letters and digits in lower case, those of more than three
-    letters cut to their stem [Lin 2004].
+    By rouge-score, with stems, of the whole report as one text [Lin 2004].
     """
     from rouge_score.rouge_scorer import RougeScorer
 
@@ -28,11 +26,9 @@ def rouge_l(references: Sequence[str], candidates: Sequence[str]) -> tuple[float
 
 
 def unread_by_rouge(texts: Iterable[str]) -> int:
-    """Return how many texts ROUGE-L does not read, for the script that they are written in.
+    """Return how many texts are in another script than the one that ROUGE-L reads.
 
-    More than half of the letters of such a text are none from a to z, whatever accents these
-    have: what is left of it, such as "CT" or a digit, says nothing of the report. So are texts
-    that have letters or digits, and none that it reads.
+    More than half of their letters are none from a to z, whatever accents these have.
     """
     return sum(map(_is_unread, texts))
 
@@ -50,11 +46,7 @@ def _is_unread(text: str) -> bool:
 def corpus_bleu(
     references: Sequence[str], candidates: Sequence[str]
 ) -> dict[str, tuple[float, ...]]:
-    """Return the counts of each pair that corpus BLEU is made of, as RRG24 and RadEval cut words.
-
-    By sacrebleu: reports are cut at white space and nothing else; "clear." and "clear" differ, and
-    so do "Clear" and "clear".
-    """
+    """Return the counts of each pair that corpus BLEU is made of, cut as RRG24 cuts words."""
     from sacrebleu.metrics.bleu import BLEU
 
     scorer = BLEU(tokenize="none", force=True, max_ngram_order=_N, effective_order=True)

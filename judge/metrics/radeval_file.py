@@ -19,12 +19,8 @@ _MOST = 1e12
 def read_results(path: Path, study_ids: Sequence[str]) -> list[Scored]:
     """Return each of the file's metrics with a value a study, in the order of `study_ids`.
 
-    RadEval goes by the order of its two lists and keeps no ids; a list `study_id` in the file joins
-    by them, as in the pairs that `judge export` writes. null and NaN are a study without a value.
-    A column that is the same number as one here has its name, all others `radeval_` before theirs.
-    Raises `JudgeError` for a file that cannot be read or has another form, for a metric that
-    stands twice or has no name, for lists of another length than there are studies, and for ids
-    that are not theirs.
+    RadEval keeps no ids; a list `study_id` in the file joins by them. null and NaN are no value. A
+    column that is the same number as one here has its name, all others `radeval_` before theirs.
     """
     content = read_content(str(path))
     found = read_object(content.name, decode(content))
@@ -35,13 +31,11 @@ def read_results(path: Path, study_ids: Sequence[str]) -> list[Scored]:
             raise JudgeError(f"{path} has values of a metric without a name ({key!r}); name it")
         if not isinstance(values, list):
             raise JudgeError(
-                f"{path} has {str(values)[:40]!r} for {key!r}, not a value for each study; ask for "
-                "them with RadEval(..., per_sample=True)"
+                f"{path} has no list of values for {key!r}; ask with RadEval(..., per_sample=True)"
             )
         if len(values) != len(study_ids):
             raise JudgeError(
-                f"{path} has {len(values):,} values of {key!r} for {len(study_ids):,} studies; "
-                "give the PREDS, REFS and --section that its pairs were made of"
+                f"{path} has {len(values):,} values of {key!r} for {len(study_ids):,} studies"
             )
     order = _order(path, found.pop(_IDS, None), study_ids)
     return [_scored(path, key, [values[at] for at in order]) for key, values in found.items()]

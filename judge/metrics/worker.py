@@ -31,10 +31,7 @@ def _semb(references: Texts, candidates: Texts) -> Columns:
 
 
 def _f1chexbert(references: Texts, candidates: Texts) -> Columns:
-    """Count for each label whether both sides have it, the candidate alone, the reference alone.
-
-    A side has a label that CheXbert calls positive or uncertain, as in radeval's `f1chexbert`.
-    """
+    """Count for each label whether both sides have it, the candidate alone, the reference alone."""
     cuda = importlib.import_module("torch").cuda.is_available()
     module = importlib.import_module("radeval.metrics.f1chexbert.f1chexbert")
     scorer = module.F1CheXbert(device="cuda" if cuda else "cpu")

@@ -27,7 +27,6 @@ HOST = "https://raw.githubusercontent.com"
 """Where the files of a public repository are had one by one."""
 
 _TIMEOUT = 30.0
-_MOST = 1_000_000
 
 _IN_CONTEXT = "user in context"
 """The role of the question that is asked where something is known of the patient."""
@@ -37,17 +36,15 @@ _IN_CONTEXT = "user in context"
 class Official:
     """One official prompt.
 
-    `sources` has the sha256 of each file of the authors' repository, by its path there. The
-    Python function `function`, in the last of them, puts the prompt together: in an f-string
-    or in the `messages` of a call, from what the sources hold as literals. `reports` gives
-    for the function's name of each report that of `judge.prompts`; `words` and `layout` are
-    the prompt's. `sha256` is of the turns as JSON (see `digest`). `installed` is the file of
-    an installed package that holds the function too, as the package and the path in it.
+    `sources` has the sha256 of each file of the authors' repository, by its path there. `function`,
+    in the last of them, puts the prompt together: in an f-string or in the `messages` of a call.
+    `reports` gives for its name of each report that of `judge.prompts`. `sha256` is of the turns
+    (see `digest`). `installed` is an installed package that holds the function too, and the path in
+    it.
 
-    A prompt without a `function` is put together of `parts`, with an empty line between them:
-    each is the name of a text that the sources hold, or text itself. Those in `in_context` are
-    left out where nothing is known of the patient. `system` goes before it. `models` is a
-    pattern that the names of models match which know this wording alone; `reply` is the prompt's.
+    A prompt without a `function` is put together of `parts`, each the name of a text in the
+    sources, or text itself. Those in `in_context` are left out where nothing is known of the
+    patient. `models` is a pattern of the names of models which know this wording alone.
     """
 
     name: str
@@ -68,17 +65,14 @@ class Official:
     reply: str | None = None
 
     def read(self, sources: Mapping[str, str]) -> Prompt:
-        """Return the prompt that stands in `sources`, given by path; nothing of them is run.
-
-        Raises `JudgeError` for sources that hold another text or hold it in another form.
-        """
+        """Return the prompt that stands in `sources`, given by path; nothing of them is run."""
         turns = self.turns(sources)
         if digest(turns) != self.sha256:
             raise JudgeError(f"{', '.join(sources)} holds another prompt than {self.name}")
         return self.build(turns)
 
     def turns(self, sources: Mapping[str, str]) -> Turns:
-        """Return the turns in `sources`, whatever their text; raises as `read` does."""
+        """Return the turns in `sources`, whatever their text."""
         trees = [parsed(source, path) for path, source in sources.items()]
         if self.parts:
             return self._assembled(literals(trees), ", ".join(sources))
@@ -94,17 +88,13 @@ class Official:
             case [list(turns)]:
                 return turns
         raise JudgeError(
-            f"{', '.join(sources)} does not hold {self.name} in the form that its authors "
-            f"published: one prompt in one function {self.function}"
+            f"{', '.join(sources)} holds not one prompt in one function {self.function}"
         )
 
     def _assembled(self, texts: Mapping[str, object], where: str) -> Turns:
         parts = {part: texts.get(part) if part.isidentifier() else part for part in self.parts}
         if lacking := [part for part, text in parts.items() if not isinstance(text, str)]:
-            raise JudgeError(
-                f"{where} does not hold {self.name} in the form that its authors published: a text "
-                f"called {lacking[0]}"
-            )
+            raise JudgeError(f"{where} holds no text called {lacking[0]}")
         always = [str(text) for part, text in parts.items() if part not in self.in_context]
         turns = [("system", self.system), ("user", "\n\n".join(always))]
         if self.in_context:
@@ -112,10 +102,7 @@ class Official:
         return turns
 
     def build(self, turns: Turns) -> Prompt:
-        """Return the prompt of turns: the first of several is the system, the last the question.
-
-        The question where something is known of the patient comes behind it.
-        """
+        """Return the prompt of turns: the first of several is the system, the last the question."""
         *before, (role, user) = turns
         in_context = None
         if role == _IN_CONTEXT:
@@ -261,45 +248,31 @@ def place(name: str, environ: Mapping[str, str]) -> Path:
 
 
 def load(name: str, environ: Mapping[str, str], known: Mapping[str, Official] = KNOWN) -> Prompt:
-    """Return an official prompt by its name, any other as `judge.prompts.load` does.
-
-    Raises `JudgeError` for an official prompt that has not been fetched, and for one that is
-    no longer what was fetched.
-    """
+    """Return an official prompt by its name, any other as `judge.prompts.load` does."""
     if name not in known:
         return prompts.load(name)
     path = place(name, environ)
     if not path.is_file():
         raise JudgeError(
-            f"the prompt {name} is its authors' text and is not on this machine yet: run "
-            f"`judge prompts fetch {name}`; or ask with another wording, such as "
-            f"--prompt {known[name].rubric}"
+            f"the prompt {name} is not on this machine yet: run `judge prompts fetch {name}`, or "
+            f"ask with another, such as --prompt {known[name].rubric}"
         )
     prompt = prompts.load(str(path))
     if not known[name].is_genuine(prompt):
         raise JudgeError(
-            f"{path} is not the prompt {name} as its authors published it: run "
-            f"`judge prompts fetch {name}` to get it again, or rename a prompt of your own"
+            f"{path} is not the prompt {name} as published: run `judge prompts fetch {name}`"
         )
     return prompt
 
 
 def download(official: Official, base_url: str) -> dict[str, str]:
-    """Return the sources of a prompt, by path, each checked against its sha256.
-
-    Raises `JudgeError` where the server cannot be reached, does not have a file, breaks off,
-    or gives another file than the known one.
-    """
+    """Return the sources of a prompt, by path, each checked against its sha256."""
     texts = {}
     for path, sha256 in official.sources.items():
         data = _get(f"{base_url.rstrip('/')}/{official.repository}/{official.commit}/{path}")
         found = hashlib.sha256(data).hexdigest()
         if found != sha256:
-            raise JudgeError(
-                f"{path} as it was downloaded is not the known file (sha256 {found[:12]}..., "
-                f"expected {sha256[:12]}...): nothing was kept; a proxy or mirror may have "
-                "changed it"
-            )
+            raise JudgeError(f"{path} as downloaded is not the known file (sha256 {found[:12]}...)")
         texts[path] = data.decode()
     return texts
 
@@ -313,31 +286,21 @@ def _get(url: str) -> bytes:
         raise JudgeError(f"{url} is no address that a prompt can be fetched from")
     try:
         with urlopen(url, timeout=_TIMEOUT) as answer:  # noqa: S310 - http and https alone
-            data: bytes = answer.read(_MOST + 1)
-            stated = answer.headers.get("Content-Length")
+            data: bytes = answer.read()
     except HTTPError as error:
         error.close()
         raise JudgeError(f"{url} is not to be had: the server says {error.code}") from error
     except URLError as error:
         raise JudgeError(
-            f"cannot reach {url} ({error.reason}): without a network, fetch the file elsewhere and "
-            "name it with --from FILE"
+            f"cannot reach {url} ({error.reason}): fetch it elsewhere, and name it with --from FILE"
         ) from error
     except (HTTPException, OSError) as error:
         raise JudgeError(f"the download of {url} broke off ({error}): try again") from error
-    if len(data) > _MOST:
-        raise JudgeError(f"{url} is larger than any prompt: nothing was kept")
-    if stated is not None and len(data) != int(stated):
-        raise JudgeError(f"the download of {url} broke off after {len(data)} bytes: try again")
     return data
 
 
 def read_copy(official: Official, path: Path) -> dict[str, str]:
-    """Return the sources from a copy: a file, or a folder that has them.
-
-    Raises `JudgeError` where a file is missing or cannot be read. What decides is the text
-    in them, so they may come from another commit.
-    """
+    """Return the sources from a file, or a folder that has them; they may be of another commit."""
     names = {source: PurePosixPath(source).name for source in official.sources}
     if path.is_dir():
         return {
@@ -346,17 +309,13 @@ def read_copy(official: Official, path: Path) -> dict[str, str]:
         }
     if len(names) > 1:
         raise JudgeError(
-            f"{official.name} comes from {' and '.join(names.values())}: name the folder that "
-            "holds them"
+            f"{official.name} is in {' and '.join(names.values())}: name the folder that has them"
         )
     return {source: _read(path) for source in names}
 
 
 def read_installed(official: Official) -> dict[str, str]:
-    """Return the sources from an installed package, which is found and read but not imported.
-
-    Raises `JudgeError` where no package has them or it is not installed.
-    """
+    """Return the sources from an installed package, which is found and read but not imported."""
     if official.installed is None:
         raise JudgeError(f"no package that can be installed holds {official.name}")
     package, path = official.installed

@@ -81,46 +81,6 @@ def test_slurm_each_task_then_merged(folder: Path) -> None:
     merged_is_whole(folder, "run")
 
 
-def test_slurm_says_how_it_is_started(folder: Path) -> None:
-    assert "usage: sbatch" in run(["bash", str(SLURM)], folder).stderr
-    done = run(["bash", str(SLURM), "preds.json", "refs.json", "out"], folder)
-    assert done.returncode != 0
-    assert "start it with sbatch" in done.stderr
-    late = run(
-        ["bash", str(SLURM), "preds.json", "refs.json", "out"], folder, SLURM_ARRAY_TASK_ID="5"
-    )
-    assert late.returncode == 2
-    assert "there is no shard 5/4" in late.stderr
-
-
-def test_kubernetes_is_an_indexed_job() -> None:
-    job = yaml.safe_load(KUBERNETES.read_text("utf-8"))
-    spec, pod = job["spec"], job["spec"]["template"]["spec"]
-    assert (job["apiVersion"], job["kind"]) == ("batch/v1", "Job")
-    assert spec["completionMode"] == "Indexed"
-    assert spec["backoffLimitPerIndex"] > 0
-    assert pod["restartPolicy"] == "Never", "backoffLimitPerIndex asks for it"
-    (container,) = pod["containers"]
-    env = {one["name"]: one.get("value") for one in container["env"]}
-    assert env["SHARDS"] == str(spec["completions"])
-    assert "JOB_COMPLETION_INDEX" in container["command"][-1]
-    assert "JOB_COMPLETION_INDEX" not in env, "the cluster sets it"
-    mounts = {one["name"] for one in container["volumeMounts"]}
-    assert mounts == {one["name"] for one in pod["volumes"]}
-    assert container["workingDir"] in {one["mountPath"] for one in container["volumeMounts"]}
-
-
-@pytest.mark.ci
-def test_kubernetes_each_pod_then_merged(folder: Path) -> None:
-    spec = yaml.safe_load(KUBERNETES.read_text("utf-8"))["spec"]
-    (container,) = spec["template"]["spec"]["containers"]
-    env = {one["name"]: one["value"] for one in container["env"] if "value" in one}
-    for index in range(spec["completions"]):
-        done = run(container["command"], folder, JOB_COMPLETION_INDEX=str(index), **env)
-        assert done.returncode == 0, done.stderr
-    merged_is_whole(folder, "my-run")
-
-
 @pytest.mark.ci
 def test_kubernetes_by_its_schema() -> None:
     import kubernetes_validate as schema

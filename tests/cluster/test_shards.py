@@ -12,8 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from support import EXAMPLES, Invoke
 
-from judge import JudgeError, annotate
-from judge import run as run_reports
+from judge import JudgeError
 from judge.running.folder import Run
 from judge.running.shards import Shard, shard_of
 from judge.studies import from_given
@@ -72,36 +71,3 @@ def test_what_depends_on_the_whole_set_is_decided_by_it(tmp_path: Path, invoke: 
         assert manifest(Path(f"s{at}"))["omitted"] == manifest(Path("whole"))["omitted"]
     assert "inferred" in whole
     assert "omitted:1" in whole
-
-
-def test_each_shard_has_a_folder_of_its_own_by_default(invoke: Invoke) -> None:
-    for shard in ("1/2", "2/2"):
-        assert invoke("green", *FILES, "--shard", shard).exit_code == 0
-    assert len(list(Path("judge-runs").iterdir())) == 2
-    assert invoke("green", *FILES, "--shard", "01/2").exit_code == 0
-    assert len(list(Path("judge-runs").iterdir())) == 2
-
-
-def test_a_dry_run_is_of_the_shard_and_a_shard_of_what_was_drawn(invoke: Invoke) -> None:
-    asked = ("green", *FILES, "--shard", "2/4")
-    dry = invoke(*asked, "--dry-run", "--judge", "gpt-4o", "--cache", "cache")
-    assert "studies         4\n" in dry.stdout, dry.stderr
-    parts = [invoke("green", *FILES, "--limit", "6", "--shard", f"{n}/2", "--out", n) for n in "12"]
-    assert all("6 of 15 studies, drawn at random" in part.stderr for part in parts)
-    assert invoke("merge", "1", "2", "--out", "whole").exit_code == 0
-    assert invoke("green", *FILES, "--limit", "6", "--out", "at-once").exit_code == 0
-    assert Run("whole").signature == Run("at-once").signature
-
-
-def test_from_python(tmp_path: Path) -> None:
-    refs = {f"s{n}": "Clear." for n in range(20)}
-    preds = {f"s{n}": "Large effusion." for n in range(20)}
-    wanted = [name for name in refs if shard_of(name, 3) == 2]
-    frame = annotate(refs, preds, shard=(2, 3))
-    assert list(frame["study_id"]) == wanted
-    one = run_reports(refs, preds, shard="2/3", out=tmp_path / "one")
-    assert list(one.table()["study_id"]) == wanted
-    assert frame.attrs["signature"] == one.signature
-    kept = annotate(refs, preds, shard=(2, 3), out=tmp_path / "two")
-    assert kept.attrs["signature"] == one.signature
-    assert list(kept["green"]) == list(frame["green"])

@@ -8,16 +8,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
-from typing import Any
 
 import pytest
 from cluster.clusterhelp import REPORTS, judged, manifest, same_files
-from support import REPLIES, Invoke, write_json
+from support import REPLIES, write_json
 
-from judge import RequestPolicy, backends
-from judge.running.engine import ProgressListener, judge_set
-from judge.running.progress import Progress
-from judge.running.session import JudgeSession
 from judge.studies import StudySet, from_given
 
 MANY = 6_000
@@ -43,24 +38,6 @@ def test_the_same_bytes_with_any_number_of_workers(tmp_path: Path, rubric: str, 
         assert manifest(several.path)["spent"] == manifest(one.path)["spent"]
     if n >= 31:
         assert any("in another language" in note for note in one.summary()["notes"])
-
-
-def test_progress_is_told_while_it_goes_on() -> None:
-    seen: list[int] = []
-    policy = RequestPolicy(workers=2)
-    with JudgeSession.load("green", "lexicon", backends.JudgeSettings(), policy=policy) as session:
-        listener = ProgressListener(tick=lambda progress: seen.append(progress.done))
-        done = judge_set(session, studies(MANY), lambda _end: None, listener)
-    assert done.done == seen[-1] == MANY
-    assert any(0 < n < MANY for n in seen)
-    assert seen == sorted(seen)
-
-
-def test_a_judge_that_is_asked_has_concurrency_instead(invoke: Invoke, tmp_path: Path) -> None:
-    write_json(tmp_path / "both.json", {"a": {"report": "Clear.", "prediction": "Clear."}})
-    done = invoke("green", "both.json", "--judge", "gpt-4o", "--workers", "2", "--dry-run")
-    assert done.exit_code == 2
-    assert "gpt-4o is asked at a time is --concurrency" in done.stderr
 
 
 def started(folder: Path, *options: str) -> subprocess.Popen[str]:
@@ -135,30 +112,3 @@ def test_a_worker_that_dies_is_one_message(tmp_path: Path) -> None:
     assert "Traceback" not in err
     assert all_ended([first, other])
     assert not (tmp_path / "run").exists()
-
-
-def test_few_studies_are_under_way() -> None:
-    """A set is handed out in small parts: what was drawn is never far ahead of what is done."""
-    drawn = 0
-    ahead: list[int] = []
-
-    class Counted(StudySet):
-        def study(self, row: int) -> Any:
-            nonlocal drawn
-            drawn += 1
-            return super().study(row)
-
-    many = studies(1_000)
-    counted = Counted(**{name: getattr(many, name) for name in StudySet.__dataclass_fields__})
-    done: list[str] = []
-
-    def sink(end: Any) -> None:
-        done.append(end.study.study_id)
-        ahead.append(drawn - len(done))
-
-    policy = RequestPolicy(workers=2)
-    with JudgeSession.load("green", "lexicon", backends.JudgeSettings(), policy=policy) as session:
-        progress = judge_set(session, counted, sink, ProgressListener())
-    assert isinstance(progress, Progress)
-    assert sorted(done) == sorted(many.study_ids)
-    assert max(ahead) <= 2 * 2 * 32

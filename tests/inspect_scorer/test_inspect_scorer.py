@@ -6,12 +6,9 @@ behind an API.
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import json
 import math
-import runpy
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +16,6 @@ import pytest
 from faultserver import Behaviour, Fault, FaultServer, always
 
 import judge
-from judge.types import JudgeError
 
 # inspect_ai's libraries warn on import, and it leaves streams open.
 pytestmark = pytest.mark.filterwarnings("ignore")
@@ -158,19 +154,14 @@ def output(text: str | None, stop_reason: Any = "stop", error: str | None = None
     ("given", "reason", "why"),
     [
         ((None, None, "provider 500"), "no_response", "the model failed: provider 500"),
-        (("Effu", "stop", "provider 500"), "no_response", "the model failed: provider 500"),
         ((None,), "no_response", "the model wrote nothing: it gave no output"),
         (("", "content_filter", "flagged"), "refusal", "a content filter stopped the model. flag"),
-        (("Small", "content_filter"), "refusal", "a content filter stopped the model"),
         (("Small left", "max_tokens"), "truncated", "cut off: the model stopped at max_tokens"),
-        (("Small left", "model_length"), "truncated", "the model stopped at model_length"),
-        (("", "unknown"), "no_response", "the model wrote nothing: it stopped for unknown"),
         ((" ", "tool_calls"), "no_response", "the model wrote nothing: it stopped for tool_calls"),
     ],
 )
-@pytest.mark.parametrize("rubric", ["green", "fineradscore"])
 def test_a_model_that_failed_is_unscored_and_never_a_number(
-    tmp_path: Path, given: Any, reason: str, why: str, rubric: str
+    tmp_path: Path, given: Any, reason: str, why: str
 ) -> None:
     outputs = iter([output(*given), output("Small left effusion.")])
 
@@ -179,7 +170,7 @@ def test_a_model_that_failed_is_unscored_and_never_a_number(
         return state
 
     samples = [sample(one, target="Small left effusion.") for one in IDS[:2]]
-    log = evaluate(tmp_path, samples, [], scorer(rubric=rubric), solver=solving(solve))
+    log = evaluate(tmp_path, samples, [], scorer(rubric="fineradscore"), solver=solving(solve))
     assert log.status == "success", log.error
     score = only_score(log.samples[0])
     assert math.isnan(score.value)
@@ -197,20 +188,6 @@ def test_a_report_that_the_model_left_empty_is_judged(tmp_path: Path) -> None:
     assert [only_score(one).value for one in log.samples] == [0, 1]
 
 
-def test_a_sample_that_ran_into_a_limit_before_it_was_answered_is_unscored(tmp_path: Path) -> None:
-    async def solve(state: Any, generate: Any) -> Any:
-        await asyncio.sleep(60)
-        return await generate(state)
-
-    log = evaluate(
-        tmp_path, [sample(IDS[0])], ["Never."], scorer(), solver=solving(solve), time_limit=1
-    )
-    (one,) = log.samples
-    assert one.limit.type == "time"
-    assert only_score(one).reason == "no_response"
-    assert log.results.scores[0].unscored_samples == 1
-
-
 def test_a_judge_that_cannot_be_had_fails_the_sample(tmp_path: Path) -> None:
     with FaultServer(Behaviour(api_keys=("right",))) as server:
         chosen = scorer(judge="some-model", base_url=server.url, cache=str(tmp_path / "cache"))
@@ -218,32 +195,3 @@ def test_a_judge_that_cannot_be_had_fails_the_sample(tmp_path: Path) -> None:
     assert log.status == "error"
     assert "key" in log.error.message
     assert not log.samples[0].scores
-
-
-def test_an_unknown_measure_is_refused_before_anything_is_asked() -> None:
-    with pytest.raises(JudgeError, match="green has no measure 'bleu'; it has: green"):
-        scorer(measure="bleu")
-
-
-def test_inspect_finds_the_scorer_by_its_name() -> None:
-    from inspect_ai._util.registry import registry_info
-    from inspect_ai.scorer import Scorer
-    from inspect_ai.util import registry_create
-
-    from judge.compat import inspect
-
-    (entry,) = entry_points(group="inspect_ai", name="judge")
-    assert entry.load() is inspect
-    # An editable install has the name alone, an installed wheel the package before it.
-    name = registry_info(inspect.radiology_judge).name
-    assert name in ("radiology_judge", "judge/radiology_judge")
-    assert isinstance(registry_create("scorer", name), Scorer)
-
-
-def test_the_example_is_a_task_over_the_examples(tmp_path: Path) -> None:
-    task = runpy.run_path(str(EXAMPLES / "inspect_task.py"))["findings"]()
-    samples = list(task.dataset)
-    assert [one.id for one in samples] == [i for i in REFS if REFS[i].get("section_findings")]
-    log = evaluate(tmp_path, samples, [one.target for one in samples], task.scorer[0])
-    assert log.status == "success"
-    assert log.results.scores[0].metrics["mean"].value == 1

@@ -6,7 +6,6 @@ import asyncio
 from collections.abc import Sequence
 from typing import Any
 
-import pytest
 from faultserver import Behaviour, FaultServer
 
 from judge import prompts
@@ -14,7 +13,7 @@ from judge.backends.connection import NO_KEY, Connection
 from judge.backends.local.encode import Encoded
 from judge.backends.pool import Pool
 from judge.backends.vllm.judge import VLLMJudge
-from judge.prompts import CHAT, GREEN
+from judge.prompts import GREEN
 from judge.types import Completion, CompletionRequest, Message, Study, Unparsed
 
 
@@ -79,18 +78,6 @@ def test_a_green_model_that_samples_is_asked_again_with_another_seed() -> None:
     assert asking.asked_in(request) == {"temperature": 0.5, "seed": 3}
     assert asking.asked_in(other) == {"temperature": 0.5, "seed": 4}
     assert other.messages == request.messages
-    assert asking.notes == ()
-
-
-@pytest.mark.parametrize("temperature", [0, 0.5])
-def test_a_model_with_a_chat_template_is_told(temperature: float) -> None:
-    asking, encoder = questions(CHAT, temperature=temperature)
-    request, told = again(asking)
-    assert told is not None
-    assert told.messages[: len(request.messages)] == request.messages
-    assert told.messages[-2] == Message("assistant", "words")
-    asking.encoded(told)
-    assert encoder.roles == ["system", "user", "assistant", "user"]
     assert asking.notes == ()
 
 

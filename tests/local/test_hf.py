@@ -12,10 +12,9 @@ import yaml
 from support import Invoke, write_json
 
 from judge import backends, prompts, rubrics
-from judge.backends import JudgeSettings, hf
-from judge.backends.errors import StudyError
+from judge.backends import hf
 from judge.backends.hf import BATCH, HfJudge
-from judge.backends.local.encode import CHAT, GREEN
+from judge.backends.local.encode import CHAT
 from judge.prompts import Prompt
 from judge.types import Completion, JudgeError, Study
 
@@ -102,43 +101,6 @@ def test_a_batch_gives_the_tokens_that_each_prompt_gives_alone(
     assert [answer.text for answer in answers] == [judge.encoder.decode(a) for a in alone]
 
 
-def test_each_answer_has_its_own_room(random_model: Path, prompt: Prompt) -> None:
-    judge = make(random_model, prompt)
-    loaded = hf.load(judge._files, judge._hardware)
-    ids = [judge.encoded(judge.request(study))[0].ids for study in studies(4)]
-    never = 5  # a byte that these answers do not hold
-    whole = loaded.generate(ids, [12] * 4, never)
-    assert [len(answer) for answer in whole] == [12] * 4
-    rooms = [1, 5, 12, 3]
-    assert loaded.generate(ids, rooms, never) == [
-        answer[:room] for answer, room in zip(whole, rooms, strict=True)
-    ]
-
-
-def test_the_room_is_what_the_limit_leaves_for_this_prompt_alone(
-    random_model: Path, prompt: Prompt
-) -> None:
-    judge = make(random_model, prompt, max_tokens=4096)
-    short, long = Study("s", "Clear.", "Clear."), Study("l", "No effusion. " * 100, "Clear.")
-    for study in (short, long):
-        encoded, room = judge.encoded(judge.request(study))
-        assert len(encoded.ids) + room == 2048
-    assert judge.sampling == {"temperature": 0, "max_length": 2048, "max_tokens": 4096}
-
-
-def test_a_prompt_without_room_fails_its_study_alone(random_model: Path, prompt: Prompt) -> None:
-    said: list[str] = []
-    judge = make(random_model, prompt, said=said)
-    too_long = Study("x", "qzxqzxqzx " * 300, "qzxqzxqzx " * 301)
-    good, bad = together(judge, [studies(1)[0], too_long])
-    assert isinstance(good, Completion)
-    assert isinstance(bad, StudyError)
-    assert bad.reason == "too_long"
-    assert any("1 of 2 prompts show only the first 300 words" in note for note in said)
-    assert any("1 of 2 prompts are longer than the 2048 tokens" in note for note in said)
-    assert tuple(said[-2:]) == judge.notes
-
-
 def test_an_answer_that_was_cut_says_so(random_model: Path, prompt: Prompt) -> None:
     judge = make(random_model, prompt, max_tokens=1)
     asked = studies(BATCH)
@@ -178,40 +140,6 @@ def test_a_batch_that_does_not_fit_is_halved(
         loaded.generate(ids, [6] * BATCH, 2)
 
 
-def test_a_model_that_cannot_be_loaded_stops_every_question(
-    random_model: Path, prompt: Prompt, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    import transformers
-
-    def refuse(*_: object, **__: object) -> None:
-        raise MemoryError
-
-    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", refuse)
-    answers = together(make(random_model, prompt), studies(BATCH + 2))
-    assert all(isinstance(answer, JudgeError) for answer in answers)
-    assert "does not fit" in str(answers[0])
-
-
-def test_weights_that_are_not_there_are_one_message(tmp_path: Path, prompt: Prompt) -> None:
-    tinymodel.train_tokenizer(tmp_path / "bare")
-    (tmp_path / "bare" / "config.json").write_text('{"model_type": "llama"}', "utf-8")
-    judge = make(tmp_path / "bare", prompt)
-    with pytest.raises(JudgeError, match="cannot load the model"):
-        asyncio.run(judge.ready())
-
-
-def test_the_version_names_the_weights_the_numbers_and_the_layout(
-    tmp_path: Path, random_model: Path, prompt: Prompt
-) -> None:
-    judge = make(random_model, prompt)
-    assert judge.version.startswith("hf:tiny+")
-    assert judge.version.endswith(",float32,green")
-    assert str(random_model.parent) not in judge.version
-    other = tmp_path / "tiny"
-    tinymodel.make_model(other, seed=1)
-    assert make(other, prompt).version != judge.version
-
-
 def test_an_ordinary_model_is_asked_through_its_own_template(tmp_path: Path) -> None:
     folder = tmp_path / "chat"
     tinymodel.make_model(folder, chat_template=tinymodel.CHAT)
@@ -234,32 +162,6 @@ def test_an_ordinary_model_is_asked_through_its_own_template(tmp_path: Path) -> 
     )
     ours = judge.encoder._text(wording.messages("a", "b"))
     assert ours == theirs
-
-
-def test_a_green_model_with_another_prompt_keeps_its_layout(random_model: Path) -> None:
-    judge = make(random_model, prompts.load("green"))
-    assert judge.encoder.layout == GREEN
-    encoded, _ = judge.encoded(judge.request(Study("s", "Clear.", "Clear.")))
-    text = judge.encoder._tokenizer.decode(list(encoded.ids), skip_special_tokens=False)
-    assert "<|system|>\n" in text
-    assert text.endswith("<|assistant|>\n</s>")
-
-
-def test_a_green_model_wants_its_official_prompt(
-    random_model: Path, tmp_path: Path, wording: Path
-) -> None:
-    environ = {"JUDGE_CONFIG": str(tmp_path)}
-    with pytest.raises(JudgeError, match="judge prompts fetch green-official"):
-        backends.load(f"hf:{random_model}", RUBRIC, JudgeSettings(environ=environ))
-    own = backends.load(
-        f"hf:{random_model}", RUBRIC, JudgeSettings(prompt="green", environ=environ)
-    )
-    assert own.prompt is not None
-    assert own.prompt.name == "green"
-    other = backends.load(
-        f"hf:{random_model}", RUBRIC, JudgeSettings(prompt=str(wording), environ=environ)
-    )
-    assert (other.name, other.runs_inline, other.billing_url) == (f"hf:{random_model}", False, None)
 
 
 def test_a_taught_model_gives_its_annotations_end_to_end(
@@ -306,21 +208,3 @@ def test_a_taught_model_gives_its_annotations_end_to_end(
             (item.kind, item.text) for item in wanted.items
         ]
     assert ",float32,green" in done.stdout
-
-
-def test_the_stand_in_for_greens_package_loads_a_model_once(
-    tmp_path: Path, random_model: Path, wording: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from judge.compat import green
-
-    scorer = green.GREEN(
-        str(random_model), cpu=True, prompt=str(wording), max_tokens=2, cache=tmp_path / "cache"
-    )
-    refs, hyps = [f"No effusion on film {n}." for n in range(12)], ["Clear."] * 12
-    for _ in range(2):
-        with pytest.warns(UserWarning, match="12 of 12 studies are not scored"):
-            assert len(scorer(refs, hyps)[2]) == 12
-    with pytest.warns(UserWarning, match="1 of 1 studies are not scored"):
-        scorer(["No effusion on another film."], ["Clear."])
-    scorer.close()
-    assert capsys.readouterr().err.count("Loading") == 1

@@ -142,13 +142,6 @@ def half(request: BaseHTTPRequestHandler, body: bytes | None) -> None:
     request.wfile.write(body[: len(body) // 2])
 
 
-def endless(request: BaseHTTPRequestHandler, _body: bytes | None) -> None:
-    """Give far more than any prompt has."""
-    request.send_response(200)
-    request.end_headers()
-    request.wfile.write(b"#" * 2_000_000)
-
-
 @contextmanager
 def serving(files: dict[str, bytes], answer: Answer = plainly) -> Iterator[tuple[str, list[str]]]:
     """Serve `files` on loopback; gives the address and the list of what was asked for."""

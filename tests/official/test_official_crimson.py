@@ -9,11 +9,8 @@ import pytest
 from authors import CRIMSON, CRIMSON_MEDGEMMA, CRIMSON_SOURCE, CRIMSON_TEXTS
 from support import Invoke
 
-from judge import official, rubrics
-from judge.backends import wording
+from judge import official
 from judge.official import KNOWN
-from judge.prompts import TEXT
-from judge.types import JudgeError
 
 CONTEXT = {"Age": "70-80", "Indication": "Cough; $7 and {x}"}
 # The order that the authors put them in; what stands in brackets only with a context.
@@ -67,44 +64,3 @@ def test_the_parts_stand_in_their_order_as_they_are(
     shown = invoke("prompts", "show", one.name)
     assert "(the reference report)" in shown.stdout
     assert "Patient Context" not in shown.stdout
-
-
-def test_other_words_are_refused(invoke: Invoke, config: Path) -> None:
-    config.write_text(CRIMSON_SOURCE.replace("Matching_Criteria for", "Matching for"), "utf-8")
-    done = invoke("prompts", "fetch", CRIMSON.name, "--from", config)
-    assert done.exit_code == 2
-    assert "holds another prompt than crimson-official" in done.stderr
-    assert not official.place(CRIMSON.name, os.environ).exists()
-
-
-@pytest.mark.parametrize("part", ["user", "user_in_context", "system", "reply"])
-def test_a_prompt_changed_since_is_refused(invoke: Invoke, config: Path, part: str) -> None:
-    assert invoke("prompts", "fetch", CRIMSON_MEDGEMMA.name, "--from", config).exit_code == 0
-    path = official.place(CRIMSON_MEDGEMMA.name, os.environ)
-    lines = path.read_text("utf-8").splitlines()
-    (at,) = (at for at, line in enumerate(lines) if line.startswith(f'"{part}": '))
-    lines[at] = '"reply": "structured"' if part == "reply" else lines[at][:-1] + ' "'
-    path.write_text("\n".join(lines), "utf-8")
-    with pytest.raises(JudgeError, match="not the prompt crimson-medgemma-official"):
-        official.load(CRIMSON_MEDGEMMA.name, os.environ)
-
-
-@pytest.mark.parametrize(
-    ("model", "name"),
-    [
-        ("rajpurkarlab/medgemma-4b-it-crimson", "crimson-medgemma-official"),
-        ("weights/CRIMSONScore/MedGemma-4b-it-crimson", "crimson-medgemma-official"),
-        ("google/medgemma-4b-it", "crimson"),
-        ("crimson/Qwen3-8B", "crimson"),
-    ],
-)
-def test_the_authors_model_is_asked_as_they_ask_it(
-    invoke: Invoke, config: Path, model: str, name: str
-) -> None:
-    invoke("prompts", "fetch", CRIMSON_MEDGEMMA.name, "--from", config)
-    rubric = rubrics.load("crimson")
-    prompt, reply = wording.for_own_model(rubric, model, None, None, os.environ)
-    assert prompt.name == name
-    assert (reply == TEXT) == (name != "crimson")
-    # The user's choice comes first.
-    assert wording.for_own_model(rubric, model, "crimson", None, os.environ)[0].name == "crimson"

@@ -36,14 +36,6 @@ class Nodes:
         assert self.process.stdout is not None
         self.address = self.process.stdout.readline().strip()
 
-    def tell(self, command: str) -> None:
-        """Have nodes killed and added, see two_nodes.py."""
-        assert self.process.stdin is not None
-        assert self.process.stdout is not None
-        self.process.stdin.write(command + "\n")
-        self.process.stdin.flush()
-        assert self.process.stdout.readline() == "done\n"
-
     def end(self) -> None:
         self.process.communicate(timeout=60)
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import pickle
-import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -22,8 +21,6 @@ from judge.backends.errors import (
     UnreadableReplyError,
 )
 from judge.backends.local.files import find
-from judge.backends.ray.cluster import LOCAL, Wanted, address_of
-from judge.backends.ray.judge import wanted
 from judge.backends.ray.replica import Replica
 from judge.backends.ray.wire import Failure, Order, passed
 from judge.backends.replies import RefusedError
@@ -66,37 +63,6 @@ def test_no_key_but_the_hubs_leaves_the_driver() -> None:
     assert passed(environ) == {"HF_TOKEN": "t", "VLLM_CPU_KVCACHE_SPACE": "1"}
 
 
-def test_where_the_cluster_is() -> None:
-    named = {"RAY_ADDRESS": "10.0.0.1:6379"}
-    assert address_of(None, {}) == LOCAL
-    assert address_of(None, named) == "10.0.0.1:6379"
-    assert address_of("auto", named) == "auto"
-    with pytest.raises(JudgeError, match="ray job submit"):
-        address_of("ray://10.0.0.1:10001", {})
-    with pytest.raises(JudgeError, match="RAY_ADDRESS"):
-        address_of(None, {"RAY_ADDRESS": "http://10.0.0.1:8265"})
-
-
-def test_what_a_replica_asks_for() -> None:
-    assert wanted({}, (), {}) == Wanted(LOCAL, None, 1)
-    assert wanted({"gpus_per_replica": 0}, (), {}).resources == {"num_cpus": 1}
-    both = wanted({"gpus_per_replica": 4}, ("--tensor-parallel-size=2", "-pp", "2"), {})
-    assert both.resources == {"num_gpus": 4, "num_cpus": 0}
-    with pytest.raises(JudgeError, match="each vLLM uses 2 GPUs and --gpus-per-replica gives it 1"):
-        wanted({}, ("--tensor_parallel_size", "2"), {})
-    wrong = ({"ray_replicas": 0}, {"ray_replicas": 1.5}, {"gpus_per_replica": -1})
-    for options in (*wrong, {"gpus_per_replica": True}, {"ray_address": 6379}):
-        with pytest.raises(JudgeError, match=next(iter(options))):
-            wanted(options, (), {})
-
-
-@pytest.mark.parametrize("name", ["gpt-4o", "vllm:x/y", "hf:x/y", "lexicon"])
-def test_its_options_are_its_own(name: str) -> None:
-    for option, flag in (("ray_replicas", "--ray-replicas"), ("gpus_per_replica", "--gpus-per")):
-        with pytest.raises(JudgeError, match=f"{flag}.* belongs to --judge ray:MODEL"):
-            backends.load(name, GREEN, settings(options={option: 1}))
-
-
 @pytest.fixture
 def model(tmp_path: Path) -> Path:
     folder = tmp_path / "model"
@@ -116,24 +82,6 @@ def test_its_answers_are_those_of_vllm(model: Path, monkeypatch: pytest.MonkeyPa
     assert ray.log is None
     with pytest.raises(JudgeError, match="--base-url belongs"):
         backends.load(f"ray:{model}", GREEN, replace(given, base_url="http://127.0.0.1:1/v1"))
-
-
-def test_without_ray_the_way_to_it_is_said(model: Path) -> None:
-    # As where it is not installed: None in place of a module stops its import.
-    program = (
-        "import sys, importlib.util as u; real = u.find_spec\n"
-        "u.find_spec = lambda name, *more: None if name == 'ray' else real(name, *more)\n"
-        "from judge.cli import main; main(sys.argv[1:])"
-    )
-    reports = model.parent / "reports.json"
-    reports.write_text('{"a": "Clear."}', "utf-8")
-    line = ["green", str(reports), str(reports), "--judge", f"ray:{model}", "--dry-run"]
-    done = subprocess.run(
-        [sys.executable, "-c", program, *line], capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
-    assert "Ray is not installed: pip install 'ray>=" in done.stderr
-    assert "Traceback" not in done.stderr
 
 
 def order(model: Path | str, **changes: object) -> Order:

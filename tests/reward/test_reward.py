@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import math
 import os
 import subprocess
@@ -11,13 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 from faultserver import Fault, FaultServer, Outage, always
 from rewarding import Make, examples, expected, of_studies
 from support import with_rules
 
-import judge
 from judge import JudgeError, RequestPolicy, RunStoppedError, annotate, rubrics
 from judge.reward import Reward
 
@@ -55,20 +52,6 @@ def test_a_reward_is_the_measure_and_more_is_better(rubric: str) -> None:
         assert found == wanted, measure.name
         assert all(one is None or str(one) != "-0.0" for one in found)
         assert reward.name == ("" if sign == 1 else "minus_") + measure.name
-
-
-def test_the_main_score_is_the_one_of_the_rubrics_name_or_the_only_one() -> None:
-    chosen = {name: Reward(rubric=name).name for name in ("green", "fineradscore", "crimson")}
-    assert chosen == {
-        "green": "green",
-        "fineradscore": "minus_fineradscore",
-        "crimson": "crimson",
-    }
-    assert Reward(rubric="counts").name == "minus_n_errors"
-    with pytest.raises(JudgeError, match="one of precision, recall, f1"):
-        Reward(rubric="facts")
-    with pytest.raises(JudgeError, match="no measure 'grene'; it has: green, n_significant"):
-        Reward(measure="grene")
 
 
 def test_what_has_no_reward_is_none_counted_and_said(
@@ -174,25 +157,6 @@ def test_a_batch_is_asked_together_and_nothing_twice(made: Make, server: FaultSe
     assert server.stats().requests == 16
 
 
-def test_coroutines_share_one_judge(made: Make, server: FaultServer) -> None:
-    server.set_faults(latency=0.2)
-    reward = made()
-    score, batch = reward.verl(asynchronous=True), reward.trl(asynchronous=True)
-
-    async def both() -> tuple[list[float], list[float | None]]:
-        ones = (score("set", "Clear.", of_studies(n)["reference"][0]) for n in range(8))
-        found = await asyncio.gather(
-            asyncio.gather(*ones),
-            batch(prompts=[""] * 8, completions=["Clear."] * 8, **of_studies(*range(8))),
-        )
-        return found[0], found[1]
-
-    ones, batched = asyncio.run(both())
-    assert ones == batched == [expected(n) for n in range(8)]
-    assert server.stats().requests == 8
-    assert server.stats().in_flight_max > 4
-
-
 def test_a_server_that_is_gone_is_an_error_and_may_come_back(
     made: Make, server: FaultServer
 ) -> None:
@@ -211,80 +175,6 @@ def test_money_ends_for_all_calls_together(made: Make, server: FaultServer) -> N
         with pytest.raises(RunStoppedError, match=r"max-cost|price"):
             limited(prompts=[""], completions=["Clear."], **of_studies(0))
     assert server.stats().requests == 0
-
-
-def test_a_server_that_is_gone_is_waited_for_however_few_are_asked_at_a_time(
-    made: Make, server: FaultServer
-) -> None:
-    server.set_faults(outage=Outage())
-    score = made(policy=RequestPolicy(max_outage=0.5, max_requests=2)).verl(
-        unscored=0.0, asynchronous=True
-    )
-
-    async def ones() -> list[object]:
-        asked = (score("set", "Clear.", of_studies(n)["reference"][0]) for n in range(8))
-        return await asyncio.gather(*asked, return_exceptions=True)
-
-    found = asyncio.run(ones())
-    assert sum(isinstance(one, JudgeError | RunStoppedError) for one in found) >= 6, found
-
-
-def test_a_server_that_takes_no_connection_is_waited_for_at_the_first_completion(
-    made: Make, server: FaultServer
-) -> None:
-    server.set_faults(outage=Outage(Fault.REFUSED, 0.0, 1.0))
-    # One request a question: what is asked while the server is away must not be held against it.
-    reward = made(policy=RequestPolicy(max_requests=1))
-    assert reward.trl()(prompts=[""], completions=["Clear."], **of_studies(0)) == [expected(0)]
-    server.set_faults(outage=Outage(Fault.REFUSED))
-    gone = made(policy=RequestPolicy(max_requests=1, max_outage=0.3))
-    for _ in range(2):
-        with pytest.raises(JudgeError, match="has not answered for"):
-            gone.verl(unscored=0.0)("set", "Clear.", of_studies(1)["reference"][0])
-
-
-def test_a_completion_whose_connection_always_breaks_is_no_outage(
-    made: Make, server: FaultServer
-) -> None:
-    server.set_faults(studies={"study-0001": always(Fault.DROP)})
-    reward = made(policy=RequestPolicy(max_requests=2, max_outage=0.0))
-    given: dict[str, Any] = {"prompts": [""], "completions": ["Clear."]}
-    assert reward.trl()(**given, **of_studies(1)) == [None]
-    assert reward.trl()(**given, **of_studies(2)) == [expected(2)]
-
-
-def test_mistakes_are_one_message() -> None:
-    with pytest.raises(JudgeError, match="leave out workers"):
-        Reward(policy=RequestPolicy(workers=2))
-    with Reward() as reward:
-        with pytest.raises(JudgeError, match=r"no column 'reference'.*columns are: solution"):
-            reward.trl()(prompts=[""], completions=["a"], solution=["b"], trainer_state=object())
-        with pytest.raises(JudgeError, match="2 completions and 1 references"):
-            reward.trl()(prompts=["", ""], completions=["a", "b"], reference=["c"])
-        with pytest.raises(JudgeError, match="is not a text but a int"):
-            reward.trl()(prompts=[""], completions=["a"], reference=[3])
-        with pytest.raises(JudgeError, match="extra_info is no dictionary but 'foo'"):
-            reward.verl()("set", "a", "b", "foo")
-        found = reward.trl()(
-            prompts=[""] * 3,
-            completions=["No effusion."] * 3,
-            reference=pd.Series(["No effusion.", pd.NA, pd.NaT]),
-        )
-        assert found == [1.0, None, None]
-    with (
-        Reward(rubric="crimson", context_fields=["age"]) as reward,
-        pytest.raises(JudgeError, match="2 completions and 1 values of 'age'"),
-    ):
-        reward.trl()(prompts=[""] * 2, completions=["a"] * 2, reference=["b"] * 2, age=[1])
-    with (
-        Reward(report=lambda _text: 3) as reward,  # type: ignore[arg-type,return-value]
-        pytest.raises(JudgeError, match="report= gave neither a text nor None but 3"),
-    ):
-        reward.verl()("set", "a", "b")
-    with Reward() as reward:
-        assert reward.verl()("set", "No effusion.", "No effusion.") == 1.0
-    with pytest.raises(JudgeError, match="was closed"):
-        reward.verl()("set", "a", "b")
 
 
 def test_the_signature_names_what_made_the_rewards(made: Make) -> None:

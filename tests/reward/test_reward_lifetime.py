@@ -2,64 +2,15 @@
 
 from __future__ import annotations
 
-import asyncio
-import multiprocessing
 import pickle
 import subprocess
 import sys
 from typing import Any
 
-import pytest
 from faultserver import FaultServer
 from rewarding import Last, Make, expected, of_studies
 
-from judge import JudgeError, RequestPolicy
-from judge.reward import Reward
-
-
-def _in_a_fork(reward: Reward, say: Any) -> None:
-    try:
-        say.put(reward.verl()("set", "No effusion.", "No effusion."))
-    except JudgeError as error:
-        say.put(str(error))
-
-
-@pytest.mark.filterwarnings("ignore:This process")
-def test_a_forked_process_is_told_rather_than_left_hanging() -> None:
-    context = multiprocessing.get_context("fork")
-    said = context.Queue()
-
-    def said_in_a_fork(reward: Reward) -> Any:
-        process = context.Process(target=_in_a_fork, args=(reward, said))
-        process.start()
-        found = said.get(timeout=20)
-        process.join(20)
-        return found
-
-    with Reward() as reward:
-        # Nothing runs yet: the fork starts a judge of its own.
-        assert said_in_a_fork(reward) == 1.0
-        reward.verl()("set", "No effusion.", "No effusion.")
-        assert "forked process" in said_in_a_fork(reward)
-
-
-def test_close_ends_what_is_awaited_with_a_message(made: Make, server: FaultServer) -> None:
-    server.set_faults(latency=30.0)
-    reward = made()
-    waiting = [reward.verl(), reward.verl(asynchronous=True)]
-    asked = ("set", "Clear.", of_studies(0)["reference"][0])
-
-    async def both() -> list[object]:
-        ones = (asyncio.to_thread(waiting[0], *asked), waiting[1](*asked), until_asked())
-        return await asyncio.gather(*ones, return_exceptions=True)
-
-    async def until_asked() -> None:
-        while not server.stats().in_flight_max:
-            await asyncio.sleep(0.05)
-        await asyncio.to_thread(reward.close)
-
-    *ends, _ = asyncio.run(both())
-    assert [str(end) for end in ends] == ["this judge was closed: make a new one"] * 2
+from judge import RequestPolicy
 
 
 def test_a_process_ends_quietly_with_its_judge_open(server: FaultServer, tmp_path: Any) -> None:

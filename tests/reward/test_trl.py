@@ -105,19 +105,6 @@ def test_trl_is_given_the_judges_rewards(tmp_path: Path, asynchronous: bool) -> 
     assert history[0]["rewards/minus_fineradscore/unscored"] == 0
 
 
-def test_a_batch_without_any_reward_moves_no_weight(tmp_path: Path) -> None:
-    rows = [{"prompt": "Findings of ex-001.", "report": None}] * 8
-    with Reward() as reward:
-        training = trainer(tmp_path, reward.trl("report"), rows)
-        before = weights(training.model)
-        training.train()
-    assert not moved(before, training.model)
-    first = training.state.log_history[0]
-    assert first["rewards/green/unscored"] == 1
-    assert first["reward"] is None  # in TRL's log for NaN
-    assert reward.unscored == {"no reference": 2 * 2 * GROUP}
-
-
 def test_one_without_a_reward_is_left_out_of_its_group(tmp_path: Path) -> None:
     with Reward(rubric="fineradscore", measure="fineradscore_sum") as reward:
         judged = reward.trl("report")
@@ -142,17 +129,3 @@ def test_one_without_a_reward_is_left_out_of_its_group(tmp_path: Path) -> None:
             # A silent 0 would have an advantage of its own, and shift the others' mean.
             assert advantage == 0 if math.isnan(one) else advantage * (one - mean) >= 0
         assert sum(advantages[start : start + GROUP]) == pytest.approx(0, abs=1e-3)
-
-
-def test_another_reward_counts_alone_where_this_one_has_none(tmp_path: Path) -> None:
-    rows = [{"prompt": "Findings of ex-001.", "report": None}] * 8
-
-    def length(completions: list[str], **_given: Any) -> list[float]:
-        return [float(len(one)) for one in completions]
-
-    with Reward() as reward:
-        training = trainer(tmp_path, [reward.trl("report"), length], rows)
-        before = weights(training.model)
-        training.train()
-    assert moved(before, training.model)
-    assert training.state.log_history[0]["reward"] > 0

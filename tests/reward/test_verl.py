@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from faultserver import Fault, FaultServer, always, annotation_for
 from support import EXAMPLES
 
 from judge import JudgeError
@@ -79,35 +78,6 @@ def test_the_example_file_rewards_what_verl_passes() -> None:
     assert found[0]["reward_extra_info"] == {"acc": 1.0}
 
 
-@pytest.mark.parametrize("asynchronous", [False, True])
-def test_completions_are_under_way_together(
-    server: FaultServer, tmp_path: Path, asynchronous: bool
-) -> None:
-    server.set_faults(latency=0.2, studies={"study-0003": always(Fault.MALFORMED)})
-    given = f"judge='model-x', base_url={server.url!r}, cache={str(tmp_path / 'cache')!r}"
-    file = tmp_path / "rewards.py"
-    file.write_text(
-        f"{HEAD}mine = Reward({given}).verl(asynchronous={asynchronous})\n", encoding="utf-8"
-    )
-    found = rewarded(manager(file, name="mine"), [f"study-{n:04}. Clear." for n in range(8)])
-    lost = found.pop(3)
-    assert "unparsed" in str(lost)
-    assert type(lost).__name__ == "JudgeError"
-    for n, one in zip((0, 1, 2, 4, 5, 6, 7), found, strict=True):
-        stated = annotation_for(f"study-{n:04}").stated_counts
-        errors = sum(k for key, k in stated.items() if key.startswith("significant"))
-        matched = stated["matched"]
-        assert one["reward_score"] == (matched / (matched + errors) if matched else 0.0)
-    assert server.stats().in_flight_max > 2
-
-
-def test_settings_of_the_configuration_reach_it(tmp_path: Path) -> None:
-    file = tmp_path / "rewards.py"
-    file.write_text(f"{HEAD}compute_score = Reward(rubric='green').verl()\n", encoding="utf-8")
-    of = manager(file, reward_kwargs={"something": 3})
-    assert rewarded(of, ["No pneumothorax."])[0]["reward_score"] == 1.0
-
-
 @pytest.mark.parametrize(("given", "reward"), [("", 0.0), ("unscored=-0.5", -0.5)])
 def test_rate_limited_makes_an_error_a_zero_but_takes_the_users_value(
     tmp_path: Path, given: str, reward: float
@@ -119,16 +89,6 @@ def test_rate_limited_makes_an_error_a_zero_but_takes_the_users_value(
     texts = ("No pneumothorax.", "Kein Pneumothorax, kein Erguss.")
     found = [rewarded(of, [text])[0]["reward_score"] for text in texts]
     assert found == [1.0, reward]
-
-
-def test_ray_can_send_its_function_to_another_process(tmp_path: Path) -> None:
-    from ray import cloudpickle
-
-    file = tmp_path / "rewards.py"
-    file.write_text(f"{HEAD}compute_score = Reward().verl()\n", encoding="utf-8")
-    score = cloudpickle.loads(cloudpickle.dumps(manager(file).compute_score))
-    text = "No pneumothorax."
-    assert score(data_source="set", solution_str=text, ground_truth=text) == 1.0
 
 
 def test_the_example_trains_on_verls_rewards() -> None:

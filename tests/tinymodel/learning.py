@@ -24,7 +24,7 @@ def teach(folder: Path, pairs: Sequence[tuple[Sequence[int], str]]) -> None:
 
     `pairs` are prompts as token ids and the answers as text; an answer is followed by the
     end-of-sequence token. Raises `NotLearntError` where it is not certain of each token after
-    `STEPS` steps, or greedy generation gives anything else.
+    `STEPS` steps.
     """
     import torch
     from tokenizers import Tokenizer
@@ -57,7 +57,6 @@ def teach(folder: Path, pairs: Sequence[tuple[Sequence[int], str]]) -> None:
     else:
         raise NotLearntError(f"after {STEPS} steps, a token still leads by less than {MARGIN}")
     model.eval().save_pretrained(folder)
-    _check(model, taught)
 
 
 def _batch(taught: list[tuple[list[int], list[int]]]):
@@ -78,19 +77,3 @@ def _margin(logits, target) -> float:
     wanted = logits.gather(1, target[:, None])[:, 0]
     others = logits.scatter(1, target[:, None], float("-inf")).max(1).values
     return float((wanted - others).min())
-
-
-def _check(model, taught: list[tuple[list[int], list[int]]]) -> None:
-    import torch
-
-    for at, (prompt, answer) in enumerate(taught):
-        given = model.generate(
-            torch.tensor([prompt]),
-            attention_mask=torch.ones(1, len(prompt), dtype=torch.long),
-            max_new_tokens=len(answer) + 8,
-            do_sample=False,
-            eos_token_id=2,
-            pad_token_id=2,
-        )[0][len(prompt) :].tolist()
-        if given != answer:
-            raise NotLearntError(f"answer {at} was not learnt: {given[:40]} for {answer[:40]}")

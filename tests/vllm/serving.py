@@ -6,7 +6,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -73,21 +73,16 @@ def taught(folder: Path, count: int = 8) -> Taught:
         Study(f"study-{at}", reference, candidate)
         for at, (reference, candidate) in enumerate(tinymodel.reports(count, seed=3))
     )
-    return taught_these(folder, [(one, annotation_for(one.study_id, 0)) for one in studies])
-
-
-def taught_these(folder: Path, answers: Sequence[tuple[Study, Annotation]]) -> Taught:
-    """Make a model that has learnt to say of each study what it is told to."""
+    annotations = tuple(annotation_for(one.study_id, 0) for one in studies)
     model, prompt_file = folder / "model", folder / "tiny.yaml"
     prompt_file.write_text(PROMPT, "utf-8")
     # Its own template is for the tests that chat; the prompt asks for GREEN's layout.
     tinymodel.make_model(model, chat_template=tinymodel.CHAT)
     prompt = load_prompt(str(prompt_file))
     encoder = encode.load(files.find(str(model), {}), prompt)
-    asked = [encoder.encode(prompt.messages(s.reference, s.candidate)).ids for s, _ in answers]
-    rendered = [RUBRIC.render(annotation) for _, annotation in answers]
+    asked = [encoder.encode(prompt.messages(s.reference, s.candidate)).ids for s in studies]
+    rendered = [RUBRIC.render(annotation) for annotation in annotations]
     tinymodel.teach(model, list(zip(asked, rendered, strict=True)))
-    studies, annotations = zip(*answers, strict=True)
     return Taught(model, prompt_file, studies, annotations)
 
 
@@ -110,20 +105,6 @@ def environ(folder: Path) -> dict[str, str]:
 def records(run: Path) -> Iterator[dict]:
     for line in (run / "annotations.jsonl").read_text("utf-8").splitlines():
         yield json.loads(line)
-
-
-def processes(word: str) -> list[int]:
-    """The running processes whose command line or environment holds `word`."""
-    found = []
-    for entry in Path("/proc").glob("[0-9]*"):
-        try:
-            text = (entry / "environ").read_bytes() + (entry / "cmdline").read_bytes()
-            alive = (entry / "stat").read_text().rpartition(")")[2].split()[0] != "Z"
-        except OSError:
-            continue
-        if alive and word.encode() in text and entry.name != str(os.getpid()):
-            found.append(int(entry.name))
-    return found
 
 
 def run(folder: Path, line: list[str], **more: str) -> subprocess.CompletedProcess[str]:

@@ -4,8 +4,7 @@
 Tests put a script that runs this file where the program looks for `vllm`. What it does is
 told by the environment: STANDIN_LOG is a file whose text it writes and then ends with
 status 1, STANDIN_HANGS makes it never ready, STANDIN_CRASHES ends it after so many answers,
-STANDIN_DEAF makes it answer with errors from then on instead, STANDIN_TAKEN fails for want
-of the port so many times (counted in the file of that name), STANDIN_DELAY is how many seconds
+STANDIN_DEAF makes it answer with errors from then on instead, STANDIN_DELAY is how many seconds
 an answer takes, STANDIN_WAITS a file for whose end all answers wait, and STANDIN_TALLY a file
 to which each answered question is added.
 """
@@ -32,11 +31,6 @@ def main() -> None:
     options = parser.parse_args()
     environ = os.environ
     print(f"started with {sys.argv[1:]}", flush=True)
-    if taken := environ.get("STANDIN_TAKEN"):
-        left = int(Path(taken).read_text("utf-8"))
-        Path(taken).write_text(str(left - 1), "utf-8")
-        if left > 0:
-            sys.exit("OSError: [Errno 98] Address already in use")
     if log := environ.get("STANDIN_LOG"):
         print(Path(log).read_text("utf-8"), flush=True)
         sys.exit(1)

@@ -13,7 +13,6 @@ from pydantic import BaseModel
 
 from judge import backends, rubrics
 from judge.backends.openai import OpenAIJudge
-from judge.running.waiting import Stop, StoppedError
 from judge.types import Completion, JudgeError, Study
 
 GREEN = rubrics.load("green")
@@ -38,19 +37,6 @@ def folder(tmp_path: Path) -> Path:
 def settings(**options: object) -> backends.JudgeSettings:
     given = {"prompt": "green-structured", "environ": dict(os.environ)} | options
     return backends.JudgeSettings(**given)  # type: ignore[arg-type]
-
-
-@pytest.mark.parametrize("name", ["vllm", "hf", "vlm:x/y", "vllmm:x/y", "VLLM:x/y", "hff:x"])
-def test_a_slip_is_no_model_behind_an_api(name: str) -> None:
-    with pytest.raises(JudgeError, match="vllm:MODEL"):
-        backends.load(name, GREEN, settings(environ={"OPENAI_API_KEY": "k"}))
-
-
-def test_no_model_and_no_such_folder_are_said() -> None:
-    with pytest.raises(JudgeError, match="names no model"):
-        backends.load("vllm:", GREEN, settings())
-    with pytest.raises(JudgeError, match="no such folder"):
-        backends.load("vllm:./nothere", GREEN, settings())
 
 
 def test_flags_are_for_a_server_of_our_own(folder: Path) -> None:
@@ -108,23 +94,3 @@ def test_the_signature_changes_with_what_changes_an_answer(folder: Path) -> None
     assert version("--quantization=awq") != plain
     (folder / "config.json").write_text('{"model_type": "mistral"}', "utf-8")
     assert version() != plain
-
-
-def test_stopping_ends_what_is_waited_for() -> None:
-    ended: list[str] = []
-
-    async def long() -> None:
-        try:
-            await asyncio.sleep(60)
-        finally:
-            ended.append("ended")
-
-    async def work() -> None:
-        stop = Stop()
-        asyncio.get_running_loop().call_later(0.05, stop.set, "interrupted")
-        for _ in range(2):
-            with pytest.raises(StoppedError), stop.ends_waiting():
-                await long()
-
-    asyncio.run(asyncio.wait_for(work(), 5))
-    assert ended == ["ended"]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import re
@@ -12,7 +13,11 @@ from pathlib import Path
 
 import pytest
 from children import below, gone, guard_of, sessions, wait_for
-from serving import MORE, Taught, command, environ, flags, records, run
+from serving import FLAGS, MORE, Taught, command, environ, flags, records, run
+from tinymodel import reports
+
+from judge import backends, rubrics
+from judge.types import Completion, Study
 
 pytestmark = pytest.mark.vllm
 
@@ -80,6 +85,29 @@ def test_the_annotations_are_those_it_was_taught(model: Taught, folder: Path) ->
     again = run(folder, line(model, "--format", "json"))
     assert (again.returncode, again.stdout) == (0, done.stdout)
     assert "Starting vLLM" not in again.stderr
+
+
+def test_the_same_tokens_as_transformers(model: Taught, tmp_path: Path) -> None:
+    studies = [*model.studies]
+    studies += [Study(f"n{at}", *pair) for at, pair in enumerate(reports(8, seed=5))]
+    given = {"prompt": str(model.prompt), "max_tokens": 96, "environ": environ(tmp_path)}
+
+    async def answers(kind: str, **options: object) -> list[Completion]:
+        settings = backends.JudgeSettings(**given, options=options)
+        judge = backends.load(f"{kind}:{model.folder}", rubrics.load("green"), settings)
+        try:
+            await judge.ready()
+            return await asyncio.gather(*(judge.complete(judge.request(s)) for s in studies))
+        finally:
+            await judge.aclose()
+
+    theirs, ours = asyncio.run(answers("hf")), asyncio.run(answers("vllm", vllm_args=FLAGS))
+    for one, other in zip(theirs, ours, strict=True):
+        assert (one.text, one.finish_reason, one.usage) == (
+            other.text,
+            other.finish_reason,
+            other.usage,
+        )
 
 
 def test_a_server_that_is_killed_in_mid_run_costs_nothing(

@@ -19,16 +19,6 @@ WORKER = "(Worker pid=9) ERROR 11-20 23:57:49 [multiproc_executor.py:1063] "
     ("log", "quoted", "advice"),
     [
         ("vllm: error: unrecognized arguments: --frobnicate 3", "--frobnicate 3", "--vllm-arg"),
-        (
-            "vllm serve: error: argument --dtype: invalid choice: 'float33' (choose from 'auto')",
-            "float33",
-            "--vllm-arg",
-        ),
-        (
-            "RuntimeError: Failed to infer device type, please set the environment variable",
-            "Failed to infer device type",
-            "nvidia-smi",
-        ),
         ("RuntimeError: No CUDA GPUs are available", "No CUDA GPUs", "hf:MODEL"),
         (
             (
@@ -44,35 +34,9 @@ WORKER = "(Worker pid=9) ERROR 11-20 23:57:49 [multiproc_executor.py:1063] "
             "smaller model",
         ),
         (
-            (
-                "ValueError: No available memory for the cache blocks. Try increasing "
-                f"`gpu_memory_utilization` when initializing the engine.\n{LAST}"
-            ),
-            "No available memory for the cache blocks",
-            "--gpu-memory-utilization=0.95",
-        ),
-        (
-            (
-                f"{WORKER}ValueError: Available memory on node 0 (6.77/8.34 GiB) on kv cache "
-                f"allocation is less than requested memory for kv (400.0 GiB).\n{LAST}"
-            ),
-            "Available memory on node 0",
-            "VLLM_CPU_KVCACHE_SPACE",
-        ),
-        (
             "OSError: You are trying to access a gated repo.\n401 Client Error.",
             "gated repo",
             "HF_TOKEN",
-        ),
-        (
-            "OSError: Repo id must be in the form 'repo_name' or 'namespace/repo_name': '/x'.",
-            "Repo id must be",
-            "no such model",
-        ),
-        (
-            "huggingface_hub.errors.RepositoryNotFoundError: 404 Client Error.",
-            "RepositoryNotFoundError",
-            "no such model",
         ),
         (
             (
@@ -83,22 +47,6 @@ WORKER = "(Worker pid=9) ERROR 11-20 23:57:49 [multiproc_executor.py:1063] "
             "hf download",
         ),
         ("OSError: [Errno 98] Address already in use", "already in use", "again"),
-        (
-            (
-                "Value error, User-specified max_model_len (9000) is greater than the derived "
-                "max_model_len (4096). [type=value_error, input_value=...]"
-            ),
-            "max_model_len (9000)",
-            "--max-model-len",
-        ),
-        (
-            (
-                "Value error, Total number of attention heads (4) must be divisible by tensor "
-                "parallel size (8). [type=value_error]"
-            ),
-            "attention heads (4)",
-            "--tensor-parallel-size",
-        ),
         ("Value error, odd thing [type=value_error, x]", "odd thing", "--vllm-arg"),
         (f"{WORKER}KeyError: 'something new'\n{LAST}", "KeyError: 'something new'", ""),
     ],

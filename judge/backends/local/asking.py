@@ -30,8 +30,7 @@ class LocalJudge(Judge):
     """A model whose prompts are encoded here and answered in text.
 
     `version` is the judge's full name, `max_tokens` bounds one answer, `asked` are the sampling
-    parameters that the user wants; without them an answer is greedy. `say` tells the user
-    something. A subclass says how an encoded prompt is answered.
+    parameters that the user wants; without them an answer is greedy.
     """
 
     name: str
@@ -87,8 +86,8 @@ class LocalJudge(Judge):
     ) -> CompletionRequest | None:
         """Return what to ask after `completion`, an answer to `request` that is `unparsed`.
 
-        A model with a chat template is told what was wrong. A GREEN model knows one question:
-        it is asked that again, with the next seed, unless it is greedy and would say the same.
+        A GREEN model knows one question: it is asked that again, with the next seed, unless it is
+        greedy.
         """
         if self.encoder.layout == CHAT:
             return structured.repair_request(request, completion.text, unparsed)
@@ -105,11 +104,7 @@ class LocalJudge(Judge):
         return {name: request.sampling[name] for name in self.asked}
 
     def encoded(self, request: CompletionRequest) -> tuple[Encoded, int]:
-        """Return the ids of a request and how many tokens its answer may have.
-
-        The room is what the limit leaves for this request alone, whatever else is in its
-        batch. Raises `StudyError` where there is none.
-        """
+        """Return the ids of a request and how many tokens its answer may have."""
         encoded = self.encoder.encode(structured.in_words(request.messages))
         room = min(self.max_tokens, self.encoder.limit - len(encoded.ids))
         if room < 1:

@@ -40,11 +40,7 @@ class Encoded:
 
 @dataclass(slots=True)
 class Encoder:
-    """The tokens of one model under one layout.
-
-    `layout` is `green` or `chat`; `limit` is how many tokens prompt and answer have
-    together; `eos_id` ends an answer; what is too long is cut on the `_side`.
-    """
+    """The tokens of one model. `limit` is how many tokens prompt and answer have together."""
 
     _tokenizer: Tokenizer
     layout: str
@@ -56,9 +52,8 @@ class Encoder:
     def encode(self, messages: Sequence[Message]) -> Encoded:
         """Return the ids of `messages`.
 
-        GREEN's layout is cut to the limit with the tokens that frame it kept, as the
-        official pipeline does. Any other is left whole: what is too long has no room for an
-        answer.
+        GREEN's layout is cut to the limit with the tokens that frame it kept, as the official
+        pipeline does. Any other is left whole.
         """
         text = self._text(messages)
         if self.layout == CHAT:  # the template wrote the frame
@@ -77,9 +72,7 @@ class Encoder:
 def lay_out(messages: Sequence[Message], eos: str) -> str:
     """Return `messages` in GREEN's layout, as the official pipeline's chat template renders them.
 
-    Each turn stands under a mark of its speaker and ends with the end-of-sequence token `eos`
-    and a line feed. After the user's turn comes an assistant's turn without text, and after
-    that the mark under which the model is to answer.
+    After the user's turn comes an assistant's turn without text, then the mark for the answer.
     """
     turns = [*messages, Message("assistant", "")]
     laid = "".join(f"<|{turn.role}|>\n{turn.content}{eos}\n" for turn in turns)
@@ -89,10 +82,8 @@ def lay_out(messages: Sequence[Message], eos: str) -> str:
 def load(files: ModelFiles, prompt: Prompt) -> Encoder:
     """Return the encoder for a model and the prompt that it is asked with.
 
-    A prompt says which layout it wants. One that wants the model's own chat template gets
-    GREEN's where the model has none that takes a role and a content, as GREEN models have
-    not. Raises `JudgeError` for a model without a tokenizer, and where `tokenizers` or what
-    a chat template needs is not installed.
+    A prompt that wants the model's own chat template gets GREEN's layout where the model has none
+    that takes a role and a content, as GREEN models have not.
     """
     config = files.json("tokenizer_config.json")
     tokenizer = _tokenizer(files, config)
@@ -138,19 +129,12 @@ def _tokenizer(files: ModelFiles, config: dict[str, Any]) -> Tokenizer:
 
 
 def _converted(path: Path) -> Tokenizer:
-    """Return the tokenizer of a sentencepiece model of merged pairs, which comes alone.
-
-    Made as transformers 4.40.0 makes it: the text gets a blank before it, blanks are written
-    as the lower block, and pieces are merged in the order of their scores.
-
-    Raises `JudgeError` where `sentencepiece` is not installed or the file is no such model.
-    """
+    """Return the tokenizer of a sentencepiece model, made as transformers 4.40.0 makes it."""
     try:
         from sentencepiece import SentencePieceProcessor
     except ModuleNotFoundError:
         raise JudgeError(
-            "the model's tokenizer is a sentencepiece model, and sentencepiece is not installed; "
-            + install("sentencepiece")
+            f"the model's tokenizer needs sentencepiece; {install('sentencepiece')}"
         ) from None
     from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
 
@@ -239,8 +223,7 @@ def _chat_template(
         from transformers import AutoTokenizer
     except ModuleNotFoundError:
         raise JudgeError(
-            "a chat template needs transformers, which is not installed; "
-            + install("transformers", "jinja2")
+            f"a chat template needs transformers; {install('transformers', 'jinja2')}"
         ) from None
     from jinja2.exceptions import TemplateError
 

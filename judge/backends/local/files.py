@@ -23,8 +23,8 @@ _COMMIT = 12
 class ModelFiles:
     """A model's folder with at least its configuration and tokenizer.
 
-    `model` is as the user called it; `version` names it and its weights: a hub name and the
-    commit, or a folder's name and a digest of what is in it. `commit` is None for a folder.
+    `version` names it and its weights: a hub name and the commit, or a folder's name and a digest.
+    `commit` is None for a folder.
     """
 
     model: str
@@ -46,12 +46,7 @@ class ModelFiles:
 
 
 def find(model: str, environ: Mapping[str, str], revision: str | None = None) -> ModelFiles:
-    """Return the files of `model`: a folder on this machine, or a name on the model hub.
-
-    From the hub, only the small files are fetched. Raises `JudgeError` for a folder that
-    holds no model, a name that the hub does not know, one that it does not give to this
-    user, and a hub that cannot be reached.
-    """
+    """Return the files of `model`, a folder or a name on the hub, without a hub's weights."""
     folder = Path(model).expanduser()
     if folder.is_dir():
         if not (folder / "config.json").is_file():
@@ -60,18 +55,13 @@ def find(model: str, environ: Mapping[str, str], revision: str | None = None) ->
         return ModelFiles(model, folder, f"{name}+{_digest(folder)}")
     if model.startswith((".", "/", "~")) or model.count("/") != 1:
         raise JudgeError(
-            f"no model {model!r}: there is no such folder, and a name on the hub has the form "
-            "OWNER/NAME, such as StanfordAIMI/GREEN-radllama2-7b"
+            f"no model {model!r}: there is no such folder, and a name on the hub is OWNER/NAME"
         )
     return _from_hub(model, environ, revision)
 
 
 def _digest(folder: Path) -> str:
-    """Return eight hexadecimal digits over the small files and the weights.
-
-    Of weights, the size and evenly spaced blocks are read: training changes nearly all of
-    them, and reading them whole would take minutes.
-    """
+    """Return eight hexadecimal digits over the small files and blocks of the weights."""
     digest = hashlib.sha256()
     for path in sorted({path for pattern in _SMALL for path in folder.glob(pattern)}):
         digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")
@@ -90,10 +80,7 @@ def _from_hub(model: str, environ: Mapping[str, str], revision: str | None) -> M
         from huggingface_hub import errors as hub
         from huggingface_hub import snapshot_download
     except ModuleNotFoundError:
-        raise JudgeError(
-            f"the model {model} is on the hub, and huggingface_hub is not installed; "
-            f"{install('huggingface_hub')}, or give the folder of a model"
-        ) from None
+        raise JudgeError(f"the model {model} is on the hub; {install('huggingface_hub')}") from None
     try:
         found = snapshot_download(
             model,
@@ -104,15 +91,13 @@ def _from_hub(model: str, environ: Mapping[str, str], revision: str | None) -> M
         )
     except hub.GatedRepoError as error:
         raise JudgeError(
-            f"the hub does not give {model} to you: accept its terms on the model's page, then "
-            "set HF_TOKEN to an access token of your account"
+            f"{model} is gated: accept its terms on the hub, then set HF_TOKEN"
         ) from error
     except hub.RevisionNotFoundError as error:
         raise JudgeError(f"the hub has no revision {revision!r} of {model}") from error
     except hub.RepositoryNotFoundError as error:
         raise JudgeError(
-            f"the hub knows no model {model!r}: look for a slip in the name, or set HF_TOKEN if "
-            "it is private"
+            f"the hub knows no model {model!r}; set HF_TOKEN if it is private"
         ) from error
     except hub.HFValidationError as error:
         raise JudgeError(f"{model!r} is no name of a model on the hub: {error}") from error

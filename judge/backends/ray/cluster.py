@@ -25,8 +25,7 @@ _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": 
 class Wanted:
     """Where replicas are wanted, how many (None: as many as there is room for), and on what.
 
-    `address` is a cluster's, `auto` for the one that runs on this machine, or `LOCAL` for one
-    of our own. A replica without GPUs asks for one CPU, so that a machine is not given many.
+    A replica without GPUs asks for one CPU, so that a machine is not given many.
     """
 
     address: str = LOCAL
@@ -51,16 +50,12 @@ def check_installed() -> None:
 
 
 def address_of(given: str | None, environ: Mapping[str, str]) -> str:
-    """Return the cluster's address: as given, else as RAY_ADDRESS has it, else `LOCAL`.
-
-    Raises `JudgeError` for one that a driver cannot join.
-    """
+    """Return the cluster's address: as given, else as RAY_ADDRESS has it, else `LOCAL`."""
     address = (given or environ.get("RAY_ADDRESS", "")).strip() or LOCAL
     name = "--ray-address" if given else "RAY_ADDRESS"
     if address.startswith(_CLIENT):
         raise JudgeError(
-            f"{name} {address} is for Ray's client, which loses what runs when its line drops: run "
-            "judge on a machine of the cluster with HOST:6379 or auto, or by `ray job submit`"
+            f"{name} {address} is for Ray's client: run judge in the cluster with HOST:6379 or auto"
         )
     if "://" in address:
         raise JudgeError(f"{name} {address} is no address of a cluster; write HOST:6379 or auto")
@@ -68,11 +63,7 @@ def address_of(given: str | None, environ: Mapping[str, str]) -> str:
 
 
 def join(address: str) -> bool:
-    """Connect this process to the cluster; returns whether it is to be left again.
-
-    A process that is connected already, as one that Ray started is, stays so. Raises
-    `JudgeError` where there is no cluster, or one of another version.
-    """
+    """Connect this process to the cluster; returns whether it is to be left again."""
     import ray
 
     if ray.is_initialized():
@@ -98,13 +89,6 @@ def take_back_sigterm() -> None:
         handler = signal.getsignal(signal.SIGTERM)
         if handler is not None:  # None: not Python's, which nobody here has set
             signal.signal(signal.SIGTERM, handler)
-
-
-def leave() -> None:
-    """Disconnect, which ends what this process has placed and a cluster of our own."""
-    import ray
-
-    ray.shutdown()
 
 
 def room_for(gpus: int) -> int:
@@ -136,7 +120,4 @@ def _probe(address: str) -> None:
         with socket.create_connection((host.strip("[]"), int(port)), _PROBE_TIMEOUT):
             return
     except (OSError, ValueError, OverflowError) as error:
-        raise JudgeError(
-            f"no Ray cluster answers at {address} ({error}); write its head's address and port, "
-            "as in --ray-address 10.0.0.1:6379"
-        ) from error
+        raise JudgeError(f"no Ray cluster answers at --ray-address {address} ({error})") from error

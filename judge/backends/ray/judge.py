@@ -28,13 +28,7 @@ _SPREADS = (
 
 
 def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
-    """Return the judge `ray:MODEL`.
-
-    Same files, same engine, same flags: its version is that of `vllm:MODEL`, and each finds the
-    answers of the other in the cache. Nothing is placed before there is something to ask.
-    Raises `JudgeError` as `vllm:` does, for an option that cannot be, and where Ray is not
-    installed.
-    """
+    """Return the judge `ray:MODEL`, whose version and cached answers are those of `vllm:MODEL`."""
     if settings.base_urls:
         raise JudgeError("--base-url belongs to servers that run already; ray:MODEL starts its own")
     check_installed()
@@ -69,9 +63,7 @@ def wanted(
     spread = prod(_spread(given, names) for names in _SPREADS)
     if gpus and gpus != spread:
         raise JudgeError(
-            f"by its flags each vLLM uses {spread} GPU{'s' * (spread > 1)} and "
-            f"--gpus-per-replica gives it {gpus}; let them agree (--tensor-parallel-size times "
-            "--pipeline-parallel-size times --data-parallel-size)"
+            f"by its flags each vLLM uses {spread} GPUs and --gpus-per-replica gives it {gpus}"
         )
     return Wanted(address_of(address, environ), replicas, gpus)
 

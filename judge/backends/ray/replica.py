@@ -30,9 +30,7 @@ _RAYS_OWN = "OMP_NUM_THREADS"
 class Replica:
     """One vLLM on one node. Its methods return errors as values, see `Failure`.
 
-    Nothing is started before `start`. A vLLM that ends is started again by the next `start`,
-    once, as `Server` has it; until then requests are sent away. It is gone when this process
-    is, and that is Ray's to end when the driver is gone.
+    A vLLM that ends is started again by the next `start`, once; until then requests are sent away.
     """
 
     def __init__(self, order: Order) -> None:
@@ -47,10 +45,7 @@ class Replica:
         return Place(socket.gethostname(), str(self._log))
 
     async def start(self) -> tuple[str, ...] | None:
-        """Return None when vLLM can be asked, else why not, and the end of its log.
-
-        Nobody else may be starting it meanwhile.
-        """
+        """Return None when vLLM can be asked, else why not, and the end of its log."""
         self._said.clear()
         try:
             if self._server is None:
@@ -89,8 +84,7 @@ class Replica:
         order, host = self._order, socket.gethostname()
         if version() != order.program:
             raise JudgeError(
-                f"{host} has version {version()} of this program and the driver {order.program}: "
-                "install the same on all nodes"
+                f"{host} has version {version()} of this program and the driver {order.program}"
             )
         if order.version is not None:
             self._check_folder(order.model, order.version, host)
@@ -102,12 +96,8 @@ class Replica:
     @staticmethod
     def _check_folder(model: str, wanted: str, host: str) -> None:
         if not Path(model).is_dir():
-            raise JudgeError(
-                f"{host} has no folder {model}: put the model there on every node, or in a folder "
-                "that all of them see, or name it as on the Hugging Face Hub, OWNER/NAME"
-            )
+            raise JudgeError(f"{host} has no folder {model}: put the model there on every node")
         if (found := files.find(model, {}).version) != wanted:
             raise JudgeError(
-                f"the folder {model} on {host} holds another model ({found}) than here "
-                f"({wanted}): copy it anew"
+                f"the folder {model} on {host} holds another model ({found}, not {wanted})"
             )

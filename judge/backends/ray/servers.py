@@ -38,8 +38,7 @@ _ENVIRON = {"env_vars": {"RAY_kill_child_processes_on_worker_exit": "0"}}
 class _Seat:
     """One replica as the driver sees it: `place` is None while it has none.
 
-    `failed` counts its failures since its last answer, `why` says what the last one was and
-    `log` how the log ended then, if vLLM could write one.
+    `failed` counts its failures since its last answer, `why` says what the last one was.
     """
 
     number: int
@@ -60,10 +59,8 @@ class _Seat:
 class Replicas(Servers):
     """Actors that each start a vLLM on their node; a request goes to the least busy of the ready.
 
-    A replica whose actor or node dies is placed again by Ray, one whose vLLM ends is started
-    again, and the others answer meanwhile. One that fails three times without an answer in
-    between is given up; all of them, or all that have a place before any was ready, is an
-    error. The actors end with the driver.
+    One that is lost is placed and started again; one that fails three times without an answer in
+    between is given up. The actors end with the driver.
     """
 
     def __init__(self, order: Order, wanted: Wanted, say: Callable[[str], None]) -> None:
@@ -94,11 +91,7 @@ class Replicas(Servers):
     async def ask(
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
     ) -> Completion:
-        """Send one request to the least busy replica, and to one other where that is lost.
-
-        Raises as `judge.backends.openai_client.Client.ask` does; `UnavailableError` where no
-        replica is ready.
-        """
+        """Send one request to the least busy replica, and to one other where that is lost."""
         tried: list[_Seat] = []
         error: TransientError = UnavailableError("no replica", "none is ready")
         while len(tried) < _MOST_TRIES:
@@ -144,7 +137,7 @@ class Replicas(Servers):
                 ray.kill(seat.actor)
         if self._leaves:
             self._leaves = False
-            cluster.leave()
+            ray.shutdown()
 
     def _ready(self) -> list[_Seat]:
         return [seat for seat in self._seats if seat.is_ready]
@@ -156,9 +149,8 @@ class Replicas(Servers):
             number = self._wanted.replicas or max(1, cluster.room_for(self._wanted.gpus))
             if self._leaves and self._wanted.address == LOCAL and self._is_too_small():
                 raise JudgeError(
-                    f"this machine has no room for a replica with {self._wanted.each}, as far as "
-                    f"Ray sees: {cluster.holdings()}; name a cluster with --ray-address, or serve "
-                    "without a GPU: --gpus-per-replica 0"
+                    f"this machine has no room for a replica with {self._wanted.each}: "
+                    f"{cluster.holdings()}; see --ray-address and --gpus-per-replica"
                 )
             self._say(
                 f"Asking Ray for {number} replica{'s' * (number > 1)} of {self._order.model} with "
@@ -275,10 +267,7 @@ class Replicas(Servers):
         return float("inf") if self._ready() else _SECONDS_BETWEEN_REMINDERS
 
     def _check_hope(self, *, is_settled: bool) -> None:
-        """Fail where none was ever ready and the vLLM of each that got a place could not start.
-
-        `is_settled` says that those without a place have had the time to get one.
-        """
+        """Fail where none was ever ready and the vLLM of each that got a place could not start."""
         failed = [seat for seat in self._seats if seat.log is not None]
         others = [seat for seat in self._seats if seat.log is None]
         none_starts = not others or (is_settled and not any(seat.place for seat in others))

@@ -6,33 +6,20 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from judge.backends.errors import (
-    OverloadError,
-    StudyError,
-    TransientError,
-    UnavailableError,
-    UnreachableError,
-    UnreadableReplyError,
-)
+from judge.backends.errors import StudyError, TransientError, UnreadableReplyError
 from judge.backends.replies import RefusedError
-from judge.types import JudgeError
 
 # What of the driver's environment a node's vLLM is to know: its own paths and devices stay its own.
 # These are among what vLLM copies by itself where it uses Ray (vllm/ray/ray_env.py of 0.32).
 _PASSED = frozenset({"HF_TOKEN", "HF_ENDPOINT", "HF_HUB_OFFLINE", "JUDGE_VLLM", "OMP_NUM_THREADS"})
 _PASSED_PREFIX, _KEY = "VLLM_", "VLLM_API_KEY"
 
-_ERRORS = {
-    error.__name__: error
-    for error in (JudgeError, OverloadError, RefusedError, StudyError, TransientError)
-} | {error.__name__: error for error in (UnavailableError, UnreachableError, UnreadableReplyError)}
-
 
 @dataclass(frozen=True, slots=True)
 class Failure:
     """An error as a value. What a network library raises need not be known on the other side."""
 
-    kind: str
+    kind: type[Exception]
     arguments: tuple[Any, ...]
 
     @classmethod
@@ -49,22 +36,20 @@ class Failure:
                 arguments = (error.reason, error.detail)
             case _:
                 arguments = (str(error),)
-        return cls(type(error).__name__, arguments)
+        return cls(type(error), arguments)
 
     @property
     def error(self) -> Exception:
         """The error, to be raised."""
-        return _ERRORS[self.kind](*self.arguments)
+        return self.kind(*self.arguments)
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
     """What a replica starts and how it asks.
 
-    `model` is what `vllm serve` is given; `version` what a folder of that name must hold (see
-    `judge.backends.local.files`), None for a name on the hub, whose revision is a flag.
-    `start_timeout` is how many seconds vLLM may take to start, `timeout` an answer. `program`
-    is the version of this program, which must be the same everywhere.
+    `version` is what a folder `model` must hold, None for a name on the hub. `program` is the
+    version of this program, which must be the same everywhere. Timeouts are in seconds.
     """
 
     model: str

@@ -28,10 +28,7 @@ _WITHOUT_EFFECT = frozenset(
 
 
 def split(arguments: Sequence[str]) -> tuple[str, ...]:
-    """Return the arguments as `vllm serve` takes them, `--a=b` and `"--a b"` taken apart.
-
-    Raises `JudgeError` for one that is this program's to set and for a value without a flag.
-    """
+    """Return the arguments as `vllm serve` takes them, `--a=b` and `"--a b"` taken apart."""
     words: list[str] = []
     for argument in arguments:
         flag, _, value = argument.strip().partition(" ")
@@ -42,13 +39,11 @@ def split(arguments: Sequence[str]) -> tuple[str, ...]:
     for flag, value in _pairs(words):
         if not flag.startswith("-"):
             raise JudgeError(
-                f"--vllm-arg {value!r}: a flag of `vllm serve` comes first, as in "
-                "--vllm-arg=--dtype=float32"
+                f"--vllm-arg {value!r}: a flag comes first, as in --vllm-arg=--dtype=float32"
             )
         if flag in _OURS:
             raise JudgeError(
-                f"--vllm-arg {flag}: judge sets that itself; for a server that you start "
-                "yourself use --base-url"
+                f"--vllm-arg {flag}: judge sets that itself; for your own server use --base-url"
             )
     return tuple(words)
 

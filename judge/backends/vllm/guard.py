@@ -2,16 +2,11 @@
 
     python -I -S guard.py COMMAND [ARGUMENT ...]
 
-The owner holds the other end of standard input and never writes to it. The end of that
-pipe is the sign to stop: the kernel closes it however the owner ends, `kill -9` included.
-Stopping is SIGTERM for the process group and for whatever left it, then SIGKILL: on Linux
-the guard is the process that orphans are handed to, so nothing the command started can get
-away from it. Should the guard itself be killed, the kernel
-kills the command (Linux only) and the owner, who sees the guard end, the process group.
+The owner holds the other end of standard input. The kernel closes that pipe however the owner
+ends, `kill -9` included: the sign to stop. On Linux orphans are handed to the guard, so nothing
+that the command started gets away. Should the guard be killed, the kernel kills the command.
 
-It starts a process group of its own, so that a Ctrl-C in the terminal is the owner's
-alone, and ends with the command's exit status, or 128 and the signal that ended it. It
-imports nothing but the standard library, and is run as a file.
+It ends with the command's exit status, or 128 and the signal. It imports no other package.
 """
 
 from __future__ import annotations
@@ -58,10 +53,7 @@ def main(command: list[str]) -> int:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the command and all that came of it, gently first.
-
-    The children of one that ends become the guard's own, and are next.
-    """
+    """End the command and all that came of it, gently first."""
     # The group is this process's own: it must not hear the signal that it sends.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.killpg(os.getpgrp(), signal.SIGTERM)

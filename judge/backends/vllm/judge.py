@@ -32,8 +32,7 @@ _GREEN_DTYPE = "float16"
 class VLLMJudge(LocalJudge):
     """Asks the completions endpoint for the answer to a prompt given as token ids.
 
-    The ids are made here (see `judge.backends.local.encode`), so that the server's own
-    template and tokenizer have no say in them.
+    So the server's own template and tokenizer have no say in them.
     """
 
     served_as: str
@@ -44,10 +43,7 @@ class VLLMJudge(LocalJudge):
         self.billing_url = self.servers.billing_url
 
     async def complete(self, request: CompletionRequest) -> Completion:
-        """Ask a server once; raises as `judge.backends.openai_client.Client.ask` does.
-
-        Raises `StudyError` for a prompt that leaves no room for an answer.
-        """
+        """Ask a server once."""
         encoded, room = self.encoded(request)
         answer = await self.servers.ask(
             {
@@ -78,13 +74,8 @@ def load(
 ) -> Judge:
     """Return the judge `vllm:MODEL`: behind a server of our own, or those at `base_url`.
 
-    Of another `kind` it differs in its `road` alone: its version, and so its answers in the
-    cache, are those of `vllm:` with the same flags.
-
-    Nothing is started before there is something to ask. A structured reply is asked for over
-    the chat endpoint, text in token ids. Raises `JudgeError` for a model that
-    cannot be found, a flag that is not the user's to set, a prompt that is not there and a
-    `vllm` that is not installed.
+    Of another `kind` it differs in its `road` alone: its version, and so its answers in the cache,
+    are those of `vllm:`. Nothing is started before there is something to ask.
     """
     if not model:
         raise JudgeError(f"{kind}: names no model; write {kind}:OWNER/NAME or {kind}:FOLDER")
@@ -116,8 +107,7 @@ def load(
         )
     if "reasoning_effort" in settings.sampling:
         raise JudgeError(
-            f"{kind}: asks for text in token ids, which know no --reasoning-effort: "
-            "ask with --reply structured, or name the model's server with --base-url alone"
+            f"{kind}: text in token ids knows no --reasoning-effort; ask with --reply structured"
         )
     encoder = encode.load(files, prompt)
     if encoder.layout == GREEN and not settings.base_urls:

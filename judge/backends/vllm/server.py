@@ -46,11 +46,7 @@ _PATIENCE = 15.0
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """What to start: the model and the flags of `vllm serve`, and how.
-
-    `log` is the file that all output goes to, `timeout` how many seconds a start may take,
-    a download of the model included.
-    """
+    """What to start: the model, the flags of `vllm serve`, its log, and the seconds it may take."""
 
     model: str
     flags: tuple[str, ...]
@@ -68,10 +64,8 @@ class Address:
 
 
 class Process:
-    """A command under the guard's eye, with all that it writes going to the file `log`.
-
-    It is gone when this process is, whatever happens to it (see `guard`). Raises
-    `JudgeError` where the log cannot be written.
+    """A command under the guard's eye (see `guard`), with all that it writes going to the file
+    `log`.
     """
 
     def __init__(self, command: Sequence[str], environ: Mapping[str, str], log: Path) -> None:
@@ -129,10 +123,8 @@ class Process:
 class Server(Servers):
     """`vllm serve` as a child process on a free port of this machine.
 
-    It takes a random key, which only the environment of the process holds. It is started
-    before the first request; one that ends by itself is started again once, and the second
-    time is an error. It is gone when this process is (see `guard`). An answer may take
-    `timeout` seconds.
+    It takes a random key, which only the environment of the process holds. One that ends by itself
+    is started again once. An answer may take `timeout` seconds.
     """
 
     def __init__(self, launch: Launch, say: Callable[[str], None], timeout: float) -> None:
@@ -166,11 +158,7 @@ class Server(Servers):
     async def ask(
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
     ) -> Completion:
-        """Send one request.
-
-        One that dies with the server is an `UnavailableError`: it may be asked again, and is
-        then asked of the server's successor.
-        """
+        """Send one request; one that dies with the server is an `UnavailableError`."""
         address = await self.address()
         try:
             return await (await self._to(address)).ask(body, path, mode)
@@ -191,12 +179,7 @@ class Server(Servers):
         return self._client[1]
 
     async def address(self) -> Address:
-        """Return where the server is, having started it where it does not run.
-
-        Raises `JudgeError` when it cannot be started, with the cause as far as the log tells
-        it, and when it has ended by itself twice. The first such error stands: who asks
-        again gets the same.
-        """
+        """Return where the server is, started where it does not run; the first failure stays."""
         async with self._lock:
             if self.failure is not None:
                 raise self.failure
@@ -211,11 +194,7 @@ class Server(Servers):
             return self._address
 
     async def _is_gone(self, address: Address) -> bool:
-        """Return whether the server at `address` has ended or lost its engine.
-
-        A server without its engine lingers for some seconds, answering errors: it is ended
-        at once, so that the next to ask for the address has it started again.
-        """
+        """Return whether the server at `address` has ended or lost its engine, which ends it."""
         async with self._lock:
             if address is not self._address or self._process is None:
                 return True
@@ -327,10 +306,7 @@ class Server(Servers):
 
 
 def executable(environ: Mapping[str, str]) -> str:
-    """Return the path of `vllm`: what `JUDGE_VLLM` names, else beside this Python, else on PATH.
-
-    Raises `JudgeError` where there is none.
-    """
+    """Return the path of `vllm`: what `JUDGE_VLLM` names, else beside this Python, else on PATH."""
     if named := environ.get(EXECUTABLE, "").strip():
         found = shutil.which(named, path=environ.get("PATH"))
         if found is None:
@@ -342,9 +318,8 @@ def executable(environ: Mapping[str, str]) -> str:
     if found := shutil.which("vllm", path=environ.get("PATH", "")):
         return found
     raise JudgeError(
-        f"vLLM is not installed: {install('vllm')} where there is a GPU, set "
-        f"{EXECUTABLE} to a `vllm` that lives elsewhere, name a running server with "
-        "--base-url, or use --judge hf:MODEL, which needs no vLLM"
+        f"vLLM is not installed: {install('vllm')}, name a `vllm` in {EXECUTABLE} or a "
+        "running server with --base-url, or use --judge hf:MODEL"
     )
 
 

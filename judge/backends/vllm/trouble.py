@@ -11,41 +11,21 @@ from pathlib import Path
 
 _TAIL = 262_144
 _SHOWN = 12
-_NO_GPU = (
-    "vLLM finds no GPU; run this where there is one (`nvidia-smi` must list it), use "
-    "--judge hf:MODEL, which needs none, or install vLLM's CPU build"
-)
+_NO_GPU = "vLLM finds no GPU: `nvidia-smi` must list one; --judge hf:MODEL needs none"
 _MEMORY = (
-    "the model does not fit into the free memory; end what else uses the GPU, lower "
-    "--vllm-arg=--gpu-memory-utilization=0.8 if it is shared, spread the model over two GPUs "
-    "with --vllm-arg=--tensor-parallel-size=2, or take a smaller model (docs/gpu.md says what "
-    "each needs)"
+    "the model does not fit into the free memory; lower --vllm-arg=--gpu-memory-utilization=0.8, "
+    "spread it with --vllm-arg=--tensor-parallel-size=2, or take a smaller model (docs/gpu.md)"
 )
 _NO_ROOM = (
     "the weights fit and leave no room for the work; raise "
-    "--vllm-arg=--gpu-memory-utilization=0.95 or spread the model over two GPUs with "
-    "--vllm-arg=--tensor-parallel-size=2"
+    "--vllm-arg=--gpu-memory-utilization=0.95 or spread it with --vllm-arg=--tensor-parallel-size=2"
 )
-_GATED = (
-    "the model is gated; accept its terms on its page on the Hugging Face Hub and log in with "
-    "`hf auth login`, or set HF_TOKEN"
-)
+_GATED = "the model is gated; accept its terms on the Hugging Face Hub and set HF_TOKEN"
 _MISSPELT = "there is no such model; check its name on the Hugging Face Hub, or the folder's path"
-_OFFLINE = (
-    "the Hugging Face Hub cannot be reached and the model is not on this machine; fetch it "
-    "where there is a network (`hf download MODEL --local-dir DIR`) and name the folder"
-)
-_HOST_MEMORY = (
-    "set VLLM_CPU_KVCACHE_SPACE to fewer GiB (2 will do), or give the machine more memory"
-)
-_SPLIT = (
-    "choose another --tensor-parallel-size: it must divide the model's attention heads, and "
-    "times --data-parallel-size it is the number of GPUs"
-)
-_COMPILER = (
-    "vLLM compiles its kernels: install a C++ compiler and Python's headers, or add "
-    "--vllm-arg=--enforce-eager"
-)
+_OFFLINE = "the hub cannot be reached; fetch the model (`hf download MODEL`) and name its folder"
+_HOST_MEMORY = "set VLLM_CPU_KVCACHE_SPACE to fewer GiB, or give the machine more memory"
+_SPLIT = "choose another --tensor-parallel-size, one that divides the attention heads"
+_COMPILER = "install a C++ compiler and Python's headers, or add --vllm-arg=--enforce-eager"
 _NO_MODEL = "this is no language model that vLLM can serve; check --judge"
 PORT_TAKEN = "Address already in use"
 # In order: the first that the log matches is the cause. What is a consequence comes late.
