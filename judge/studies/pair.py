@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from judge.studies.classes import find_classes, without_class
 from judge.studies.dataset import named_after
 from judge.studies.fields import Columns, free_name, merge, renamed
-from judge.studies.hints import no_field, rival_notes, section_notes, swapped_notes
+from judge.studies.hints import no_field
 from judge.studies.join import (
     FIRST,
     NO_CANDIDATE,
@@ -25,7 +25,6 @@ from judge.studies.names import (
     ROW,
     NamedFields,
     listed,
-    matching,
     named,
 )
 from judge.studies.reader import read_file
@@ -39,7 +38,6 @@ from judge.studies.texts import (
     CANDIDATE_ROLES,
     REFERENCE_ROLES,
     Cut,
-    Report,
     ReportFields,
     candidate_field,
     candidate_report_fields,
@@ -167,21 +165,9 @@ def pair_tables(
     kept, notes = _beside(preds, {*candidate.names})
     if preds is refs:
         used, kept, notes = {*used, *candidate.names}, {}, ()
-    if chosen == "report":
-        notes += tuple(section_notes(said, reports))
-    if len(inputs) == 2:
-        notes += _odd_files(inputs, candidate, reference, said, reports)
-    for table, own, other, is_candidate in (
-        (preds, candidate, reference, True),
-        (refs, reference, candidate, False),
-    ):
-        if (fields.candidate if is_candidate else fields.reference) is None:
-            taken = other.names if preds is refs else ()
-            notes += tuple(
-                rival_notes(
-                    table, own, taken, chosen, is_candidate=is_candidate, from_files=bool(inputs)
-                )
-            )
+    is_same = len(inputs) == 2 and inputs[0].sha256 == inputs[1].sha256
+    if is_same and candidate.names == reference.names:
+        notes += ("PREDS and REFS hold the same: each report is judged against itself",)
     return paired(
         Side(preds.name, preds, texts, (), kept, notes, cuts, ", ".join(candidate.names)),
         Side(
@@ -310,22 +296,6 @@ def _report_fields(
     error = no_field(table, side, roles, taken=taken, is_one=is_one, from_files=from_files)
     swapped = not is_one and (candidate_field(refs) if candidate else reference_fields(preds))
     raise JudgeError(f"{error}. Are PREDS and REFS swapped?") if swapped else error
-
-
-def _odd_files(
-    files: Sequence[InputFile],
-    candidate: ReportFields,
-    reference: ReportFields,
-    candidates: Sequence[Report],
-    references: Sequence[Report],
-) -> tuple[str, ...]:
-    """Say where PREDS and REFS look like one file, or the wrong way round."""
-    preds, refs = files
-    if preds.sha256 == refs.sha256 and candidate.names == reference.names:
-        return ("PREDS and REFS hold the same: each report is judged against itself",)
-    if candidate.whole and matching([candidate.whole], "candidate"):
-        return ()  # its field says that it is
-    return tuple(swapped_notes((preds.path, refs.path), candidates, references))
 
 
 def _with_patient(
