@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shlex
 import tempfile
 from pathlib import Path
 
@@ -118,32 +117,6 @@ def test_costs_add_up_and_an_unknown_one_is_none(tmp_path: Path) -> None:
     assert spent["retries"] == {"timeout": 3, "x": 2}
     again[0].manifest["spent"]["dollars"] = None
     assert manifest(merge(again, tmp_path / "other").path)["spent"]["dollars"] is None
-
-
-def test_a_missing_shard_is_named_with_the_command_that_makes_it(
-    invoke: Invoke, tmp_path: Path
-) -> None:
-    (tmp_path / "my refs.json").write_bytes(FILES[1].read_bytes())
-    plain = ["green", FILES[0], "my refs.json", "--section", "findings", "--by", "site,study_class"]
-    plain += ["--allow-missing", "--min-coverage", "0.5"]
-    for at in (1, 4):
-        assert invoke(*plain, "--shard", f"{at}/4", "--out", f"shards/{at}").exit_code == 0
-    folders = ("shards/1", "shards/4")
-    done = invoke("merge", *folders, "--out", "whole")
-    assert done.exit_code == 2
-    assert "shards 2-3 of 4 are missing" in done.stderr
-    lines = [line.strip() for line in done.stderr.splitlines() if line.startswith("  judge ")]
-    assert len(lines) == 2
-    assert not Path("whole").exists()
-    for at, line in zip((2, 3), lines, strict=True):
-        assert f"--shard {at}/4" in line
-        assert "'my refs.json'" in line
-        words = shlex.split(line)[1:]
-        assert invoke(*words, "--out", f"shards/{at}").exit_code == 0
-    done = invoke("merge", *(f"shards/{at}" for at in (1, 2, 3, 4)), "--out", "whole")
-    assert done.exit_code == 0, done.stderr
-    assert invoke(*plain, "--out", "direct").exit_code == 0
-    assert same_files(Path("whole"), Path("direct"))
 
 
 def test_what_there_is_is_never_taken_for_the_whole(invoke: Invoke) -> None:
