@@ -200,7 +200,6 @@ def _compare(runs: Sequence[str], options: Mapping[str, Any]) -> None:
 
 
 def _readings(runs: Sequence[str]) -> dict[str, list[Path]]:
-    """Open readers' runs, before the work; return them by the model that they are about."""
     if not runs:
         return {}
     from judge.comparing.names import choice

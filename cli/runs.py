@@ -112,7 +112,6 @@ def _table(title: str, runs: Sequence[dict[str, Any]]) -> Table:
 
 
 def _age(finished: object) -> str:
-    """Return how long ago a time in ISO 8601 is, in its largest unit."""
     try:
         seconds = (datetime.now(UTC) - datetime.fromisoformat(str(finished))).total_seconds()
     except (ValueError, TypeError):

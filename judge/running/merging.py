@@ -161,14 +161,12 @@ def _parts(signature: str) -> dict[str, str]:
 
 
 def _signature(line: str, missing: Sequence[Shard]) -> str:
-    """Return the signature of the whole run, or of one without some shards, by a shard's own."""
     without = f"without:{_ranges(missing)}/{missing[0].count}" if missing else None
     parts = (without if part.startswith(f"{_SHARD}:") else part for part in line.split("|"))
     return "|".join(filter(None, parts))
 
 
 def _ranges(shards: Sequence[Shard]) -> str:
-    """Return the numbers of shards that go up, `1,3-5`."""
     found: list[list[int]] = []
     for shard in shards:
         if found and found[-1][-1] == shard.index - 1:

@@ -132,7 +132,6 @@ def _by_row(preds: StudyTable, refs: StudyTable, *, is_asked: bool) -> list[tupl
 
 
 def _is_texts(table: StudyTable) -> bool:
-    """Whether a file holds texts without a field: no id can be named in it."""
     return list(table.columns) == [FLAT_TEXT]
 
 

@@ -301,7 +301,6 @@ def _report_fields(
 def _with_patient(
     fields: Mapping[str, tuple[object, ...]], name: str
 ) -> tuple[dict[str, tuple[object, ...]], list[str]]:
-    """Return the fields with that of the patient by a name that is known, and a note of it."""
     found = named(fields, name)
     if len(found) != 1:
         wrong = f"several fields {name!r}" if found else f"no field {name!r}"
@@ -320,7 +319,6 @@ def _with_patient(
 
 
 def _only(values: Sequence[object]) -> str | None:
-    """Return the one text or number that all `values` are, None where they differ or are none."""
     first = values[0] if values else None
     is_name = isinstance(first, str | int | float) and str(first).strip()
     return str(first) if is_name and all(value == first for value in values) else None
@@ -355,7 +353,6 @@ def _missing(
 
 
 def _beside(table: StudyTable, used: set[str]) -> tuple[dict[str, list[object]], tuple[str, ...]]:
-    """Return the fields that are kept beside the study, all but reports, and what was odd."""
     left = {name: column for name, column in table.columns.items() if name not in used}
     unused = [name for name, column in left.items() if is_report_field(name, column)]
     kept = {name: column for name, column in left.items() if name not in unused}

@@ -144,7 +144,6 @@ def cut_candidates(
 
 
 def _cut(text: str | None, section: Section) -> tuple[str | None, Cut | None]:
-    """Cut a candidate to the section; one without headings is the section."""
     if not text or section == "report":
         return text, None
     split = split_report(text)
