@@ -202,11 +202,7 @@ def paired(
     unless `allow_missing` leaves them out.
     """
     is_one = preds.table is refs.table
-    rows, problems = (
-        alone(refs.table)
-        if is_one
-        else join(preds.table, refs.table, by_row=named_fields.id == ROW)
-    )
+    rows, problems = alone(refs.table) if is_one else join(preds.table, refs.table)
     names = refs.table.name if is_one else f"{preds.name} and {refs.name}"
     omitted = settle(
         (*problems, *_missing(preds, refs, rows, section)),
