@@ -19,7 +19,7 @@ from typing import IO
 from diskcache.core import MODE_RAW
 
 from judge.cache.entry import Entry, Unreadable, UnreadableError, as_object, decode, entry_of
-from judge.cache.files import DATABASE, FILES, explained, regular, said
+from judge.cache.files import DATABASE, FILES, explained, said
 from judge.cache.store import CompletionCache
 from judge.types import JudgeError
 
@@ -52,7 +52,6 @@ class Contents:
             raise JudgeError(f"there is no cache in {path}")
         with explained(self.path):
             try:
-                regular(file)
                 self.damage = self._inspected()
             except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
                 if not _is_damage(error):

@@ -140,7 +140,6 @@ def entry_of(
 def _request(
     name: str, data: Mapping[str, Any], asked: Mapping[str, Any] | None
 ) -> tuple[Mapping[str, Any] | None, Any, Any]:
-    """Return the canonical request, the model and the key that an entry's JSON object has."""
     if "request" not in data:
         return None, data["model"], data["key"]
     # A request that is word for word the one that was asked needs no other proof.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import os
 import sqlite3
-import stat
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -38,24 +37,6 @@ def place(option: Path | None, environ: Mapping[str, str]) -> Path:
     from platformdirs import user_cache_path
 
     return user_cache_path("judge", appauthor=False)
-
-
-def regular(file: Path) -> None:
-    """Raise where a file of the database at `file` is a link or no file, or where it is empty.
-
-    Raises OSError or `sqlite3.DatabaseError`, as the database itself would.
-    """
-    for name in FILES:
-        beside = file.with_name(name)
-        try:
-            status = beside.lstat()
-        except FileNotFoundError:
-            continue
-        if not stat.S_ISREG(status.st_mode):
-            raise OSError(f"{name} is a link or no plain file")
-    if file.stat().st_size == 0:
-        # A new database is never seen at this size (see `_prepare`): something cut it off.
-        raise sqlite3.DatabaseError(f"{file.name} is empty")
 
 
 @contextmanager

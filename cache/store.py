@@ -5,7 +5,6 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-import re
 import sqlite3
 import tempfile
 from collections import deque
@@ -17,14 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import diskcache
-from diskcache.core import DEFAULT_SETTINGS, METADATA, MODE_RAW
+from diskcache.core import DEFAULT_SETTINGS, MODE_RAW
 
 from judge.cache.entry import Entry, UnreadableError, as_object, decode, encode
-from judge.cache.files import BATCHES, CLAIMS, DATABASE, FILES, explained, regular
+from judge.cache.files import BATCHES, CLAIMS, DATABASE, FILES, explained
 from judge.cache.keys import canonical, key_of
 from judge.types import Completion, CompletionRequest
 
-# What the library would otherwise read from the file itself, where anyone may have put it.
 _SETTINGS: dict[str, Any] = {
     **DEFAULT_SETTINGS,
     "eviction_policy": "none",
@@ -32,50 +30,21 @@ _SETTINGS: dict[str, Any] = {
     "size_limit": 2**62,
     "statistics": 0,
     "tag_index": 0,
-    # A mapped file that another process cuts short would end this one with a signal.
-    "sqlite_mmap_size": 0,
 }
-_OBJECTS = {
-    *(("table", "Cache"), ("table", "Settings")),
-    *(("trigger", f"Settings_count_{event}") for event in ("insert", "delete")),
-    *(("trigger", f"Settings_size_{event}") for event in ("insert", "update", "delete")),
-}
-# What the library does to an entry: a damaged schema is found before an answer is paid for.
-_TRIAL = """
-    SAVEPOINT trial;
-    INSERT INTO Cache (
-        key, raw, store_time, expire_time, access_time, access_count,
-        tag, size, mode, filename, value
-    ) VALUES ('trial', 1, 0, NULL, 0, 0, NULL, 0, 1, NULL, x'');
-    UPDATE Cache SET store_time = 1, size = 1 WHERE key = 'trial' AND raw = 1;
-    DELETE FROM Cache WHERE key = 'trial' AND raw = 1;
-    ROLLBACK TO trial;
-    RELEASE trial
-"""
 _BUSY_SECONDS = 60.0
 # What a folder must have room for when it is opened: a few hundred answers.
 _ROOM_BYTES = 2**22
-_NEW = ".new-"
-# A question's kind, the seconds and the tokens of its answer: in the column `tag` of a row.
-_TAG = re.compile(r"[0-9a-f]{16} (\d{1,9}\.\d{3}) (\d{1,9})", re.ASCII)
 # As large as an offset may be.
 _PLACES = 2**62
 
 
 class _TextDisk(diskcache.Disk):  # type: ignore[misc]
-    """Keys are text, values JSON text, both in the database. Nothing else in a row is touched.
-
-    Values are stored as bytes: damaged ones are then an unreadable entry, where text that is
-    not UTF-8 would be an error of the database.
-    """
+    """Keys are text, values JSON text as bytes, both in the database. Nothing is pickled."""
 
     def put(self, key: object) -> tuple[object, bool]:
         if not isinstance(key, str):
             raise TypeError("a key is text")
         return key, True
-
-    def get(self, key: object, raw: object) -> object:
-        raise NotImplementedError("keys are never read through the library")
 
     def store(
         self, value: object, *_how: object, **_named: object
@@ -88,9 +57,6 @@ class _TextDisk(diskcache.Disk):  # type: ignore[misc]
         plain = mode == MODE_RAW and filename is None and isinstance(value, bytes)
         return value if plain else b""  # type: ignore[return-value]
 
-    def remove(self, file_path: object) -> None:
-        """Leave alone the file that a row names: no row of ours names one."""
-
 
 class Claims:
     """The claims of this process on the keys of a cache; raises OSError where the disk fails.
@@ -100,7 +66,7 @@ class Claims:
     """
 
     def __init__(self, file: Path) -> None:
-        self._file = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+        self._file = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
 
     def take(self, name: str) -> bool:
         """Claim a key; returns False where another process has it."""
@@ -142,7 +108,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
     """
 
     def __init__(self, path: Path, *, timeout: float = _BUSY_SECONDS) -> None:
-        # A link may stand in for the folder; the library would read a `~` or `$` its own way.
+        # The library would read a `~` or `$` its own way.
         self.path = path.resolve()
         self._damaged: set[str] = set()
         with explained(self.path):
@@ -201,6 +167,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         """
         tag = None
         if took and completion.usage:
+            # The question's kind, the seconds and the tokens of its answer.
             tag = f"{took[0]} {took[1]:.3f} {completion.usage.completion_tokens}"
         return self._keep(name, encode(record, completion), tag)
 
@@ -210,18 +177,14 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         `kind` is sixteen hexadecimal digits. None where there are none; answers from before
         their kinds were kept, and those that came from elsewhere, are not among them.
         """
-        select = (
-            "SELECT CAST(tag AS BLOB) FROM Cache WHERE tag >= ? AND tag < ? ORDER BY rowid DESC"
-        )
+        select = "SELECT tag FROM Cache WHERE tag >= ? AND tag < ? ORDER BY rowid DESC"
         with explained(self.path), closing(_connect(self.path / DATABASE, _BUSY_SECONDS)) as data:
             rows = data.execute(f"{select} LIMIT ?", (f"{kind} ", f"{kind}!", most)).fetchall()
-        # What anybody wrote there is read as carefully as all else.
-        tags = [_TAG.fullmatch(tag.decode("utf-8", "replace")) for (tag,) in rows]
-        found = [(float(tag[1]), int(tag[2])) for tag in tags if tag]
-        if not found:
+        if not rows:
             return None
-        seconds, tokens = (sum(column) / len(found) for column in zip(*found, strict=True))
-        return Seen(len(found), tokens, seconds)
+        _, seconds, tokens = zip(*(tag.split() for (tag,) in rows), strict=True)
+        n = len(rows)
+        return Seen(n, sum(map(int, tokens)) / n, sum(map(float, seconds)) / n)
 
     def add(self, entry: Entry) -> Entry | None:
         """Keep an entry from elsewhere; returns the readable one that is there already, if any."""
@@ -260,13 +223,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
 
     def _read(self, name: str, record: Mapping[str, Any] | None) -> Entry | None:
         with explained(self.path):
-            try:
-                value = self._cache.get(name)
-            except sqlite3.OperationalError as error:
-                if getattr(error, "sqlite_errorcode", None) is not None:
-                    raise
-                # Not the database's complaint but Python's, about text that is not UTF-8.
-                value = b""
+            value = self._cache.get(name)
         if value is None:
             return None
         try:
@@ -293,7 +250,8 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
             except diskcache.Timeout:
                 self._cache.close()
                 # The library keeps the cause to itself; a write of our own says it.
-                _check(self.path / DATABASE, timeout=1.0)
+                with closing(_connect(self.path / DATABASE, 1.0)) as data:
+                    data.execute("BEGIN IMMEDIATE")
                 raise
             except sqlite3.Error:
                 # Whatever state its transaction is in, the next write begins afresh.
@@ -304,9 +262,9 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
 
 
 def _prepare(folder: Path) -> None:
-    """Make the folder and an empty database in it where they are missing; keep others out."""
+    """Make the folder and an empty file in it where they are missing; keep others out."""
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    names = [file.name for file in folder.iterdir() if not file.name.startswith(_NEW)]
+    names = [file.name for file in folder.iterdir()]
     # A folder that holds other things too is the user's own affair; the database is 0600.
     if set(names) <= {*FILES, BATCHES} and folder.stat().st_mode & 0o077:
         with suppress(PermissionError):
@@ -315,36 +273,17 @@ def _prepare(folder: Path) -> None:
         probe.write(bytes(_ROOM_BYTES))
         probe.flush()
         os.fsync(probe.fileno())
-    if DATABASE not in names:
-        # Made aside and put in place at once: nobody ever meets half a database.
-        with tempfile.TemporaryDirectory(prefix=_NEW, dir=folder) as new:
-            diskcache.Cache(new, disk=_TextDisk, **_SETTINGS).close()
-            (Path(new) / DATABASE).chmod(0o600)
-            with suppress(FileExistsError):
-                (folder / DATABASE).hardlink_to(Path(new) / DATABASE)
+    (folder / DATABASE).touch(mode=0o600)
 
 
 def _check(file: Path, timeout: float) -> None:
-    """Raise where the database is damaged, not ours or not writable; undo what was planted."""
-    regular(file)
+    """Raise where the database is damaged, or cannot be written within `timeout` seconds."""
     with closing(_connect(file, timeout)) as data:
         ((found,),) = data.execute("PRAGMA quick_check(1)").fetchall()
         if found != "ok":
             raise sqlite3.DatabaseError(found)
-        objects = set(data.execute("SELECT type, name FROM sqlite_master WHERE type != 'index'"))
-        if objects != _OBJECTS:
-            strange = ", ".join(sorted(f"{kind} {name}" for kind, name in objects ^ _OBJECTS))
-            raise sqlite3.DatabaseError(f"not a database of this program: {strange}")
-        names = {name for (name,) in data.execute("SELECT key FROM Settings")}
-        if unknown := names - set(_SETTINGS) - set(METADATA):
-            raise sqlite3.DatabaseError(f"unknown settings {', '.join(sorted(map(str, unknown)))}")
-        data.execute("BEGIN IMMEDIATE")
-        for statement in _TRIAL.split(";"):
-            data.execute(statement)
-        data.executemany("REPLACE INTO Settings VALUES (?, ?)", _SETTINGS.items())
-        data.execute("UPDATE Settings SET value = (SELECT count(*) FROM Cache) WHERE key = 'count'")
-        data.execute("UPDATE Cache SET expire_time = NULL WHERE expire_time IS NOT NULL")
-        data.execute("COMMIT")
+        data.execute("BEGIN IMMEDIATE")  # can it be written, and now?
+        data.execute("ROLLBACK")
 
 
 def _connect(file: Path, timeout: float) -> sqlite3.Connection:

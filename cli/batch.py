@@ -1,25 +1,17 @@
-"""`judge batch`: what was asked in batches, and batches that somebody else answers."""
+"""`judge batch`: what was asked in batches."""
 
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
-from judge import rubrics
-from judge.cli.asking import SERVER_OPTIONS, WORDING, settings_of
-from judge.cli.batches import size_option
-from judge.cli.files import NamedPath
-from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import cache_option, format_of, note, print_facts, print_tables
-from judge.cli.sampling import sampling_options
-from judge.cli.studies import TOLD_OPTIONS, file_options, reading, told_studies
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -32,7 +24,7 @@ _FORM = format_of("table", "json", text="A table for people, or JSON.")
 
 @click.group("batch", short_help="Look after the batches that runs are asked in.")
 def command() -> None:
-    """Look after the batches that `judge RUBRIC ... --batch` makes, and make files of your own.
+    """Look after the batches that `judge RUBRIC ... --batch` makes.
 
     What is known of them lies beside the cache.
     """
@@ -94,7 +86,7 @@ def show(batch_id: str, cache: Path | None, form: str) -> None:
         return
     facts = {
         "batch": batch.id,
-        "at": f"{batch.server} as {batch.remote_id}" if batch.server else "somebody else's",
+        "at": f"{batch.server} as {batch.remote_id}",
         "state": _state(batch),
         "made": batch.created,
         "rubric": batch.rubric,
@@ -117,11 +109,11 @@ def show(batch_id: str, cache: Path | None, form: str) -> None:
 def cancel(batch_id: str, cache: Path | None) -> None:
     """End a batch; what is answered by then is paid for, and read by the command that made it.
 
-    One that has ended by itself is read at once. A batch that was written for somebody else, or
-    that its provider does not know any more, is forgotten: its questions are asked here again.
+    One that has ended by itself is read at once. One that its provider does not know any more is
+    forgotten: its questions are asked again.
     """
     from judge.batching.collecting import collect, said
-    from judge.batching.ledger import ELSEWHERE, OVER, RUNNING
+    from judge.batching.ledger import OVER, RUNNING
     from judge.batching.openai_form import GoneError
     from judge.cache import CompletionCache
 
@@ -130,11 +122,6 @@ def cancel(batch_id: str, cache: Path | None) -> None:
         assert ledger is not None
         if batch.state == OVER:
             raise JudgeError(f"batch {batch.id} is over already ({batch.remote_state})")
-        if batch.state == ELSEWHERE:
-            with ledger.making(note):
-                ledger.drop(batch.id)
-            note(f"Batch {batch.id} is forgotten: its {batch.n:,} questions may be asked here.")
-            return
         if batch.state != RUNNING or batch.remote_id is None:
             raise JudgeError(
                 f"whether batch {batch.id} was made is not known yet: the command that made it "
@@ -163,87 +150,6 @@ def cancel(batch_id: str, cache: Path | None) -> None:
         f"Batch {batch.id} is {remote.state} at {batch.server}. Its answers so far are read by:\n"
         f"  {batch.command}"
     )
-
-
-@command.command("write", GroupedCommand, short_help="Write the questions to a file.")
-@click.argument("file", type=NamedPath(dir_okay=False))
-@with_options(
-    *file_options(),
-    *TOLD_OPTIONS,
-    heading("Judge"),
-    click.option("--rubric", required=True, metavar="NAME", help="What is asked."),
-    click.option(
-        "--judge",
-        "judge_name",
-        required=True,
-        metavar="JUDGE",
-        help="Who is to answer, as the run will name it: gpt-4o, or vllm:MODEL with --reply "
-        "structured.",
-    ),
-    click.option("--prompt", metavar="NAME|FILE", help=WORDING),
-    *SERVER_OPTIONS,
-    *sampling_options("--seed"),
-    heading("Output"),
-    size_option("The most questions in a file; FILE-2, FILE-3, ... hold the others."),
-    cache_option,
-)
-def write(file: Path, **options: Any) -> None:  # noqa: ANN401
-    """Write to FILE what the cache lacks to judge PREDS by REFS, in OpenAI's form of batches.
-
-    For whoever runs it elsewhere: `vllm run-batch`, an Azure deployment, a colleague. Each
-    line names its question by its key in the cache. `judge batch read` takes the answers; then
-    the run itself, judge RUBRIC PREDS REFS with the same judge, asks nothing of what it read. Ask
-    again for answers that cannot be read by writing another file.
-    """
-    from judge.batching.elsewhere import write_files
-    from judge.running.session import JudgeSession
-
-    rubric = rubrics.load(options["rubric"])
-    if file.exists() or file.is_symlink():
-        raise JudgeError(f"{file} exists already; name another file")
-    settings = settings_of({**options, "dry_run": True})
-    session = JudgeSession.load(
-        rubric.name, options["judge_name"], settings, cache=options["cache"]
-    )
-    studies = told_studies(options, rubric)
-    note(reading(studies))
-    with session:
-        written = write_files(session, studies, file, options["batch_size"], note)
-    for path, batch in written:
-        click.echo(f"{path}  {batch.n:,} questions, batch {batch.id}")
-    if not written:
-        note("Nothing to ask: every question has its answer in the cache, or is in a batch.")
-    else:
-        note("Take the answers with: judge batch read ANSWERS")
-
-
-@command.command("read", short_help="Take answers that somebody else's run gave.")
-@click.argument("files", nargs=-1, required=True, type=NamedPath(dir_okay=False, exists=True))
-@cache_option
-def read(files: tuple[Path, ...], cache: Path | None) -> None:
-    """Put the answers in FILES, of OpenAI's form of batches, into the cache.
-
-    The questions must have been written here, with the same --cache. Files may come in any
-    order, and again. Exit code 1 where a line was no answer to such a question, or held none.
-    """
-    from judge.batching.elsewhere import read_files
-
-    with _ledger(cache) as ledger:
-        if ledger is None:
-            raise JudgeError("no question was written here: look at --cache")
-        taken, left = read_files(ledger, files, note)
-    click.echo(f"{taken.answered:,} answers taken")
-    if taken.failed or taken.again:
-        note(f"{taken.failed + taken.again:,} lines say why there is no answer")
-    for why, n in taken.refused.most_common():
-        note(f"{n:,} requests were refused: {why}")
-    if taken.strange:
-        note(f"{taken.strange:,} lines answer no question that was written here")
-    if taken.twice:
-        note(f"{taken.twice:,} questions had their answer already: it stays")
-    for batch, n in left:
-        note(f"{n:,} of the {batch.n:,} questions of batch {batch.id} have no answer yet")
-    sys.exit(1 if taken.failed or taken.again or taken.refused or taken.strange else 0)
 
 
 @contextmanager
@@ -279,9 +185,7 @@ def _state(batch: Batch) -> str:
 
 
 def _cost(batch: Batch) -> str:
-    if batch.dollars is None or not batch.server:
-        return "unknown"
-    return f"${batch.dollars:,.2f}"
+    return "unknown" if batch.dollars is None else f"${batch.dollars:,.2f}"
 
 
 def _words(value: object) -> str:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.batching import MOST_REQUESTS
-from judge.cli.groups import Decorator, heading
+from judge.cli.groups import heading
 from judge.cli.numbers import FiniteRange
 from judge.cli.output import note
 
@@ -21,18 +21,6 @@ if TYPE_CHECKING:
     from judge.running.engine import ProgressListener
     from judge.running.session import JudgeSession
     from judge.studies import StudySet
-
-
-def size_option(text: str) -> Decorator:
-    """Return the option of how many questions go together."""
-    return click.option(
-        "--batch-size",
-        type=click.IntRange(min=1, max=MOST_REQUESTS),
-        default=MOST_REQUESTS,
-        show_default=True,
-        metavar="N",
-        help=text,
-    )
 
 
 BATCH_OPTIONS = (
@@ -45,7 +33,14 @@ BATCH_OPTIONS = (
         "file and answered within a day. Ctrl-C leaves a batch running; the same command comes "
         "back to it (see also judge batch).",
     ),
-    size_option("The most questions in a batch."),
+    click.option(
+        "--batch-size",
+        type=click.IntRange(min=1, max=MOST_REQUESTS),
+        default=MOST_REQUESTS,
+        show_default=True,
+        metavar="N",
+        help="The most questions in a batch.",
+    ),
     click.option(
         "--batch-poll",
         type=FiniteRange(min=0, min_open=True),
@@ -54,28 +49,19 @@ BATCH_OPTIONS = (
         metavar="SECONDS",
         help="How often to look at a batch.",
     ),
-    click.option(
-        "--reask-now",
-        is_flag=True,
-        help="Ask directly, at the full price, where a batch left a question without an answer "
-        "that can be read. Default: in another batch.",
-    ),
 )
 """How questions are asked in batches."""
 
 
 def batch_policy(options: dict[str, Any]) -> BatchPolicy | None:
     """Return how the options ask in batches, None where they do not."""
-    asked = {name: options.pop(name) for name in ("in_batches", "reask_now")}
+    is_asked = options.pop("in_batches")
     most, poll = options.pop("batch_size"), options.pop("batch_poll")
-    if not asked["in_batches"]:
-        if asked["reask_now"]:
-            raise click.UsageError("--reask-now belongs to --batch")
+    if not is_asked:
         return None
     from judge.batching.rounds import BatchPolicy
 
-    command = shlex.join(["judge", *sys.argv[1:]])
-    return BatchPolicy(most, poll, directly=asked["reask_now"], command=command)
+    return BatchPolicy(most, poll, shlex.join(["judge", *sys.argv[1:]]))
 
 
 @contextmanager
@@ -84,13 +70,12 @@ def asked_in_batches(
 ) -> Iterator[None]:
     """Have the questions answered in batches before the block; say how to come back if it ends."""
     from judge.batching.rounds import in_batches
-    from judge.cli.progress import account
 
     with ExitStack() as stack:
         # As in every run, also where a shell that started it in the background had it ignored.
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            direct = stack.enter_context(in_batches(session, studies, policy, listener))
+            stack.enter_context(in_batches(session, studies, policy, listener))
         except (KeyboardInterrupt, SystemExit):
             listener.say(
                 "Batches that were sent go on. Come back to them with the same command; judge "
@@ -99,8 +84,6 @@ def asked_in_batches(
             raise
         finally:
             signal.signal(signal.SIGINT, before)
-        for line in account(direct):
-            listener.say(line)
         yield
 
 
@@ -108,19 +91,19 @@ def warn_of_batches(session: JudgeSession) -> None:
     """Say where questions of the kind that this run asks stand in batches: they cost twice."""
     if session.cache is None:
         return
-    from judge.batching.ledger import CREATING, ELSEWHERE, RUNNING, Ledger
+    from judge.batching.ledger import CREATING, RUNNING, Ledger
 
     ledger = Ledger.found(session.cache.path)
     if ledger is None:
         return
-    states = (CREATING, RUNNING, ELSEWHERE)
     with ledger:
-        found = [one for one in ledger.batches(kind=session.kind) if one.state in states]
+        of_kind = ledger.batches(kind=session.kind)
+    found = [batch for batch in of_kind if batch.state in (CREATING, RUNNING)]
     if found:
         note(
             f"Questions of this kind are under way in batches ({', '.join(b.id for b in found)}). "
             "What they hold is asked again here, and paid for twice; with --batch the run waits "
-            "for them, and for those of judge batch write it says what to do."
+            "for them."
         )
 
 

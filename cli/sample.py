@@ -1,4 +1,4 @@
-"""`judge sample RUN`: the studies that readers read, drawn at random, and how many it takes."""
+"""`judge sample RUN`: the studies that readers read, drawn at random."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ from judge.cli.output import emit, format_of, list_option, note, print_facts, pr
 if TYPE_CHECKING:
     from judge.readers.sample import Sample
     from judge.running.folder import Run
-    from judge.stats.planning import Plan
 
 
 @click.command("sample", GroupedCommand, short_help="Draw the studies that readers read.")
@@ -34,28 +33,6 @@ if TYPE_CHECKING:
     "it, or separate with commas, for several). Default: study_class.",
 )
 @click.option("--seed", type=click.IntRange(min=0), help="Of the order. Default: 1.")
-@heading("Plan")
-@click.option(
-    "--plan",
-    "is_plan",
-    is_flag=True,
-    help="Say how many studies to read until the interval of a rate is as narrow as --width.",
-)
-@click.option(
-    "--width",
-    type=click.FloatRange(0, 1, min_open=True, max_open=True),
-    default=0.1,
-    show_default=True,
-    help="From the lower to the upper end of the 95% interval, as a share.",
-)
-@click.option(
-    "--readings",
-    multiple=True,
-    type=click.Path(path_type=Path),
-    metavar="READER_RUN",
-    help="Plan from the agreement with these readers' runs. Default: with the readings made on "
-    "RUN's page.",
-)
 @heading("Output")
 @format_of("table", "json", text="What to print: tables for people, or JSON.")
 def command(
@@ -64,9 +41,6 @@ def command(
     n: int | None,
     by: list[str],
     seed: int | None,
-    is_plan: bool,
-    width: float,
-    readings: tuple[Path, ...],
     form: str,
 ) -> None:
     """Draw N studies of RUN at random, in the order in which readers are to read them.
@@ -75,18 +49,10 @@ def command(
     good as drawn at once. A reader who stops early has read a random sample too. Studies that the
     judge could not score are drawn as any other.
     """
+    from judge.readers.sample import sampled
     from judge.running.folder import Run
 
     opened = Run(run)
-    if is_plan:
-        if n is not None or by or seed is not None:
-            raise click.UsageError("--plan draws none: leave out -n, --by and --seed")
-        _print_plan(opened, width, [Run(path) for path in readings], form)
-        return
-    if readings:
-        raise click.UsageError("--readings goes with --plan")
-    from judge.readers.sample import sampled
-
     sample = sampled(opened, n, by, seed)
     n_studies = sum(one.n_studies for one in sample.strata)
     if n is not None and n > n_studies:
@@ -139,7 +105,6 @@ def _print_sample(run: Run, sample: Sample, form: str) -> None:
 
 
 def _read(run: Run, sample: Sample) -> tuple[Counter[str], Counter[str]]:
-    """Return how many of the drawn studies each reader has read, and begun."""
     from judge.readers import kept
 
     drawn = frozenset(sample.order)
@@ -148,46 +113,3 @@ def _read(run: Run, sample: Sample) -> tuple[Counter[str], Counter[str]]:
         if study_id in drawn:
             (done if one.done else begun)[reader] += 1
     return done, begun
-
-
-def _print_plan(run: Run, width: float, readers: list[Run], form: str) -> None:
-    from dataclasses import asdict
-
-    from judge.readers.planned import plans
-    from judge.report.formats import as_json
-    from judge.report.tables import Table
-    from judge.report.words import number, percent
-
-    found = plans(run, width, readers)
-    if form == "json":
-        rates = [{"rate": rate.name, **asdict(one)} for rate, one in found]
-        emit(as_json({"run": str(run.path), "width": width, "rates": rates}))
-        return
-    rows = [
-        (
-            rate.label,
-            percent(one.judge_rate),
-            percent(one.reader_rate),
-            f"{one.n_read:,}",
-            percent(one.agreement),
-            number(one.width_now),
-            _needed(one),
-            f"{one.needed_alone:,}",
-        )
-        for rate, one in found
-    ]
-    head = ("rate", "judge", "readers", "read", "agree", "width now", f"for {width:g}", "alone")
-    print_tables([Table("Studies to read", head, tuple(rows))])
-    note(
-        f"for {width:g}: studies to read in all until the 95% interval of the rate, with the "
-        "judge's bias taken out, is so wide; alone: the same from the readings without the judge"
-    )
-    if not any(one.n_read for _, one in found):
-        note(
-            "no study was read yet: planned for the worst case, a rate of 50% and a judge that is "
-            "worth nothing"
-        )
-
-
-def _needed(one: Plan) -> str:
-    return f"over {one.n_studies:,}" if one.needed is None else f"{one.needed:,}"

@@ -27,17 +27,14 @@ class _Stress(click.Group, GroupedCommand):
         return super().parse_args(ctx, args)
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
-        """Return its options; of the line of a command below, --help alone."""
         params = super().get_params(ctx)
         return [p for p in params if p not in self.params] if ctx.meta.get(__name__) else params
 
     def format_usage(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write both ways to use it."""
         formatter.write_usage(ctx.command_path, "REFS [OPTIONS]")
         formatter.write_usage(ctx.command_path, "COMMAND [ARGS]...", prefix="       ")
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the commands below, and then the options by their groups."""
         self.format_commands(ctx, formatter)
         GroupedCommand.format_options(self, ctx, formatter)
 
@@ -62,18 +59,6 @@ class _Stress(click.Group, GroupedCommand):
     ),
     *stress_make.SOURCE_OPTIONS,
     *stress_make.CANDIDATE_OPTIONS,
-    click.option(
-        "--writer",
-        metavar="MODEL",
-        help="Let a model reword each report, as one more way to change nothing. It is named as a "
-        "judge is, and asked at temperature 0. Nobody checks what it writes.",
-    ),
-    click.option(
-        "--writer-base-url",
-        multiple=True,
-        metavar="URL",
-        help="The server of the writer, where it is not that of the judge.",
-    ),
     heading("Judge"),
     click.option(
         "--rubric",
@@ -116,7 +101,7 @@ def command(ctx: click.Context, /, **options: Any) -> None:  # noqa: ANN401
     candidates; that of sampling is --sampling-seed. A file called make is ./make here.
 
     Exit codes are those of a run: 3 where too few candidates could be scored, --max-cost was
-    reached for all runs and the writer together, or most answers could not be read.
+    reached for all runs together, or most answers could not be read.
     """
     if ctx.invoked_subcommand is None:
         from judge.cli.stress_run import run

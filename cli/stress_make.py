@@ -169,7 +169,6 @@ def say_made(recipe: Recipe, manifest: Mapping[str, Any], n: int) -> None:
 
 
 def _rows(counted: list[Any], *, every_reason: bool) -> list[dict[str, object]]:
-    """Return a row a change, or one a change and reason."""
     rows = []
     for one in counted:
         reasons = [*one["not_made"].items()]

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from functools import lru_cache
 from itertools import pairwise
 
 HEADINGS_SKIPPED = (
@@ -62,6 +63,11 @@ def sentences(text: str) -> list[tuple[int, int]]:
     A span holds neither leading nor trailing white space and at least one letter or digit.
     The number of a list item belongs to its sentence; a heading starts a new one.
     """
+    return [*_spans(text)]
+
+
+@lru_cache(32)  # a report is cut several times in a row
+def _spans(text: str) -> tuple[tuple[int, int], ...]:
     newlines = [match.start() for match in re.finditer("\n", text)]
     width = max(after - before - 1 for before, after in pairwise([-1, *newlines, len(text)]))
     cuts = [(match.end(), match.start()) for match in _STOP.finditer(text)]
@@ -81,7 +87,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
                 left = start + len(piece) - len(piece.lstrip())
                 spans.append((left, left + len(piece.strip())))
             start = end
-    return spans
+    return tuple(spans)
 
 
 def lines(report: str) -> list[str]:

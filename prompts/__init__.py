@@ -12,8 +12,6 @@ alone (`$report` or `$reference`), or `phrases`, short phrases, a line each, and
 they are held against (`$phrases`, numbered from 1, and `$report`). The examples then hold these. A
 rubric that asks several questions about a study has a prompt for each.
 
-A prompt of the rubric `rewording`, which is none, asks a writer for a report in other words.
-
 `reply` says what answer the wording asks for, `text` or `structured`, where a rubric has both.
 `scale`, two numbers, is what a score is given on where the rubric asks for one: the wording names
 both.
@@ -59,8 +57,6 @@ _REQUIRED = {
     REPORT: (frozenset({"report", "reference"}),),
     PHRASES: (frozenset({"report"}), frozenset({"phrases"})),
 }
-REWORDING = "rewording"
-"""What a prompt that asks for a rewording has as its rubric."""
 _NO_LINES = "(no lines: the report is empty)"
 _KINDS = {str: "text", int: "a whole number", list: "a list", dict: "a mapping"}
 _KEYS: dict[str, type] = dict.fromkeys(

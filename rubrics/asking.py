@@ -22,9 +22,16 @@ def on_scale(rubric: Rubric, scale: tuple[float, float] | None) -> Rubric:
     """
     if scale is None:
         return rubric
-    if rubric.parse_on is None:
+    if rubric.on_scale is None:
         raise JudgeError(f"a prompt of the rubric {rubric.name} declares no scale: it has none")
-    return sampled(replace(rubric, parse=rubric.parse_on(scale)), n_samples(rubric))
+    parse, form = rubric.on_scale(scale)
+    return sampled(replace(rubric, parse=parse, reply_model=form), n_samples(rubric))
+
+
+def asked_by(rubric: Rubric, prompt: str, model: str) -> Rubric:
+    """Return the rubric as it reads answers of the model to the prompt, both by their names."""
+    parse = rubric.parse_for(prompt, model) if rubric.parse_for else None
+    return replace(rubric, parse=parse) if parse else rubric
 
 
 def sampled(rubric: Rubric, k: int) -> Rubric:

@@ -79,7 +79,6 @@ def category_of(value: object) -> Category | None:
 
 
 def _named(text: str) -> Category | None:
-    """Return the category whose name `text` is, whatever its articles, plurals and stops."""
     if re.search(r"[0-9?]", text):
         return None
     words = re.findall(r"[^\W_]+", CAMEL.sub(" ", text).lower())

@@ -66,7 +66,9 @@ class Rubric:
     the table of its items. `steps` are there where a study takes several questions: `parse` and
     `render` are then of all answers together, `prompt` and `reply_model` those of one question.
     `takes_context` says that the judge is told the study's context unless the user wants otherwise.
-    `parse_on` reads answers on the scale that a prompt declares, if one does. `takes_samples` says
+    `on_scale` gives `parse` and `reply_model` for the scale that a prompt declares, if one does.
+    `parse_for` gives the `parse` of answers to others' wording by the names of prompt and model,
+    None where it is the usual. `takes_samples` says
     that `parse` and `render` also take several answers to a question (`rubrics.asking`). `sources`
     are the works that whoever reports its numbers cites.
 
@@ -94,12 +96,16 @@ class Rubric:
     reply_model: Callable[[], type[BaseModel]] | None = None
     structured: StructuredReply | None = None
     steps: Steps | None = None
-    parse_on: Callable[[tuple[float, float]], Parse] | None = None
+    on_scale: (
+        Callable[[tuple[float, float]], tuple[Parse, Callable[[], type[BaseModel]]]] | None
+    ) = None
+    parse_for: Callable[[str, str], Parse | None] | None = None
     takes_samples: bool = False
     sources: tuple[Source, ...] = ()
     count: Callable[[Annotation, Study], Measures] | None = None
     _labels: Mapping[str, frozenset[str]] = field(init=False, repr=False)
     _kinds: Mapping[str, Kind] = field(init=False, repr=False)
+    _names: frozenset[str] = field(init=False, repr=False)
 
     def __post_init__(self) -> None:
         parts = {
@@ -129,6 +135,7 @@ class Rubric:
             raise ValueError(f"{self.name} has a baseline and cannot render its answers")
         known = {one.name: frozenset(label.name for label in one.labels) for one in self.facets}
         object.__setattr__(self, "_labels", known)
+        object.__setattr__(self, "_names", frozenset(one.name for one in self.measures))
         object.__setattr__(self, "_kinds", {kind.name: kind for kind in self.kinds})
 
     def _check_statistics(self) -> None:
@@ -182,11 +189,10 @@ class Rubric:
         return found
 
     def _wrong(self, annotation: Annotation, found: Measures) -> str | None:
-        declared = {measure.name for measure in self.measures}
-        if more := sorted(found.keys() - declared):
-            return f"measure() gives {', '.join(more)}, which its measures do not declare"
-        if lacks := sorted(declared - found.keys()):
-            return f"measure() does not give {', '.join(lacks)}"
+        if found.keys() != self._names:
+            if more := sorted(found.keys() - self._names):
+                return f"measure() gives {', '.join(more)}, which its measures do not declare"
+            return f"measure() does not give {', '.join(sorted(self._names - found.keys()))}"
         for measure in self.measures:
             value = found[measure.name]
             if value is None:

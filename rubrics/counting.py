@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable
 
 from judge.rubrics.items import Facet, Kind
@@ -38,16 +37,32 @@ def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ..
     return (*by_grade, *by_both)
 
 
+class Counting:
+    """Counts items by the measures that count some, in the order of these."""
+
+    def __init__(self, measures: Iterable[Measure]) -> None:
+        self._none: dict[str, int] = {}
+        self._of_kind: dict[str, list[tuple[str, tuple[tuple[str, str], ...]]]] = {}
+        for measure in measures:
+            if one := measure.counts:
+                self._none[measure.name] = 0
+                labels = tuple(one.labels.items())
+                self._of_kind.setdefault(one.kind, []).append((measure.name, labels))
+
+    def __call__(self, annotation: Annotation) -> dict[str, int]:
+        """Return how many items each of the measures finds."""
+        found = self._none.copy()
+        for item in annotation.items:
+            carried = item.labels
+            for name, labels in self._of_kind.get(item.kind, ()):
+                for facet, value in labels:
+                    if value not in carried.get(facet, ()):
+                        break
+                else:
+                    found[name] += 1
+        return found
+
+
 def counted(annotation: Annotation, measures: Iterable[Measure]) -> dict[str, int]:
     """Return how many items of an annotation each of the measures that count items finds."""
-    found: Counter[tuple[str, frozenset[tuple[str, str]]]] = Counter()
-    wanted = {
-        measure.name: (measure.counts.kind, frozenset(measure.counts.labels.items()))
-        for measure in measures
-        if measure.counts
-    }
-    for item in annotation.items:
-        carried = {(facet, value) for facet, values in item.labels.items() for value in values}
-        for key in set(wanted.values()):
-            found[key] += item.kind == key[0] and key[1] <= carried
-    return {name: found[key] for name, key in wanted.items()}
+    return Counting(measures)(annotation)

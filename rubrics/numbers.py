@@ -49,8 +49,12 @@ class Measure:
     def has(self, value: float) -> bool:
         """Whether a study can have this value."""
         low, high = self.scale
-        on_scale = (low is None or value >= low) and (high is None or value <= high)
-        return math.isfinite(value) and on_scale and not (self.is_whole and value % 1)
+        return (
+            (low is None or value >= low)
+            and (high is None or value <= high)
+            and math.isfinite(value)
+            and not (self.is_whole and value % 1)
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from judge.rubrics.contract import Rubric
-from judge.rubrics.counting import counted
+from judge.rubrics.counting import Counting
 from judge.rubrics.items import Kind, Label
 from judge.rubrics.numbers import Counted, Measure
 from judge.types import Annotation, Measures, Study
@@ -65,10 +65,10 @@ def as_read(rubric: Rubric, lacks: Mapping[str, str], own: Sequence[str] = ()) -
         for now, then in zip(measures, (*rubric.measures, *added), strict=True)
         if now is not then
     ]
-    of_items = rubric.count or rubric.measure
+    of_items, count = rubric.count or rubric.measure, Counting(added)
 
     def measure(annotation: Annotation, study: Study) -> Measures:
-        found = {**of_items(annotation, study), **counted(annotation, added)}
+        found = {**of_items(annotation, study), **count(annotation)}
         return found | dict.fromkeys(undefined)
 
     return replace(

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from judge.rubrics.notation import Object
+from judge import jsonio
 from judge.types import Completion, Study, UnparsedError, Usage
 
 if TYPE_CHECKING:
@@ -114,16 +114,16 @@ def parts(text: str) -> dict[str, str]:
     Raises `UnparsedError` for any other text, and for an answer that did not end as it should.
     """
     try:
-        value = json.loads(text, object_pairs_hook=Object)
-    except (ValueError, RecursionError) as error:
-        raise UnparsedError("not JSON", str(error)) from error
-    if not isinstance(value, Object):
+        value = jsonio.read(text)
+    except jsonio.JsonError as error:
+        raise UnparsedError(error.reason, error.detail) from error
+    if not isinstance(value, dict):
         raise UnparsedError("unexpected form", "not the answers to several questions")
     found: dict[str, str] = {}
-    for name, part in value.once().items():
-        if isinstance(part, Object) and (cut := part.once()).keys() == _CUT:
+    for name, part in value.items():
+        if isinstance(part, dict) and part.keys() == _CUT:
             with of_step(name):
-                check_end(Completion(str(cut["text"]), str(cut["finish_reason"]), ""))
+                check_end(Completion(str(part["text"]), str(part["finish_reason"]), ""))
         if not isinstance(part, str):
             raise UnparsedError("unexpected form", f"{name}: no text")
         found[name] = part

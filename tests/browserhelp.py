@@ -1,7 +1,7 @@
 """A real browser for the tests, and what a page did in it.
 
 `chromium()` gives Debian's Chromium, driven by Playwright; a test that asks for it is
-skipped with the reason where it is absent, and fails where JUDGE_NEEDS_BROWSER is set.
+skipped with the reason where either is absent, and fails where JUDGE_NEEDS_BROWSER is set.
 """
 
 from __future__ import annotations
@@ -14,8 +14,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from axe_playwright_python.sync_playwright import Axe
-from playwright.sync_api import Browser, Page, sync_playwright
+
+try:
+    from axe_playwright_python.sync_playwright import Axe
+    from playwright.sync_api import Browser, Page, expect, sync_playwright
+except ImportError:  # the extra `browser`
+    sync_playwright = expect = None
 
 WIDE = {"width": 1400, "height": 1000}
 NARROW = {"width": 390, "height": 844}
@@ -29,8 +33,8 @@ def chromium() -> Iterator[Browser]:
     thread, in which nothing can be judged.
     """
     binary = shutil.which("chromium") or shutil.which("chromium-browser")
-    if binary is None:
-        lacking = "no chromium on this machine: apt-get install chromium"
+    if binary is None or sync_playwright is None:
+        lacking = "no browser: apt-get install chromium; pip install -e '.[browser]'"
         (pytest.fail if os.environ.get("JUDGE_NEEDS_BROWSER") else pytest.skip)(lacking)
     with sync_playwright() as started:
         # Containers run as root, where Chromium's own sandbox cannot start.

@@ -36,6 +36,7 @@ PACKAGES = {
     "local": "torch",
     "official/test_official_ids.py": "tokenizers",
     "parity": "radeval",
+    "plots/test_plots_drawn.py": "matplotlib",
     "ray_cluster": "ray",
     "ray_cluster/test_real_ray.py": "vllm",
     "reward/test_trl.py": "trl",

@@ -152,7 +152,8 @@ def test_looking_at_it_imports_nothing_heavy() -> None:
 
 @pytest.mark.ci
 def test_a_dataset_is_read_like_a_frame() -> None:
-    datasets = pytest.importorskip("datasets")
+    import datasets
+
     references = datasets.Dataset.from_dict(
         {"study_id": ["a", "b"], "findings": [CLEAR, EFFUSION], "study_class": ["n", "s"]}
     )

@@ -28,7 +28,7 @@ def test_the_text_says_what_was_compared_by_whom_and_what_came_out(
     text = printed.split("\n\n")[0]
     for part in (
         "The reports of preds on 15 studies (section findings) were compared",
-        "GREEN (Ostmeier et al. 2024), version 2 of the rubric",
+        "GREEN (Ostmeier et al. 2024), version 3 of the rubric",
         "rule-based baseline: never report its numbers as those of a judge model",
         "Every study was scored.",
         "GREEN 0.689 [0.541, 0.806]",
@@ -100,7 +100,7 @@ def test_what_was_not_scored_is_said(invoke: Invoke) -> None:
 def test_what_the_judge_was_told_and_asked_is_said(judged_examples: Path) -> None:
     manifest = {"judge": {"name": "gpt-x", "version": "gpt-x-2026", "note": None}}
     line = (
-        "green:2|judge:gpt-x-2026|prompt:green@2+aa|sampling:max_tokens=900,temperature=0|reask:2"
+        "green:3|judge:gpt-x-2026|prompt:green@2+aa|sampling:max_tokens=900,temperature=0|reask:2"
         "|samples:3|section:findings|context:age,indication|prior:earlier|shard:2/3|version:0.1.0"
     )
     summary = Run(judged_examples).summary()

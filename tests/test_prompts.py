@@ -28,7 +28,7 @@ def write(tmp_path: Path, text: str) -> str:
     return str(path)
 
 
-QUESTIONS = [name for name in prompts.names() if name != prompts.REWORDING]
+QUESTIONS = prompts.names()
 
 
 @pytest.mark.parametrize("name", QUESTIONS)

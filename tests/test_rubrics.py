@@ -1,8 +1,9 @@
 """What holds for every rubric there is, and the completions in each rubric's `cases/`.
 
 A case is a YAML file with `about`, `completion`, optionally `complete` (the judge reported
-to have ended by itself), `reply: structured` (it was asked for in that form) and `study`
-(`reference`, `candidate`), and `expect`: either
+to have ended by itself), `reply: structured` (it was asked for in that form), `prompt` and
+`model` (whose wording was asked, and who answered) and `study` (`reference`, `candidate`), and
+`expect`: either
 `unparsed` with the reason, or `by_category` (the cells of the tally that are not 0, such as
 `significant_b`), `scores` and any of: a measure by its name, the items of a kind by its plural
 (of those that are graded their grade, codes and text, of others the text), `edits` (kind, line,
@@ -19,7 +20,7 @@ import pytest
 import yaml
 
 from judge import rubrics
-from judge.rubrics.asking import sampled
+from judge.rubrics.asking import asked_by, sampled
 from judge.rubrics.contract import Rubric, StructuredReply
 from judge.types import (
     Annotation,
@@ -34,7 +35,7 @@ CASES = [
     for name in NAMES
     for path in sorted(rubrics.cases(name).glob("*.yaml"))
 ]
-KEYS = {"about", "completion", "complete", "reply", "samples", "study", "expect"}
+KEYS = {"about", "completion", "complete", "reply", "samples", "prompt", "model", "study", "expect"}
 
 
 def _paths(name: str) -> list[Path]:
@@ -55,7 +56,7 @@ def _study(case: Mapping[str, Any]) -> Study:
 def _form(rubric: Rubric, case: Mapping[str, Any]) -> Rubric | StructuredReply:
     """What reads and writes answers of the form that a case is in."""
     if "reply" not in case:
-        return rubric
+        return asked_by(rubric, case.get("prompt", ""), case.get("model", ""))
     assert case["reply"] == "structured"
     assert rubric.structured is not None
     return rubric.structured

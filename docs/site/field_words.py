@@ -193,7 +193,6 @@ SIGNATURE = {
     "class": "the field that the study class is from, or what inferred it",
     "omitted": "how many studies were left out of the join",
     "studies": "how many studies there are, and a digest of all that is known of them",
-    "writer": "who reworded candidates (`judge stress`)",
     "shard": "which part of the studies it is",
     "without": "of a merged run: the shards that are missing",
     "runs": "of a panel: a digest of each judge's run",

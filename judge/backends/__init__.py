@@ -87,7 +87,6 @@ def _load(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
 
 
 def _check_options(spec: str, kind: str, given: Iterable[str]) -> None:
-    """Raise `JudgeError` for an option that is not of this kind of judge."""
     for name in given:
         if name not in _OPTIONS:
             raise JudgeError(f"the judge {spec} takes no option {name!r}")

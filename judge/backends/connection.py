@@ -85,7 +85,6 @@ def shown(url: str) -> str:
 
 
 def _fault(url: str, *, credentials: bool = False) -> str | None:
-    """Return what is wrong with the address of a server, None where nothing is."""
     if not url.isprintable() or " " in url:
         return "it holds a blank or a control character"
     try:

@@ -117,7 +117,6 @@ class HfJudge(LocalJudge):
         await super().aclose()
 
     async def _work(self) -> None:
-        """Generate batch after batch until nobody waits."""
         await asyncio.sleep(0)  # let those who are about to ask join the first batch
         loop = asyncio.get_running_loop()
         while waiting := [one for one in self._waiting if not one.answer.done()]:

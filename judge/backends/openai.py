@@ -14,6 +14,7 @@ from judge.backends.replies import RefusedError
 from judge.backends.structured import LABELS, Mode, Structured
 from judge.prompts import STRUCTURED, Prompt
 from judge.rubrics import Rubric
+from judge.rubrics.asking import on_scale
 from judge.rubrics.steps import Step
 from judge.types import Completion, CompletionRequest, JudgeError, Study, Unparsed
 
@@ -47,7 +48,7 @@ class OpenAIJudge(Judge):
     _refused: dict[str, str | None] = field(init=False, default_factory=dict)
 
     def __post_init__(self, rubric: Rubric, max_tokens: int) -> None:
-        form = rubric.reply_model if self.reply == STRUCTURED else None
+        form = on_scale(rubric, self.prompt.scale).reply_model if self.reply == STRUCTURED else None
         self._forms: dict[type[BaseModel], Structured] = {}
         self._structured = self._formed(form() if form else None)
         self.mode = Mode.JSON_SCHEMA if self._structured else None
@@ -90,10 +91,17 @@ class OpenAIJudge(Judge):
             try:
                 return await self.servers.ask(body, CHAT, self.mode)
             except RefusedError as error:
-                if isinstance(error.what, Mode):
-                    self._step_down(error.what)
-                else:
-                    self._refuse(error.what)
+                self.leave_out(error.what)
+
+    def leave_out(self, refused: str | Mode) -> None:
+        """Ask from now on without a parameter, or a mode, that the model refuses.
+
+        Raises `JudgeError` for a parameter that the user wants.
+        """
+        if isinstance(refused, Mode):
+            self._step_down(refused)
+        else:
+            self._refuse(refused)
 
     def body(self, request: CompletionRequest) -> dict[str, Any]:
         """Return what is sent for `request`, without all that the model is known to refuse."""
@@ -115,7 +123,6 @@ class OpenAIJudge(Judge):
         return structured.repair_request(request, completion.text, unparsed)
 
     def _turns(self, request: CompletionRequest) -> dict[str, Any]:
-        """Return the conversation and, in today's mode, what holds the reply to its form."""
         held = (form for form in self._forms.values() if form.schema == request.schema)
         form = next(held, None)
         if form is None or self.mode is None:
@@ -123,7 +130,6 @@ class OpenAIJudge(Judge):
         return form.body(self.mode, request.messages)
 
     def _accepted(self, sampling: Mapping[str, object]) -> dict[str, Any]:
-        """Return the sampling parameters without those that the model has refused."""
         accepted: dict[str, Any] = {}
         for name, value in sampling.items():
             sent: str | None = name

@@ -111,7 +111,6 @@ class Client:
 
 
 async def _read(response: aiohttp.ClientResponse) -> bytes:
-    """Return a reply's body; raises `UnreadableReplyError` for one that is too long."""
     data = bytearray()
     async for chunk in response.content.iter_any():
         data += chunk

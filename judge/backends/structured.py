@@ -159,7 +159,6 @@ class Structured:
 
     @cached_property
     def _by_tool(self) -> dict[str, Any]:
-        """The keys beside the messages where the reply is the call of a tool."""
         body = _prepared(self._model, Mode.TOOLS, **self._strict)
         return {name: value for name, value in body.items() if name in KEYS}
 

@@ -58,6 +58,7 @@ def questions(
     `chosen` takes the place of the one that asks about the same. Raises `JudgeError` for one that
     asks about what the rubric does not.
     """
+    rubric = on_scale(rubric, chosen.scale)
     asked = rubric.steps.questions if rubric.steps else {}
     if asked and chosen.asks not in asked:
         known = ", ".join(one.prompt for one in asked.values())

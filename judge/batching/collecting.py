@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.backends.errors import StudyError, TransientError
+from judge.backends.replies import RefusedError
 from judge.backends.structured import Mode
 from judge.batching.ledger import ANSWERED, Batch, Ledger, Spent
 from judge.batching.openai_form import GoneError, Provider, Remote, answer, parsed
@@ -20,65 +21,53 @@ from judge.types import Completion, JudgeError
 
 _AT_A_TIME = 500
 _DOWNLOADS, _PAUSE = 3, 1.0
-_SOMEBODY = "the server"
 
 
 @dataclass(slots=True)
 class Taken:
     """What was in files of answers.
 
-    `answered` were put into the cache; `failed` and `again` are questions without an answer,
-    for good or not. `strange` are lines about questions that are in none of the batches,
-    `twice` those about one that had its answer already. `refused` says what the provider
-    refuses of any request, with how many it refused so.
+    `strange` are lines about questions that are in none of the batches, `twice` those about
+    one that had its answer already. `refused` says why the provider refuses requests, with how
+    many it refused so; `left_out` are parameters and modes that the model does not take.
     """
 
-    answered: int = 0
-    failed: int = 0
-    again: int = 0
     strange: int = 0
     twice: int = 0
     refused: Counter[str] = field(default_factory=Counter)
+    left_out: set[str | Mode] = field(default_factory=set)
 
 
-def take(
-    ledger: Ledger,
-    cache: CompletionCache,
-    lines: Iterable[bytes],
-    batches: Iterable[Batch],
-    taken: Taken,
-) -> None:
-    """Put the answers in `lines` to questions of `batches` into the cache; count in `taken`.
+def _take(ledger: Ledger, cache: CompletionCache, lines: Iterable[bytes], batch: Batch) -> Taken:
+    """Put the answers in `lines` to questions of `batch` into the cache.
 
     A line that says why there is no answer gives way to one, in whatever file that comes later.
     The ledger is told of an answer when that is on disk: ended in between, the same lines are
     taken again, with the same result. Raises `UnreadableReplyError` for a line that is none.
     """
-    of = {batch.id: batch for batch in batches}
+    taken = Taken()
+    prices = Prices(batch.judge, batch.server, in_batches=True)
     for chunk in _chunks(lines):
-        answers: dict[str, dict[str, Spent]] = {}
+        answers: dict[str, Spent] = {}
         kept: list[Future[None]] = []
         for key, value in map(parsed, chunk):
             entry = ledger.entry(key)
-            batch = of.get(entry.batch) if entry else None
-            if entry is None or batch is None:
+            if entry is None or entry.batch != batch.id:
                 taken.strange += 1
                 continue
-            if entry.state == ANSWERED or key in answers.get(batch.id, ()):
+            if entry.state == ANSWERED or key in answers:
                 taken.twice += 1
                 continue
             record = ledger.record(key)
-            completion = _read(taken, ledger, batch, key, value)
+            completion = _read(taken, ledger, batch, key, record, value)
             if completion is not None:
                 kept.append(cache.keep(key, record, completion))
-                prices = Prices(batch.judge, batch.server or None, in_batches=True)
-                spent = completion.usage, prices.dollars(completion.usage)
-                answers.setdefault(batch.id, {})[key] = spent
+                answers[key] = completion.usage, prices.dollars(completion.usage)
         for future in kept:
             future.result()
-        for name, found in answers.items():
-            taken.answered += len(found)
-            ledger.answered(name, found)
+        if answers:
+            ledger.answered(batch.id, answers)
+    return taken
 
 
 def _chunks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
@@ -92,17 +81,22 @@ def _chunks(lines: Iterable[bytes]) -> Iterator[list[bytes]]:
 
 
 def _read(
-    taken: Taken, ledger: Ledger, batch: Batch, key: str, line: Mapping[str, Any]
+    taken: Taken,
+    ledger: Ledger,
+    batch: Batch,
+    key: str,
+    record: Mapping[str, Any],
+    line: Mapping[str, Any],
 ) -> Completion | None:
-    """Return the answer in a line; without one, note in the ledger what follows."""
     mode = Mode(batch.mode) if batch.mode else None
     try:
-        return answer(line, mode, batch.tool, batch.server or _SOMEBODY)
+        return answer(line, record["sampling"], mode, batch.tool, batch.server)
+    except RefusedError as error:
+        taken.left_out.add(error.what)
+        ledger.without_answer(key, "refused", str(error.what), for_good=False)
     except StudyError as error:
-        taken.failed += 1
         ledger.without_answer(key, error.reason, error.detail, for_good=True)
     except TransientError as error:
-        taken.again += 1
         ledger.without_answer(key, error.reason, error.detail, for_good=False)
     except JudgeError as error:
         taken.refused[str(error)] += 1
@@ -110,8 +104,7 @@ def _read(
     return None
 
 
-def lines_of(path: Path) -> Iterator[bytes]:
-    """Yield the lines of a file."""
+def _lines_of(path: Path) -> Iterator[bytes]:
     with path.open("rb") as file:
         yield from file
 
@@ -128,9 +121,7 @@ def collect(
     try:
         for name, file in zip(remote.files, files, strict=True):
             _fetch(provider, name, file, batch)
-        lines = (line for file in files for line in lines_of(file))
-        taken = Taken()
-        take(ledger, cache, lines, [batch], taken)
+        taken = _take(ledger, cache, (line for file in files for line in _lines_of(file)), batch)
     finally:
         for file in files:
             file.unlink(missing_ok=True)
@@ -142,7 +133,7 @@ def _fetch(provider: Provider, name: str, file: Path, batch: Batch) -> None:
     for left in reversed(range(_DOWNLOADS)):
         try:
             provider.fetch(name, file)
-            for line in filter(bytes.strip, lines_of(file)):
+            for line in filter(bytes.strip, _lines_of(file)):
                 parsed(line)
         except GoneError as error:
             raise lost(batch, error) from error

@@ -24,8 +24,8 @@ from judge.types import JudgeError, Usage
 _DATABASE, _LOCK = "ledger.db", "making.lock"
 _FORM = 1
 _BUSY_SECONDS = 60.0
-WRITTEN, CREATING, RUNNING, ELSEWHERE, OVER = "written", "creating", "running", "elsewhere", "over"
-"""The states of a batch: not sent yet, perhaps made, made, given to somebody else, read."""
+WRITTEN, CREATING, RUNNING, OVER = "written", "creating", "running", "over"
+"""The states of a batch: not sent yet, perhaps made, made, read."""
 OPEN, ANSWERED, AGAIN, FAILED = "open", "answered", "again", "failed"
 """The states of a question: in a batch, in the cache, to be asked again, not to be answered."""
 MOST_TIMES = 3
@@ -34,7 +34,7 @@ MOST_TIMES = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """One batch. `run` is the run that it was made for, `server` where, "" for elsewhere.
+    """One batch. `run` is the run that it was made for, `server` where.
 
     `kind` is what its questions have in common (`JudgeSession.kind`), `mode` and `tool` how a
     reply of a fixed form was asked for. `command` is the command line that made it. `most` is
@@ -224,13 +224,6 @@ class Ledger:
             found: Mapping[str, Any] = json.loads(zlib.decompress(record))
         return found
 
-    def n_open(self, batch: str) -> int:
-        """Return how many questions of a batch have no end yet."""
-        select = "SELECT COUNT(*) FROM question WHERE batch = ? AND state = ?"
-        with self._explained():
-            ((n,),) = self._data.execute(select, (batch, OPEN))
-        return int(n)
-
     def answered(self, batch: str, answers: Mapping[str, Spent]) -> None:
         """Note questions whose answers are in the cache, with their tokens and US dollars."""
         used = [usage for usage, _ in answers.values() if usage]
@@ -272,11 +265,7 @@ class Ledger:
                 (MOST_TIMES, FAILED, AGAIN, f"the batch is {remote_state}", batch, OPEN),
             )
             self._data.execute(
-                # Who reads a file of answers again is told that they are known.
-                "UPDATE question SET record = x'' WHERE batch = ? AND state = ?"
-                if remote_state == OVER
-                else "DELETE FROM question WHERE batch = ? AND state = ?",
-                (batch, ANSWERED),
+                "DELETE FROM question WHERE batch = ? AND state = ?", (batch, ANSWERED)
             )
             ends = dict(
                 self._data.execute(

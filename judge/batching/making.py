@@ -62,11 +62,11 @@ class Files:
     short_of_money: str = ""
 
     def write(
-        self, questions: Iterable[Question], place: Callable[[int], Path], state: str = WRITTEN
+        self, questions: Iterable[Question], place: Callable[[int], Path]
     ) -> Iterator[tuple[Batch, Path]]:
         """Yield each batch with its file, the `n`-th of which lies at `place(n)`, from 0."""
         for n, found in groupby(self._numbered(questions), key=itemgetter(0)):
-            path, batch = place(n), replace(self.like, id=new_id(), created=_now(), state=state)
+            path, batch = place(n), replace(self.like, id=_new_id(), created=_now())
             n_asked, most = 0, 0.0 if self.prices.base_url else None
             path.touch(mode=0o600)  # reports stand in it
             with self.ledger.change():
@@ -83,7 +83,6 @@ class Files:
     def _numbered(
         self, questions: Iterable[Question]
     ) -> Iterator[tuple[int, Question, bytes, float | None]]:
-        """Yield each question with the number of its file, its line and the most it can cost."""
         at = n = size = 0
         for question in questions:
             line = line_of(question.key, self.judge.body(question.request))
@@ -185,8 +184,7 @@ def like_of(
     )
 
 
-def new_id() -> str:
-    """Return an id for a batch."""
+def _new_id() -> str:
     return f"b-{secrets.token_hex(4)}"
 
 

@@ -85,11 +85,18 @@ def parsed(line: bytes) -> tuple[str, Mapping[str, Any]]:
     return key, value
 
 
-def answer(line: Mapping[str, Any], mode: Mode | None, tool: str | None, server: str) -> Completion:
+def answer(
+    line: Mapping[str, Any],
+    sampling: Mapping[str, Any],
+    mode: Mode | None,
+    tool: str | None,
+    server: str,
+) -> Completion:
     """Return the answer in a line; `mode` and `tool` are how a reply of a fixed form was asked for.
 
     Raises what asking directly raises (`judge.backends.openai_client.Client.ask`), and a
-    `TransientError` for a request that the batch did not come to.
+    `TransientError` for a request that the batch did not come to. `sampling` are the parameters
+    that the server may refuse.
     """
     response, error = line.get("response"), line.get("error")
     if not isinstance(response, Mapping):
@@ -98,12 +105,8 @@ def answer(line: Mapping[str, Any], mode: Mode | None, tool: str | None, server:
         raise TransientError(code.replace("_", " "), str(said.get("message") or "")[:300])
     status, body = response.get("status_code"), response.get("body")
     if type(status) is int and not 200 <= status < 300:
-        meaning = ErrorReply(server, status, {}, json.dumps(body).encode()).meaning(
-            {}, mode, NO_KEY
-        )
-        if isinstance(meaning, RefusedError):
-            meaning = JudgeError(f"{server} refuses the request ({status}: {meaning.what})")
-        raise meaning
+        reply = ErrorReply(server, status, {}, json.dumps(body).encode())
+        raise reply.meaning(sampling, mode, NO_KEY)
     return completion_of(body, mode, tool, NO_KEY)
 
 

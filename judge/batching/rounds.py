@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 
-from judge.backends.errors import AskError, StudyError, TransientError
+from judge.backends.errors import StudyError, TransientError
 from judge.backends.openai import OpenAIJudge
 from judge.batching import ledger as states
 from judge.batching.collecting import collect, lost, said
@@ -21,7 +20,6 @@ from judge.running.engine import FirstAnswers, ProgressListener, RunStoppedError
 from judge.running.progress import Prices, Progress
 from judge.running.questions import Question, asked
 from judge.running.session import JudgeSession
-from judge.running.waiting import Stop, StoppedError
 from judge.studies import StudySet
 from judge.types import JudgeError
 
@@ -37,13 +35,11 @@ class BatchPolicy:
     """How a run is asked in batches.
 
     `most` is the most requests of a batch; `poll` how many seconds lie between two looks at
-    one. With `directly`, what a batch leaves without a readable answer is left to be asked
-    directly. `command` is the command line that leads back here.
+    one. `command` is the command line that leads back here.
     """
 
     most: int
     poll: float
-    directly: bool = False
     command: str = ""
 
 
@@ -54,10 +50,7 @@ def one_place(session: JudgeSession) -> OpenAIJudge:
     """
     judge = session.judge
     if not isinstance(judge, OpenAIJudge) or not judge.servers.places:
-        raise JudgeError(
-            f"--batch belongs to a model behind an API, which {judge.name} is not; `judge batch "
-            "write` writes the same questions to a file for a vLLM of yours"
-        )
+        raise JudgeError(f"--batch belongs to a model behind an API, which {judge.name} is not")
     if len(judge.servers.places) > 1:
         raise JudgeError("a batch goes to one server: give --base-url once")
     return judge
@@ -80,12 +73,12 @@ class Plan:
 @contextmanager
 def in_batches(
     session: JudgeSession, studies: StudySet, policy: BatchPolicy, listener: ProgressListener
-) -> Iterator[Progress]:
+) -> Iterator[None]:
     """Ask all questions about `studies` in batches, before the block that reads the answers.
 
     They are in the session's cache then; the session knows the batches, and the questions that
-    have no answer. Gives what the one question took that was asked directly. After the block
-    the questions without an answer are forgotten, so that another run asks them afresh. Raises
+    have no answer. After the block the questions without an answer are forgotten, so that
+    another run asks them afresh. Raises
     `RunStoppedError` where the budget has no more or a batch was cancelled, `UnreadableError`
     where most of the first answers cannot be read, and `JudgeError`.
     """
@@ -100,8 +93,8 @@ def in_batches(
         session.unanswerable = plan.unanswerable
         over = ledger.batches(run=run, state=states.OVER)
         session.batches = [{name: asdict(one)[name] for name in _IN_MANIFEST} for one in over]
-        yield rounds.direct
-        ledger.forget(plan.met | {batch.id for batch in over if batch.server})
+        yield
+        ledger.forget(plan.met | {batch.id for batch in over})
 
 
 @dataclass(slots=True)
@@ -115,8 +108,6 @@ class _Rounds:
     run: str
     judge: OpenAIJudge
     cache: CompletionCache
-    direct: Progress = field(default_factory=lambda: Progress(total=1))
-    _is_tried: bool = False
     _unmade: int = 0
     _silent_since: float = 0.0
     _reserved: set[str] = field(default_factory=set)
@@ -130,25 +121,13 @@ class _Rounds:
             self._wait(self._waited_for(plan))
 
     def _made(self) -> Plan:
-        """Make batches of what is in none yet; returns what there is to wait for."""
         with self.ledger.making(self.listener.say):
             settle(self.provider, self.ledger, self.policy.poll)
             self._check_readable()
-            plan = Plan()
-            first = next(self._questions(plan), None)
-            if first is None:
-                return plan
             # What is under way for this run is paid from its budget before more is sent.
             sent = self.ledger.batches(run=self.run, server=self.provider.url, state=states.RUNNING)
             for batch in sent:
                 self._count(batch)
-            try:
-                self._try(first)
-            except RunStoppedError:
-                if not sent:
-                    raise
-                # Their answers may cost less than they could.
-                return Plan(waiting={batch.id: batch.n for batch in sent})
             files, plan = self._files(), Plan()
             with own_files(self.ledger) as place:
                 for batch, path in files.write(self._questions(plan), place):
@@ -162,7 +141,10 @@ class _Rounds:
                         self._not_made(batch)
                     path.unlink()
         if files.short_of_money and not plan.waiting and not self._unmade:
-            raise RunStoppedError(files.short_of_money, self._progress())
+            if not sent:
+                raise RunStoppedError(files.short_of_money, self._progress())
+            # Their answers may cost less than they could.
+            plan.waiting = {batch.id: batch.n for batch in sent}
         return plan
 
     def _questions(self, plan: Plan) -> Iterator[Question]:
@@ -179,7 +161,7 @@ class _Rounds:
                 plan.met.add(entry.batch)
             if entry and entry.state == states.FAILED:
                 plan.unanswerable[now.key] = StudyError(entry.reason, entry.detail)
-            elif not (self.policy.directly and (now.attempt or entry)):
+            else:
                 yield now
 
     def _check_readable(self) -> None:
@@ -196,33 +178,6 @@ class _Rounds:
         if first.are_unreadable:
             raise UnreadableError(first.message(), self._progress())
 
-    def _try(self, first: Question) -> None:
-        """Ask one question directly, once: the answer tells what the model takes of a request."""
-        if self._is_tried:
-            return
-        stop = Stop()
-
-        async def ask() -> None:
-            try:
-                await self.session.answerer(self.direct, stop)(0, first.request, first.attempt, 0)
-            finally:
-                await self.judge.aclose()
-
-        self.listener.say(
-            "Asking one question directly, to learn what the model takes of a request."
-        )
-        try:
-            asyncio.run(ask())
-        except StoppedError as error:
-            raise RunStoppedError(stop.why or "", self._progress()) from error
-        except StudyError:
-            pass  # what is wrong with it the batch will say too
-        except AskError as error:
-            raise JudgeError(
-                f"{self.provider.url} does not answer ({error}); nothing was put into a batch"
-            ) from error
-        self._is_tried = True
-
     def _files(self) -> Files:
         session, judge = self.session, self.judge
         like = like_of(
@@ -232,7 +187,6 @@ class _Rounds:
         return Files(self.ledger, judge, like, Limits(self.policy.most), prices, session.budget)
 
     def _not_made(self, batch: Batch) -> None:
-        """Note a batch that the provider did not make; its questions go into the next."""
         self._settle(batch, 0.0)
         self._unmade += 1
         if self._unmade == _MOST_UNMADE:
@@ -248,16 +202,9 @@ class _Rounds:
         return f"Sending batch {batch.id} to {self.provider.url}: {what}{cost}."
 
     def _waited_for(self, plan: Plan) -> list[Batch]:
-        """Return the batches of `plan`; raises `JudgeError` for one that cannot be waited for."""
         found = [self.ledger.batch(name) for name in plan.waiting]
         for batch in found:
             n = counted(plan.waiting[batch.id], "question stands", "questions stand")
-            if batch.state == states.ELSEWHERE:
-                raise JudgeError(
-                    f"{n} in batch {batch.id}, which `judge batch write` wrote for somebody else: "
-                    "read its answers with judge batch read, or have them asked here with judge "
-                    f"batch cancel {batch.id}"
-                )
             if batch.server != self.provider.url:
                 raise JudgeError(
                     f"{n} in batch {batch.id} at {batch.server}: wait for it with --base-url "
@@ -347,7 +294,6 @@ class _Rounds:
         )
 
     def _end(self, batch: Batch, remote: Remote) -> None:
-        """Take the answers of a batch that is over."""
         if remote.state == "failed":
             self._settle(batch, 0.0)
             self.ledger.drop(batch.id)
@@ -368,6 +314,8 @@ class _Rounds:
         if taken.refused:
             ((why, n),) = taken.refused.most_common(1)
             raise JudgeError(f"of batch {batch.id}, {counted(n, 'request', 'requests')}: {why}")
+        for what in taken.left_out:
+            self.judge.leave_out(what)
         if remote.state == "cancelled":
             raise RunStoppedError(f"batch {batch.id} was cancelled", self._progress())
 
@@ -376,7 +324,6 @@ class _Rounds:
             self.session.budget.settle(batch.most, dollars)
 
     def _progress(self) -> Progress:
-        """Return how far the run is, by the answers in the cache."""
         progress = Progress(total=len(self.studies))
         for study in self.studies:
             so_far = asked(self.session, self.cache, study)

@@ -85,7 +85,6 @@ def finished(
 def _in_order(
     run: Run, done: Mapping[tuple[str, str], KeptReading]
 ) -> list[tuple[str, str, Reading]]:
-    """Return each finished reading with its reader and study, in the order of the run's studies."""
     by_study: dict[str, list[KeptReading]] = {}
     for (_, study_id), one in done.items():
         by_study.setdefault(study_id, []).append(one)

@@ -74,7 +74,6 @@ def write_runs(
 
 
 def _with_classes(studies: StudySet, source: str | None) -> tuple[StudySet, str]:
-    """Return the studies with their classes; without a reference there is none to infer."""
     if source is not None:
         return studies, source
     return with_classes(studies) if any(studies.references) else (studies, "none")
@@ -152,8 +151,6 @@ def _renames(columns: Mapping[str, object], kept: Mapping[str, object]) -> list[
 
 @dataclass
 class _ReaderRun:
-    """A reader's run that is about to be written."""
-
     reader: str
     layout: str
     readings: Readings
@@ -190,7 +187,6 @@ class _ReaderRun:
         return "|".join(part.replace("|", "/") for part in parts)
 
     def write(self, path: Path, by: Sequence[str], arguments: Mapping[str, object]) -> None:
-        """Write the run to `path`."""
         now = datetime.now(UTC).isoformat(timespec="seconds")
         studies, readings = self.studies, self.readings
         made_by = {
@@ -235,7 +231,6 @@ class _ReaderRun:
             writer.finish(table, {**made_by, **summarise(table, self.rubric, by)}, manifest)
 
     def _notes(self) -> list[str]:
-        """Say what is undefined and why, and of which studies a score is blank."""
         notes = []
         for why in dict.fromkeys(self.readings.lacks.values()):
             of = [one for one in self.rubric.measures if one.undefined == why]

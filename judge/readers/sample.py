@@ -216,7 +216,6 @@ def _columns(run: Run, by: Sequence[str]) -> dict[str, list[Any]]:
 
 
 def _keys(columns: Mapping[str, Sequence[Any]], by: Sequence[str]) -> list[tuple[Any, ...]]:
-    """Return the stratum of each study: its values of the fields."""
     return list(zip(*([_plain(value) for value in columns[name]] for name in by), strict=True))
 
 

@@ -140,7 +140,6 @@ def _cell(row: Row, known: Mapping[str, str], name: str) -> str | None:
 
 
 def _several(sheet: Sheet, known: Mapping[str, str]) -> set[str]:
-    """Return the studies of which reports of several models were read."""
     models: dict[str, set[str]] = defaultdict(set)
     if "model" in known:
         for row in sheet.rows():

@@ -11,25 +11,21 @@ from judge.report.latex import escaped
 from judge.report.words import counted, estimate, group_value, left_out, number, parts_of, share
 from judge.rubrics.contract import Rubric
 from judge.rubrics.numbers import Statistic
-from judge.rubrics.sources import (
-    ANGELOPOULOS_2023,
-    DUCHI_2023,
-    EFRON_1993,
-    KRIPPENDORFF_2011,
-    WILSON_1927,
-    Source,
-)
+from judge.rubrics.sources import Source, source
 
 _INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
     "mean": ("for means on the logit or logarithmic scale", ()),
-    "end": ("for means at an end of their scale by Wilson's score method", (WILSON_1927,)),
-    "rate": ("for rates by Wilson's score method", (WILSON_1927,)),
+    "end": (
+        "for means at an end of their scale by Wilson's score method",
+        (source("wilson1927probable"),),
+    ),
+    "rate": ("for rates by Wilson's score method", (source("wilson1927probable"),)),
     "ratio": (
         (
             "for ratios by a percentile bootstrap over studies, by Wilson's score method where all "
             "draws are alike"
         ),
-        (EFRON_1993, WILSON_1927),
+        (source("efron1993bootstrap"), source("wilson1927probable")),
     ),
 }
 _OF_WHOLE = re.compile(r"this is a run of [0-9,]+ of [0-9,]+ stud(?:y|ies)")
@@ -116,7 +112,7 @@ def citation(
     version = parts.get("version", "unknown")
     model = f"of {summary['model']} " if summary.get("model") else ""
     n = counted(summary["n_studies"], "study", "studies")
-    source = f"{_listed(packages)}, run with judge {version}" if packages else f"judge {version}"
+    tool = f"{_listed(packages)}, run with judge {version}" if packages else f"judge {version}"
     compared = (
         f"The reports {model}on {n} (section {summary['section']}) were compared with the "
         f"reference reports with {rubric.title}"
@@ -125,7 +121,7 @@ def citation(
     told: list[str | Cited] = [
         compared,
         *([Cited(rubric.sources)] if rubric.sources else []),
-        f", version {parts['rubric'].partition(':')[2]} of the rubric in {source}",
+        f", version {parts['rubric'].partition(':')[2]} of the rubric in {tool}",
         Cited((program(version),)),
         ". ",
         *_judge(manifest, parts),
@@ -185,9 +181,9 @@ def _corrected(
         return [f"Readings of {n} by {readers} are too few to take the judge's bias out. "]
     return [
         "Corrected for the judge's bias by prediction-powered inference",
-        Cited((ANGELOPOULOS_2023,)),
+        Cited((source("angelopoulos2023ppi"),)),
         " with power tuning",
-        Cited((DUCHI_2023,)),
+        Cited((source("angelopoulos2023ppipp"),)),
         f" from readings of {n} by {readers}{drawn}, all studies: {'; '.join(found)}",
         f" (signature {line}). ",
     ]
@@ -216,7 +212,7 @@ def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> list[str | 
             return [f"{by_rule}. "]
         return [
             f"{by_rule}; Krippendorff's alpha between them",
-            Cited((KRIPPENDORFF_2011,)),
+            Cited((source("krippendorff2011alpha"),)),
             f" is {'; '.join(alphas)}. ",
         ]
     told = f"The judge was {judge['version']}{note}{_asked(parts)}. "

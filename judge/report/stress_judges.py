@@ -115,7 +115,6 @@ def _alarms(found: Mapping[str, Any]) -> Table:
 
 
 def _others(found: Mapping[str, Any]) -> Table:
-    """Return the rest, a figure a row and a judge a column."""
     level, score = found["level"], found["score"]
     rows: list[tuple[str, ...]] = []
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judge.report.formats import markdown_table, markdown_text, rows_as_csv
@@ -14,7 +14,7 @@ from judge.stats.metric import MINUS
 _METHODS = {"kendall": "Kendall tau-b", "spearman": "Spearman", "pearson": "Pearson"}
 _READERS = "readers"
 _COLUMNS = (
-    *("table", "quantity", "rater", "is_reader", "other", "measure", "study_class", "statistic"),
+    *("table", "quantity", "rater", "is_reader", "measure", "study_class", "statistic"),
     *("n", "value", "low", "high", "reason", "signature"),
 )
 
@@ -35,7 +35,6 @@ def tables(found: Mapping[str, Any]) -> list[Table]:
     levels = [key for key in found if key.startswith("no_") and key.endswith("_error")]
     every = [
         _agreement(found),
-        _differences(found),
         *(_level(found, key) for key in levels),
         _limits(found),
         _errors(found),
@@ -46,7 +45,6 @@ def tables(found: Mapping[str, Any]) -> list[Table]:
 
 
 def _agreement(found: Mapping[str, Any]) -> Table:
-    """Return correlations with the mean of the readers, the readers' own beside each."""
     rows = []
     for ceiling in found["ceiling_mean"]:
         of = [one for one in found["agreement"] if one["quantity"] == ceiling["quantity"]]
@@ -91,19 +89,6 @@ def _ranged(found: Mapping[str, Any], ceiling: Mapping[str, Any], method: str) -
     n = sum(one["value"] is not None for one in each)
     some = f"; {n} of {len(each)} {_READERS}" if n < len(each) else ""
     return f"{value} ({number(ends[0])} to {number(ends[1])}{some})"
-
-
-def _differences(found: Mapping[str, Any]) -> Table:
-    rows = tuple(
-        (
-            *(one["label"], " less ".join(one["judges"]), str(one["n"])),
-            *(_figure(one[method]) for method in _METHODS),
-        )
-        for one in found["differences"]
-        if one["own"] and one["kendall"]["value"] is not None
-    )
-    head = ("quantity", "judges", "studies", *_METHODS.values())
-    return Table("Differences between judges, paired", head, rows, n_left=2)
 
 
 def _level(found: Mapping[str, Any], key: str) -> Table:
@@ -265,21 +250,14 @@ def _figures(key: str, entry: Mapping[str, Any]) -> Iterator[tuple[str, Mapping[
 
 
 def _whose(key: str, entry: Mapping[str, Any]) -> dict[str, object]:
-    two: Sequence[str | None] = entry.get("judges") or (entry.get("readers") or [])
-    names = list(two) if two and isinstance(two[0], str) else []
-    rater, other = names or (
-        entry.get("rater") or entry.get("reader") or entry.get("judge"),
-        None,
-    )
+    rater = entry.get("rater") or entry.get("reader") or entry.get("judge")
     is_reader = entry.get("is_reader", "reader" in entry or key.startswith("ceiling"))
     quantity = entry.get("quantity") or entry.get("label") or key
-    measure = entry.get("measure") or " less ".join(entry.get("measures", ()))
     return {
         "table": key,
         "quantity": quantity,
         "rater": rater,
         "is_reader": is_reader,
-        "other": other,
-        "measure": measure,
+        "measure": entry.get("measure") or "",
         "study_class": entry.get("study_class"),
     }

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from judge import rubrics
 from judge.report.formats import rate_rows
 from judge.report.words import parts_of
-from judge.rubrics.asking import on_scale, sampled
+from judge.rubrics.asking import asked_by, on_scale, sampled
 from judge.rubrics.combining import Combination
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
@@ -85,7 +85,9 @@ class Run:
             found = rubrics.load(name)
             if scale := self.manifest.get("scale"):
                 found = on_scale(found, (scale[0], scale[1]))
-            found = sampled(found, self.manifest.get("samples", 1))
+            parts = parts_of(self.signature)
+            asked = parts.get("prompt", "").partition("@")[0], parts.get("judge", "")
+            found = sampled(asked_by(found, *asked), self.manifest.get("samples", 1))
         except JudgeError as error:
             package = parts_of(self.signature).get("package")
             is_gone = package and name not in rubrics.names()

@@ -18,7 +18,7 @@ from judge.cache import CompletionCache, place
 from judge.distribution import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
-from judge.rubrics.asking import n_samples, on_scale, sampled
+from judge.rubrics.asking import asked_by, n_samples, on_scale, sampled
 from judge.running.asking import Answer, Answered, Asker, RequestPolicy
 from judge.running.budget import Budget
 from judge.running.notes import Notes
@@ -53,7 +53,10 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         budget: Budget | None = None,
         repeat: int = 0,
     ) -> None:
-        self.rubric = on_scale(rubric, judge.prompt.scale if judge.prompt else None)
+        if judge.prompt is not None:
+            rubric = on_scale(rubric, judge.prompt.scale)
+            rubric = asked_by(rubric, judge.prompt.name, judge.version)
+        self.rubric = rubric
         self.judge = judge
         if (n := n_samples(rubric)) > 1 and _answers_the_same(judge):
             raise JudgeError(
@@ -163,7 +166,7 @@ def signature(
     repeat: int = 0,
     shard: Shard | None = None,
 ) -> str:
-    """Return the signature of a run, such as `green:2|judge:lexicon-1+3fa9c1d2|...`.
+    """Return the signature of a run, such as `green:3|judge:lexicon-1+3fa9c1d2|...`.
 
     Parts: the rubric and its version, the package that adds it and its version (nothing for one
     that is built in), the judge, the prompt and its digest, the sampling
@@ -174,9 +177,8 @@ def signature(
     first), the section, the fields with the patient's context, an earlier
     report and the modality that the judge is told of (nothing for those that it is not; a rubric
     that takes context says `none` where it has none), where the study class comes from, how many
-    studies were left out of the join, a digest of the studies that were judged, who reworded
-    candidates (nothing where nobody did), which shard of these studies it is (nothing for all of
-    them), and the version of this program.
+    studies were left out of the join, a digest of the studies that were judged, which shard of
+    these studies it is (nothing for all of them), and the version of this program.
     """
     parts = [
         *judged_by(rubric, judge, reask),
@@ -187,7 +189,6 @@ def signature(
         f"class:{class_source}",
         f"omitted:{sum(studies.omitted.values())}",
         f"studies:{studies_digest(studies)}",
-        *([f"writer:{studies.writer}"] if studies.writer else []),
         *([f"shard:{shard}"] if shard else []),
         f"version:{version()}",
     ]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import combinations
 from typing import Any
 
 import numpy as np
@@ -49,30 +48,16 @@ class Coefficients:
 
 
 @dataclass(frozen=True, slots=True)
-class Between:
-    """What is said of two raters, `a` before `b`: numbers among the judges, or the readers."""
-
-    a: int
-    b: int
-    coefficients: Coefficients
-
-    def plain(self) -> dict[str, Any]:
-        """Return it as JSON's types."""
-        return {"a": self.a, "b": self.b, **self.coefficients.plain()}
-
-
-@dataclass(frozen=True, slots=True)
 class Ceiling:
     """How well readers agree among themselves.
 
-    `readers` has each against the mean of the others, `pairs` each against each. `mean` is the
-    mean over the readers who have a correlation, of the studies that two readers have, and
-    `ranges`, by method, the least and the greatest of theirs; None where none has one. A judge
-    is held against the mean of one reader more than a reader is, which is a little easier.
+    `readers` has each against the mean of the others. `mean` is the mean over the readers who
+    have a correlation, of the studies that two readers have, and `ranges`, by method, the least
+    and the greatest of theirs; None where none has one. A judge is held against the mean of one
+    reader more than a reader is, which is a little easier.
     """
 
     readers: tuple[Coefficients, ...]
-    pairs: tuple[Between, ...]
     mean: Coefficients
     ranges: Mapping[str, tuple[float, float] | None]
 
@@ -80,7 +65,6 @@ class Ceiling:
         """Return it as JSON's types."""
         return {
             "readers": [one.plain() for one in self.readers],
-            "pairs": [one.plain() for one in self.pairs],
             "mean": self.mean.plain(),
             "range": {name: list(ends) if ends else None for name, ends in self.ranges.items()},
         }
@@ -88,21 +72,15 @@ class Ceiling:
 
 @dataclass(frozen=True, slots=True)
 class Agreement:
-    """How judges agree with the mean of the readers on one quantity.
-
-    `differences` has, for each pair of judges, the first one's correlation less the second's
-    on the studies that both have, in the same resamples.
-    """
+    """How judges agree with the mean of the readers on one quantity."""
 
     judges: tuple[Coefficients, ...]
-    differences: tuple[Between, ...]
     ceiling: Ceiling
 
     def plain(self) -> dict[str, Any]:
         """Return it as JSON's types."""
         return {
             "judges": [one.plain() for one in self.judges],
-            "differences": [one.plain() for one in self.differences],
             "ceiling": self.ceiling.plain(),
         }
 
@@ -113,18 +91,8 @@ def agreement(values: Values, n_judges: int, resamples: Resamples) -> Agreement:
     mean = mean_of(readers)
     names = (JUDGE, READERS)
     found = [correlate(column, mean, resamples, names) for column in values[:, :n_judges].T]
-    differences = []
-    for a, b in combinations(range(n_judges), 2):
-        lacks = np.isnan(values[:, a]) | np.isnan(values[:, b])
-        two = []
-        for judge in (a, b):
-            is_same = np.array_equal(lacks, np.isnan(values[:, judge]))
-            common = np.where(lacks, np.nan, values[:, judge])
-            two.append(found[judge] if is_same else correlate(common, mean, resamples, names))
-        less = _difference(two[0], two[1])
-        differences.append(Between(a, b, _coefficients(less, resamples)))
     judges = tuple(_coefficients(one, resamples) for one in found)
-    return Agreement(judges, tuple(differences), _ceiling(readers, resamples))
+    return Agreement(judges, _ceiling(readers, resamples))
 
 
 def mean_of(values: Values) -> Values:
@@ -144,20 +112,10 @@ def _coefficients(found: Correlated, resamples: Resamples) -> Coefficients:
     return Coefficients(*(found.estimate(method, resamples) for method in METHODS))
 
 
-def _difference(a: Correlated, b: Correlated) -> Correlated:
-    """Return the correlations `a` less `b`, which are of the same studies."""
-    return Correlated(a.known, a.figures - b.figures, a.reason or b.reason)
-
-
 def _ceiling(readers: Values, resamples: Resamples) -> Ceiling:
     found = [
         correlate(column, mean_of(without(readers, at)), resamples, (READER, OTHERS))
         for at, column in enumerate(readers.T)
-    ]
-    names = "the first reader", "the second reader"
-    pairs = [
-        Between(a, b, _coefficients(correlate(one, other, resamples, names), resamples))
-        for (a, one), (b, other) in combinations(enumerate(readers.T), 2)
     ]
     known = (~np.isnan(readers)).sum(axis=1) > 1
     defined = [one.figures for one in found if one.reason is None]
@@ -170,7 +128,6 @@ def _ceiling(readers: Values, resamples: Resamples) -> Ceiling:
     }
     return Ceiling(
         tuple(_coefficients(one, resamples) for one in found),
-        tuple(pairs),
         _coefficients(Correlated(known, mean, reason), resamples),
         ranges,
     )
@@ -298,7 +255,6 @@ def preference(judge: Values, readers: Values, studies: Codes, resamples: Resamp
 
 
 def _candidate_pairs(studies: Codes) -> tuple[Codes, Codes]:
-    """Return the rows of every two candidates of one study."""
     order = np.argsort(studies, kind="stable")
     ordered = studies[order]
     firsts, seconds = [order[:0]], [order[:0]]

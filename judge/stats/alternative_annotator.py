@@ -135,7 +135,6 @@ def _reader_test(
 
 
 def _scores(two: Values, others: Values, scoring: Scoring) -> Values:
-    """Return the scores of the judge and of the reader left out, studies by these two."""
     has = ~np.isnan(others)[:, None, :]
     apart = np.where(has, without_noise(two[:, :, None] - others[:, None, :]), 0.0)
     n = has.sum(axis=2)

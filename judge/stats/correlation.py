@@ -199,12 +199,13 @@ class _Cells:
     def of(cls, x: Values, y: Values) -> _Cells:
         x_levels, x_codes = np.unique(x, return_inverse=True)
         y_levels, y_codes = np.unique(y, return_inverse=True)
+        # About their mean: sums of squares lose digits where values are far from 0.
+        x_levels, y_levels = x_levels - x.mean(), y_levels - y.mean()
         if len(x_levels) > len(y_levels):
             x_levels, x_codes, y_levels, y_codes = y_levels, y_codes, x_levels, x_codes
         named, of_study = np.unique(y_codes * len(x_levels) + x_codes, return_inverse=True)
         y_cells, x_cells = np.divmod(named, len(x_levels))
-        # About their mean: sums of squares lose digits where values are far from 0.
-        return cls(x_levels - x.mean(), y_levels - y.mean(), x_cells, y_cells, of_study)
+        return cls(x_levels, y_levels, x_cells, y_cells, of_study)
 
     def figures(self, units: Codes, weights: NDArray[np.float32]) -> Iterator[Values]:
         """Yield the correlations of some resamples at a time, resamples by `METHODS`."""
@@ -280,7 +281,6 @@ class _Cells:
 
 
 def _adding(rows: Codes, columns: Codes, n_rows: int, n_columns: int) -> Any:  # noqa: ANN401
-    """Return the sparse matrix that adds weights of units to weights of cells."""
     # Takes a tenth of a second to import, for those who validate only.
     from scipy.sparse import csr_array
 
@@ -289,7 +289,6 @@ def _adding(rows: Codes, columns: Codes, n_rows: int, n_columns: int) -> Any:  #
 
 
 def _parts(total: int, at_most: int) -> Iterator[slice]:
-    """Yield slices of about equal size."""
     n = -(-total // at_most)
     ends = [total * part // n for part in range(n + 1)]
     yield from map(slice, ends, ends[1:])

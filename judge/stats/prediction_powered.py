@@ -153,13 +153,11 @@ class _Parts:
             self._units = [self._counted(patients, part) for part in (self.read, ~self.read)]
 
     def labels(self) -> tuple[float, float]:
-        """Return the mean of the readers and its variance."""
         value = float(self.share @ self.mean_y)
         variance = self._variances()[0] + self._unseen(self.dev_y, self.y[self.read])
         return value, variance + self._between(self.mean_y, value)
 
     def both(self) -> tuple[float, float]:
-        """Return the corrected figure and its variance."""
         gap = np.where(self.n_unread > 0, self.mean_unread - self.mean_read, 0.0)
         means = self.mean_y + self.weight * gap
         value = float(self.share @ means)
@@ -200,7 +198,6 @@ class _Parts:
         return found
 
     def _counted(self, units: Codes, which: NDArray[np.bool_]) -> Codes:
-        """Return how many units of each stratum are among the studies `which`."""
         size = int(units.max()) + 1
         pairs = np.unique(self.strata[which] * size + units[which])
         return np.bincount(pairs // size, minlength=len(self.n_all)).astype(np.intp)
@@ -279,12 +276,10 @@ def _ends(
 
 
 def _student(freedom: int) -> float:
-    """Return the 97.5% point of Student's t."""
     from scipy.special import stdtrit
 
     return float(stdtrit(freedom, 0.975))
 
 
 def _codes(values: Codes) -> Codes:
-    """Return the values numbered from 0 without a gap."""
     return np.unique(values, return_inverse=True)[1].astype(np.intp)

@@ -84,7 +84,6 @@ def compare_judges(given: Sequence[tuple[str | None, Run | str | Path]]) -> Stre
 
 
 def _reports(name: str | None, given: Run | str | Path) -> list[StressReport]:
-    """Return the report of a run, or of each judge in a folder."""
     groups: dict[tuple[str, ...], list[Run]] = {}
     for run in opened_runs(given):
         groups.setdefault(settings_of(run), []).append(run)

@@ -29,10 +29,7 @@ MODEL = "stress"
 """What runs of candidates have as the model whose reports they are."""
 _FIELDS = {"findings": "section_findings", "impression": "section_impression", "report": "report"}
 # What must agree for candidates to be the same; what came of it is made anew.
-_DECIDES = (
-    *("version", "sha256", "section", "seed", "n_studies", "n_references", "n_left_out"),
-    "writer",
-)
+_DECIDES = ("version", "sha256", "section", "seed", "n_studies", "n_references", "n_left_out")
 
 _SAID = {
     "version": "the version of judge",
@@ -47,8 +44,7 @@ _SAID = {
 class Recipe:
     """Everything that decides candidates: `taken` of the references, the changes and the seed.
 
-    `references` is the file as it was named, `studies` all that it holds. `writer` says who
-    rewords them, None where nobody does.
+    `references` is the file as it was named, `studies` all that it holds.
     """
 
     references: str
@@ -56,11 +52,10 @@ class Recipe:
     taken: StudySet
     changes: Sequence[Change]
     seed: int
-    writer: Mapping[str, Any] | None = None
 
     def said(self) -> dict[str, Any]:
         """Return what the manifest says of it."""
-        found = {
+        return {
             "references": self.references,
             "sha256": self.studies.inputs[0].sha256,
             "section": self.studies.section,
@@ -69,7 +64,6 @@ class Recipe:
             "n_references": len(self.studies),
             "n_left_out": sum(self.studies.omitted.values()),
         }
-        return {**found, "writer": dict(self.writer)} if self.writer else found
 
     def default_folder(self) -> Path:
         """Return the folder below `judge-runs` that candidates of this recipe alone have."""
@@ -142,13 +136,11 @@ class _Entries:
         self._before = "{\n"
 
     def __call__(self, name: str, value: Mapping[str, Any]) -> None:
-        """Write one entry."""
         text = json.dumps({name: value}, indent=1, ensure_ascii=False)
         self._write(self._before + text[2:-2])
         self._before = ",\n"
 
     def end(self) -> None:
-        """Write what closes the object."""
         self._write("\n}\n" if self._before == ",\n" else "{}\n")
 
 

@@ -76,7 +76,6 @@ def _blocks(report: Reference) -> list[str]:
 
 
 def _rewritten(report: Reference, text: str) -> Changed:
-    """Return the change of all between the first letter and the last."""
     start = len(report.text) - len(report.text.lstrip())
     return Changed((Edit(start, len(report.text.rstrip()), text),))
 

@@ -206,7 +206,6 @@ def _report(runs: Sequence[Run], truth: Truth) -> StressReport:
             "section": made.get("section"),
             "n_studies": len(truth.study_ids),
             "n_candidates": len(truth.ids),
-            "writer": made.get("writer"),
         },
         "notes": notes,
         "detection": figures.detection(truth, first),
@@ -224,7 +223,6 @@ def _report(runs: Sequence[Run], truth: Truth) -> StressReport:
 
 
 def _signature(runs: Sequence[Run], truth: Truth) -> str:
-    """Return one line that names everything that changes a number of a report."""
     lines = "\n".join(run.signature for run in runs)
     digest = hashlib.sha256(lines.encode("utf-8", "replace")).hexdigest()[:8]
     return "|".join(
@@ -259,7 +257,6 @@ def _described(reading: Reading) -> dict[str, Any]:
 
 
 def _stability(truth: Truth, readings: Sequence[Reading]) -> dict[str, Any]:
-    """Return how far the repeats of the first prompt agree, and the prompts read once."""
     first = wording_of(readings[0].run)
     repeats = [one for one in readings if wording_of(one.run) == first]
     prompts = list({wording_of(one.run): one for one in reversed(readings)}.values())[::-1]

@@ -115,6 +115,5 @@ def _sum(estimates: Sequence[Estimate]) -> Estimate:
 
 
 def _total(values: Sequence[float | None]) -> float | None:
-    """Return the sum, None where a part of it is unknown."""
     known = [value for value in values if value is not None]
     return sum(known) if len(known) == len(values) else None

@@ -36,8 +36,7 @@ class StudySet:
     where there are two files. A study class that isn't known is None; `class_inferred`
     marks one that was inferred, and `class_field` names the field that gave the others.
     `model` is the model whose reports the candidates are, None where nothing says so.
-    `writer` names everything of who reworded candidates, None where nobody did. `told` names the
-    fields that the judge is told of beside the reports.
+    `told` names the fields that the judge is told of beside the reports.
     `read_from` names what the ids, candidates and references were read from.
     `omitted` counts the studies that were left out, per reason, and `omitted_ids` has the
     first few of them. `notes` say what was odd about the input. `every_reference` has, where
@@ -56,7 +55,6 @@ class StudySet:
     of_candidates: frozenset[str] = frozenset()
     class_field: str | None = None
     model: str | None = None
-    writer: str | None = None
     read_from: Mapping[str, str] = field(default_factory=dict)
     omitted: Mapping[str, int] = field(default_factory=dict)
     omitted_ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

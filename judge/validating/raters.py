@@ -268,7 +268,6 @@ def _check_texts(everyone: Sequence[Rater], wanted: set[str]) -> list[str]:
 
 
 def _field(name: str, everyone: Sequence[Rater], study_ids: Sequence[str]) -> list[object]:
-    """Return a field's value for each study, of the first run that says one."""
     found: list[object] = [None] * len(study_ids)
     for rater in everyone:
         if name != "study_class" and name not in rater.run.manifest["fields"]:

@@ -227,7 +227,6 @@ def correctable(rubric: Rubric) -> list[Statistic]:
 def _values(
     run: Run, table: pd.DataFrame, joined: Sequence[_Joined]
 ) -> tuple[dict[str, Values], dict[str, Values], dict[str, str]]:
-    """Return the judge's values of each statistic, the readers', and why some have none."""
     judged, values, why_not = {}, {}, {}
     for statistic in correctable(run.rubric):
         total, n = np.zeros((2, len(table)))
@@ -262,7 +261,6 @@ def _same(one: Statistic, other: Statistic) -> bool:
 
 
 def _lacking(statistic: Statistic, rubric: Rubric, table: pd.DataFrame) -> str | None:
-    """Return why a reader's run has no such statistic, None where it has."""
     if not any(_same(statistic, one) for one in rubric.statistics):
         return f"{rubric.title} has no such figure"
     empty = [name for name in statistic.measures if table[name].isna().all()]
@@ -271,7 +269,6 @@ def _lacking(statistic: Statistic, rubric: Rubric, table: pd.DataFrame) -> str |
 
 
 def _other_rubrics(rubric: Rubric, opened: Sequence[Run]) -> list[str]:
-    """Say what the rates of readers are who used another rubric than the judge."""
     notes = []
     for one in opened:
         if one.rubric.name == rubric.name:

@@ -46,12 +46,11 @@ def validate(
     """Return how far the judges agree with the readers, and the readers among themselves.
 
     Keys: `signature`, `judges`, `readers`, `n_studies`, `patient_field`, `resampling`, `notes`;
-    `agreement`, `differences`, `ceiling`, `ceiling_pairs`, `ceiling_mean` (correlations by
-    quantity), `no_LEVEL_error` for each level that all runs have (whether a study has no such
-    error, by judge and by reader, for all studies and each study class), `limits` (bias and
-    limits of agreement of counts), `errors` (which errors match), `preference`, `alt_test`. Each
-    figure has `value`, `low`, `high` and `n`, and where it has none a `reason`. Raises
-    `JudgeError` for damaged runs.
+    `agreement`, `ceiling`, `ceiling_mean` (correlations by quantity), `no_LEVEL_error` for each
+    level that all runs have (whether a study has no such error, by judge and by reader, for all
+    studies and each study class), `limits` (bias and limits of agreement of counts), `errors`
+    (which errors match), `preference`, `alt_test`. Each figure has `value`, `low`, `high` and
+    `n`, and where it has none a `reason`. Raises `JudgeError` for damaged runs.
     """
     resamples = _drawn(found, how)
     quantities = [one for one in found.quantities if _is_read(found, one)]
@@ -117,7 +116,6 @@ def _is_read(found: RatedStudies, one: Quantity) -> bool:
 
 
 def _lacking(found: RatedStudies) -> list[str]:
-    """Say which quantities no reader has, and why."""
     lacking = [one for one in found.quantities if not _is_read(found, one)]
     by_reason: dict[str | None, list[str]] = {}
     for one in lacking:
@@ -182,8 +180,7 @@ def _correlations(
 ) -> dict[str, list[dict[str, Any]]]:
     names = [reader.name for reader in found.readers]
     rows: dict[str, list[dict[str, Any]]] = {
-        name: []
-        for name in ("agreement", "differences", "ceiling", "ceiling_pairs", "ceiling_mean")
+        name: [] for name in ("agreement", "ceiling", "ceiling_mean")
     }
     for one in quantities:
         columns = measured(found, one)
@@ -194,23 +191,9 @@ def _correlations(
             | its.plain()
             for column, its in zip(columns, of.judges, strict=True)
         ]
-        rows["differences"] += [
-            {
-                **_of(one),
-                "judges": [columns[pair.a].judge, columns[pair.b].judge],
-                "measures": [columns[pair.a].label, columns[pair.b].label],
-                "own": columns[pair.a].is_own and columns[pair.b].is_own,
-                **pair.coefficients.plain(),
-            }
-            for pair in of.differences
-        ]
         rows["ceiling"] += [
             {**_of(one), "reader": name, **its.plain()}
             for name, its in zip(names, of.ceiling.readers, strict=True)
-        ]
-        rows["ceiling_pairs"] += [
-            {**_of(one), "readers": [names[pair.a], names[pair.b]], **pair.coefficients.plain()}
-            for pair in of.ceiling.pairs
         ]
         rows["ceiling_mean"].append({**_of(one), **_mean(of.ceiling.mean, of.ceiling.ranges)})
     return rows
@@ -224,7 +207,6 @@ def _mean(mean: Coefficients, ranges: Mapping[str, tuple[float, float] | None]) 
 def _levels(
     found: RatedStudies, one: Quantity, resamples: Resamples, how: Resampling
 ) -> Iterator[dict[str, Any]]:
-    """Yield for all studies and each class how each judge and each reader finds errors."""
     counts = found.values[one.name]
     is_clean = np.where(np.isnan(counts), np.nan, counts == 0)
     n_judges = len(found.judges)
@@ -254,7 +236,6 @@ def _detected(found: RatedStudies, group: str | None, of: Detections) -> Iterato
 def _preferences(
     found: RatedStudies, quantities: Sequence[Quantity], resamples: Resamples
 ) -> Iterator[dict[str, Any]]:
-    """Yield how judges order the candidates of one study, where a study has several."""
     rows = np.array([row for row, of in enumerate(found.candidates_of) if of is not None], int)
     if len({found.candidates_of[row] for row in rows}) == len(rows):
         return
@@ -272,7 +253,6 @@ def _preferences(
 def _alternatives(
     found: RatedStudies, quantities: Sequence[Quantity], resamples: Resamples, epsilon: float
 ) -> Iterator[dict[str, Any]]:
-    """Yield the alternative-annotator test of each judge: by counts, and by studies without any."""
     names = [reader.name for reader in found.readers]
     n_judges = len(found.judges)
     for one in quantities:
@@ -298,7 +278,6 @@ def _alternatives(
 
 
 def _signature(found: RatedStudies, how: Resampling, epsilon: float) -> str:
-    """Return one line that names everything that changes a number here."""
     parts = [
         "validate:1",
         *(

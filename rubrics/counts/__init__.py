@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import CATEGORY, ERROR, ERRORS, no_error
 from judge.rubrics.contract import Rubric
-from judge.rubrics.counting import counted
+from judge.rubrics.counting import Counting
 from judge.rubrics.counts.parse import parse, render
 from judge.rubrics.items import Tally
 from judge.rubrics.numbers import Counted, Measure, Order
@@ -28,7 +28,7 @@ from judge.rubrics.significance import (
     level_of,
     stated,
 )
-from judge.rubrics.sources import OSTMEIER_2024, ZAMBRANO_CHAVES_2024
+from judge.rubrics.sources import source
 from judge.types import Annotation, Measures, ReportComparison, Study
 
 if TYPE_CHECKING:
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _ALL = Measure(
     "n_errors", "errors", role="score", is_whole=True, counts=Counted(ERROR), needs=LEVELS
 )
+_count = Counting(COUNTS)
 
 
 def _reply_model() -> type[BaseModel]:
@@ -52,7 +53,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
 
 def count(annotation: Annotation, _study: Study) -> Measures:
     """Return the same of what a reader wrote, who lists the errors and states no counts."""
-    return _with_sum(counted(annotation, COUNTS))
+    return _with_sum(_count(annotation))
 
 
 def _with_sum(found: dict[str, int]) -> Measures:
@@ -67,11 +68,11 @@ def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
 
 RUBRIC = Rubric(
     name="counts",
-    version=1,
+    version=2,
     title="Counts",
     summary="Judge reports by twelve counts of errors, stated in one short reply.",
     prompt="counts",
-    sources=(OSTMEIER_2024, ZAMBRANO_CHAVES_2024),
+    sources=(source("ostmeier2024green"), source("zambranochaves2024chexprompt")),
     kinds=(replace(GRADED_ERROR, is_listed=False),),
     facets=(CATEGORY, GRADES),
     measures=(_ALL, *COUNTS),

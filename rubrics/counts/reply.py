@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import re
 from typing import Annotated
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from judge.rubrics.form import Form, whole
 from judge.rubrics.significance import MAX_COUNT
 
 _COUNTS = range(MAX_COUNT + 1)
-_DIGITS = re.compile(r"\s*([0-9]{1,4})(?:\.0+)?\s*")
 
 
 def _count(value: object) -> int:
-    """Return the whole number that `value` is, or that its digits are."""
-    if isinstance(value, str) and (digits := _DIGITS.fullmatch(value)):
-        return int(digits[1])
-    # True is an int.
-    if type(value) in (int, float) and value in _COUNTS:
-        return int(value)  # type: ignore[call-overload,no-any-return]
+    count = whole(value)
+    if type(count) is int and count in _COUNTS:  # True is an int
+        return count
     raise PydanticCustomError(
         "unreadable count", f"a count is a whole number from 0 to {MAX_COUNT}"
     )
@@ -29,10 +25,8 @@ def _count(value: object) -> int:
 _Count = Annotated[int, BeforeValidator(_count)]
 
 
-class Errors(BaseModel):
+class Errors(Form):
     """How many errors of one level there are, each in one of the six categories."""
-
-    model_config = ConfigDict(extra="forbid")
 
     # Named as the categories are.
     a: _Count = Field(description="False findings.")
@@ -43,10 +37,8 @@ class Errors(BaseModel):
     f: _Count = Field(description="Comparisons that are left out.")
 
 
-class Reply(BaseModel):
+class Reply(Form):
     """How many errors the candidate has, clinically significant and insignificant ones."""
-
-    model_config = ConfigDict(extra="forbid")
 
     significant: Errors
     insignificant: Errors

@@ -26,7 +26,7 @@ from judge.rubrics.crimson.parse import parse
 from judge.rubrics.crimson.render import render
 from judge.rubrics.items import Tally
 from judge.rubrics.numbers import Order, Statistic
-from judge.rubrics.sources import BAHAROON_2026
+from judge.rubrics.sources import source
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -40,11 +40,11 @@ def _reply_model() -> type[BaseModel]:
 
 RUBRIC = Rubric(
     name="crimson",
-    version=1,
+    version=2,
     title="CRIMSON",
     summary="Judge reports by CRIMSON: findings weighed by urgency, with the patient's context.",
     prompt="crimson",
-    sources=(BAHAROON_2026,),
+    sources=(source("baharoon2026crimson"),),
     takes_context=True,
     kinds=(REFERENCE, CANDIDATE, MATCH, MISTAKE),
     facets=(SIGNIFICANCE, TYPE),

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
 from judge.rubrics.categories import ERROR
-from judge.rubrics.counting import count_measures, counted
+from judge.rubrics.counting import Counting, count_measures
 from judge.rubrics.items import Facet, Kind, Label
 from judge.rubrics.numbers import Counted, Measure
 from judge.types import Annotation, Item, Measures, Study
@@ -122,6 +122,8 @@ MEASURES = (
     *_COUNTS,
 )
 
+_count = Counting((*_COUNTS, *_LISTS))
+
 
 def measure(annotation: Annotation, _study: Study) -> Measures:
     """Return the study's score, the weights it is made of, and its counts.
@@ -137,7 +139,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     reference = weight(findings) if is_weighed else None
     false, missing = (weight(_of_type(errors, name)) for name in (FALSE, MISSING))
     matched = _matched(annotation) if is_weighed else None
-    found = counted(annotation, (*_COUNTS, *_LISTS))
+    found = _count(annotation)
     n_urgent, n_actionable = (found[f"n_{level}"] for level in LEVELS[:2])
     return {
         "crimson": None

@@ -19,7 +19,8 @@ from judge.rubrics.crimson.measures import (
     SIGNIFICANCE,
     TYPE,
 )
-from judge.rubrics.notation import arguments, checked, plain, read_json
+from judge.rubrics.entries import denies, twice
+from judge.rubrics.notation import checked, read_json
 from judge.types import Annotation, Item, Side, Study, UnparsedError
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # 
     """
     from judge.rubrics.crimson.reply import Reply
 
-    return _annotation(checked(Reply, plain(arguments(read_json(text)))), study.modality)
+    return _annotation(checked(Reply, read_json(text)), study.modality)
 
 
 def _annotation(reply: Reply, modality: str | None) -> Annotation:
@@ -47,8 +48,13 @@ def _annotation(reply: Reply, modality: str | None) -> Annotation:
     reference, candidate = _positions(ours, 0), _positions(theirs, len(ours))
     items = [_finding(one, REFERENCE.name, "reference") for one in ours]
     items += [_finding(one, CANDIDATE.name, "candidate") for one in theirs]
-    # The same pair again says nothing new.
-    matches = dict.fromkeys((one.ref_id, one.pred_id) for one in reply.matched_findings)
+    for findings in (ours, theirs):
+        if (again := twice(one.finding for one in findings)) is not None:
+            raise UnparsedError("finding twice", again)
+    pairs = [(one.ref_id, one.pred_id) for one in reply.matched_findings]
+    matches = dict.fromkeys(pairs)
+    if len(matches) < len(pairs):
+        raise UnparsedError("pair twice", "in the matched findings")
     _accounted(reference, [ref for ref, _ in matches], reply.errors.missing_findings, "missing")
     _accounted(candidate, [pred for _, pred in matches], reply.errors.false_findings, "false")
     items += [a_match(items, reference[ref], candidate[pred]) for ref, pred in matches]
@@ -60,6 +66,8 @@ def _annotation(reply: Reply, modality: str | None) -> Annotation:
         if one in said:
             raise UnparsedError("error twice", f"of {' and '.join(pair)}: {one.explanation}")
         said.append(one)
+        if one.explanation and denies(one.explanation):
+            raise UnparsedError("no entry", f"an attribute error: {one.explanation}")
         if pair not in matches:
             raise UnparsedError("pair not matched", f"an attribute error of {' and '.join(pair)}")
         at = reference[one.ref_id]
@@ -99,7 +107,6 @@ def _once(ids: Collection[str]) -> None:
 
 
 def _accounted(known: _At, matched: Collection[str], alone: Collection[str], what: str) -> None:
-    """Raise `UnparsedError` unless each finding is either matched or in the list of the others."""
     _once(alone)
     paired, others = frozenset(matched), frozenset(alone)
     if dangling := (paired | others) - known.keys():

@@ -59,7 +59,6 @@ def render(annotation: Annotation) -> str:
 
 
 def _modality(errors: Iterable[Item]) -> str | None:
-    """Return the modality that the errors' types are of, None for those that all have."""
     types = (name for error in errors for name in error.labels[TYPE.name])
     return next((MODALITY_OF[name] for name in types if name in MODALITY_OF), None)
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Annotated, Literal
+from typing import Annotated, ClassVar, Literal
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictStr
+from pydantic import BeforeValidator, Field, StrictStr
 from pydantic_core import PydanticCustomError
 
-from judge.rubrics.crimson.wording import attributes_of, severity_of, significance_of
+from judge.rubrics.crimson.wording import attributes_of
+from judge.rubrics.entries import denies
+from judge.rubrics.form import Form, Line
 from judge.rubrics.notation import one_line
 
 
@@ -19,14 +20,11 @@ def _words(value: object) -> object:
     return text
 
 
-def _named(read: Callable[[object], object], kind: str, known: str) -> Callable[[object], object]:
-    def check(value: object) -> object:
-        found = read(value)
-        if found is None:
-            raise PydanticCustomError(f"unknown {kind}", f"{kind} is one of {known}")
-        return found
-
-    return check
+def _finding(value: object) -> object:
+    text = _words(value)
+    if isinstance(text, str) and denies(text):
+        raise PydanticCustomError("no entry", "a finding that is none has no entry")
+    return text
 
 
 def _attributes(value: object) -> object:
@@ -39,13 +37,8 @@ def _attributes(value: object) -> object:
 
 
 _Id = Annotated[StrictStr, BeforeValidator(_words)]
-_Significance = Annotated[
-    Literal["urgent", "actionable_not_urgent", "not_actionable_not_urgent", "benign_expected"],
-    BeforeValidator(_named(significance_of, "significance", "the four")),
-]
-_Severity = Annotated[
-    Literal["significant", "negligible"],
-    BeforeValidator(_named(severity_of, "severity", "significant and negligible")),
+_Significance = Literal[
+    "urgent", "actionable_not_urgent", "not_actionable_not_urgent", "benign_expected"
 ]
 _Type = Literal[
     "location",
@@ -65,40 +58,36 @@ _Type = Literal[
 ]
 
 
-class _Part(BaseModel):
-    model_config = ConfigDict(extra="forbid")
-
-
-class Finding(_Part):
+class Finding(Form):
     """One abnormal finding of a report."""
 
     id: _Id = Field(description="R1, R2, ... in the reference, P1, P2, ... in the candidate.")
-    finding: Annotated[StrictStr, BeforeValidator(_words)] = Field(
+    finding: Annotated[StrictStr, BeforeValidator(_finding)] = Field(
         description="The finding in the report's own words."
     )
     clinical_significance: _Significance
 
 
-class Match(_Part):
+class Match(Form):
     """Two findings that are the same, whether or not they agree in all that is said of them."""
 
     ref_id: _Id
     pred_id: _Id
 
 
-class WrongAttribute(_Part):
+class WrongAttribute(Form):
     """What the candidate gets wrong about a finding that both reports have."""
+
+    optional: ClassVar = {"explanation": ""}
 
     ref_id: _Id
     pred_id: _Id
-    severity: _Severity
+    severity: Literal["significant", "negligible"]
     error_types: Annotated[list[_Type], BeforeValidator(_attributes)]
-    explanation: Annotated[StrictStr, BeforeValidator(one_line)] = Field(
-        description="What differs, in a sentence."
-    )
+    explanation: Line = Field(description="What differs, in a sentence.")
 
 
-class Errors(_Part):
+class Errors(Form):
     """What is wrong with the candidate."""
 
     false_findings: list[_Id] = Field(description="Ids of the candidate's that match nothing.")
@@ -106,7 +95,7 @@ class Errors(_Part):
     attribute_errors: list[WrongAttribute]
 
 
-class Reply(_Part):
+class Reply(Form):
     """The findings of both reports, which of them match, and the errors."""
 
     reference_findings: list[Finding]

@@ -1,14 +1,13 @@
-"""What judges call a significance, an attribute and its severity. Form is read leniently."""
+"""What judges call the attributes of a finding: the names of the lists that prompts have too."""
 
 from __future__ import annotations
 
 import re
 
-from judge.rubrics.crimson.measures import ATTRIBUTES, LEVELS, NEGLIGIBLE
+from judge.rubrics.crimson.measures import ATTRIBUTES
 
 SIGNIFICANT = "significant"
-SEVERITIES = (SIGNIFICANT, NEGLIGIBLE)
-"""How much an attribute error matters."""
+"""What an attribute error is that is not negligible."""
 _LONGEST = 80
 _APART = re.compile(r"[\s_\-/,]+(?:(?:and|but|or)[\s_\-]+)?")
 _SEVERAL = re.compile(r"[|;,/]")
@@ -31,24 +30,6 @@ _ALSO = {
 }
 
 
-def _plain(value: object) -> str | None:
-    if not isinstance(value, str) or len(value) > _LONGEST:
-        return None
-    return _APART.sub("_", value.strip().lower())
-
-
-def significance_of(value: object) -> str | None:
-    """Return the significance that `value` names, "Actionable, not urgent"; None for any other."""
-    name = _plain(value)
-    return name if name in LEVELS else None
-
-
-def severity_of(value: object) -> str | None:
-    """Return the severity of an attribute error that `value` names; None for any other."""
-    name = _plain(value)
-    return name if name in SEVERITIES else None
-
-
 def attributes_of(value: object) -> list[str] | None:
     """Return the attributes that `value` names, a list of them or one text, each once, in order.
 
@@ -62,8 +43,8 @@ def attributes_of(value: object) -> list[str] | None:
         if not isinstance(one, str):
             return None
         for part in _SEVERAL.split(one):
-            name = _plain(part)
-            name = _ALSO.get(name or "", name)
+            name = _APART.sub("_", part[:_LONGEST].strip().lower())
+            name = _ALSO.get(name, name)
             if name not in ATTRIBUTES:
                 return None
             found.append(name)

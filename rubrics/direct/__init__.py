@@ -8,30 +8,31 @@ the same scale. Of several answers to the same question (`--samples`) the score 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from judge.rubrics.contract import Parse, Rubric
 from judge.rubrics.direct.parse import ASPECTS, HIGH, LOW, SCORE, parse, render, samples
-from judge.rubrics.numbers import Measure, Order, Scale, Statistic
+from judge.rubrics.numbers import Measure, Order, Statistic
 from judge.types import Annotation, Measures, Study
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
 _NAME, _SPREAD = "direct", "spread"
-_SCALE: Scale = (0, 100)
+_SCALE: tuple[float, float] = (0, 100)
 
 
-def _reply_model() -> type[BaseModel]:
-    from judge.rubrics.direct.reply import Reply
+def _reply_model(scale: tuple[float, float] = _SCALE) -> type[BaseModel]:
+    from judge.rubrics.direct.reply import reply_on
 
-    return Reply
+    return reply_on(*scale)
 
 
-def _parse_on(scale: tuple[float, float]) -> Parse:
-    return partial(parse, scale=scale)
+def _on_scale(scale: tuple[float, float]) -> tuple[Parse, Callable[[], type[BaseModel]]]:
+    return partial(parse, scale=scale), partial(_reply_model, scale)
 
 
 def measure(annotation: Annotation, _study: Study) -> Measures:
@@ -67,7 +68,7 @@ _LABELS = {name: f"direct: {name}" for name in ASPECTS}
 
 RUBRIC = Rubric(
     name="direct",
-    version=1,
+    version=2,
     title="Direct score",
     summary="Judge reports by one number from 0 to 100, with the reasons for it.",
     prompt="direct",
@@ -98,7 +99,7 @@ RUBRIC = Rubric(
     ),
     worst=(Order(_NAME, largest_first=False),),
     parse=parse,
-    parse_on=_parse_on,
+    on_scale=_on_scale,
     takes_samples=True,
     render=render,
     measure=measure,

@@ -5,15 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from judge.rubrics.asking import SAMPLE
-from judge.rubrics.notation import arguments, checked, plain, read_json
+from judge.rubrics.notation import checked, read_json
 from judge.rubrics.steps import of_step, parts
 from judge.types import Annotation, Study, UnparsedError
-
-if TYPE_CHECKING:
-    from judge.rubrics.direct.reply import Reply
 
 ASPECTS = ("findings", "location", "severity", "comparison", "devices", "impression", "wording")
 """What may have a score of its own."""
@@ -24,6 +21,13 @@ Of several answers the scores have their number behind them, from 1: `score 2`, 
 """
 _BLANK_LINES = re.compile(r"\s*\n(?:\s*\n)+\s*")
 _BETWEEN = "\n\n"
+_N = r"(-?[0-9]{1,9}(?:\.[0-9]{1,9})?)"
+# "a score of 80", "score: 80", "80 points", "80 out of 100", "8/10".
+_SCORES = re.compile(
+    rf"\b(?:score|rating|grade)s?\b(?: (?:is|of|would be|should be|it|at|as))*[ :=]{{1,3}}{_N}"
+    rf"|{_N} ?(?:points\b|%? ?overall\b|(?:/|out of) ?(5|10|100)\b)",
+    re.IGNORECASE,
+)
 
 
 def parse(
@@ -36,20 +40,19 @@ def parse(
 ) -> Annotation:
     """Return the score that an answer gives on the prompt's `scale`, or those of `samples` answers.
 
-    An answer names the scale that it keeps to. JSON shows by itself whether it is whole, so
-    `complete` makes no difference. Raises `UnparsedError` for what is no such object, whole and
-    once, for another scale than the prompt's, and for a score that is no number on it.
+    JSON shows by itself whether it is whole, so `complete` makes no difference. Raises
+    `UnparsedError` for what is no such object, whole and once, for a score that is no number on the
+    scale, and for reasons that name another score.
     """
     if samples == 1:
-        reply = _read(text, scale)
-        return _annotation(scale, _values(reply), reply.reasons)
+        return _annotation(scale, *_read(text, scale))
     values: dict[str, float] = {}
     reasons = []
     for number, (name, answer) in enumerate(parts(text).items(), 1):
         with of_step(name):
-            reply = _read(answer, scale)
-        values |= {f"{key} {number}": value for key, value in _values(reply).items()}
-        reasons.append(_BLANK_LINES.sub("\n", reply.reasons))
+            each, why = _read(answer, scale)
+        values |= {f"{key} {number}": value for key, value in each.items()}
+        reasons.append(_BLANK_LINES.sub("\n", why))
     if [*parts(text)] != [SAMPLE.format(at + 1) for at in range(samples)]:
         raise UnparsedError("unexpected form", "not the answers to one question")
     return _annotation(scale, values, _BETWEEN.join(reasons))
@@ -83,22 +86,16 @@ def samples(annotation: Annotation, name: str) -> list[float | None]:
     return [values.get(f"{name} {at}") for at in range(1, n + 1)]
 
 
-def _read(text: str, scale: tuple[float, float]) -> Reply:
-    from judge.rubrics.direct.reply import Reply
+def _read(text: str, scale: tuple[float, float]) -> tuple[dict[str, float], str]:
+    from judge.rubrics.direct.reply import reply_on
 
-    reply = checked(Reply, plain(arguments(read_json(text))))
-    low, high = scale
-    if tuple(reply.scale) != scale:
-        raise UnparsedError("another scale", f"{reply.scale}, where {low:g} to {high:g} was asked")
-    for name, value in _values(reply).items():
-        if not low <= value <= high:
-            raise UnparsedError("score off the scale", f"{name}: {value:g}")
-    return reply
-
-
-def _values(reply: Reply) -> dict[str, float]:
+    reply: Any = checked(reply_on(*scale), read_json(text))
     given = {SCORE: reply.score, **reply.aspects.model_dump()}
-    return {name: value for name, value in given.items() if value is not None}
+    for found in _SCORES.finditer(reply.reasons):
+        number, of = float(found[1] or found[2]), float(found[3] or scale[1])
+        if number != reply.score or of != scale[1]:
+            raise UnparsedError("contradiction", f"the score is {reply.score:g}, and {found[0]!r}")
+    return {name: value for name, value in given.items() if value is not None}, reply.reasons
 
 
 def _annotation(
@@ -112,7 +109,6 @@ def _written(values: Mapping[str, float], number: str, reasons: str) -> str:
     reply: dict[str, Any] = {
         "reasons": reasons,
         "aspects": {name: values.get(f"{name}{number}") for name in ASPECTS},
-        "scale": [values[LOW], values[HIGH]],
         "score": values[f"{SCORE}{number}"],
     }
     return json.dumps(reply, ensure_ascii=False)

@@ -20,15 +20,15 @@ from judge.rubrics.facts.measures import (
     measure,
 )
 from judge.rubrics.numbers import Order
-from judge.rubrics.sources import BANNUR_2024, MIN_2023, XIE_2024
+from judge.rubrics.sources import source
 
 RUBRIC = Rubric(
     name="facts",
-    version=1,
+    version=2,
     title="Facts",
     summary="Judge reports by atomic facts: precision and recall of short phrases, with evidence.",
     prompt="facts-verdicts",
-    sources=(BANNUR_2024, XIE_2024, MIN_2023),
+    sources=(source("bannur2024maira2"), source("xie2024doclens"), source("min2023factscore")),
     kinds=(FACT, EVIDENCE),
     facets=(VERDICT,),
     measures=MEASURES,

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from itertools import product
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
+from judge.rubrics.entries import is_blank, twice
 from judge.rubrics.facts.measures import (
     EVIDENCE,
     FACT,
@@ -18,9 +20,8 @@ from judge.rubrics.facts.measures import (
     Quotable,
     annotated,
     facts_of,
-    key_of,
 )
-from judge.rubrics.notation import arguments, checked, plain, read_json
+from judge.rubrics.notation import checked, read_json
 from judge.rubrics.steps import Question, Step, Steps, of_step, parts
 from judge.types import Annotation, Side, Study, UnparsedError
 
@@ -29,14 +30,12 @@ if TYPE_CHECKING:
 
 # What the two questions are about, as their prompts say.
 REPORT, PHRASES = "report", "phrases"
-_Model = TypeVar("_Model", bound="BaseModel")
 _STEPS: Mapping[tuple[str, Side], str] = {
     (asks, side): name.format(side)
     for (asks, name), side in product(
         ((REPORT, "phrases of the {}"), (PHRASES, "verdicts on the {}")), SIDES
     )
 }
-_NOTHING = frozenset({"", "none", "n/a", "na", "nil", "null", "nothing", "no phrase", "no phrases"})
 
 
 def phrases_form() -> type[BaseModel]:
@@ -54,7 +53,7 @@ def verdicts_form() -> type[BaseModel]:
 
 
 def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[str, ...]:  # noqa: ARG001
-    """Return the phrases in the answer to what one report says; it may be their list alone.
+    """Return the phrases in the answer to what one report says.
 
     JSON shows by itself whether it is whole, so `complete` makes no difference. Raises
     `UnparsedError` for what is none of these, a phrase that says nothing, and one that stands
@@ -62,15 +61,12 @@ def read_phrases(text: str, study: Study, *, complete: bool = False) -> tuple[st
     """
     from judge.rubrics.facts.reply import Phrases
 
-    phrases = _reply(text, Phrases, "phrases").phrases
-    seen: set[str] = set()
+    phrases = checked(Phrases, read_json(text)).phrases
     for phrase in phrases:
-        key = key_of(phrase)
-        if key in _NOTHING or not any(map(str.isalpha, key)):
+        if is_blank(phrase):
             raise UnparsedError("empty phrase", phrase)
-        if key in seen:
-            raise UnparsedError("phrase twice", phrase)
-        seen.add(key)
+    if (again := twice(phrases)) is not None:
+        raise UnparsedError("phrase twice", again)
     return tuple(phrases)
 
 
@@ -83,9 +79,9 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
     from judge.rubrics.facts.reply import Verdicts
 
     phrases = study.candidate.splitlines()
-    report = Quotable(study.reference)
+    report = _quotable(study.reference)
     found: dict[int, Fact] = {}
-    for one in _reply(text, Verdicts, "verdicts").verdicts:
+    for one in checked(Verdicts, read_json(text)).verdicts:
         if not 1 <= one.phrase <= len(phrases):
             raise UnparsedError("phrase off the list", f"{one.phrase} of {len(phrases)}")
         if one.phrase in found:
@@ -102,11 +98,7 @@ def read_verdicts(text: str, study: Study, *, complete: bool = False) -> list[Fa
     return [found[number] for number in sorted(found)]
 
 
-def _reply(text: str, form: type[_Model], name: str) -> _Model:
-    given = read_json(text)
-    if isinstance(given, list):
-        return checked(form, {name: plain(given)})
-    return checked(form, plain(arguments(given)))
+_quotable = lru_cache(64)(Quotable)
 
 
 def _quoted(quote: str, report: Quotable) -> str:

@@ -33,6 +33,19 @@ _BEHIND = _AROUND + ".,;"
 _BEGINS = re.compile(r"[;:](?:\s+|(?=[^\W\d]))")
 """What a clause begins behind: no comma, since "pneumothorax" may stand in "No effusion, ..."."""
 _ENDS = re.compile(r"[,;](?=\s)|\s\(")
+_NEGATED = (
+    r"\b(?:no|not|none|negative|without|absent|absence|exclud\w+|ruled out|free of|lacks?|never)\b"
+)
+_DENIED_BELOW = re.compile(rf"{_NEGATED}[^:;]{{0,80}}:", re.IGNORECASE)
+_DENIED_LIST = re.compile(rf".*{_NEGATED}[^:;]{{0,80}}:\s*", re.IGNORECASE)
+# Behind a comma, colon or bracket: what takes back the words before it. "Effusion, no mass" does
+# not: there the denial has a finding of its own.
+_DENIED_BEHIND = re.compile(
+    r"[,;:(\u2013-]\s*(?:(?:and|but|now|which|is|are|was|were|has|have|had|been|since|previously"
+    r"|today|then|completely|entirely|both|all|currently|again|it|they)\s)*(?:not|no longer|none"
+    r"|absent|resolved|negative|excluded|ruled out|removed|gone|cleared|denied|unlikely|never)\b",
+    re.IGNORECASE,
+)
 FEWEST = 10
 """The number of facts below which FActScore's precision is lowered [Min et al. 2023]."""
 
@@ -55,8 +68,9 @@ class Quotable:
     """A report whose words are looked up whatever their case and the white space between them.
 
     A quote begins with a sentence, or behind a semicolon or colon in it, and ends with one, or
-    before a comma, semicolon or bracket. So it leaves out no negation in front, and no part of a
-    word or number. The number of a list item may be left out.
+    before a comma, semicolon or bracket. So it is no part of a word or number. It leaves out no
+    denial either, neither in front ("Negative for: mass") nor behind ("mass, not seen"). The
+    number of a list item may be left out.
     """
 
     def __init__(self, report: str) -> None:
@@ -64,10 +78,15 @@ class Quotable:
         self._folded = _folded(self._text)
         self._starts: set[int] = set()
         self._ends: set[int] = set()
+        denied = False  # below a line such as "No evidence of:"
+        before = last = 0
         for start, end in sentences(report):
-            before = len(" ".join(report[: start + 1].split())) - 1
+            before += max(0, len(" ".join(report[last : start + 1].split())) - 1)
+            last = start
             sentence = " ".join(report[start:end].split())
-            self._starts.update(before + at for at in _starts(sentence))
+            if not (denied and ITEM.match(sentence)):
+                self._starts.update(before + at for at in _starts(sentence))
+                denied = _DENIED_LIST.fullmatch(sentence) is not None
             self._ends.update(before + at for at in _ends(sentence))
 
     def find(self, quote: str) -> str | None:
@@ -86,20 +105,22 @@ class Quotable:
 
 
 def _starts(sentence: str) -> set[int]:
-    """Return where a quote may begin in `sentence`, with or without what stands before words."""
-    found = {0, *(match.end() for match in _BEGINS.finditer(sentence))}
+    denial = _DENIED_BELOW.search(sentence)
+    last = denial.end() if denial else len(sentence)
+    found = {0, *(at for match in _BEGINS.finditer(sentence) if (at := match.end()) < last)}
     found |= {item.end() for at in found if (item := ITEM.match(sentence, at))}
     return found | {len(sentence) - len(sentence[at:].lstrip(_AROUND)) for at in found}
 
 
 def _ends(sentence: str) -> set[int]:
-    """Return where a quote may end in `sentence`, with or without what stands behind words."""
-    found = {len(sentence), *(match.start() for match in _ENDS.finditer(sentence))}
+    denials = [match.start() for match in _DENIED_BEHIND.finditer(sentence)]
+    first = max(denials, default=-1)
+    found = {len(sentence)}
+    found |= {at for match in _ENDS.finditer(sentence) if (at := match.start()) > first}
     return found | {len(sentence[:at].rstrip(_BEHIND)) for at in found}
 
 
 def _folded(text: str) -> str:
-    """Return `text` in lower case, character by character."""
     low = text.lower()
     return (
         low

@@ -7,10 +7,11 @@ ReXrank; the sum of the severities, as in the original paper, stands beside it [
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import CATEGORY, ERRORS, no_error
-from judge.rubrics.contract import Rubric
+from judge.rubrics.contract import Parse, Rubric
 from judge.rubrics.fineradscore.measures import (
     CLOSENESS,
     CORRECTION,
@@ -23,7 +24,7 @@ from judge.rubrics.fineradscore.parse import parse
 from judge.rubrics.fineradscore.render import baseline, render
 from judge.rubrics.items import Tally
 from judge.rubrics.numbers import Order, Statistic
-from judge.rubrics.sources import HUANG_2024, ZHANG_2024
+from judge.rubrics.sources import source
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
@@ -33,6 +34,10 @@ def _reply_model() -> type[BaseModel]:
     from judge.rubrics.fineradscore.reply import Reply
 
     return Reply
+
+
+def _parse_for(prompt: str, _model: str) -> Parse | None:
+    return partial(parse, published=True) if prompt == "fineradscore-official" else None
 
 
 _STATISTICS = (
@@ -84,11 +89,11 @@ _STATISTICS = (
 
 RUBRIC = Rubric(
     name="fineradscore",
-    version=2,
+    version=3,
     title="FineRadScore",
     summary="Judge reports by FineRadScore: line-by-line corrections, each with a severity.",
     prompt="fineradscore",
-    sources=(HUANG_2024, ZHANG_2024),
+    sources=(source("huang2024fineradscore"), source("zhang2024rexrank")),
     kinds=(CORRECTION,),
     facets=(CATEGORY, SEVERITY),
     measures=MEASURES,
@@ -101,6 +106,7 @@ RUBRIC = Rubric(
     ),
     tally=Tally("Errors by category", CORRECTION.name, CATEGORY.name, SEVERITY.name),
     parse=parse,
+    parse_for=_parse_for,
     render=render,
     measure=measure,
     baseline=baseline,

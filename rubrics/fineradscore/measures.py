@@ -6,7 +6,7 @@ import re
 from collections import Counter, defaultdict
 
 from judge.rubrics.categories import CATEGORY, ERROR
-from judge.rubrics.counting import count_measures, counted
+from judge.rubrics.counting import Counting, count_measures
 from judge.rubrics.items import Facet, Kind, Label
 from judge.rubrics.numbers import Measure
 from judge.sentences import sentences
@@ -53,6 +53,8 @@ MEASURES = (
 )
 _WORD = re.compile(r"\w+")
 
+_count = Counting(_COUNTS)
+
 
 def measure(annotation: Annotation, study: Study) -> Measures:
     """Return the study's two scores, two numbers to check them by, and its counts.
@@ -73,7 +75,7 @@ def measure(annotation: Annotation, study: Study) -> Measures:
         "n_significant": n_significant,
         "n_insignificant": len(severities) - n_significant,
         "n_actionable": sum(severity >= _LEAST_ACTIONABLE for severity in severities),
-        **counted(annotation, _COUNTS),
+        **_count(annotation),
     }
 
 

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
+from judge.jsonio import Pairs
 from judge.rubrics.categories import error
+from judge.rubrics.category_names import categories_of
 from judge.rubrics.fineradscore.measures import NAMES, SEVERITY, corrected
 from judge.rubrics.fineradscore.wording import (
-    LEFT_OUT,
     deletes,
-    edit_of,
     line_of,
-    no_text,
+    plain_key,
     says,
     says_nothing,
     severity_of,
 )
-from judge.rubrics.notation import Object, Pairs, arguments, checked, plain, read_json
+from judge.rubrics.notation import checked, read_json
 from judge.sentences import lines
 from judge.types import Annotation, Edit, Item, Study, UnparsedError
 
@@ -26,94 +25,59 @@ if TYPE_CHECKING:
     from judge.rubrics.fineradscore.reply import Correction
 
 _NAMES = {
-    "line": ("line", "line number"),
-    "edit": ("edit", "action", "operation"),
     "corrected": ("corrected", "corrections", "correction", "corrected line", "corrected text"),
     "severity": ("severity", "clinical severity"),
     "categories": ("categories", "category", "error categories", "error category"),
     "comment": ("comment", "comments"),
 }
-"""Our name of each field and the names that it has, the original's among them."""
-_OURS = "corrections"
-_COUNT = re.compile(
-    r"(?:n|num|number|count|total)(?: of)?(?: (?:errors|corrections))?"
-    r"|(?:errors|corrections) (?:count|total)"
-)
+_OURS = {name: ours for ours, names in _NAMES.items() for name in names}
+"""Our name of each field that an entry of the published form has, by the names that it has."""
 
 
-def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
-    """Return the annotation in an answer: our own format or the original's.
+def parse(
+    text: str,
+    study: Study,
+    *,
+    complete: bool = False,  # noqa: ARG001
+    published: bool = False,
+) -> Annotation:
+    """Return the annotation in an answer: an object with a list of `corrections`.
 
-    Ours is an object with a list of `corrections`, or that list alone; the original's has
-    an entry a line. An empty one says that nothing is wrong. JSON shows by itself whether
-    it is whole, so `complete` makes no difference. One correction that changes nothing is
-    left out beside others, with a warning. Raises `UnparsedError` for what cannot be read
-    with certainty and for corrections that do not fit the candidate.
+    Where the prompt is the original's, `published`, it may be the original's form instead, an
+    object with an entry a line, in which the key None repeats. JSON shows by itself whether it is
+    whole, so `complete` makes no difference. Raises `UnparsedError` for what cannot be read with
+    certainty and for corrections that do not fit the candidate or change nothing.
     """
-    from judge.rubrics.fineradscore.reply import Correction
+    from judge.rubrics.fineradscore.reply import Correction, Reply
 
+    value = read_json(text, pairs=published)
+    if isinstance(value, Pairs) and not any(plain_key(key) == "corrections" for key, _ in value):
+        found = [checked(Correction, entry) for entry in _of_lines(value)]
+    else:
+        found = checked(Reply, _plain(value)).corrections
     candidate = lines(study.candidate)
-    entries = _entries(read_json(text))
-    found = [_tidied(checked(Correction, entry), candidate) for entry in entries]
     for correction in found:
         _fits(correction, candidate)
     real = {says(line) for line in lines(study.reference)}
-    idle = [one for one in found if _is_idle(one, candidate, real)]
-    made = [one for one in found if one not in idle]
-    if idle:
-        _one_among_good(idle, made, candidate)
+    if idle := next((one for one in found if _is_idle(one, candidate, real)), None):
+        raise UnparsedError("correction changes nothing", idle.corrected)
     _no_clash(found)
-    annotation = Annotation(tuple(map(_error, made)), warnings=(LEFT_OUT,) if idle else ())
-    if made and corrected(annotation, study) == study.candidate:
+    annotation = Annotation(tuple(map(_error, found)))
+    if found and corrected(annotation, study) == study.candidate:
         raise UnparsedError("correction changes nothing", "all of them together")
     return annotation
 
 
-def _entries(value: Object | list[Any]) -> list[dict[str, Any]]:
-    if isinstance(value, list):
-        return list(map(_fields, value))
-    called = arguments(value)
-    if called is not value and not (isinstance(called, Object) and _OURS in dict(called.pairs)):
-        raise UnparsedError("unexpected form", "a call of another tool")
-    given = [item for key, item in called.pairs if _plain_key(key) == _OURS]
-    if not given:
-        return _of_lines(called.pairs)
-    if len(given) > 1:
-        raise UnparsedError("duplicate key", _OURS)
-    if not isinstance(given[0], list):
-        raise UnparsedError("unexpected form", "corrections is no list")
-    for key, item in called.pairs:
-        if _plain_key(key) != _OURS:
-            _says_no_other(key, plain(item), len(given[0]))
-    return list(map(_fields, given[0]))
-
-
-def _says_no_other(key: str, value: object, n: int) -> None:
-    """Raise `UnparsedError` for a field beside the `n` corrections that tells of others."""
-    if _COUNT.fullmatch(_plain_key(key)) and type(value) is int and value != n:
-        raise UnparsedError("several answers", f"{key} is {value}, and there are {n} corrections")
-    if _holds_a_correction(value):
-        raise UnparsedError("several answers", f"corrections in {key} too")
-
-
-def _holds_a_correction(value: object) -> bool:
-    if isinstance(value, dict):
-        is_one = any(_plain_key(key) in ("severity", "clinical severity") for key in value)
-        return is_one or any(map(_holds_a_correction, value.values()))
-    return isinstance(value, list) and any(map(_holds_a_correction, value))
-
-
-def _fields(value: object) -> dict[str, Any]:
-    entry = plain(value)
-    if not isinstance(entry, dict):
-        raise UnparsedError("unexpected form", "a correction is an object")
-    fields = _by_our_names(entry, "correction")
-    is_deletion = edit_of(fields.get("edit")) == "delete"
-    return {"corrected": "", **fields} if is_deletion else fields
+def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any of a few types
+    if isinstance(value, Pairs):
+        if len(dict(value)) < len(value):
+            raise UnparsedError("duplicate key", ", ".join(key for key, _ in value))
+        return {key: _plain(item) for key, item in value}
+    return list(map(_plain, value)) if isinstance(value, list) else value
 
 
 def _of_lines(pairs: Pairs) -> list[dict[str, Any]]:
-    """Return the corrections in an object of lines, the original's format, as ours has them.
+    """Return the corrections in an object of lines, the original's form, as ours has them.
 
     Every "None" key is an insertion of its own, and so is each entry of a list under one.
     Raises `UnparsedError` for a key that is no line, the mark of a failed answer, and an
@@ -127,63 +91,32 @@ def _of_lines(pairs: Pairs) -> list[dict[str, Any]]:
             line = line_of(key)
         except ValueError as error:
             raise UnparsedError("line off the report", str(error)) from error
-        entries = value if line is None and isinstance(value, list) else [value]
-        found += [_of_line(key, line, plain(entry)) for entry in entries]
+        is_list = line is None and isinstance(value, list) and not isinstance(value, Pairs)
+        found += [_of_line(key, line, _plain(entry)) for entry in (value if is_list else [value])]
     return found
 
 
-def _of_line(key: str, line: object, entry: object) -> dict[str, Any]:
+def _of_line(key: str, line: int | None, entry: object) -> dict[str, Any]:
     if not isinstance(entry, dict):
         raise UnparsedError("unexpected form", f"{key!r} is no correction")
-    fields = _by_our_names(entry, key)
-    if fields.get("line", line) != line:
-        raise UnparsedError("line off the report", f"{key!r} or {fields['line']!r}")
-    edit = "insert" if line is None else "delete" if deletes(fields.get("corrected")) else "change"
-    return {"edit": edit, **fields, "line": line}
-
-
-def _by_our_names(entry: Mapping[str, Any], where: str) -> dict[str, Any]:
-    """Return the fields of a correction by our names; what is none of them is left out.
-
-    A comment that is missing is an empty one. Raises `UnparsedError` for a field that
-    stands twice and differs, and for a severity beside the severity that is another.
-    """
-    found: dict[str, Any] = {"comment": ""}
-    for name, names in _NAMES.items():
-        values = [value for key, value in entry.items() if _plain_key(key) in names]
-        if name != "severity" and any(value != values[0] for value in values):
-            raise UnparsedError("duplicate key", f"{where}: {name}")
-        if values:
-            found[name] = values[0]
-    severities = {severity_of(v) for key, v in entry.items() if "severity" in _plain_key(key)}
-    if len(severities - {None}) > 1:
-        raise UnparsedError("severity off the scale", f"{where}: two that differ")
-    return found
-
-
-def _plain_key(key: str) -> str:
-    """Return a key in lower case with single spaces between its words."""
-    return " ".join(re.split(r"[\W_]+", key.lower())).strip()
-
-
-def _tidied(correction: Correction, candidate: Sequence[str]) -> Correction:
-    """Return a correction without the line's number and, of a deletion, without the line itself.
-
-    Both are copied from the question by some judges.
-    """
-    line, text = correction.line, correction.corrected
-    if correction.edit == "insert" or line is None or not 0 <= line < len(candidate):
-        return correction
-    number = f"{line}: "
-    if text.startswith(number) and not any(one.startswith(number) for one in candidate):
-        text = text.removeprefix(number)
-    if correction.edit == "delete" and (says(text) == says(candidate[line]) or no_text(text)):
-        text = ""
-    return correction.model_copy(update={"corrected": text})
+    fields: dict[str, Any] = {}
+    for name, value in entry.items():
+        ours = _OURS.get(plain_key(name), str(name))
+        if ours in fields:
+            raise UnparsedError("duplicate key", f"{key}: {name}")
+        fields[ours] = value
+    is_deletion = deletes(fields.get("corrected"))
+    edit = "insert" if line is None else "delete" if is_deletion else "change"
+    if is_deletion:
+        fields["corrected"] = ""
+    if "severity" in fields:
+        fields["severity"] = severity_of(fields["severity"])
+    if (named := categories_of(fields.get("categories"))) is not None:
+        fields["categories"] = [category.value for category in named]
+    return {**fields, "edit": edit, "line": line}
 
 
 def _fits(correction: Correction, candidate: Sequence[str]) -> None:
-    """Raise `UnparsedError` unless the correction can be applied."""
     line, text = correction.line, correction.corrected
     last = len(candidate) - (correction.edit != "insert")
     if line is not None and not 0 <= line <= last:
@@ -198,6 +131,9 @@ def _fits(correction: Correction, candidate: Sequence[str]) -> None:
         raise UnparsedError("deletion with text", f"line {line}: {text}")
     if correction.edit == "change" and not text:
         raise UnparsedError("change without text", f"line {line}")
+    number = f"{line}:"
+    if text.startswith(number) and not candidate[line].startswith(number):
+        raise UnparsedError("line number in the text", text)
 
 
 def _is_idle(
@@ -216,21 +152,6 @@ def _is_idle(
     if correction.edit == "insert":
         return text in map(says, candidate)
     return correction.line is not None and text == says(candidate[correction.line])
-
-
-def _one_among_good(
-    idle: Sequence[Correction], made: Sequence[Correction], candidate: Sequence[str]
-) -> None:
-    """Raise `UnparsedError` unless a single correction that changes nothing can be left out.
-
-    An insertion of a line that another correction takes away moves it: that is no nothing.
-    """
-    told = "; ".join(one.corrected for one in idle)
-    if len(idle) > 1 or not made:
-        raise UnparsedError("correction changes nothing", told)
-    taken = [candidate[one.line] for one in made if one.edit != "insert" and one.line is not None]
-    if idle[0].edit == "insert" and says(idle[0].corrected) in map(says, taken):
-        raise UnparsedError("correction changes nothing", f"a line is moved: {told}")
 
 
 def _no_clash(found: Sequence[Correction]) -> None:

@@ -9,18 +9,9 @@ from dataclasses import dataclass, field
 
 from judge.rubrics.categories import CATEGORY, ERROR, error
 from judge.rubrics.fineradscore.measures import NAMES, SEVERITY, closeness
-from judge.rubrics.fineradscore.wording import LEFT_OUT
 from judge.sentences import lines
 from judge.types import Annotation, Category, Discrepancy, Edit, Item, ReportComparison, Study
 
-_NOTHING: dict[str, object] = {
-    "line": None,
-    "edit": "insert",
-    "corrected": "No correction needed.",
-    "severity": 1,
-    "categories": ["a"],
-    "comment": "",
-}
 _SILENCE = Discrepancy(Category.MISSING_FINDING, 1, "", "The candidate says nothing.")
 _TAKEN_OUT = (Category.FALSE_FINDING, Category.FALSE_COMPARISON)
 
@@ -28,15 +19,12 @@ _TAKEN_OUT = (Category.FALSE_FINDING, Category.FALSE_COMPARISON)
 def render(annotation: Annotation) -> str:
     """Return the annotation as JSON, a line a correction.
 
-    The inverse of `parse`: where it left out a correction that changes nothing, there is one.
-    Raises ValueError for an annotation that no reply expresses: an error without an edit or
-    a category, matched findings, an explanation.
+    The inverse of `parse`. Raises ValueError for an annotation that no reply expresses: an error
+    without an edit or a category, matched findings, an explanation.
     """
-    left_out = annotation.warnings == (LEFT_OUT,) and bool(annotation.items)
-    others = () if left_out else annotation.warnings
-    if annotation.explanation or annotation.stated_counts or annotation.values or others:
+    if annotation != Annotation(annotation.items):
         raise ValueError("FineRadScore has corrections and nothing beside them")
-    entries = [_entry(item) for item in annotation.items] + [_NOTHING] * left_out
+    entries = [_entry(item) for item in annotation.items]
     written = ",\n  ".join(map(json.dumps, entries))
     return f'{{"corrections": [\n  {written}\n]}}' if entries else '{"corrections": []}'
 

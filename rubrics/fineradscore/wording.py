@@ -1,82 +1,32 @@
-"""What judges call a severity, an edit and a line, and what each of them means.
+"""What the original's form calls a severity and a line, and what the words of a line say.
 
-Form is read leniently, meaning strictly: a word that is not known, two that differ, and
-whatever could mean two things give nothing.
+A word that is not known, two that differ, and whatever could mean two things give nothing.
 """
 
 from __future__ import annotations
 
 import re
-from typing import Literal
 
 from judge.rubrics.category_names import CAMEL, LONGEST
 
-EditKind = Literal["change", "delete", "insert"]
-
-# ---------------------------------------------------------------------------- severity
-
-_TOKEN = re.compile(r"[0-9]+(?:\.[0-9]+)?|[^\W\d_]+")
-_SAID = re.compile(r"(?:[^\W_]|[\s.,:;()\[\]{}_/*\"'`=#\-\u2010-\u2015])+")
-"""The characters of a plain statement: a question mark, a plus or a tilde leave room for doubt."""
-_SIGNED = re.compile(r"(?<![^\W_])\s*[-\u2010-\u2015.][0-9]")
-_NEGATED = re.compile(r"\bno[nt][\s-]*(actionable|urgent|emergent)\b")
-_OF_FOUR = re.compile(r"(?<![0-9.])([1-4])\s*(?:/|out of|of)\s*4(?![0-9.])")
-_NUMBERS = {"one": 1, "two": 2, "three": 3, "four": 4} | {
-    form: n for n in (1, 2, 3, 4) for form in (f"{n}", f"{n}.0")
-}
-_AROUND = frozenset(
-    ("severity", "level", "clinical", "grade", "score", "rating", "error", "errors")
-)
-_JOINING = frozenset(("but", "and", "yet"))
+_FILLERS = frozenset(("but", "and", "error", "errors", "severity", "level"))
 _SEVERITIES = {
-    frozenset(("noactionable",)): 1,
-    frozenset(("noactionable", "nourgent")): 1,
-    frozenset(("actionable", "nourgent")): 2,
-    frozenset(("urgent",)): 3,
-    frozenset(("actionable", "urgent")): 3,
-    frozenset(("urgent", "noemergent")): 3,
-    frozenset(("emergent",)): 4,
-    frozenset(("actionable", "emergent")): 4,
+    **dict.fromkeys(("not actionable", "non actionable", "nonactionable"), 1),
+    **dict.fromkeys(("actionable not urgent", "actionable non urgent", "actionable nonurgent"), 2),
+    **dict.fromkeys(("urgent", "actionable urgent"), 3),
+    "emergent": 4,
+    **{str(n): n for n in (1, 2, 3, 4)},
 }
 
 
-def severity_of(value: object) -> int | None:
-    """Return the severity that `value` names: a number, a name, or both in accord.
-
-    "2", "3/4", "Level 2", "actionable but not urgent", "Severity 3: urgent". None for
-    anything that is not on the scale or could be two levels ("actionable", "2 or 3").
-    """
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return int(value) if value in (1, 2, 3, 4) else None
-    if not isinstance(value, str) or len(value) > LONGEST:
-        return None
-    if not _SAID.fullmatch(value) or _SIGNED.search(value):
-        return None
-    text = CAMEL.sub(" ", value).lower().replace("_", " ")
-    text = _NEGATED.sub(r"no\1", _OF_FOUR.sub(r"\1", text))
-    words = [word for word in _TOKEN.findall(text) if word not in _AROUND]
-    numbers = {_NUMBERS[word] for word in words if word in _NUMBERS}
-    name = frozenset(word for word in words if word not in _NUMBERS)
-    found = numbers | ({_SEVERITIES.get(name - _JOINING)} if name else set())
-    return found.pop() if len(found) == 1 else None
+def severity_of(value: object) -> object:
+    """Return the severity that `value` names, None for a text that names none of the four."""
+    if not isinstance(value, str):
+        return value
+    words = plain_key(value[:LONGEST]).split()
+    return _SEVERITIES.get(" ".join(word for word in words if word not in _FILLERS))
 
 
-# ------------------------------------------------------------------------ edit and line
-
-_CHANGES = (
-    *("change", "changed", "replace", "replaced", "replacement", "modify", "modified"),
-    *("modification", "substitute", "substituted", "substitution", "revise", "revised"),
-    *("revision", "rewrite", "rewritten", "correct", "corrected", "correction", "update"),
-    *("updated", "edit", "edited", "amend", "amended", "alter", "altered", "rephrase"),
-)
-_DELETIONS = ("delete", "deleted", "deletion", "remove", "removed", "removal", "erase", "drop")
-_INSERTIONS = ("insert", "inserted", "insertion", "add", "added", "addition")
-_EDITS: dict[str, EditKind] = {
-    **dict.fromkeys(_CHANGES, "change"),
-    **dict.fromkeys(_DELETIONS, "delete"),
-    **dict.fromkeys(_INSERTIONS, "insert"),
-}
-_THE_LINE = frozenset(("a", "the", "this", "new", "line", "sentence", "text"))
 _LINE = re.compile(
     r"[\s\[(#\"']*(?:line\s*(?:number|no\.?)?)?[\s\[(#:]*([0-9]{1,6})(?:\.0+)?[\s\]).:\"']*", re.I
 )
@@ -90,30 +40,23 @@ _DELETED = re.compile(
 )
 
 
-def edit_of(value: object) -> EditKind | None:
-    """Return what `value` says to do with a line; None for what is none of the three."""
-    if not isinstance(value, str) or len(value) > LONGEST:
-        return None
-    words = re.findall(r"[^\W_]+", value.lower())
-    return _EDITS.get("".join(word for word in words if word not in _THE_LINE))
+def plain_key(key: str) -> str:
+    """Return a key in lower case with single spaces between its words."""
+    return " ".join(re.split(r"[\W_]+", CAMEL.sub(" ", key).lower())).strip()
 
 
-def line_of(value: object) -> object:
-    """Return the line number that `value` gives, None for one that says "at the end".
+def line_of(key: str) -> int | None:
+    """Return the line number that a key gives, None for one that says "None" or "at the end".
 
-    A number in a list of its own or in words ("[1]", "line 1") is that number. Raises
-    ValueError for anything else; what is a number but not a whole one comes back as it is.
+    A number in brackets or in words ("[1]", "line 1") is that number. Raises ValueError for
+    anything else.
     """
-    if isinstance(value, list) and len(value) == 1:
-        value = value[0]
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    if isinstance(value, str) and len(value) <= LONGEST:
-        if found := _LINE.fullmatch(value):
+    if len(key) <= LONGEST:
+        if found := _LINE.fullmatch(key):
             return int(found[1])
-        if _NO_LINE.fullmatch(value):
+        if _NO_LINE.fullmatch(key):
             return None
-    raise ValueError(f"{value!r} is no line number")
+    raise ValueError(f"{key!r} is no line number")
 
 
 def deletes(text: object) -> bool:
@@ -122,9 +65,6 @@ def deletes(text: object) -> bool:
 
 
 # ------------------------------------------------------------------- what a line says
-
-LEFT_OUT = "a correction that changes nothing was left out"
-"""The warning about an answer that had one."""
 
 _WORD = re.compile(r"\w+|\?")
 _NOTHING = frozenset(
@@ -144,8 +84,3 @@ def says(text: str) -> tuple[str, ...]:
 def says_nothing(text: str) -> bool:
     """Return whether `text` stands for there being nothing to correct."""
     return says(text) in _NOTHING
-
-
-def no_text(text: str) -> bool:
-    """Return whether `text` stands for an empty one."""
-    return says(text) in ((), ("none",), ("null",), ("n", "a"))

@@ -6,11 +6,13 @@ errors), and 0 when nothing matched [Ostmeier et al. 2024].
 
 from __future__ import annotations
 
+import re
+from functools import partial
 from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import CATEGORY, ERROR, ERRORS, no_error
-from judge.rubrics.contract import Rubric, StructuredReply
-from judge.rubrics.counting import counted
+from judge.rubrics.contract import Parse, Rubric, StructuredReply
+from judge.rubrics.counting import Counting
 from judge.rubrics.green.layout import MATCHED
 from judge.rubrics.green.parse import parse
 from judge.rubrics.green.render import baseline, render
@@ -24,7 +26,7 @@ from judge.rubrics.significance import (
     SIGNIFICANT,
     stated,
 )
-from judge.rubrics.sources import OSTMEIER_2024
+from judge.rubrics.sources import source
 from judge.types import Annotation, Measures, Study
 
 if TYPE_CHECKING:
@@ -37,12 +39,22 @@ _MATCHED = Measure(
     is_whole=True,
     counts=Counted(MATCHED),
 )
+_count = Counting((*COUNTS, _MATCHED))
 
 
 def _reply_model() -> type[BaseModel]:
     from judge.rubrics.green.reply import Reply
 
     return Reply
+
+
+# As its authors name their models, which know one prompt: StanfordAIMI/GREEN-radllama2-7b.
+_TRAINED = re.compile(r"(?:^|[/:])green-", re.IGNORECASE)
+
+
+def _parse_for(prompt: str, model: str) -> Parse | None:
+    is_faithful = prompt == "green-official" and _TRAINED.search(model)
+    return partial(parse, faithful=True) if is_faithful else None
 
 
 def _parse_reply(text: str, study: Study, *, complete: bool = False) -> Annotation:
@@ -72,7 +84,7 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
 
 def count(annotation: Annotation, _study: Study) -> Measures:
     """Return the same of what a reader wrote, who lists the errors and states no counts."""
-    found = counted(annotation, (*COUNTS, _MATCHED))
+    found = _count(annotation)
     return {"green": _score(found[_MATCHED.name], found["n_significant"]), **found}
 
 
@@ -82,11 +94,11 @@ def _score(matched: int, significant: int) -> float:
 
 RUBRIC = Rubric(
     name="green",
-    version=2,
+    version=3,
     title="GREEN",
     summary="Judge reports by GREEN: errors in six categories, significant or not.",
     prompt="green",
-    sources=(OSTMEIER_2024,),
+    sources=(source("ostmeier2024green"),),
     kinds=(GRADED_ERROR, Kind(MATCHED, "matched finding", "matched findings")),
     facets=(CATEGORY, GRADES),
     measures=(
@@ -116,6 +128,7 @@ RUBRIC = Rubric(
     ),
     tally=Tally("Errors by category", ERROR, CATEGORY.name, SIGNIFICANCE),
     parse=parse,
+    parse_for=_parse_for,
     render=render,
     measure=measure,
     count=count,

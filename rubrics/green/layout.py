@@ -1,12 +1,7 @@
-"""The words of the GREEN answer layout, and what a text in it may hold.
-
-Shared by the parser and the renderer, so that one is the inverse of the other.
-"""
+"""The words of the GREEN answer layout, and the parts of an annotation that it expresses."""
 
 from __future__ import annotations
 
-import re
-import string
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
@@ -25,64 +20,30 @@ TITLES = {
 }
 """The sections in the order of the published layout, and their headings."""
 
-END = "\x03"
-"""Stands on a line of its own where the judge's end-of-answer token was."""
-
 NAMES = (*KEYS, MATCHED)
 NOT_LISTED = "category not listed, counted 0: "
 DIFFERS = "stated count differs from list: "
 
-# White space as `str.isspace` knows it, the asterisks of bold type, what separates entries.
-_EDGES = string.whitespace + "\x1c\x1d\x1e\x1f\x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000*,;|"
-_EDGES += "".join(map(chr, range(0x2000, 0x200B)))
-
-HEADING = re.compile(
-    r"""
-    ^(?:[^\S\n]*+(?:[>\#]++[^\S\n]*+)*+(?:[^\w\s!-~]++[^\S\n]*+)?+
-    (?:[0-9]{1,2}[.)][^\S\n]++(?![*_]*+\[)|[IVX]{1,4}[.)][^\S\n]++)?+[*_]*+
-    (?P<bracket>\[)?+[*_]*+
-    (?P<name>explanations?
-        |(?:clinically[^\S\n]++)?(?:non-?|in|not[^\S\n]++)?significant[^\S\n]++errors?
-        |match(?:ed|ing)[^\S\n]++findings?)
-    [*_]*+(?(bracket):?\])[*_]*+
-    (?:[^\S\n]*+[(\[](?P<stated>(?:total[^\S\n]*[:=]?[^\S\n]*)?[0-9a-z]{1,6}
-        (?:[^\S\n](?:in[^\S\n])?(?:total|errors?|findings?|matched))?)[)\]])?+
-    [*_]*+[^\S\n]*+(?:[:=][*_]*+|(?:[-\u2013\u2014]|[-=]>|\u2192)(?=\s)|(?=\n))
-    |\x03(?=\n))
-    """,
-    re.IGNORECASE | re.MULTILINE | re.VERBOSE,
-)
-"""A line head that opens a section, or an `END` line. In brackets or plain, marked up or not."""
-_PLACEHOLDER = (
-    r"[\s*_]*+(?:<[^<>\n]{1,80}>|\{[^{}\n]{1,80}\}|\[[A-Za-z][^\[\]\n]{2,80}\]"
-    r"|\([A-Za-z][^()\n]{2,80}\)|[NnXx#](?=\.|\s*$))"
-)
-PLACEHOLDER = re.compile(_PLACEHOLDER)
-"""What a template has where an answer has a count."""
-TEMPLATE_LINE = re.compile(
-    rf"^[^\S\n]*+[>*_#\-]*+[^\S\n]*+[(\[]?[a-fA-F1-6][)\].:][^:\n]*+:(?={_PLACEHOLDER})",
-    re.MULTILINE,
-)
-"""A category's line in a template, as far as the placeholder."""
-BODY_PLACEHOLDER = re.compile(r"\s*(?:<[^<>]*>|\([^()]*\)|\{[^{}]*\})\s*")
-"""What a template has in place of a whole section."""
-
 
 class Reason(StrEnum):
-    """Why an answer is `Unparsed`; there are no other reasons."""
+    """Why an answer is `Unparsed`, beside the reasons of `notation.answer_in`."""
 
-    EMPTY = "empty"
-    """Nothing but white space and end tokens."""
     REFUSAL = "refusal"
     """No sections, and the judge says that it will not or cannot answer."""
     MISSING_SECTION = "missing section"
-    """One of the three sections that count is not there, or has nothing in it."""
+    """A heading is not there on a line of its own, or nothing stands under it."""
     TRUNCATED = "truncated"
-    """The answer may have been cut: what counts touches its end or is not proved to be whole."""
+    """The answer may have been cut where the last count or its list stands."""
     UNREADABLE_COUNT = "unreadable count"
-    """A count is absent or vague, or an error stands under no category."""
+    """Behind a colon, or first under the matched findings, is no count."""
+    COUNT_DIFFERS = "count and list differ"
+    """The list has more or fewer items than are stated."""
     CONTRADICTION = "contradiction"
-    """The answer says two different things about one count."""
+    """A category twice, out of order or by another's name, or items under 0."""
+    DOUBTFUL_ITEM = "doubtful item"
+    """An item denies, remarks, or may be several."""
+    NOT_THE_LAYOUT = "not in the layout"
+    """Something is left over: a line, a heading, a second answer."""
 
 
 def unparsed(reason: Reason, detail: str) -> UnparsedError:
@@ -145,8 +106,3 @@ def warnings_on(
         for name, count in listed.items()
         if name in not_listed or stated[name] != count
     )
-
-
-def tidy(text: str) -> str:
-    """Return `text` without white space, asterisks and separators around it."""
-    return text.strip(_EDGES)

@@ -1,14 +1,19 @@
-"""From a raw answer to an annotation, with certainty or not at all."""
+"""Reads GREEN's layout: the grammar in docs/answers.md, line by line, and nothing else.
+
+Whatever is not the grammar is refused with its reason. A number that is read is the one that
+stands behind a category's colon, or first under the matched findings.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import lru_cache
+from typing import NamedTuple
 
-from judge.rubrics.green.bodies import check_tallies, read_errors, read_matched
+from judge.rubrics.category_names import category_of
+from judge.rubrics.entries import is_no_entry
 from judge.rubrics.green.layout import (
-    BODY_PLACEHOLDER,
-    EXPLANATION,
     MATCHED,
     TITLES,
     Reason,
@@ -17,156 +22,292 @@ from judge.rubrics.green.layout import (
     unparsed,
     warnings_on,
 )
-from judge.rubrics.green.lists import fits_list
-from judge.rubrics.green.markup import plain_answer
-from judge.rubrics.green.sections import (
-    Answer,
-    Section,
-    answers,
-    clean,
-    missing,
-    split,
-    with_headings_on_lines,
-)
-from judge.rubrics.significance import CATEGORIES, KEY, LEVELS
+from judge.rubrics.notation import answer_in
+from judge.rubrics.significance import CATEGORIES, INSIGNIFICANT, KEY, LEVELS, SIGNIFICANT
 from judge.types import Annotation, Item, Study, UnparsedError
 
 _REFUSAL = re.compile(
-    r"""
-    \W*+(?:i(?:['\u2019]m|\ am)\ (?:so\ |very\ |really\ |deeply\ )?(?:sorry|afraid|unable|not\ able)
-      | sorry | i\ apologi[sz]e | my\ apologies | unfortunately | as\ an?\ (?:ai|language|large)
-      | i\ (?:can(?:not|['\u2019]t|\ not)|won['\u2019]t|will\ not|must\ decline|do\ not\ feel)
-      | i['\u2019]d\ rather\ not)\b
-    """,
-    re.IGNORECASE | re.VERBOSE,
-)
-
-# A prompt that is echoed with a worked answer shows this study's own report behind it.
-_ECHO_LENGTH = 60
-_ECHO_LEAST = 15
-_THINKING = re.compile(
-    r"\b(?:let me|let['\u2019]s|i (?:need|should|will|have) to|i['\u2019]ll|i should|wait|hmm+|okay"
-    r"|alright|first,|the user|we need|so,)\b",
+    r"\W*(?:i(?:['\u2019]m| am) (?:so |very )?(?:sorry|afraid|unable|not able)|sorry|i apologi[sz]e"
+    r"|my apologies|unfortunately|as an? (?:ai|language|large)"
+    r"|i (?:can(?:not|['\u2019]t| not)|won['\u2019]t|will not|must decline))\b",
     re.IGNORECASE,
 )
-_fits = lru_cache(4096)(fits_list)  # the same findings come again in a run
-_FINAL = re.compile(
-    r"^[^\n]{0,160}\b(?:final|revised|corrected|updated|definitive)(?:[ ](?:and[ ]\w+[ ])?(?:answer"
-    r"|output|assessment|evaluation|report|response|version|annotation|result))?[\s*_\])]*(?::|$)"
-    r"[\s*_=\-\])#]*\Z",
+
+# ------------------------------------------------------------------------------- sections
+
+_SECTIONS = (*LEVELS, MATCHED)
+_KIND = {TITLES[kind].lower(): kind for kind in _SECTIONS}
+# A line that opens with a title of a section, in whatever form; `_HEADING` is the form.
+_TITLE = re.compile(
+    r"^(?:[^\w\n]|[0-9_])*+(?:(?:clinically )?(?:in|non-? ?|not )?significant errors?"
+    r"|match(?:ed|ing) findings?)\b[^\n]*",
     re.IGNORECASE | re.MULTILINE,
 )
+_HEADING = re.compile(
+    r"[ \t]*(?:#{1,6}[ \t]+)?[*_]{0,3}\[?[*_]{0,3}([\w ]+?)[*_]{0,3}\]?[*_:]{0,4}[ \t]*"
+)
+_EXPLANATION = re.compile(
+    r"(?:#{1,6}[ \t]+)?[*_]{0,3}\[?explanation\]?[*_]{0,3}(?::[*_]{0,3}|(?=[ \t]*(?:\n|\Z)))\s*",
+    re.IGNORECASE,
+)
+
+# ---------------------------------------------------------------------------------- lines
+
+_WORDS = (
+    *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
+    *("eleven", "twelve"),
+)
+_NUMBER = {word: number for number, word in enumerate(_WORDS)}
+_CATEGORY = re.compile(r"(?:[-*\u2022][ \t]+)?\(([a-f1-6])\)([^:]*):[ \t]*(.*)", re.IGNORECASE)
+_COUNT = re.compile(rf"(0|[1-9][0-9]{{0,3}}|{'|'.join(_WORDS)})(\.(?:[ \t]+(.*))?)?", re.IGNORECASE)
+_BULLET = re.compile(r"[-*\u2022][ \t]+(.*)")
+_NUMBERED = re.compile(r"([1-9][0-9]{0,3})[.)][ \t]+(.*)")
+_SAID = r"(?: (?:found|identified|noted|detected|present|reported))?"
+_NONE = re.compile(
+    r"(?:0|n/a|not applicable|(?:none|nil|(?:there (?:are|were) )?no(?: (?:clinically )?"
+    rf"(?P<level>in)?(?P<is_level>significant))? errors?|no match(?:ed finding|e)s){_SAID})\.?",
+    re.IGNORECASE,
+)
+
+# ---------------------------------------------------------------------------------- items
+
+_IN_BRACKETS = re.compile(r"\([^()]*\)")
+_MARK = re.compile(
+    r"\(\s*[a-f1-6]\s*\)|\(\s*[b-f]\s*(?:[0-9]|\Z)|(?<!\S)[a-f][):](?:\s|\Z)|(?<!\S)[b-f]\.\s"
+    r"|(?<!\S)[b-f]\s+[-\u2013=]?\s*[0-9]{1,2}(?![\w.]|\s*[cm]m\b)",
+    re.IGNORECASE,
+)
+_NUMBERING = re.compile(
+    r"(?<!\S)(?:[0-9]{1,2}[.)]|#[0-9]+[.:)]?|(?:ii?i?|iv)[.)])(?=\s+\S)", re.IGNORECASE
+)
+_NUMBER_FIRST = re.compile(r"[0-9]{1,2}[.)](?![0-9])")
+_SIGN = re.compile(
+    r"[|\u2022\u25aa\u25cf\u25e6\u2023\u2460-\u24ff\u2776-\u2793]|~~|\[[ x]?\]|\[[0-9]+\]"
+    r"|\bmatched findings?\b|```|\A[-*]\s|</?s>|<end_of_turn>",
+    re.IGNORECASE,
+)
+_GRADE = re.compile(r"\b(?:in|non-?)?significan(?:t|ce|tly)\b", re.IGNORECASE)
+# "No significant change" grades no error.
+_NO_GRADE = re.compile(
+    r"\b(?:no|without|any)(?: (?:evidence of|other|interval))? significant\b"
+    r"(?! (?:errors?|findings?|discrep|differ))",
+    re.IGNORECASE,
+)
+_NEXT_SENTENCE = re.compile(r"\w{4}[.!?]\s+[A-Z]")
 
 
-def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:
-    """Return the annotation that `text`, a judge's answer, expresses about `study`.
+class _Listed(NamedTuple):
+    """The count that a line states, and its items."""
 
-    Every mark and every count must have its place: what could be one and belongs nowhere
-    makes the answer unparsed. A count stands only where something proves that it is whole; a
-    section whose counts are not all stated, only where a further heading, or `complete`,
-    proves the section whole. Raises `UnparsedError` with one of `layout.Reason` otherwise.
+    stated: int
+    items: Sequence[str] = ()
+
+
+def parse(text: str, study: Study, *, complete: bool = False, faithful: bool = False) -> Annotation:
+    """Return the annotation that an answer in GREEN's layout expresses.
+
+    `complete` says that the judge had ended by itself. `faithful` is for a GREEN model that answers
+    the official prompt: where its count and its list differ, the count holds, with a warning, as
+    in the reference implementation. Raises `UnparsedError` with one of `layout.Reason`.
     """
-    text, complete = clean(text, complete=complete)
-    text = plain_answer(text)
-    found = answers(split(text, complete=complete))
-    if not found or missing(found[-1]):
-        in_line = answers(split(with_headings_on_lines(text), complete=complete))
-        if len(in_line) == 1 and not missing(in_line[0]):
-            found = in_line
-    if not found:
-        if _REFUSAL.match(text):
-            raise unparsed(Reason.REFUSAL, " ".join(text.split())[:80])
-        raise unparsed(Reason.MISSING_SECTION, "no section has a heading")
-    if not complete and _thinks_aloud(text, found[0]):
-        raise unparsed(Reason.TRUNCATED, "this may be a line of thought that was cut")
-    if complete and len(found) > 1 and missing(found[-1]):
-        found = _without_restart(found)
-    annotation = _read(found[-1])
-    for at, earlier in enumerate(found[:-1]):
-        behind = text[max(_starts(earlier)) : min(_starts(found[at + 1]))]
-        _check_earlier(earlier, annotation, behind, study)
-    return annotation
-
-
-def _thinks_aloud(text: str, first: Answer) -> bool:
-    """Return whether what stands before the first section, or in its explanation, deliberates.
-
-    Some templates open a line of thought for the model: its end tag is all that shows it,
-    and a cut takes that away.
-    """
-    return _THINKING.search(text[: min(_starts(first))]) is not None
-
-
-def _starts(answer: Answer) -> list[int]:
-    return [section.start for section in answer.values()]
-
-
-def _without_restart(found: list[Answer]) -> list[Answer]:
-    """Return `found` without a last answer that only begins to say the one before again."""
-    *earlier, last = found
-    whole = earlier[-1]
-    for kind, section in last.items():
-        if kind != EXPLANATION and _counts(section) != _counts(whole.get(kind)):
-            return found
-    return earlier
-
-
-def _counts(section: Section | None) -> object:
-    if section is None or section.kind == MATCHED:
-        return section and read_matched(section).count
-    return read_errors(section).counts
-
-
-def _read(answer: Answer) -> Annotation:
-    if absent := missing(answer):
-        titles = ", ".join(TITLES[kind] for kind in absent)
-        raise unparsed(Reason.MISSING_SECTION, titles)
+    del study
+    text, is_whole = answer_in(text)
+    words, bodies = _sections(text)
     stated: dict[str, int] = {}
     items: list[Item] = []
     not_listed: list[str] = []
-    asides: dict[str, str] = {}
     for level in LEVELS:
-        section = read_errors(answer[level])
+        listed = _errors(bodies[level], level, faithful=faithful)
         for category in CATEGORIES:
-            stated[KEY[level, category]] = section.counts[category]
-            if entries := section.entries.get(category):
-                items += [an_error(level, category, entry) for entry in entries]
-        not_listed += [KEY[level, category] for category in section.not_listed]
-        asides[level] = section.asides
-    listed = read_matched(answer[MATCHED])
-    stated[MATCHED], asides[MATCHED] = listed.count, listed.aside
-    check_tallies(asides, stated, {kind: answer[kind].stated for kind in asides})
-    items += map(matched_finding, listed.entries)
-    # What no list can hold was damaged or is of another form: its count is not certain.
-    if odd := next((item.text for item in items if not _fits(item.text)), None):
-        raise unparsed(Reason.UNREADABLE_COUNT, odd)
+            key = KEY[level, category]
+            one = listed.get(category, _Listed(0))
+            stated[key] = one.stated
+            items += [an_error(level, category, item) for item in one.items]
+            if listed and category not in listed:
+                not_listed.append(key)
+    found = _matched(bodies[MATCHED], is_whole=complete or is_whole, faithful=faithful)
+    stated[MATCHED] = found.stated
+    items += map(matched_finding, found.items)
     return Annotation(
         items=tuple(items),
-        explanation=_explanation(answer),
+        explanation=words,
         stated_counts=stated,
         warnings=warnings_on(stated, items, frozenset(not_listed)),
     )
 
 
-def _explanation(answer: Answer) -> str:
-    if EXPLANATION not in answer:
-        return ""
-    words = answer[EXPLANATION].body.strip()
-    return "" if BODY_PLACEHOLDER.fullmatch(words) else words
+def _sections(text: str) -> tuple[str, dict[str, str]]:
+    titles = list(_TITLE.finditer(text))
+    headings = [_HEADING.fullmatch(title[0]) for title in titles]
+    kinds = [_KIND.get(heading[1].lower()) if heading else None for heading in headings]
+    if lacking := [TITLES[kind] for kind in _SECTIONS if kind not in kinds]:
+        if not titles and _REFUSAL.match(text):
+            raise unparsed(Reason.REFUSAL, " ".join(text.split())[:80])
+        raise unparsed(Reason.MISSING_SECTION, f"no line with the heading {', '.join(lacking)}")
+    if kinds != [*_SECTIONS] or "<|" in text:
+        raise unparsed(Reason.NOT_THE_LAYOUT, "each heading stands once, in order, on its own line")
+    ends = [*(title.start() for title in titles[1:]), len(text)]
+    bodies = {
+        kind: text[title.end() : end]
+        for kind, title, end in zip(_SECTIONS, titles, ends, strict=True)
+    }
+    words = text[: titles[0].start()]
+    if found := _EXPLANATION.match(words):
+        words = words[found.end() :]
+    return words.strip(), bodies
 
 
-def _check_earlier(earlier: Answer, last: Annotation, behind: str, study: Study) -> None:
-    """Raise where `earlier` is an answer too and says something else about this study."""
+def _lines(body: str) -> list[str]:
+    return [line.rstrip() for line in body.replace("**", "").split("\n") if line.strip()]
+
+
+def _is_none(text: str, kind: str) -> bool:
+    found = _NONE.fullmatch(text)
+    if found is None:
+        return False
+    if found["is_level"]:
+        return kind == (INSIGNIFICANT if found["level"] else SIGNIFICANT)
+    said = text.lower()
+    return ("match" not in said or kind == MATCHED) and ("error" not in said or kind != MATCHED)
+
+
+def _errors(body: str, level: str, *, faithful: bool) -> dict[str, _Listed]:
+    """Return the categories that a section has a line for; none where it says that none is."""
+    lines = _lines(body)
+    if not lines:
+        raise unparsed(Reason.MISSING_SECTION, f"nothing under {TITLES[level]}")
+    if len(lines) == 1 and _is_none(lines[0].strip(), level):
+        return {}
+    found: dict[str, tuple[str, list[str]]] = {}
+    marks = ""
+    for line in lines:
+        if category := _CATEGORY.fullmatch(line.strip()):
+            mark, label, rest = category.groups()
+            marks += mark.lower()
+            below: list[str] = []
+            found[_category(mark, label)] = rest, below
+        elif found:
+            below.append(line)
+        else:
+            raise unparsed(Reason.NOT_THE_LAYOUT, f"{TITLES[level]}: {line.strip()[:80]}")
+    if [*marks] != sorted(set(marks)) or (marks[0].isdigit() and not marks.isdigit()):
+        raise unparsed(Reason.CONTRADICTION, f"{TITLES[level]}: categories once and in order")
+    return {
+        category: _listed(rest, tuple(below), level, f"({category})", faithful=faithful)
+        for category, (rest, below) in found.items()
+    }
+
+
+@lru_cache(256)
+def _category(mark: str, label: str) -> str:
+    category = category_of(f"({mark}) {label}")
+    if category is None:
+        raise unparsed(Reason.CONTRADICTION, f"({mark}) is not called {label.strip()[:80]!r}")
+    return category
+
+
+def _matched(body: str, *, is_whole: bool, faithful: bool) -> _Listed:
+    lines = _lines(body)
+    if not lines:
+        raise unparsed(Reason.MISSING_SECTION, f"nothing under {TITLES[MATCHED]}")
+    first = lines[0].strip()
+    if len(lines) > 1 and _NUMBERED.fullmatch(first):
+        if not is_whole:
+            raise unparsed(Reason.TRUNCATED, "a list without a count may go on")
+        items = _below(lines, TITLES[MATCHED])
+        return _checked(len(items), items, TITLES[MATCHED], faithful=False)
+    found = _listed(first, tuple(lines[1:]), MATCHED, TITLES[MATCHED], faithful=faithful)
+    if not is_whole and (
+        (found.stated and first[-1] != "." and not found.items)  # 1 may be the head of 12
+        or (found.stated == 1 and len(lines) == 1)  # the first entry of a numbered list
+    ):
+        raise unparsed(Reason.TRUNCATED, "the count or its list may go on")
+    return found
+
+
+@lru_cache(4096)  # most lines of a run come again
+def _listed(rest: str, below: tuple[str, ...], kind: str, where: str, *, faithful: bool) -> _Listed:
+    stated = _COUNT.fullmatch(rest)
+    if stated is None:
+        if not below and _is_none(rest, kind):
+            return _Listed(0)
+        raise unparsed(Reason.UNREADABLE_COUNT, f"{where}: {rest[:80]!r}")
+    word, _, behind = stated.groups()
+    count = _NUMBER[word.lower()] if word.isalpha() else int(word)
+    if behind and below:
+        raise unparsed(Reason.NOT_THE_LAYOUT, f"{where}: items on the line and below it")
+    if count == 0:
+        if below or (behind and not _is_none(behind, kind)):
+            raise unparsed(
+                Reason.CONTRADICTION, f"{where}: 0, and then {(behind or below[0])[:80]!r}"
+            )
+        return _Listed(0)
+    items = [one.strip() for one in behind.split(";")] if behind else _below(below, where)
+    return _checked(count, items, where, faithful=faithful)
+
+
+def _below(lines: Sequence[str], where: str) -> list[str]:
+    """Return the items of a list with bullets or with numbers from 1, all as far from the edge."""
+    texts = [line.lstrip() for line in lines]
+    if len({len(line) - len(text) for line, text in zip(lines, texts, strict=True)}) > 1:
+        raise unparsed(Reason.NOT_THE_LAYOUT, f"{where}: a list within a list")
+    bullets = [_BULLET.fullmatch(text) for text in texts]
+    if texts and all(bullets):
+        found = [bullet[1] for bullet in bullets if bullet]
+    else:
+        numbers = [_NUMBERED.fullmatch(text) for text in texts]
+        for at, number in enumerate(numbers, 1):
+            if number is None or int(number[1]) != at:
+                raise unparsed(Reason.NOT_THE_LAYOUT, f"{where}: {texts[at - 1][:80]!r}")
+        found = [number[2] for number in numbers if number]
+    if several := next((item for item in found if ";" in item), None):
+        raise unparsed(Reason.DOUBTFUL_ITEM, f"{where}: several in one line: {several[:80]!r}")
+    return found
+
+
+def _checked(count: int, items: Sequence[str], where: str, *, faithful: bool) -> _Listed:
+    for item in items:
+        if fault := item_fault(item, faithful=faithful, count=count):
+            raise unparsed(Reason.DOUBTFUL_ITEM, f"{where}: {fault}: {item[:80]!r}")
+    if len(items) != count and not faithful:
+        raise unparsed(Reason.COUNT_DIFFERS, f"{where}: {count} is stated, {len(items)} listed")
+    return _Listed(count, items)
+
+
+@lru_cache(4096)
+def item_fault(item: str, *, faithful: bool = False, count: int = 0) -> str | None:
+    """Return why `item` may be no item, or more than one; None for one that is plain.
+
+    In faithful mode a number within an item is no numbering unless it goes on from a first one.
+    """
+    if is_no_entry(item):
+        return "denies or remarks"
+    if _SIGN.search(item) or _MARK.search(item):
+        return "a mark"
+    if _GRADE.search(item) and _GRADE.search(_NO_GRADE.sub("", item)):
+        return "a grade"
+    plain = _IN_BRACKETS.sub(" ", item) if "(" in item else item
+    numbers = _NUMBERING.findall(plain)
+    if faithful:
+        numbers = numbers if count == 1 and any(one.strip("#.:)") == "2" for one in numbers) else []
+    if numbers or _NUMBER_FIRST.match(item):
+        return "a number before it or within"
+    if not faithful and _NEXT_SENTENCE.search(item):
+        return "several sentences"
+    return None
+
+
+def fits_item(text: str) -> bool:
+    """Return whether a list of the layout gives `text` back as one item."""
+    is_plain = text == text.strip() and not any(sign in text for sign in (";", "**", "\n", "\r"))
+    return is_plain and item_fault(text) is None
+
+
+def fits_explanation(text: str) -> bool:
+    """Return whether `text` comes back unchanged as the explanation."""
+    if text != text.strip() or "<|" in text or _EXPLANATION.match(text) or _TITLE.search(text):
+        return False
     try:
-        other = _read(earlier)
+        return answer_in(f"{text}\n.")[0] == f"{text}\n.".lstrip()
     except UnparsedError:
-        return
-    same = other.stated_counts == last.stated_counts
-    if not (same or _FINAL.search(behind) or _shows_report(behind, study)):
-        raise unparsed(Reason.CONTRADICTION, "two answers with different counts")
-
-
-def _shows_report(text: str, study: Study) -> bool:
-    words = " ".join(text.split())
-    openings = (" ".join(one.split())[:_ECHO_LENGTH] for one in (study.reference, study.candidate))
-    return any(len(opening) >= _ECHO_LEAST and opening in words for opening in openings)
+        return False

@@ -1,112 +1,91 @@
 """The structured reply: a list of errors for each category, so that no count can contradict one.
 
-A count is the length of its list. What casts doubt on a length - an entry that is empty,
-that holds several, that says "none" among others - makes the reply unparsed.
+A count is the length of its list. An entry that denies, that holds several or that stands twice
+makes the reply unparsed.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
-from typing import Annotated
+from typing import ClassVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, StrictStr
+from pydantic import Field
 
+from judge.rubrics.entries import is_no_entry, same_words, twice
+from judge.rubrics.form import Form, Words
 from judge.rubrics.green.layout import MATCHED, an_error, counts_of, matched_finding, texts_by_count
-from judge.rubrics.notation import arguments, checked, plain, read_json, visible
+from judge.rubrics.notation import checked, read_json
 from judge.rubrics.significance import CATEGORIES, KEY, LEVELS
-from judge.types import Annotation, Study, UnparsedError
+from judge.types import Annotation, Category, Study, UnparsedError
 
 
-def _visible(value: object) -> object:
-    return visible(value).strip() if isinstance(value, str) else value
-
-
-_Text = Annotated[StrictStr, BeforeValidator(_visible)]
-_Entries = list[_Text]
-
-
-class Errors(BaseModel):
+class Errors(Form):
     """The errors of one level, each in one of the six categories."""
 
-    model_config = ConfigDict(extra="forbid")
-
     # In the order of `CATEGORIES`.
-    false_finding: _Entries = Field(
+    false_finding: list[Words] = Field(
         description="(a) The candidate says something is there that the reference does not support."
     )
-    missing_finding: _Entries = Field(
+    missing_finding: list[Words] = Field(
         description="(b) The reference reports it, the candidate leaves it out or denies it."
     )
-    wrong_location: _Entries = Field(description="(c) On another side or in another place.")
-    wrong_severity: _Entries = Field(description="(d) Larger, smaller, milder or graver.")
-    comparison_not_in_reference: _Entries = Field(
+    wrong_location: list[Words] = Field(description="(c) On another side or in another place.")
+    wrong_severity: list[Words] = Field(description="(d) Larger, smaller, milder or graver.")
+    comparison_not_in_reference: list[Words] = Field(
         description="(e) A change, or its absence, that the reference does not tell."
     )
-    omitted_comparison: _Entries = Field(
+    omitted_comparison: list[Words] = Field(
         description="(f) A change that the reference tells and the candidate does not."
     )
 
 
-class Reply(BaseModel):
+class Reply(Form):
     """What the candidate gets wrong and what it gets right. One error or finding an entry."""
 
-    model_config = ConfigDict(extra="forbid")
+    optional: ClassVar = {"explanation": ""}
 
-    explanation: _Text = Field(description="Two to five sentences on what differs and why.")
+    explanation: Words = Field(description="Two to five sentences on what differs and why.")
     clinically_significant_errors: Errors
     clinically_insignificant_errors: Errors
-    matched_findings: _Entries = Field(
+    matched_findings: list[Words] = Field(
         description="What the candidate says in agreement with the reference, each finding once."
     )
 
 
 _LISTS = tuple(Errors.model_fields)
 
-# "None", "n/a", "No errors.", "No missing findings": an empty list put in words.
-_NOTHING = re.compile(
-    r"\W*(?:none|nil|null|n/?a|not applicable|no(?:ne)?(?: clinically)?(?: (?:in)?significant)?"
-    r" (?:(?:false|missing|missed|match(?:ed|ing)) findings?|errors?|(?:wrong|incorrect) \w+"
-    r"|omitted comparisons?|discrepanc(?:y|ies)|differences?))"
-    r"(?: (?:found|identified|noted|present|reported|listed|detected))?\W*",
-    re.IGNORECASE,
-)
-# The same with more around it, or a count: it may be no entry, and is never counted as one.
-_DENIAL = re.compile(
-    r"\W*(?:none|nil|n/?a|not applicable)\b(?!\s+of\b)|.*:\s*(?:0|none)\W*$"
-    r"|\W*(?:[0-9]+|one|two|three|four|five|six|seven|eight|nine|ten)\W+(?:\w+\s+){0,2}"
-    r"(?:errors?|findings?)\b",
-    re.IGNORECASE,
-)
-_NUMBER = re.compile(r"\(?([0-9]{1,4})[.):]\s+")
-_BLANK = re.compile(
-    r"[\W\d_]*|(?:string|text|entry|error|finding|matched finding)\s*[0-9]*", re.IGNORECASE
-)
-_SEVERAL = re.compile(r"[;\n\r\u2022]")
+_SEVERAL = re.compile(r"[;\n\r\u2022]|(?:^|\s)2[.)]\s")
 
 
 def parse(text: str, study: Study, *, complete: bool = False) -> Annotation:  # noqa: ARG001
     """Return the annotation in a structured reply.
 
     JSON shows by itself whether it is whole, so `complete` makes no difference. Raises
-    `UnparsedError` for what is no such reply, whole and once, with each of its fields and no
-    other, and for a list whose length may not be the number of its errors or findings.
+    `UnparsedError` for what is no such reply, and for a list whose length may not be the number of
+    its errors or findings.
     """
-    if not text.strip():
-        raise UnparsedError("empty", "nothing was answered")
-    reply = checked(Reply, plain(arguments(read_json(text))))
+    reply = checked(Reply, read_json(text))
     levels = (reply.clinically_significant_errors, reply.clinically_insignificant_errors)
-    errors = [
-        an_error(level, category, entry)
+    lists = [
+        (level, category, getattr(found, name))
         for level, found in zip(LEVELS, levels, strict=True)
         for category, name in zip(CATEGORIES, _LISTS, strict=True)
-        for entry in _entries(getattr(found, name), f"{level} {name}")
     ]
-    matched = _entries(reply.matched_findings, "matched_findings")
-    _check_once([error.text for error in errors], "an error")
-    _check_once(matched, "a matched finding")
-    items = (*errors, *map(matched_finding, matched))
+    errors = [an_error(level, one, entry) for level, one, entries in lists for entry in entries]
+    for entry in (*(error.text for error in errors), *reply.matched_findings):
+        if is_no_entry(entry):
+            raise UnparsedError("no entry", f"{entry!r} stands in a list, and is no entry of one")
+        if _SEVERAL.search(entry):
+            raise UnparsedError("several in one entry", f"one entry each: {entry!r}")
+    for texts in ([error.text for error in errors], reply.matched_findings):
+        if (again := twice(texts)) is not None:
+            raise UnparsedError("contradiction", f"twice: {again!r}")
+    alone = (Category.FALSE_FINDING, Category.MISSING_FINDING)
+    one_sided = {same_words(x) for _, one, entries in lists if one in alone for x in entries}
+    if both := next((x for x in reply.matched_findings if same_words(x) in one_sided), None):
+        raise UnparsedError("contradiction", f"an error and matched: {both!r}")
+    items = (*errors, *map(matched_finding, reply.matched_findings))
     return Annotation(items, reply.explanation, stated_counts=counts_of(items))
 
 
@@ -130,38 +109,3 @@ def render(annotation: Annotation) -> str:
     if expressed != annotation:
         raise ValueError("no reply expresses all of this annotation")
     return text
-
-
-def _entries(given: Sequence[str], where: str) -> list[str]:
-    """Return the entries of a list, none of which may be doubted to be one.
-
-    A list that holds nothing but "none" is empty; entries numbered from 1 lose their numbers.
-    """
-    if not given or (len(given) == 1 and _NOTHING.fullmatch(given[0])):
-        return []
-    numbers = [_NUMBER.match(entry) for entry in given]
-    if all(found and int(found[1]) == at for at, found in enumerate(numbers, 1)):
-        given = [_NUMBER.sub("", entry, count=1) for entry in given]
-    elif any(numbers):
-        raise UnparsedError("unreadable count", f"{where}: a number stands before an entry")
-    entries = []
-    for entry in given:
-        if _BLANK.fullmatch(entry):
-            raise UnparsedError("empty entry", f"{where}: {entry!r}")
-        if _NOTHING.fullmatch(entry) or _DENIAL.match(entry):
-            raise UnparsedError("contradiction", f"{where}: {entry!r} is no entry of a list")
-        if _SEVERAL.search(entry):
-            raise UnparsedError(
-                "several in one entry", f"{where}: one entry each, without semicolons: {entry!r}"
-            )
-        entries.append(" ".join(entry.split()))
-    return entries
-
-
-def _check_once(entries: Sequence[str], what: str) -> None:
-    """Raise `UnparsedError` where the same words are counted twice."""
-    seen: set[str] = set()
-    for entry in entries:
-        if (words := entry.casefold().rstrip(". ")) in seen:
-            raise UnparsedError("contradiction", f"{what} stands twice: {entry!r}")
-        seen.add(words)

@@ -12,17 +12,12 @@ from pathlib import Path
 from typing import Self
 
 from faultserver import annotation_for
-from running import study_set
+from running import Runner
 
-from judge import backends, rubrics
-from judge.running.asking import RequestPolicy
-from judge.running.engine import ProgressListener, judge_set
+from judge import rubrics
 from judge.running.records import Judged
-from judge.running.session import JudgeSession
 
-GREEN = rubrics.load("green")
-assert GREEN.structured is not None
-ANSWER = GREEN.structured.render(annotation_for("study-0000", 0))
+ANSWER = rubrics.load("green").structured.render(annotation_for("study-0000", 0))
 
 
 def completion(**changes: object) -> dict[str, object]:
@@ -114,48 +109,29 @@ def judged(
     url: str, folder: Path, n: int = 1, *, timeout: float = 20.0, **policy: object
 ) -> tuple[dict[str, Judged], list[str]]:
     """Judge n studies by the server at `url`; returns their ends and what was said."""
-    said: list[str] = []
-    settings = backends.JudgeSettings(
-        base_url=url, timeout=timeout, say=said.append, environ={"OPENAI_API_KEY": "sk-secret-key"}
-    )
-    ends: dict[str, Judged] = {}
-    asked = RequestPolicy(**({"concurrency": 4, "max_requests": 2, "reask": 0} | policy))  # type: ignore[arg-type]
-    judge = backends.load("model-x", GREEN, settings)
-    with JudgeSession(GREEN, judge, asked, folder / "cache") as session:
-        judge_set(
-            session,
-            study_set(n),
-            lambda end: ends.update({end.study.study_id: end}),
-            ProgressListener(say=said.append),
-        )
-    return ends, said
+    run = Runner(None, rubrics.load("green"), folder / "cache")
+    asking = {"base_url": url, "environ": {"OPENAI_API_KEY": "sk-secret-key"}}
+    asked = {"concurrency": 4, "max_requests": 2, "reask": 0} | policy
+    return run(n, timeout=timeout, asking=asking, **asked)[0], run.said  # type: ignore[arg-type]
 
 
 def self_signed(folder: Path) -> ssl.SSLContext:
     """A certificate that nobody vouches for."""
     key, cert = folder / "key.pem", folder / "cert.pem"
-    subprocess.run(
-        [
-            "openssl",
-            "req",
-            "-x509",
-            "-newkey",
-            "rsa:2048",
-            "-nodes",
-            "-keyout",
-            key,
-            "-out",
-            cert,
-            "-subj",
-            "/CN=127.0.0.1",
-            "-addext",
-            "subjectAltName=IP:127.0.0.1",
-            "-days",
-            "3",
-        ],
-        check=True,
-        capture_output=True,
-    )
+    name = ["-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1", "-days", "3"]
+    made = [
+        "openssl",
+        "req",
+        "-x509",
+        "-newkey",
+        "rsa:2048",
+        "-nodes",
+        "-keyout",
+        key,
+        "-out",
+        cert,
+    ]
+    subprocess.run([*made, "-keyout", key, "-out", cert, *name], check=True, capture_output=True)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(cert, key)
     return context

@@ -6,12 +6,15 @@ import json
 import os
 import subprocess
 import sys
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
+from click.testing import CliRunner
 from faultserver import FaultServer
 
 from judge import backends
+from judge.cli import main
 from judge.rubrics import Rubric
 from judge.running.asking import RequestPolicy
 from judge.running.engine import ProgressListener, judge_set
@@ -40,7 +43,7 @@ def study_set(n: int, after: int = 0) -> StudySet:
 class Runner:
     """Judges studies by the server's model with a cache of its own; `said` is what it told."""
 
-    def __init__(self, server: FaultServer, rubric: Rubric, cache: Path) -> None:
+    def __init__(self, server: FaultServer | None, rubric: Rubric, cache: Path) -> None:
         self.server = server
         self.rubric = rubric
         self.cache = cache
@@ -57,7 +60,9 @@ class Runner:
     ) -> tuple[dict[str, Judged], Progress]:
         """Judge studies; `asking` is further settings of the judge, the rest is the policy."""
         settings = backends.JudgeSettings(
-            base_url=self.server.url, timeout=timeout, say=self.said.append, **(asking or {})
+            **{"base_url": self.server and self.server.url, "timeout": timeout}
+            | {"say": self.said.append}
+            | (asking or {})
         )
         judge = backends.load(model, self.rubric, settings)
         ends: dict[str, Judged] = {}
@@ -78,7 +83,7 @@ class Runner:
 
 
 class Shell:
-    """The command line in a process of its own, on study files in its own folder."""
+    """The command line, on study files in a folder of its own."""
 
     def __init__(self, folder: Path, url: str, rubric: str) -> None:
         self.folder = folder
@@ -93,8 +98,8 @@ class Shell:
         (self.folder / "preds.json").write_text(json.dumps(preds), "utf-8")
 
     def start(self, *options: str) -> subprocess.Popen[str]:
-        command = [sys.executable, "-m", "judge", self.rubric, "preds.json", "refs.json"]
-        command += ["--judge", "model-x", "--base-url", self.url, "--cache", "cache", *options]
+        """Run it in a process of its own."""
+        command = [sys.executable, "-m", "judge", *self._command, *options]
         return subprocess.Popen(
             command,
             cwd=self.folder,
@@ -105,12 +110,16 @@ class Shell:
         )
 
     def judge(self, *words: str) -> tuple[int, str, str]:
-        """Run another command in the same folder."""
-        command = [sys.executable, "-m", "judge", *words]
-        done = subprocess.run(command, cwd=self.folder, capture_output=True, text=True, check=False)
-        return done.returncode, done.stdout, done.stderr
+        """Run a command in this process, in the same folder."""
+        hidden = {name: None for name in os.environ if name.startswith("OPENAI")}
+        with chdir(self.folder):
+            done = CliRunner().invoke(main, words, env=hidden)
+        return done.exit_code, done.stdout, done.stderr
 
     def run(self, *options: str) -> tuple[int, str, str]:
-        with self.start(*options) as process:
-            out, err = process.communicate()
-            return process.returncode, out, err
+        return self.judge(*self._command, *options)
+
+    @property
+    def _command(self) -> list[str]:
+        asked = ["--judge", "model-x", "--base-url", self.url, "--cache", "cache"]
+        return [self.rubric, "preds.json", "refs.json", *asked]

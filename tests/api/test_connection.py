@@ -1,26 +1,46 @@
-"""Where a server is, whose key it needs, and which judge a name stands for."""
+"""Where a server is, the way to it, whose key it needs, and what is sent there."""
 
 from __future__ import annotations
 
+import asyncio
+import ssl
+from pathlib import Path
+from typing import Any
+
+import openai
 import pytest
+from faultserver import FaultServer
+from hostile import Hostile, completion, judged, reply, self_signed
+from running import Runner, study_set
 
 from judge import backends, rubrics
 from judge.backends.connection import OPENAI_URL, Connection
-from judge.running.progress import Prices, prompt_tokens
-from judge.types import CompletionRequest, JudgeError, Message, Usage
+from judge.backends.openai_client import Client, trusted
+from judge.prompts import STRUCTURED, TEXT
+from judge.types import Annotated, JudgeError
 
 GREEN = rubrics.load("green")
+PROXIES = ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY", "http_proxy", "https_proxy", "all_proxy")
+
+
+@pytest.fixture(autouse=True)
+def no_proxies(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in (*PROXIES, "NO_PROXY", "no_proxy"):
+        monkeypatch.delenv(name, raising=False)
+
+
+def load(model: str = "model-x", **settings: Any) -> backends.Judge:
+    given = {"base_url": "http://127.0.0.1:9/v1"} | settings
+    return backends.load(model, GREEN, backends.JudgeSettings(**given))
 
 
 @pytest.mark.parametrize(
     ("url", "local"),
     [
-        ("http://127.0.0.1:8000/v1", True),
         ("http://127.3.2.1/v1", True),
         ("http://localhost:11434/v1", True),
         ("http://[::1]:8000/v1", True),
         ("http://0.0.0.0:8000/v1", False),
-        ("http://10.0.0.5/v1", False),
         ("http://localhost.example.org/v1", False),
         ("http://127.0.0.1.example.org/v1", False),
         (OPENAI_URL, False),
@@ -31,51 +51,18 @@ def test_only_this_machine_is_local(url: str, local: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    ("url", "says"),
+    "url",
     [
-        ("localhost:8000/v1", "neither http"),
-        ("ftp://127.0.0.1/v1", "neither http"),
-        ("127.0.0.1:8000", "neither http"),
-        ("http://::1:8000/v1", "brackets"),
-        ("http://fe80::1/v1", "brackets"),
-        ("http://[::1/v1", "IPv6"),
-        ("http://127.0.0.1:99999/v1", "out of range"),
-        ("http://127.0.0.1:0/v1", "no port"),
-        ("http://127.0.0.1:x/v1", "integer"),
-        ("http:///v1", "no machine"),
-        ("http://me:hunter2@127.0.0.1/v1", "password"),
-        ("http://127.0.0.1@example.org/v1", "password"),
-        ("https://example.org/v1?api-key=hunter2", r"\?"),
-        ("http://127.0.0.1/v 1", "blank"),
-        ("http://127.0.0.1/v1\n", "control"),
-        ("", "neither http"),
+        *("localhost:8000/v1", "ftp://127.0.0.1/v1", "http://fe80::1/v1", "http://[::1/v1", ""),
+        *("http://127.0.0.1:99999/v1", "http://127.0.0.1:x/v1", "http:///v1", "http://a b/v1"),
+        *("http://me:hunter2@127.0.0.1/v1", "https://example.org/v1?api-key=hunter2"),
     ],
 )
-def test_a_wrong_address_is_one_message_at_once(url: str, says: str) -> None:
-    with pytest.raises(JudgeError, match=says) as caught:
-        backends.load(
-            "m", GREEN, backends.JudgeSettings(base_url=url, environ={"OPENAI_API_KEY": "k"})
-        )
+def test_a_wrong_address_is_one_message_at_once(url: str) -> None:
+    with pytest.raises(JudgeError) as caught:
+        load(base_url=url, environ={"OPENAI_API_KEY": "k"})
     assert len(str(caught.value).splitlines()) == 1
     assert "hunter2" not in str(caught.value)
-
-
-def test_openai_base_url_is_honoured_and_said() -> None:
-    said: list[str] = []
-    environ = {"OPENAI_BASE_URL": "http://127.0.0.1:1234/v1/"}
-    judge = backends.load("m", GREEN, backends.JudgeSettings(environ=environ, say=said.append))
-    assert judge.billing_url is None, "a server on this machine, which costs nothing"
-    assert said == ["The server is the one that OPENAI_BASE_URL names: http://127.0.0.1:1234/v1/"]
-    said.clear()
-    here = backends.JudgeSettings(
-        base_url="http://127.0.0.1:1/v1", environ=environ, say=said.append
-    )
-    backends.load("m", GREEN, here)
-    assert not said, "--base-url comes first"
-    with pytest.raises(JudgeError, match="neither http"):
-        backends.load(
-            "m", GREEN, backends.JudgeSettings(environ={"OPENAI_BASE_URL": "localhost:1"})
-        )
 
 
 def test_the_key_is_the_one_of_the_server() -> None:
@@ -83,71 +70,162 @@ def test_the_key_is_the_one_of_the_server() -> None:
     assert Connection(OPENAI_URL).key(environ) == "one"
     assert Connection("https://x.openai.azure.com/openai/v1/").key(environ) == "two"
     assert Connection("http://127.0.0.1:1/v1").key({}) == "none"
+    for wrong in ({}, {"OPENAI_API_KEY": "  "}):
+        with pytest.raises(JudgeError, match="OPENAI_API_KEY"):
+            Connection(OPENAI_URL).key(wrong)
 
 
-@pytest.mark.parametrize("environ", [{}, {"OPENAI_API_KEY": "  "}])
-def test_a_key_that_is_not_set_is_asked_for_by_name(environ: dict[str, str]) -> None:
-    with pytest.raises(JudgeError, match="OPENAI_API_KEY"):
-        Connection(OPENAI_URL).key(environ)
-
-
-@pytest.mark.parametrize("name", ["lexcion", "lexikon", "lexicn:x", "", " "])
+@pytest.mark.parametrize("name", ["lexcion", "lexikon", "lexicn:x", ""])
 def test_a_slip_never_sends_reports_away(name: str) -> None:
     with pytest.raises(JudgeError, match="built-in judge"):
-        backends.load(name, GREEN, backends.JudgeSettings(environ={"OPENAI_API_KEY": "k"}))
+        load(name, base_url=None, environ={"OPENAI_API_KEY": "k"})
 
 
-def test_a_model_without_a_key_says_what_it_is() -> None:
-    with pytest.raises(JudgeError, match=r"gpt-4o.*behind an API.*OPENAI_API_KEY"):
-        backends.load("gpt-4o", GREEN)
+# The way
 
 
-def test_base_url_is_not_for_the_lexicon() -> None:
-    with pytest.raises(JudgeError, match="--base-url"):
-        backends.load("lexicon", GREEN, backends.JudgeSettings(base_url="http://127.0.0.1/v1"))
+def test_what_is_for_this_machine_goes_through_no_proxy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: FaultServer
+) -> None:
+    with Hostile(reply(completion())) as proxy:
+        for name in PROXIES:
+            monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
+        ends, said = judged(server.url, tmp_path, 3)
+        assert all(isinstance(end.outcome, Annotated) for end in ends.values())
+        assert not proxy.requests
+        assert not said
 
 
-def test_a_prompt_of_another_rubric_is_refused(tmp_path: object) -> None:
-    path = tmp_path / "p.yaml"  # type: ignore[operator]
-    path.write_text('name: x\nversion: 1\nrubric: blue\nuser: "$reference $candidate"\n', "utf-8")
-    with pytest.raises(JudgeError, match="blue"):
-        backends.load(
-            "gpt-4o",
-            GREEN,
-            backends.JudgeSettings(prompt=str(path), environ={"OPENAI_API_KEY": "k"}),
-        )
+def test_a_proxy_is_used_and_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Hostile(reply(completion())) as proxy:
+        monkeypatch.setenv("HTTP_PROXY", f"http://me:hunter2@127.0.0.1:{proxy.port}")
+        ends, (said,) = judged("http://judge.example:8000/v1", tmp_path)
+    assert isinstance(ends["study-0000"].outcome, Annotated)
+    assert proxy.requests[0].startswith("POST http://judge.example:8000/v1/chat/completions ")
+    assert "Proxy-Authorization: Basic " in proxy.requests[0]
+    assert "http://judge.example:8000/v1" in said, "where reports go is said"
+    assert f"http://127.0.0.1:{proxy.port}" in said
+    assert "hunter2" not in said
+    monkeypatch.setenv("NO_PROXY", "judge.example")
+    assert Connection("http://judge.example:8000/v1").proxy is None
 
 
-def test_prices_are_those_of_the_table() -> None:
-    """USD 2.50 and 10 a million tokens in and out, half for cached ones [OpenAI's price list]."""
-    prices = Prices("gpt-4o", OPENAI_URL)
-    assert prices.dollars(Usage(1_000_000, 0)) == pytest.approx(2.5)
-    assert prices.dollars(Usage(0, 1_000_000)) == pytest.approx(10)
-    assert prices.dollars(Usage(1_000_000, 0, 1_000_000)) == pytest.approx(1.25)
+def test_a_proxy_that_refuses_is_no_outage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Hostile(reply(b"", "407 Proxy Authentication Required")) as proxy:
+        monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{proxy.port}")
+        with pytest.raises(JudgeError, match=r"proxy .*407"):
+            judged("https://judge.example/v1", tmp_path)
+        assert "sk-secret-key" not in "".join(proxy.requests)
+    monkeypatch.setenv("HTTPS_PROXY", "socks5://127.0.0.1:9")
+    with pytest.raises(JudgeError, match="proxy"):
+        judged("https://judge.example/v1", tmp_path)
+
+
+def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Hostile(reply(completion()), tls=self_signed(tmp_path)) as server:
+        with pytest.raises(JudgeError, match="SSL_CERT_FILE"):
+            judged(server.url, tmp_path)
+        assert not server.requests
+        monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
+        ends, _ = judged(server.url, tmp_path)
+    assert isinstance(ends["study-0000"].outcome, Annotated)
+    context = trusted("https://example.org/v1")
+    assert isinstance(context, ssl.SSLContext)
+    assert context.verify_mode is ssl.CERT_REQUIRED
+
+
+# What is sent
+
+
+def test_a_request_is_the_one_that_openais_client_sends() -> None:
+    request = load().request(next(iter(study_set(1))))
+    messages = [{"role": turn.role, "content": turn.content} for turn in request.messages]
+    body = {"model": "model-x", "messages": messages, **request.sampling}
+
+    async def ours(url: str) -> None:
+        client = Client(Connection(url), "sk-k")
+        await client.ask(body)
+        await client.aclose()
+
+    with Hostile(reply(completion())) as server:
+        with openai.OpenAI(base_url=server.url, api_key="sk-k", max_retries=0) as theirs:
+            theirs.chat.completions.create(**body)  # type: ignore[call-overload]
+        asyncio.run(ours(server.url))
+        one, other = server.requests
+    assert one.split("\r\n")[0] == other.split("\r\n")[0]
+    for name in ("authorization: bearer sk-k", "content-type: application/json"):
+        assert name in one.lower()
+        assert name in other.lower()
+
+
+def test_sampling_is_sent_and_is_part_of_the_question(server: FaultServer, runner: Runner) -> None:
+    asked = {"temperature": 0.7, "top_p": 0.9, "seed": 7, "reasoning_effort": "low", "top_k": 20}
+    server.set_faults(record=True)
+    runner(3)
+    runner(3, asking={"sampling": asked})
+    body = server.requests()[-1]["body"]
+    assert {name: body[name] for name in asked} == asked
+    assert server.stats().requests == 6, "another question"
+    runner(3, asking={"sampling": {**asked, "seed": 8}})
+    runner(3, asking={"sampling": {"temperature": 0.0}})
+    assert server.stats().requests == 9, "0 is what it is by default"
+
+
+def test_what_the_user_wants_is_not_left_out_silently(server: FaultServer, runner: Runner) -> None:
+    server.set_faults(refused_parameters={"temperature": "unsupported_value"})
+    with pytest.raises(JudgeError, match="temperature"):
+        runner(3, asking={"sampling": {"temperature": 0.5}})
+    assert len(runner(3)[0]) == 3, "what nobody asked for is left out with a word"
 
 
 @pytest.mark.parametrize(
-    ("model", "url"),
-    [("my-own-model", OPENAI_URL), ("gpt-4o", "http://127.0.0.1:8000/v1"), ("gpt-4o", None)],
+    ("given", "says"),
+    [
+        ({"temperature": -1}, "--temperature"),
+        ({"temperature": float("nan")}, "--temperature"),
+        ({"temperature": True}, "--temperature"),
+        ({"top_p": 1.1}, "--top-p"),
+        ({"seed": 2**63}, "--seed"),
+        ({"reasoning_effort": "as much as you can"}, "--reasoning-effort"),
+        ({"max_completion_tokens": 3}, "--max-tokens"),
+        ({"messages": []}, "--prompt"),
+        ({"response_format": {}}, "--reply"),
+        ({"model": "x"}, "--judge"),
+        ({"n": 2}, "n cannot be set"),
+        ({"x": float("inf")}, "no value of JSON"),
+    ],
 )
-def test_an_unknown_price_is_no_number(model: str, url: str | None) -> None:
-    prices = Prices(model, url)
-    assert prices.dollars(Usage(1000, 1000)) is None
-    request = CompletionRequest("chat", model, (), {"max_tokens": 10})
-    assert prices.at_most(request) is None
+def test_what_no_server_takes_or_would_spoil_the_answer(given: dict[str, Any], says: str) -> None:
+    with pytest.raises(JudgeError, match=says):
+        load(sampling=given)
 
 
-def test_an_answer_without_a_token_count_has_no_price() -> None:
-    assert Prices("gpt-4o", OPENAI_URL).dollars(None) is None
+def test_judges_that_take_no_sampling() -> None:
+    with pytest.raises(JudgeError, match="lexicon"):
+        load("lexicon", base_url=None, sampling={"seed": 1})
+    with pytest.raises(JudgeError, match="--base-url"):
+        load("lexicon")
+    with pytest.raises(JudgeError, match="--temperature"):
+        load("hf:x/y", base_url=None, sampling={"temperature": 1})
 
 
-def test_the_most_a_request_can_cost_is_more_than_it_will() -> None:
-    prices = Prices("gpt-4o", OPENAI_URL)
-    request = CompletionRequest(
-        "chat", "gpt-4o", (Message("user", "x" * 4000),), {"max_tokens": 500}
-    )
-    most = prices.at_most(request)
-    likely = prices.dollars(Usage(prompt_tokens(request), 300))
-    assert most is not None
-    assert likely is not None
-    assert most > likely
+@pytest.mark.parametrize(
+    ("model", "longest"),
+    [
+        *((name, 25_000) for name in ("o1", "gpt-5", "openai/gpt-oss-20b", "x:o4-mini", "QwQ")),
+        *((name, 2048) for name in ("gpt-4o", "gpt-4o3", "StanfordAIMI/GREEN-o1x")),
+    ],
+)
+def test_an_answer_is_not_starved_by_its_reasoning(model: str, longest: int) -> None:
+    assert load(model).sampling["max_tokens"] == longest
+    assert load(model, max_tokens=99).sampling["max_tokens"] == 99
+
+
+def test_which_reply_is_asked_for() -> None:
+    assert load("gpt-4o").reply == STRUCTURED
+    for judge in (load(reply="text"), load(prompt="green"), load("StanfordAIMI/GREEN-phi2")):
+        assert judge.reply == TEXT
+        assert judge.request(next(iter(study_set(1)))).schema is None
+    for wrong in ({"prompt": "green", "reply": "structured"}, {"reply": "json"}):
+        with pytest.raises(JudgeError, match="reply"):
+            load(**wrong)

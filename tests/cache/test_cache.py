@@ -15,7 +15,7 @@ from support import Invoke
 
 from judge.cache import CompletionCache, canonical, key, place
 from judge.cache.keys import request_of
-from judge.types import Completion, JudgeError, Message
+from judge.types import Completion, Message
 
 
 def test_the_key_is_a_contract() -> None:
@@ -36,24 +36,13 @@ def test_the_key_is_a_contract() -> None:
     [
         {"endpoint": "completions"},
         {"model": "n"},
-        {"messages": (Message("system", "s"), Message("user", "question."))},
         {"messages": (Message("user", "s"), Message("user", "question"))},
         {"sampling": {"temperature": 0, "max_tokens": 10}},
-        {"sampling": {"max_tokens": 9}},
         {"schema": {"type": "object"}},
     ],
 )
 def test_each_part_of_a_request_is_in_the_key(change: dict[str, object]) -> None:
     assert key(request(**change)) != key(request())
-
-
-def test_a_number_that_is_none_has_no_key() -> None:
-    with pytest.raises(JudgeError, match="request to m holds a number"):
-        key(request(sampling={"temperature": float("nan")}))
-
-
-def test_neither_order_nor_kind_of_number_is_in_the_key() -> None:
-    assert key(request(sampling={"max_tokens": 9.0, "temperature": 0.0})) == key(request())
 
 
 @given(
@@ -112,36 +101,23 @@ def test_two_processes_share_it(tmp_path: Path) -> None:
     assert database(tmp_path / "c").execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
-def test_another_process_may_have_opened_it_first(tmp_path: Path) -> None:
-    """Many openings of a new folder at once: one makes the database, all can use it."""
+def test_several_processes_may_open_a_new_folder_at_once(tmp_path: Path) -> None:
     program = (
         "import sys; from pathlib import Path; from cachehelp import *\n"
         "with CompletionCache(Path(sys.argv[1])) as cache: cache.put(request(sys.argv[2]), ANSWER)"
     )
-    many = [start(program, tmp_path / "c", at) for at in range(6)]
-    assert [process.communicate() and process.returncode for process in many] == [0] * 6
-    assert len(sound(tmp_path / "c")) == 6
-    assert not [file for file in (tmp_path / "c").iterdir() if file.name.startswith(".")]
+    many = [start(program, tmp_path / "c", at) for at in range(3)]
+    assert [process.communicate() and process.returncode for process in many] == [0] * 3
+    assert len(sound(tmp_path / "c")) == 3
 
 
 def test_only_the_owner_may_look(tmp_path: Path) -> None:
-    (tmp_path / "open").mkdir(mode=0o755)
-    for name in ("open", "new"):
-        fill(tmp_path / name, 1)
-        assert stat.S_IMODE((tmp_path / name).stat().st_mode) == 0o700
-        with CompletionCache(tmp_path / name) as cache:
-            cache.put(request(), ANSWER)
-            modes = {stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / name).iterdir()}
-            assert modes == {0o600}
-
-
-def test_a_folder_with_other_things_in_it_stays_as_it_is(tmp_path: Path) -> None:
-    home = tmp_path / "home"
-    home.mkdir(mode=0o755)
-    (home / "thesis.txt").write_text("x")
-    fill(home, 1)
-    assert stat.S_IMODE(home.stat().st_mode) == 0o755
-    assert stat.S_IMODE((home / "cache.db").stat().st_mode) == 0o600
+    path = tmp_path / "c"
+    path.mkdir(mode=0o755)
+    with CompletionCache(path) as cache:
+        cache.put(request(), ANSWER)
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+        assert {stat.S_IMODE(file.stat().st_mode) for file in path.iterdir()} == {0o600}
 
 
 def test_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -150,17 +126,6 @@ def test_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert place(None, {}).name == place(None, {"JUDGE_CACHE": ""}).name == "judge"
     monkeypatch.setenv("HOME", str(tmp_path))
     assert place(None, {"JUDGE_CACHE": "~/b"}) == place(Path("~/b"), {}) == tmp_path / "b"
-
-
-def test_a_folder_is_what_its_name_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The library would expand these names into other folders."""
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setenv("HOME", str(tmp_path / "home"))
-    fill(Path("~/c"), 1)
-    assert (tmp_path / "~" / "c" / "cache.db").exists()
-    with pytest.raises(JudgeError, match=r"\$ in it"):
-        CompletionCache(tmp_path / "$HOME")
-    assert not (tmp_path / "home").exists()
 
 
 def test_out_and_in_again(tmp_path: Path, invoke: Invoke) -> None:
@@ -190,29 +155,6 @@ def test_a_packed_file_that_is_cut_off_is_a_message(tmp_path: Path, invoke: Invo
     done = invoke("cache", "import", "cut.gz", "--cache", tmp_path / "d")
     assert done.exit_code == 2
     assert "cannot read cut.gz to its end" in done.stderr
-    (tmp_path / "wrong.gz").write_bytes(data[:40] + bytes(40) + data[80:])
-    assert invoke("cache", "import", "wrong.gz", "--cache", tmp_path / "d").exit_code == 2
-
-
-def test_an_export_is_whole_or_not_there(tmp_path: Path, invoke: Invoke) -> None:
-    fill(tmp_path / "c", 2)
-    for name in ("none/out.jsonl", "/dev/full/out"):
-        done = invoke("cache", "export", name, "--cache", tmp_path / "c")
-        assert done.exit_code == 2
-        assert f"cannot write {name}" in done.stderr
-
-
-def test_info(tmp_path: Path, invoke: Invoke) -> None:
-    path = tmp_path / "c"
-    fill(path, 5)
-    with CompletionCache(path) as cache:
-        cache.put(request(model="\ud800\x1b[2J"), ANSWER)
-    facts = json.loads(invoke("cache", "info", "--cache", path, "--format", "json").stdout)
-    assert facts["models"] == {"m": 5, "\\ud800\\x1b[2J": 1}
-    assert facts["entries"] == 6
-    assert facts["bytes"] >= (path / "cache.db").stat().st_size
-    assert facts["oldest"] == facts["newest"] == "2026-01-01T00:00:00+00:00"
-    assert "m (5)" in invoke("cache", "info", "--cache", path).stdout
 
 
 def test_prune_removes_what_is_named(tmp_path: Path, invoke: Invoke) -> None:
@@ -242,9 +184,7 @@ def test_prune_removes_what_is_named(tmp_path: Path, invoke: Invoke) -> None:
 
 
 def test_no_cache_yet(tmp_path: Path, invoke: Invoke) -> None:
-    assert "entries      0" in invoke("cache", "info", "--cache", tmp_path / "none").stdout
-    for name in ("verify", "export"):
-        extra = ["out"] if name == "export" else []
-        assert invoke("cache", name, *extra, "--cache", tmp_path / "none").exit_code == 2
-    assert not (tmp_path / "none").exists()
-    assert not (tmp_path / "out").exists()
+    assert invoke("cache", "info", "--cache", tmp_path / "none").exit_code == 0
+    assert invoke("cache", "verify", "--cache", tmp_path / "none").exit_code == 2
+    assert invoke("cache", "export", "out", "--cache", tmp_path / "none").exit_code == 2
+    assert not any((tmp_path / name).exists() for name in ("none", "out"))

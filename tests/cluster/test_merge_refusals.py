@@ -65,7 +65,7 @@ def edited(run: Path, edit: Edit) -> None:
         ("shard-1", "shard 1/3 is there twice: .*shard-1 and .*shard-1"),
         ("whole", "whole is the run of no shard: it was judged without --shard"),
         ("of-four", "different sizes: .*shard-1 is shard 1/3, .*of-four shard 2/4"),
-        ("other-rubric", "different runs: the rubric is green:2 in .* and fineradscore:"),
+        ("other-rubric", "different runs: the rubric is green:3 in .* and fineradscore:"),
         ("other-set", r"different runs: the studies is 15\+\w+ in .* and 15\+\w+ in"),
         ("by-site", "group their rates by other fields: .*say which, --by"),
         ("shard-2", "shard 3 of 3 is missing"),

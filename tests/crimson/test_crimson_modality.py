@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 import json
-from pathlib import Path
 from typing import Any
 
 import pytest
-from support import Invoke
 
 from judge import prompts, rubrics
-from judge.report.tables import tables
 from judge.running.records import Judged, study_of, to_record
-from judge.types import Annotated, Failed, JudgeError, Study, UnparsedError
+from judge.types import Annotated, Failed, Study, UnparsedError
 
 RUBRIC = rubrics.load("crimson")
 
@@ -64,16 +61,6 @@ def test_the_question_names_them_where_they_are() -> None:
     assert "radiograph. Judge" not in prompt.messages("R", "C", modality="us")[-1].content
 
 
-def test_a_prompt_names_modalities_that_there_are(tmp_path: Path) -> None:
-    path = tmp_path / "own.yaml"
-    path.write_text(
-        "name: own\nversion: 1\nrubric: green\nuser: $reference $candidate\n"
-        "modalities:\n  pet: A level.\n"
-    )
-    with pytest.raises(JudgeError, match="modalities are of xr, ct, mr, us, mg"):
-        prompts.load(str(path))
-
-
 def test_the_modality_is_kept_for_reading_again() -> None:
     study = Study("a", "Mass.", "Mass.", modality="mg")
     annotation = RUBRIC.parse(reply("birads"), study)
@@ -83,21 +70,6 @@ def test_the_modality_is_kept_for_reading_again() -> None:
     assert study_of(to_record(end, RUBRIC)) == study
     plain = Study("a", "Mass.", "Mass.")
     assert "modality" not in to_record(Judged(0, plain, Failed("x"), None, None), RUBRIC)
-
-
-def test_tables_have_a_row_for_them_where_they_occur(invoke: Invoke) -> None:
-    Path("refs.json").write_text(json.dumps({"a": "Mass."}))
-    assert invoke("crimson", "refs.json", "refs.json", "--out", "plain").exit_code == 0
-    summary = json.loads(Path("plain/summary.json").read_text())
-    assert "wrong BI-RADS category" not in _first_column(summary)
-    summary["totals"]["urgent_birads"] = {"n": 1, "per_study": 1.0}
-    assert "wrong BI-RADS category" in _first_column(summary)
-    assert "wrong phase of contrast" not in _first_column(summary)
-
-
-def _first_column(summary: dict[str, Any]) -> list[str]:
-    (table,) = [one for one in tables(summary, RUBRIC) if one.title.startswith("Errors by type")]
-    return [row[0] for row in table.rows]
 
 
 def test_what_is_of_one_modality_is_written_and_read_again() -> None:

@@ -38,8 +38,8 @@ def prompt_of(tmp_path: Path, text: str) -> Prompt:
     return prompts.load(str(path))
 
 
-def reply(score: object, scale: object = (1, 5), **more: object) -> str:
-    return json.dumps({"reasons": "Why.", "scale": scale, "score": score, **more})
+def reply(score: object, reasons: str = "Why.", **more: object) -> str:
+    return json.dumps({"reasons": reasons, "score": score, **more})
 
 
 numbers = st.floats(0, 1).map(lambda part: part * 4 + 1)
@@ -81,10 +81,12 @@ def test_the_ends_of_the_scale_are_0_and_100(score: float, expected: float) -> N
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        (reply(0), "score off the scale"),
-        (reply(6), "score off the scale"),
-        (reply(3, (0, 100)), "another scale"),
-        (reply(3, aspects={"findings": 0}), "score off the scale"),
+        (reply(0), "off the scale"),
+        (reply(6), "off the scale"),
+        (reply(3, scale=[0, 100]), "unknown field"),
+        (reply(3, aspects={"findings": 0}), "off the scale"),
+        (reply(3, "Worth a score of 4."), "contradiction"),
+        (reply(3, "3/10 at best."), "contradiction"),
     ],
 )
 def test_what_is_not_on_the_prompts_scale_is_not_read(text: str, reason: str) -> None:
@@ -95,7 +97,7 @@ def test_what_is_not_on_the_prompts_scale_is_not_read(text: str, reason: str) ->
 def test_the_built_in_wording_declares_what_is_read_without_one() -> None:
     prompt = prompts.load("direct")
     assert prompt.scale == (0, 100)
-    text = reply(73, (0, 100))
+    text = reply(73, "73 out of 100: one detail differs.")
     assert on_scale(DIRECT, prompt.scale).parse(text, STUDY) == DIRECT.parse(text, STUDY)
 
 
@@ -114,14 +116,8 @@ def test_a_prompt_with_a_scale_of_its_own(tmp_path: Path) -> None:
         ("[5, 1]", "lowest and its highest"),
         ("[1, 1]", "lowest and its highest"),
         ("[1]", "lowest and its highest"),
-        ("[1, 3, 5]", "lowest and its highest"),
-        ("[1, five]", "lowest and its highest"),
-        ("[false, 5]", "lowest and its highest"),
-        ("[1, .inf]", "lowest and its highest"),
         ("5", "scale is a list"),
         ("[1, 7]", "ends at 7, which the wording does not name"),
-        ("[0, 5]", "ends at 0, which the wording does not name"),
-        ("[1, 5.5]", "ends at 5.5, which"),
     ],
 )
 def test_a_scale_that_is_none_or_that_no_judge_is_told(
@@ -144,13 +140,6 @@ def test_a_rubric_without_a_scale_refuses_one(tmp_path: Path, invoke: Invoke) ->
         sampled(rubrics.load("green"), 3)
 
 
-def test_the_built_in_judge_has_no_rules_for_it(invoke: Invoke, tmp_path: Path) -> None:
-    (tmp_path / "both.json").write_text(json.dumps({"a": {"report": "Clear.", "prediction": "C."}}))
-    done = invoke("direct", tmp_path / "both.json")
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "the built-in judge has no rules for Direct score; name another" in done.stderr
-
-
 def test_a_run_is_read_again_on_its_own_scale(tmp_path: Path, invoke: Invoke) -> None:
     """The manifest keeps the scale: another prompt's answers are not read as the default's."""
     ids = [f"study-{at:04}" for at in range(12)]
@@ -163,7 +152,7 @@ def test_a_run_is_read_again_on_its_own_scale(tmp_path: Path, invoke: Invoke) ->
         values = {"low": 0.0, "high": 10.0, "score": number % 11, "findings": 10.0}
         return Annotation(explanation=f"This is about {key}.", values=values)
 
-    with FaultServer(rubric="direct", annotate=tenth, mode="thread") as server:
+    with FaultServer(rubric="direct", annotate=tenth) as server:
         run = judged(
             studies,
             tmp_path / "run",
@@ -172,13 +161,9 @@ def test_a_run_is_read_again_on_its_own_scale(tmp_path: Path, invoke: Invoke) ->
             url=server.url,
             prompt=str(path),
         )
-        unread = judged(
-            studies, tmp_path / "default", rubric="direct", judge="model-x", url=server.url
-        )
     table = run.table().set_index("study_id")
     assert table["direct"].tolist() == [int(one[-4:]) % 11 * 10 for one in ids]
     assert set(table["findings"]) == {100}
-    assert unread.summary()["reasons"] == {"unparsed: another scale": 12}
     before = (run.path / "studies.csv").read_bytes()
     done = invoke("rescore", run.path)
     assert done.exit_code == 0, done.stderr

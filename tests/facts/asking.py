@@ -69,7 +69,7 @@ def written(annotation: Annotation) -> str:
 
 def server(**behaviour: object) -> FaultServer:
     how = Behaviour(key_pattern=QUESTION, **behaviour)  # type: ignore[arg-type]
-    return FaultServer(how, annotate=right, render=written, mode="thread")
+    return FaultServer(how, annotate=right, render=written)
 
 
 def session(url: str, cache: Path, prompt: str | None = None, **policy: object) -> JudgeSession:

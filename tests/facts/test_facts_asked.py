@@ -122,7 +122,7 @@ def test_an_answer_that_failed_fails_its_study_and_no_other(tmp_path: Path) -> N
 
 @pytest.mark.parametrize(
     ("fault", "reason"),
-    [(Fault.MALFORMED, None), (Fault.TRUNCATED, "truncated"), (Fault.REFUSAL, "refusal")],
+    [(Fault.MALFORMED, None), (Fault.TRUNCATED, "truncated")],
 )
 def test_an_answer_that_stays_unreadable_makes_its_study_unparsed(
     tmp_path: Path, fault: Fault, reason: str | None
@@ -190,17 +190,14 @@ def test_a_wording_of_ones_own_takes_the_place_of_its_like(tmp_path: Path) -> No
 
 def test_questions_that_depend_on_answers_go_into_no_batch(tmp_path: Path) -> None:
     (tmp_path / "both.json").write_text(json.dumps([{"reference": "a.", "candidate": "b."}]))
-    for command in (
-        ["facts", "both.json", "--batch"],
-        ["batch", "write", "q.jsonl", "both.json", "--rubric", "facts"],
-    ):
-        words = [*command, "--judge", "model-x", "--base-url", "http://127.0.0.1:9/v1"]
-        done = subprocess.run(
-            [sys.executable, "-m", "judge", *words, "--cache", "cache"],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 2, done.stderr
-        assert "asks several questions about a study" in done.stderr
+    words = ["facts", "both.json", "--batch", "--judge", "model-x"]
+    words += ["--base-url", "http://127.0.0.1:9/v1", "--cache", "cache"]
+    done = subprocess.run(
+        [sys.executable, "-m", "judge", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 2, done.stderr
+    assert "asks several questions about a study" in done.stderr

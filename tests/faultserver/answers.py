@@ -48,12 +48,7 @@ MALFORMED = (
 
 
 def annotation_for(key: str, seed: int = 0) -> Annotation:
-    """Return the annotation, in the manner of GREEN, that is right for the study `key`.
-
-    0 to 4 significant and 0 to 3 insignificant errors in the order of level and category,
-    0 to 7 matched findings; `stated_counts` has the thirteen. The explanation names the
-    study, so that one study's answer cannot pass for another's.
-    """
+    """Return the annotation, in the manner of GREEN, that is right for the study `key`."""
     rng = random.Random(f"{seed}/{key}")
     drawn = [
         an_error(level, category, _ERRORS[category].format(**_words(rng)))
@@ -76,11 +71,7 @@ def annotation_for(key: str, seed: int = 0) -> Annotation:
 
 
 def corrections_for(key: str, seed: int = 0) -> Annotation:
-    """Return the annotation, in the manner of FineRadScore, that is right for the study `key`.
-
-    0 to 3 corrections of a candidate with two lines, the second one wrong: a change or a
-    deletion of that line, and insertions. The comments name the study.
-    """
+    """Return the annotation, in the manner of FineRadScore, that is right for the study `key`."""
     rng = random.Random(f"{seed}/{key}")
     findings = rng.sample(_FINDINGS, k=rng.randint(0, 3))
     errors = []
@@ -99,16 +90,12 @@ def corrections_for(key: str, seed: int = 0) -> Annotation:
 
 
 def counts_for(key: str, seed: int = 0) -> Annotation:
-    """Return the twelve counts, 0 to 3 each, that are right for the study `key`."""
     rng = random.Random(f"{seed}/{key}")
     return Annotation(stated_counts={name: rng.choice((0, 0, 1, 2, 3)) for name in KEYS})
 
 
 def score_for(key: str, seed: int = 0) -> Annotation:
-    """Return the score from 0 to 100, with those of some aspects, that is right for the study.
-
-    The reasons name the study.
-    """
+    """Return the score from 0 to 100, with those of some aspects, that is right for the study."""
     rng = random.Random(f"{seed}/{key}")
     aspects = {name: float(rng.randint(0, 100)) for name in ASPECTS if rng.random() < 0.6}
     values = {"low": 0.0, "high": 100.0, "score": rng.randint(0, 1000) / 10, **aspects}
@@ -116,11 +103,7 @@ def score_for(key: str, seed: int = 0) -> Annotation:
 
 
 def findings_for(key: str, seed: int = 0) -> Annotation:
-    """Return the annotation, in the manner of CRIMSON, that is right for the study `key`.
-
-    0 to 3 findings of each report; of those that both have some differ in severity. The first
-    finding, where there is one, names the study.
-    """
+    """Return the annotation, in the manner of CRIMSON, that is right for the study `key`."""
     rng = random.Random(f"{seed}/{key}")
     drawn = rng.sample(_FINDINGS, k=rng.randint(0, 5))
     sides: tuple[tuple[str, Side], ...]
@@ -160,27 +143,3 @@ ANNOTATE: dict[str, Annotate] = {
     "crimson": findings_for,
 }
 """Each rubric's function from a study's key and a seed to the annotation that is right for it."""
-
-
-class Answers:
-    """The right answer for each study, written once in each form.
-
-    `render` writes it as text, `render_reply` as a structured reply.
-    """
-
-    def __init__(self, annotate: Annotate, render: Render, render_reply: Render) -> None:
-        self._annotate = annotate
-        self._renders = (render, render_reply)
-        self._texts: dict[tuple[str, int, bool], str] = {}
-
-    def annotation(self, key: str, seed: int) -> Annotation:
-        """Return what the judge finds in the study `key`."""
-        return self._annotate(key, seed)
-
-    def text(self, key: str, seed: int, *, formed: bool = False) -> str:
-        """Return the judge's answer about the study `key`, as text or as a structured reply."""
-        text = self._texts.get((key, seed, formed))
-        if text is None:
-            annotation = self._annotate(key, seed)
-            text = self._texts[key, seed, formed] = self._renders[formed](annotation)
-        return text

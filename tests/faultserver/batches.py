@@ -1,331 +1,296 @@
-"""Batches: their states, the clock that moves them, the files that they end with."""
+"""Files and batches, and the test's hand on them."""
 
 from __future__ import annotations
 
+import copy
 import json
-import math
 import random
+import time
 from collections import Counter
-from dataclasses import dataclass, field
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
-from faultserver.batching import Batching, BatchPlan
-from faultserver.batchlines import Input, Line, answered_line, body_of, failure, unanswered_line
-from faultserver.faults import Fault
-from faultserver.files import FileStore, Stored, cut_last_line, join
-from faultserver.replies import Said
+from faultserver.faults import Fault, StudyPlan
+from faultserver.replies import Ask, Reply, digest_of, error, error_for
 
-ENDED = ("failed", "completed", "expired", "cancelled")
-_TIMED = ("in_progress", "finalizing", "cancelling", *ENDED)
+# Without the reply, what was asked for is not done.
+_NOT_DONE = (Fault.DROP, Fault.STALL, Fault.HTML)
 
 
-class Answer(Protocol):
-    """Answers one request as the endpoint itself would; also returns the study's key."""
+@dataclass(frozen=True, slots=True)
+class BatchPlan:
+    """What one batch meets: how it ends, and when `share` of its lines are answered.
 
-    def __call__(self, endpoint: str, body: bytes, fault: Fault | None) -> tuple[str, Said]: ...
+    Of its lines `lost` are in neither file, `twice` stand in the output twice, `unknown` are
+    added with an id that nobody asked, `faults` says how many meet which fault. `cut` ends the
+    output within a line.
+    """
+
+    ending: Literal["completed", "failed", "expired", "cancelled", "stays"] = "completed"
+    share: float = 1.0
+    lost: int = 0
+    twice: int = 0
+    unknown: int = 0
+    faults: Mapping[Fault, int] = field(default_factory=dict)
+    cut: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Batching:
+    """When batches go on: at the first poll one is in progress, at the `polls`th at its end.
+
+    Without `polls` it stays until `finish`; with `seconds` it ends so long after it was
+    created. `plan` is for batches without one of their own. A batch has no room, and fails, where
+    more than `batch_limit` are in progress.
+    """
+
+    polls: int | None = None
+    seconds: float | None = None
+    plan: BatchPlan = field(default_factory=BatchPlan)
+    batch_limit: int | None = None
 
 
 @dataclass(slots=True)
-class BatchCounts:
-    """What was done with files and batches, by custom_id; see `BatchStats`."""
+class BatchStats:
+    """What was done since the start or the last reset, by endpoint or by custom_id."""
 
     requests: Counter[str] = field(default_factory=Counter)
     uploads: int = 0
     creates: int = 0
-    created: Counter[str] = field(default_factory=Counter)
+    created: Counter[str] = field(default_factory=Counter)  # in how many batches it stood
     answered: Counter[str] = field(default_factory=Counter)
-    failed: Counter[str] = field(default_factory=Counter)
+    direct: Counter[str] = field(default_factory=Counter)  # answered over chat instead
     studies: dict[str, str] = field(default_factory=dict)
-    tokens: list[int] = field(default_factory=lambda: [0, 0, 0])
+    tokens: tuple[int, int, int] = (0, 0, 0)  # of prompts, cached ones, completions
+
+    @property
+    def paid(self) -> Counter[str]:
+        """How often each custom_id was answered, in a batch or directly."""
+        return self.answered + self.direct
 
 
 @dataclass(slots=True)
-class Batch:
-    """One batch as it stands. `age` and `since` (its present state) are seconds of its life."""
-
+class _Batch:
     id: str
-    source: Stored
-    endpoint: str
     metadata: dict[str, str] | None
-    created_at: int
+    lines: list[dict[str, Any]]
     plan: BatchPlan
-    input: Input
-    order: list[int]
-    roles: dict[int, str]
-    window: float
-    age: float = 0.0
-    since: float = 0.0
+    created: float = field(default_factory=time.time)
+    polls: int = 0
     status: str = "validating"
-    times: dict[str, int] = field(default_factory=dict)
     errors: list[dict[str, Any]] = field(default_factory=list)
     executed: int = 0
     counts: Counter[str] = field(default_factory=Counter)
-    usage: list[int] = field(default_factory=lambda: [0, 0, 0])
-    files: dict[str, Stored] = field(default_factory=dict)
-    written: dict[str, Any] = field(default_factory=dict)
-    lost: list[str] = field(default_factory=list)
-    hidden_lists: int = 0
-
-    @property
-    def ended(self) -> bool:
-        """Whether nothing happens to it any more."""
-        return self.status in ENDED
+    written: dict[str, bytes] = field(default_factory=dict)
+    files: dict[str, str] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        """Return the batch object of OpenAI's API."""
-        prompt, cached, written = self.usage
-        total = len(self.input.lines) if self.status not in ("validating", "failed") else 0
+        done = {name: self.counts[name] for name in ("completed", "failed")}
         return {
             "id": self.id,
-            "object": "batch",
-            "endpoint": self.endpoint,
-            "model": self.input.model,
-            "errors": {"object": "list", "data": self.errors} if self.errors else None,
-            "input_file_id": self.source.id,
-            "completion_window": "24h",
             "status": self.status,
-            "output_file_id": self.files["output"].id if "output" in self.files else None,
-            "error_file_id": self.files["error"].id if "error" in self.files else None,
-            "created_at": self.created_at,
-            "expires_at": self.created_at + int(self.window),
-            **{f"{name}_at": self.times.get(name) for name in _TIMED},
-            "request_counts": {
-                "total": total,
-                "completed": self.counts["completed"],
-                "failed": self.counts["failed"],
-            },
-            "usage": {
-                "input_tokens": prompt,
-                "input_tokens_details": {"cached_tokens": cached},
-                "output_tokens": written,
-                "output_tokens_details": {"reasoning_tokens": 0},
-                "total_tokens": prompt + written,
-            },
+            "errors": {"data": self.errors} if self.errors else None,
+            "output_file_id": self.files.get("output"),
+            "error_file_id": self.files.get("error"),
+            "request_counts": {"total": len(self.lines), **done},
             "metadata": self.metadata,
         }
 
 
 class Batches:
-    """All batches, oldest first, and what becomes of them."""
+    """All files and batches. `call` runs a function in the server's thread."""
 
-    def __init__(self, store: FileStore, answer: Answer) -> None:
-        self._store = store
+    def __init__(
+        self,
+        call: Callable[[Callable[[], Any]], Any],
+        answer: Callable[[dict[str, Any], Fault | None], tuple[str, Reply]],
+        batching: Batching,
+    ) -> None:
+        self._call = call
         self._answer = answer
-        self._line_number = 0
-        self.batching = Batching()
-        self.batches: dict[str, Batch] = {}
-        self.next: list[BatchPlan] = []
-        self.counts = BatchCounts()
-        self.batch_of_digest: dict[str, str] = {}
+        self._batching = batching
+        self._plans: list[BatchPlan] = []
+        self._meets: dict[str, tuple[StudyPlan, bool]] = {}
+        self._met: Counter[str] = Counter()
+        self._files: dict[str, bytes] = {}
+        self._batches: dict[str, _Batch] = {}
+        self._of_digest: dict[str, str] = {}
+        self._numbers = 0
+        self._stats = BatchStats()
+
+    # The test's side
+
+    def set(self, **changes: Any) -> None:
+        self._batching = replace(self._batching, **changes)
+
+    def next(self, *plans: BatchPlan) -> None:
+        self._plans += plans
+
+    def meet(self, endpoint: str, plan: StudyPlan, *, after: bool = False) -> None:
+        """Say what the requests for an endpoint meet from now on, in turn.
+
+        With `after` they are carried out first, and the fault takes the reply's place.
+        """
+        self._meets[endpoint] = plan, after
+        self._met[endpoint] = 0
+
+    def finish(self) -> None:
+        self._call(lambda: [self._go_on(each, is_end=True) for each in self._batches.values()])
 
     def clear(self) -> None:
-        """Forget the batches and the plans that wait for one."""
-        self.batches, self.next = {}, []
+        self._call(lambda: (self._files.clear(), self._batches.clear()))
 
-    def create(
-        self,
-        source: Stored,
-        endpoint: str,
-        metadata: dict[str, str] | None,
-        read: Input,
-        now: int,
-        seed: int,
-    ) -> Batch:
-        """Take on a batch, which is then in its validation."""
-        plan = self.next.pop(0) if self.next else self.batching.plan
-        number = len(self.batches) + 1
-        order = list(range(len(read.lines)))
-        random.Random(f"{seed}/{source.id}/batch").shuffle(order)
-        batch = Batch(
-            id=f"batch_{number:06d}",
-            source=source,
-            endpoint=endpoint,
-            metadata=metadata,
-            created_at=now,
-            plan=plan,
-            input=read,
-            order=order,
-            roles=_roles(plan, order),
-            window=self.batching.window,
-            hidden_lists=plan.hidden_lists,
-        )
-        self.batches[batch.id] = batch
-        self.counts.creates += 1
-        for line in read.lines:
-            self.counts.created[line.custom_id] += 1
-            self.batch_of_digest[line.digest] = line.custom_id
-        return batch
+    def stats(self) -> BatchStats:
+        return self._call(lambda: copy.deepcopy(self._stats))
 
-    # Time
+    def all(self) -> list[dict[str, Any]]:
+        return self._call(lambda: [each.to_json() for each in self._batches.values()])
 
-    def advance(self, seconds: float) -> None:
-        """Let every batch be `seconds` older."""
-        for batch in list(self.batches.values()):
-            self.move(batch, batch.age + seconds)
+    # The server's side
 
-    def move(self, batch: Batch, age: float) -> None:
-        """Let a batch be `age` seconds old, through whatever states that takes it."""
-        while not batch.ended and (due := self.due(batch)) <= age:
-            batch.age = max(batch.age, due)
-            self._go_on(batch)
-        batch.age = max(batch.age, age)
-        if batch.status == "in_progress":
-            done = min(1.0, (batch.age - batch.since) / (self.batching.working or 1.0))
-            self._execute(batch, min(done, self._most(batch)))
+    def forget(self) -> None:
+        self._stats = BatchStats()
 
-    def step(self, batch: Batch) -> None:
-        """Move a batch to its next state; one that stays or has ended: nowhere."""
-        if not batch.ended and math.isfinite(due := self.due(batch)):
-            self.move(batch, max(due, batch.age))
+    def asked_directly(self, ask: Ask) -> None:
+        """Count a request that was answered over chat, if a batch holds it too."""
+        if (digest := digest_of(ask.payload)) in self._of_digest:
+            self._stats.direct[self._of_digest[digest]] += 1
 
-    def finish(self, batch: Batch) -> None:
-        """Move a batch to its end; one that stays: until it is in progress."""
-        while not batch.ended and math.isfinite(self.due(batch)):
-            self.step(batch)
+    def serve(self, method: str, path: str, body: bytes) -> tuple[Fault | None, Reply]:
+        kind, _, rest = path.partition("/")
+        name, _, action = rest.partition("/")
+        if method == "GET" and action != "content":
+            endpoint = "get_batch" if name else "list_batches"
+        else:
+            doing = {"files": "upload_file", "batches": "create_batch", "cancel": "cancel_batch"}
+            endpoint = doing.get(action or kind, "get_content")
+        self._stats.requests[endpoint] += 1
+        plan, is_after = self._meets.get(endpoint, (StudyPlan(), False))
+        fault = plan.at(self._met[endpoint])
+        self._met[endpoint] += 1
+        wrong = error_for(fault)
+        if not is_after and (wrong or fault in _NOT_DONE):
+            return fault, wrong or Reply(200, b"{}")
+        reply = self._do(endpoint, name, body)
+        return fault, wrong or reply
 
-    def due(self, batch: Batch) -> float:
-        """Return at which age the batch's state ends."""
-        batching = self.batching
-        lasts: float = {
-            "validating": batching.validating,
-            "finalizing": batching.finalizing,
-            "cancelling": batching.cancelling,
-            "in_progress": batching.working,
-        }[batch.status]
-        if batch.status == "in_progress":
-            match batch.plan.ending:
-                case "stays":
-                    return math.inf
-                case "expired":
-                    return batch.window
-                case "cancelled":
-                    lasts *= batch.plan.share
-        return batch.since + lasts
+    def _do(self, endpoint: str, name: str, body: bytes) -> Reply:
+        match endpoint:
+            case "upload_file":
+                self._stats.uploads += 1
+                return _json({"id": self._keep(body)})
+            case "get_content":
+                if name not in self._files:
+                    return error(404, f"No such File object: {name}")
+                return Reply(200, self._files[name], content_type="application/octet-stream")
+            case "create_batch":
+                return self._create(json.loads(body))
+            case "list_batches":
+                listed = list(reversed(self._batches.values()))
+                for each in listed:
+                    self._poll(each)
+                return _json({"data": [each.to_json() for each in listed], "has_more": False})
+        batch = self._batches.get(name)
+        if batch is None:
+            return error(404, f"No batch found with id '{name}'.")
+        if endpoint == "cancel_batch":
+            batch.status = "cancelling"
+        else:
+            self._poll(batch)
+        return _json(batch.to_json())
 
-    def cancel(self, batch: Batch) -> None:
-        """Begin to cancel a batch that has not ended."""
-        if batch.status != "cancelling":
-            self._become(batch, "cancelling")
+    def _keep(self, data: bytes) -> str:
+        self._numbers += 1
+        self._files[f"file-{self._numbers}"] = data
+        return f"file-{self._numbers}"
 
-    def _most(self, batch: Batch) -> float:
-        return 1.0 if batch.plan.ending == "completed" else batch.plan.share
+    def _create(self, asked: dict[str, Any]) -> Reply:
+        plan = self._plans.pop(0) if self._plans else self._batching.plan
+        self._numbers += 1
+        name, file = f"batch_{self._numbers}", asked["input_file_id"]
+        lines = [json.loads(line) for line in self._files[file].splitlines()]
+        random.Random(0).shuffle(lines)
+        batch = _Batch(name, asked.get("metadata"), lines, plan)
+        self._batches[name] = batch
+        self._stats.creates += 1
+        for line in lines:
+            self._stats.created[line["custom_id"]] += 1
+            self._of_digest[digest_of(line["body"])] = line["custom_id"]
+        return _json(batch.to_json())
 
-    def _go_on(self, batch: Batch) -> None:
-        """Take a batch from the state that has just ended to the next."""
-        match batch.status:
-            case "validating":
-                batch.errors = self._failures(batch)
-                self._become(batch, "failed" if batch.errors else "in_progress")
-            case "in_progress":
-                self._execute(batch, self._most(batch))
-                match batch.plan.ending:
-                    case "expired":
-                        self._end(batch, "expired")
-                    case "cancelled":
-                        self._become(batch, "cancelling")
-                    case _:
-                        self._become(batch, "finalizing")
-            case "finalizing":
-                self._end(batch, "completed")
-            case "cancelling":
-                self._end(batch, "cancelled")
+    def _poll(self, batch: _Batch) -> None:
+        batch.polls += 1
+        polls, seconds = self._batching.polls, self._batching.seconds
+        is_late = seconds is not None and time.time() - batch.created >= seconds
+        self._go_on(batch, is_end=is_late or (polls is not None and batch.polls >= polls))
 
-    def _become(self, batch: Batch, status: str) -> None:
-        batch.status, batch.since = status, batch.age
-        batch.times[status] = batch.created_at + int(batch.age)
+    def _go_on(self, batch: _Batch, *, is_end: bool) -> None:
+        if batch.status == "validating":
+            batch.status = "in_progress"
+            others = [each for each in self._batches.values() if each.status == "in_progress"]
+            limit = self._batching.batch_limit
+            no_room = limit is not None and len(others) > limit
+            if no_room or batch.plan.ending == "failed":
+                code = "token_limit_exceeded" if no_room else "invalid_json_line"
+                line = None if no_room else 1
+                batch.errors = [{"code": code, "line": line, "message": code, "param": None}]
+                batch.status = "failed"
+        if batch.status == "in_progress" and batch.plan.ending == "stays":
+            self._execute(batch, batch.plan.share)
+        elif batch.status == "in_progress" and is_end:
+            is_whole = batch.plan.ending == "completed"
+            self._execute(batch, 1.0 if is_whole else batch.plan.share)
+            self._end(batch, batch.plan.ending)
+        elif batch.status == "cancelling" and is_end:
+            self._end(batch, "cancelled")
 
-    def _failures(self, batch: Batch) -> list[dict[str, Any]]:
-        if batch.input.errors:
-            return batch.input.errors
-        if batch.plan.ending == "failed":
-            words = (batch.input.model, 0) if batch.plan.failure == "token_limit_exceeded" else ()
-            return [failure(batch.plan.failure, *words)]
-        limit, most = self.batching.token_limit, self.batching.batch_limit
-        others = [
-            each
-            for each in self.batches.values()
-            if each.status in ("in_progress", "finalizing", "cancelling")
-            and each.input.model == batch.input.model
-        ]
-        tokens = batch.input.tokens + sum(each.input.tokens for each in others)
-        if (limit is not None and tokens > limit) or (most is not None and len(others) >= most):
-            return [failure("token_limit_exceeded", batch.input.model, limit or 0)]
-        return []
+    def _execute(self, batch: _Batch, share: float) -> None:
+        plan = batch.plan
+        roles: list[str] = ["lost"] * plan.lost + ["twice"] * plan.twice
+        roles += [fault for fault, n in sorted(plan.faults.items()) for _ in range(n)]
+        until = int(share * len(batch.lines) + 1e-9)
+        for at in range(batch.executed, until):
+            self._execute_line(batch, batch.lines[at], roles[at] if at < len(roles) else "")
+        batch.executed = max(batch.executed, until)
 
-    # Lines
-
-    def _execute(self, batch: Batch, share: float) -> None:
-        """Answer lines until `share` of them are answered."""
-        lines = batch.input.lines
-        # Without the inaccuracy of floats, 0.4 of 5 would be 1.
-        until = min(len(lines), math.floor(share * len(lines) + 1e-9))
-        while batch.executed < until:
-            at = batch.order[batch.executed]
-            self._execute_line(batch, lines[at], batch.roles.get(batch.executed, ""))
-            batch.executed += 1
-
-    def _execute_line(self, batch: Batch, line: Line, role: str) -> None:
-        fault = Fault(role) if role in _FAULTS else None
-        self._line_number += 1
-        number, custom_id = self._line_number, line.custom_id
-        if role == "timeout":
-            self._fail(batch, unanswered_line(number, custom_id, "request_timeout"), custom_id)
-            return
+    def _execute_line(self, batch: _Batch, line: dict[str, Any], role: str) -> None:
         if role == "lost":
-            batch.lost.append(custom_id)
             return
-        key, said = self._answer(batch.endpoint, body_of(batch.source.path, line), fault)
-        self.counts.studies[custom_id] = key
-        written = answered_line(number, custom_id, said.reply)
-        if said.reply.status != 200:
-            self._fail(batch, written, custom_id)
+        custom_id = line["custom_id"]
+        fault = Fault(role) if role and role != "twice" else None
+        key, reply = self._answer(line["body"], fault)
+        self._stats.studies[custom_id] = key
+        response = {"status_code": reply.status, "body": json.loads(reply.body)}
+        if reply.status != 200:
+            batch.counts["failed"] += 1
+            self._write(batch, "error", custom_id, response)
             return
         batch.counts["completed"] += 1
-        self.counts.answered[custom_id] += 1
-        for at, tokens in enumerate(said.tokens):
-            batch.usage[at] += tokens
-            self.counts.tokens[at] += tokens
-        self._write(batch, "output", written * (2 if role == "twice" else 1))
+        self._stats.answered[custom_id] += 1
+        a, b, c = (old + new for old, new in zip(self._stats.tokens, reply.tokens, strict=True))
+        self._stats.tokens = a, b, c
+        for _ in range(2 if role == "twice" else 1):
+            self._write(batch, "output", custom_id, response)
         if batch.counts["completed"] <= batch.plan.unknown:
-            unknown = f"nobody-asked-{number}"
-            self._write(batch, "output", answered_line(number, unknown, said.reply))
+            self._write(batch, "output", f"nobody-asked-{batch.executed}", response)
 
-    def _fail(self, batch: Batch, line: bytes, custom_id: str) -> None:
-        batch.counts["failed"] += 1
-        self.counts.failed[custom_id] += 1
-        self._write(batch, "error", line)
+    def _write(
+        self, batch: _Batch, kind: str, custom_id: str, response: Any, code: str = ""
+    ) -> None:
+        wrong = {"code": code, "message": code} if code else None
+        line = {"id": custom_id, "custom_id": custom_id, "response": response, "error": wrong}
+        batch.written[kind] = batch.written.get(kind, b"") + json.dumps(line).encode() + b"\n"
 
-    def _write(self, batch: Batch, kind: str, line: bytes) -> None:
-        if kind not in batch.written:
-            batch.written[kind] = self._store.new_path()
-        join(batch.written[kind], line)
-
-    def _end(self, batch: Batch, status: str) -> None:
-        """End a batch that was begun: write what was not answered, and put the files out."""
-        if status != "completed":
-            for at in batch.order[batch.executed :]:
-                self._line_number += 1
-                custom_id = batch.input.lines[at].custom_id
-                line = unanswered_line(self._line_number, custom_id, f"batch_{status}")
-                self._write(batch, "error", line)
-        for kind, path in batch.written.items():
-            if kind == "output" and batch.plan.cut:
-                last, before = cut_last_line(path)
-                custom_id = json.loads(last)["custom_id"]
-                asked = any(line.custom_id == custom_id for line in batch.input.lines)
-                if asked and json.dumps(custom_id).encode() not in before:
-                    batch.lost.append(custom_id)
-            stored = self._store.add(path, f"{batch.id}_{kind}.jsonl", "batch_output")
-            batch.files[kind] = stored
-        self._become(batch, status)
+    def _end(self, batch: _Batch, status: str) -> None:
+        for line in batch.lines[batch.executed :]:
+            self._write(batch, "error", line["custom_id"], None, f"batch_{status}")
+        if batch.plan.cut:
+            batch.written["output"] = batch.written["output"][:-30]
+        for kind, data in batch.written.items():
+            batch.files[kind] = self._keep(data)
+        batch.status = status
 
 
-_FAULTS = {*Fault}
-
-
-def _roles(plan: BatchPlan, order: list[int]) -> dict[int, str]:
-    """Return what the lines first in `order`, which is shuffled, meet by their batch's plan."""
-    roles = ["lost"] * plan.lost + ["twice"] * plan.twice + ["timeout"] * plan.timeouts
-    for fault in sorted(plan.faults):
-        roles += [fault] * plan.faults[fault]
-    return dict(zip(range(len(order)), roles, strict=False))
+def _json(value: object) -> Reply:
+    return Reply(200, json.dumps(value).encode())

@@ -6,11 +6,12 @@ import json
 from contextlib import suppress
 
 import pytest
-from fine_answers import CANDIDATE, STUDY, annotations
+from fine_answers import STUDY, annotations
 from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judge import rubrics
+from judge.rubrics.asking import asked_by
 from judge.rubrics.categories import error as an_error
 from judge.rubrics.fineradscore.measures import closeness
 from judge.rubrics.fineradscore.reply import Reply
@@ -123,27 +124,20 @@ def test_what_no_reply_expresses_is_not_written(annotation: Annotation) -> None:
         RUBRIC.render(annotation)
 
 
-@pytest.mark.parametrize("depth", [30, 700, 10_000, 200_000])
+@pytest.mark.parametrize("depth", [30, 10_000])
 @pytest.mark.parametrize("form", ["{}", '{{"corrections": [{{"line": {}}}]}}', '{{"0": {}}}'])
 def test_deep_nesting_is_no_answer(depth: int, form: str) -> None:
     with pytest.raises(UnparsedError):
         RUBRIC.parse(form.format("[" * depth + "1" + "]" * depth), STUDY)
 
 
-@pytest.mark.parametrize("depth", [2, 300, 900, 5000])
-def test_a_tool_call_within_a_tool_call_is_no_answer(depth: int) -> None:
-    call = '{"name": "Reply", "arguments": '
-    with pytest.raises(UnparsedError):
-        RUBRIC.parse(call * depth + '{"corrections": []}' + "}" * depth, STUDY)
-
-
-@pytest.mark.parametrize("piece", ["```json\n", "[", "{", '{"a":', "1 x) ", "<think>", "[ ]"])
+@pytest.mark.parametrize("piece", ["```json\n", "[", "{", '{"a":', "1 x) ", "<think>"])
 def test_a_long_answer_of_one_piece_takes_no_time(piece: str) -> None:
-    with pytest.raises(UnparsedError):
-        RUBRIC.parse(piece * 20_000, STUDY)
-    answer = {"corrections": [{"line": 0, "edit": "delete", "severity": piece * 20_000}]}
-    with pytest.raises(UnparsedError):
-        RUBRIC.parse(json.dumps(answer), STUDY)
+    long = piece * (60_000 // len(piece))
+    answer = {"corrections": [{"line": 0, "edit": "delete", "severity": long}]}
+    for text in (long, json.dumps(answer)):
+        with pytest.raises(UnparsedError):
+            RUBRIC.parse(text, STUDY)
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
@@ -151,6 +145,19 @@ def test_whatever_comes_is_an_annotation_or_unparsed(before: str, after: str) ->
     for text in (before, f"{before}{{}}{after}", f'{before}{{"corrections": []}}{after}'):
         with suppress(UnparsedError):
             assert RUBRIC.parse(text, STUDY).items == ()
+
+
+def test_the_form_of_the_original_is_read_where_it_was_asked_for() -> None:
+    text = '{"None": {"correction": "Small nodule.", "severity": "Emergent", "category": "b"}, '
+    text += '"None": {"correction": "Old scar.", "severity": "Not actionable", "category": "b"}}'
+    with pytest.raises(UnparsedError, match="duplicate key"):
+        RUBRIC.parse(text, STUDY)
+    theirs = asked_by(RUBRIC, "fineradscore-official", "gpt-4o")
+    found = theirs.parse(text, STUDY)
+    assert [item.label("severity") for item in found.items] == ["severity4", "severity1"]
+    assert theirs.parse("{}", STUDY).items == ()
+    with pytest.raises(UnparsedError, match="missing field"):
+        RUBRIC.parse("{}", STUDY)
 
 
 def test_an_endless_number_is_no_answer() -> None:
@@ -182,12 +189,3 @@ def test_the_schema_is_one_that_strict_structured_output_takes() -> None:
 )
 def test_closeness(one: str, other: str, expected: float) -> None:
     assert closeness(one, other) == closeness(other, one) == pytest.approx(expected)
-
-
-def test_lines_are_those_of_the_splitter() -> None:
-    assert lines(CANDIDATE) == [
-        "1. Low lung volumes.",
-        "Heart mildly enlarged, unchanged.",
-        "No effusion.",
-        "XXXX.",
-    ]

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from dataclasses import replace
@@ -13,10 +11,7 @@ import pandas as pd
 import pytest
 from support import EXAMPLES, Invoke, write_json
 
-from judge import annotate, backends, prompts, rubrics
-from judge.cli.output import _STYLES
-from judge.report.study import Line, audit
-from judge.running.folder import Run
+from judge import backends, prompts, rubrics
 from judge.running.session import signature
 from judge.stats.estimate import mean_interval
 from judge.studies import from_given
@@ -46,7 +41,7 @@ def test_the_table_shows_both_rates_and_every_figure(invoke: Invoke) -> None:
         r"\(f\) omitted comparison",
         r"all errors +\d+ \(\d\.\d{3}\)",
         r"4 emergent",
-        r"signature  fineradscore:2\|judge:lexicon",
+        r"signature  fineradscore:3\|judge:lexicon",
     ):
         assert re.search(needed, done.stdout), needed
     rates = done.stdout[done.stdout.index("\nRates") :]
@@ -91,19 +86,6 @@ def test_the_corrected_report_is_kept(fine_run: Path) -> None:
             assert record["corrected"] == record["candidate"]
 
 
-def test_csv_and_markdown(invoke: Invoke) -> None:
-    rows = list(
-        csv.DictReader(io.StringIO(invoke("fineradscore", PREDS, REFS, "--format", "csv").stdout))
-    )
-    assert [row["row"] for row in rows] == ["group", "group", "all"]
-    for name in ("fineradscore", "inverse_fineradscore", "fineradscore_sum"):
-        assert float(rows[-1][f"{name}_mean"]) > 0
-    assert 0 <= float(rows[-1]["no_actionable_error_rate"]) <= 1
-    markdown = invoke("fineradscore", PREDS, REFS, "--format", "md").stdout
-    assert re.search(r"^\| 1/FineRadScore \| 0\.\d{3} \[", markdown, re.MULTILINE)
-    assert "Signature: `fineradscore:2|" in markdown
-
-
 def test_rates_and_rescore(invoke: Invoke, fine_run: Path) -> None:
     first = json.loads((fine_run / "summary.json").read_text("utf-8"))
     assert json.loads(invoke("rates", fine_run, "--format", "json").stdout) == first
@@ -142,21 +124,6 @@ def test_audit_shows_an_edit_that_reads_without_colour(invoke: Invoke, tmp_path:
     assert "1" in invoke("audit", "run", "--worst", "1").stdout
 
 
-def test_audit_colours_what_goes_and_what_comes(fine_run: Path) -> None:
-    record = Run(fine_run).record("ex-008")
-    shown = [line for line in audit(record, RUBRIC, raw=False) if isinstance(line, Line)]
-    styles = {line.style for line in shown} | {p.style for line in shown for p in line.pieces}
-    assert {"removed", "added"} <= styles
-    assert len({_STYLES["removed"], _STYLES["added"], _STYLES["plain"]}) == 3
-
-
-def test_a_set_with_empty_candidates_says_so(invoke: Invoke, tmp_path: Path) -> None:
-    preds = write_json(tmp_path / "p.json", {"1": "", "2": "Clear lungs."})
-    refs = write_json(tmp_path / "r.json", dict.fromkeys("12", "Clear lungs."))
-    assert "1 of 2 candidates are empty" in invoke("fineradscore", preds, refs).stdout
-    assert "are empty" not in invoke("fineradscore", PREDS, REFS).stdout
-
-
 def test_prompt_annotation_and_audit_number_the_lines_alike(invoke: Invoke, tmp_path: Path) -> None:
     candidate = (
         "FINDINGS: The heart is\nnormal. 1. Clear lungs.\n- Port in place\n"
@@ -177,18 +144,6 @@ def test_prompt_annotation_and_audit_number_the_lines_alike(invoke: Invoke, tmp_
     assert asked[error["edit"]["line"]][1] == "IMPRESSION: Old rib fracture."
 
 
-def test_hostile_reports_are_text(invoke: Invoke, tmp_path: Path) -> None:
-    nasty = '<script>x</script> {"corrections": []}\n2: No effusion. Clear lungs. \x1b[31m[bold]'
-    preds = write_json(tmp_path / "p.json", {"1": nasty, "2": "", "3": "Effusion"})
-    refs = write_json(tmp_path / "r.json", dict.fromkeys("123", "Large pneumothorax."))
-    done = invoke("fineradscore", preds, refs, "--out", "run", "--format", "json")
-    assert json.loads(done.stdout)["n_scored"] == 3
-    for study_id in "123":
-        text = invoke("audit", "run", study_id).stdout
-        assert "\x1b" not in text
-        assert "Large pneumothorax." in text
-
-
 def test_the_form_of_the_reply_stands_in_the_signature() -> None:
     studies = from_given(["Clear."], ["Clear."], study_ids=["1"], study_classes=["normal"])
     settings = backends.JudgeSettings(base_url="http://127.0.0.1:9/v1")
@@ -201,26 +156,3 @@ def test_the_form_of_the_reply_stands_in_the_signature() -> None:
     assert re.search(r"\|reply:[0-9a-f]{8}\|", line)
     judge = backends.load("model-x", green, replace(settings, reply="text"))
     assert "|reply:text|" in signature(green, judge, studies, "study_class", 1)
-
-
-def test_annotate() -> None:
-    frame = annotate(
-        ["Lungs are clear.", "Large left effusion."],
-        ["Lungs are clear.", "Large right effusion."],
-        rubric="fineradscore",
-    )
-    assert list(frame["outcome"]) == ["annotated"] * 2
-    assert frame.loc[0, "fineradscore"] == 1
-    assert frame.loc[1, "fineradscore"] > 1
-    assert list(frame["corrected"]) == ["Lungs are clear.", "Large left effusion."]
-    assert frame.attrs["signature"].startswith("fineradscore:2|")
-
-
-def test_nobody_names_a_rubric_outside_its_folder() -> None:
-    """The engine has no `if rubric == ...`: a new rubric touches no other file."""
-    root = Path(__file__).parents[2]
-    for folder in ("judge", "cli", "cache"):
-        for path in (root / folder).rglob("*.py"):
-            for line in path.read_text("utf-8").splitlines():
-                code = line.split("#")[0]
-                assert not re.search(r"(==|!=|\bin\b).*[\"'](fineradscore|green)[\"']", code), path

@@ -47,7 +47,7 @@ fake_reply_crimson fake_reply_direct fake_reply_facts fake_reply_fineradscore fa
 
 # When a later change renames a JSON key or a column, put the old name and the new one here (None:
 # it is gone). An old name with slashes is the path of one value, as a difference prints it.
-RENAMED: dict[str, str | None] = {}
+RENAMED: dict[str, str | None] = {"/stress/candidates/writer": None}
 
 # Keys whose values change from day to day, and remarks in prose, whose words are free.
 NOT_HELD = {
@@ -217,7 +217,7 @@ def _signatures(place: Place) -> object:
 
 
 def _prompts(_place: Place) -> object:
-    found = {name: prompts.load(name) for name in prompts.names() if name != "rewording"}
+    found = {name: prompts.load(name) for name in prompts.names()}
     return {name: [one.rubric, one.version, one.digest] for name, one in found.items()}
 
 
@@ -250,14 +250,10 @@ def _judges(place: Place) -> tuple[str, str]:
 def _validate(place: Place) -> object:
     first, second = _judges(place)
     readers = ("--readers", _readers(place), "--resamples", 200)
-    goldens = {
+    return {
         "two judges": place.printed("validate", f"a={first}", f"b={second}", *readers),
         "one judge": place.printed("validate", first, *readers, "--epsilon", 0.1),
     }
-    for golden in goldens.values():  # these are about to be removed from the program
-        golden.pop("differences", None)
-        golden.pop("ceiling_pairs", None)
-    return goldens
 
 
 def _rates(place: Place) -> object:
@@ -286,7 +282,7 @@ def _panel(place: Place) -> object:
 def _stress(place: Place) -> object:
     how = ("-n", 40, "--seed", 1, "--changes", ",".join(CHANGES.split()))
     golden = place.printed("stress", "made/refs.json", *how, "--out", "stress")
-    golden.pop("verdict", None)  # most of its prose is about to be removed
+    golden.pop("verdict", None)  # prose
     return golden
 
 

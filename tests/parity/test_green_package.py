@@ -25,7 +25,7 @@ pytestmark = pytest.mark.ci
 @pytest.fixture(scope="module")
 def reference() -> Any:
     """The package's scorer, without a model."""
-    found = module("metrics.green_score.green", "torch", "transformers", "datasets")
+    found = module("metrics.green_score.green")
     return found.GREEN(model_name=None, cpu=True)
 
 
@@ -101,12 +101,7 @@ def test_what_the_package_passes_over_is_not_passed_over_here(reference: Any) ->
     )
     study = Study("s", "No effusion.", "No effusion.")
     assert reference.compute_green(answer.format(errors="1. Large mass")) == 0.5
-    for errors, right in (("1 error, Large mass", 1 / 2), ("2 errors", 1 / 3)):
-        without_stop = answer.format(errors=errors)
-        assert reference.compute_green(without_stop) == 1.0
-        read = RUBRIC.parse(without_stop, study, complete=True)
-        assert RUBRIC.measured(read, study)["green"] == pytest.approx(right)
-    without_count = answer.format(errors="Large mass")
-    assert reference.compute_green(without_count) == 1.0
-    with pytest.raises(UnparsedError):
-        RUBRIC.parse(without_count, study, complete=True)
+    for errors in ("1 error, Large mass", "2 errors", "Large mass"):
+        assert reference.compute_green(answer.format(errors=errors)) == 1.0
+        with pytest.raises(UnparsedError):
+            RUBRIC.parse(answer.format(errors=errors), study, complete=True)

@@ -29,7 +29,7 @@ CONTEXTS = ({}, {"Age": "70-80", "Indication": "Cough, 5 days; costs $3 {x}"})
 @pytest.fixture(scope="module")
 def scorer() -> Any:
     """The reference scorer, without a model: its constructor, which loads one, is not called."""
-    crimson = module("metrics.crimson.crimson", "pandas")
+    crimson = module("metrics.crimson.crimson")
     return object.__new__(crimson.CRIMSONScore)
 
 
@@ -120,4 +120,4 @@ def test_the_official_prompts_are_what_the_package_asks(name: str, context: dict
     )
     system, user = prompt.messages(*reports, context)
     assert user.content == asked
-    assert system.content == module("metrics.crimson.crimson", "pandas")._SYSTEM_MSG
+    assert system.content == module("metrics.crimson.crimson")._SYSTEM_MSG

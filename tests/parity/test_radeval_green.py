@@ -12,12 +12,14 @@ from typing import Any
 import pytest
 from installed import module
 
-from judge.rubrics.green import RUBRIC
+from judge.rubrics.asking import asked_by
+from judge.rubrics.green import RUBRIC as STRICT
 from judge.types import Category, Study
 
 pytestmark = pytest.mark.ci
 
 ANSWERS = 1500
+RUBRIC = asked_by(STRICT, "green-official", "hf:StanfordAIMI/GREEN-radllama2-7b")
 STUDY = Study("s1", "No pneumothorax.", "No pneumothorax.")
 HEADINGS = {
     "significant": "Clinically Significant Errors",
@@ -50,7 +52,7 @@ EXPLANATIONS = [
 @pytest.fixture(scope="module")
 def reference() -> Any:
     """The reference scorer, without a model."""
-    green = module("metrics.green_score.green", "torch", "transformers", "datasets")
+    green = module("metrics.green_score.green")
     return green.GREEN(model_name=None, cpu=True)
 
 

@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from installed import package
 
 pytestmark = pytest.mark.ci
 
@@ -38,7 +37,6 @@ PREDS = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with reports and the small model."""
-    package("radeval")
     import torch
     from tokenizers import ByteLevelBPETokenizer
     from transformers import RobertaConfig, RobertaModel

@@ -16,7 +16,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from installed import package
 from support import EXAMPLES
 
 from judge import metrics
@@ -40,11 +39,6 @@ ODD = [
 ]
 REFERENCES = [*REFS, *(one for one, _ in ODD)]
 CANDIDATES = [*PREDS, *(one for _, one in ODD)]
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _radeval() -> None:
-    package("radeval")
 
 
 @pytest.mark.parametrize("figure", CORPUS_BLEU, ids=lambda figure: figure.name)

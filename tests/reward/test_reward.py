@@ -289,7 +289,7 @@ def test_mistakes_are_one_message() -> None:
 
 def test_the_signature_names_what_made_the_rewards(made: Make) -> None:
     line = made(measure="n_significant", sampling={"seed": 7}).signature
-    assert line.startswith("green:2|judge:model-x|prompt:green-structured@")
+    assert line.startswith("green:3|judge:model-x|prompt:green-structured@")
     assert "seed=7" in line
     assert f"|reward:minus_n_significant|version:{judge.__version__}" in line
     told = Reward(rubric="crimson", context_fields=["age"], modality="ct", report=str.strip)

@@ -36,7 +36,7 @@ def test_a_pair_is_annotated_as_the_engine_annotates_it(shared_service: Served) 
     assert answer["measures"]["green"] == row["green"] == 0.5
     assert answer["measures"]["n_significant"] == row["n_significant"] == 1
     assert answer["answer"]["text"] == row["answer"]
-    assert answer["signature"].startswith("green:2|judge:lexicon")
+    assert answer["signature"].startswith("green:3|judge:lexicon")
     other = shared_service.annotate(rubric="fineradscore").json()
     assert set(other["measures"]) == {one.name for one in rubrics.load("fineradscore").measures}
 

@@ -81,20 +81,13 @@ def _fine(said: list[tuple[str, int]]) -> str:
     return json.dumps({"corrections": corrections})
 
 
-def _scale(said: list[tuple[str, int]]) -> str:
-    steps = ("minor", "moderate", "major", "major")
-    return json.dumps([[of[0], steps[severity - 1], "word"] for of, severity in said])
-
-
 WRITTEN: dict[str, Callable[[list[tuple[str, int]]], str]] = {
     "green": _green,
     "fineradscore": _fine,
-    "toy_scale": _scale,
-    "toy_direct": lambda said: json.dumps({"score": 100 - 10 * len(said), "why": ""}),
 }
 
 
-def at_random(seed: int, *, bad: float = 0.1, letters: str = "abcdef") -> Answers:
+def at_random(seed: int, *, bad: float = 0.1) -> Answers:
     """Answers that a seed and the text decide, some of which cannot be read."""
 
     def answer(text: str) -> Said:
@@ -102,7 +95,7 @@ def at_random(seed: int, *, bad: float = 0.1, letters: str = "abcdef") -> Answer
         if (luck := rng.random()) < bad:
             return "bad" if luck < 0.7 * bad else "none"
         n = rng.choice((0, 0, 1, 1, 2, 3))
-        of = ["".join(rng.sample(letters, rng.choice((1, 1, 2)))) for _ in range(n)]
+        of = ["".join(rng.sample("abcdef", rng.choice((1, 1, 2)))) for _ in range(n)]
         return [("".join(sorted(one)), rng.randint(1, 4)) for one in of]
 
     return answer

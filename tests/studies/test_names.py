@@ -115,7 +115,8 @@ def test_a_section_that_one_side_lacks(put):
 
 @pytest.mark.ci
 def test_folders_of_datasets(tmp_path):
-    datasets = pytest.importorskip("datasets")
+    import datasets
+
     columns = {"id": ["1", "2"], "reference": GIVEN, "prediction": SAID, "study_class": [1, -1]}
     columns["image"] = [{"bytes": b"x", "path": None}] * 2
     features = datasets.Features(

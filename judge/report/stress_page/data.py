@@ -166,7 +166,6 @@ def _places(
 
 
 def _expected(truth: Mapping[str, Any]) -> str:
-    """Return what must come of a pair, in words."""
     match truth["group"]:
         case "unchanged":
             return "no error"

@@ -1,0 +1,110 @@
+"""Reads JSON that others wrote: a model's reply, a user's file, the body of a request.
+
+`read` takes one JSON value and nothing beside it. Refused are what is too long or nested too
+deeply, a key that an object has twice, NaN and infinite numbers, and text that is not UTF-8. It is
+linear in the length of the text, and raises `JsonError` and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from typing import Any, NoReturn
+
+DEEPEST = 100
+"""How many objects and lists may stand in one another."""
+LONGEST = 64 * 2**20
+"""The most bytes that are read where the caller names no limit."""
+
+_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.S)
+
+
+class JsonError(ValueError):
+    """A text that is not read. `reason` is a word or two from a short list, `detail` says where.
+
+    The reasons: `not UTF-8`, `too long`, `nested too deeply`, `duplicate key`, `cut short`,
+    `several values`, `not JSON`.
+    """
+
+    def __init__(self, reason: str, detail: str = "") -> None:
+        self.reason, self.detail = reason, detail
+        super().__init__(f"{reason}: {detail}" if detail else reason)
+
+
+class Pairs(list[tuple[str, Any]]):
+    """An object as it was written, a key that stands twice twice; see `read`."""
+
+
+def read(data: bytes | str, *, longest: int = LONGEST, pairs: bool = False) -> Any:  # noqa: ANN401
+    """Return the one JSON value in `data`; a byte order mark before it is passed over.
+
+    `longest` is the most bytes of UTF-8 that are read. With `pairs` every object comes as `Pairs`
+    and may have a key twice. Raises `JsonError`.
+    """
+    if len(data) > longest or (isinstance(data, str) and too_long(data, longest)):
+        raise JsonError("too long", f"more than {longest:,} bytes")
+    if isinstance(data, bytes):
+        try:
+            data = data.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise JsonError("not UTF-8", f"byte {error.start}") from error
+    text = data.removeprefix("\ufeff")
+    if text.count("[") + text.count("{") > DEEPEST:
+        _check_depth(text)
+    try:
+        return (_PAIRS if pairs else _ONCE).decode(text)
+    except JsonError:
+        raise
+    except json.JSONDecodeError as error:
+        raise JsonError(_reason(error, text), str(error)) from error
+    except (ValueError, RecursionError) as error:  # a number of thousands of digits
+        raise JsonError("not JSON", str(error)) from error
+
+
+def too_long(text: str, longest: int) -> bool:
+    """Return whether `text` takes more than `longest` bytes of UTF-8."""
+    if len(text) * 4 <= longest:
+        return False
+    return len(text) > longest or len(text.encode("utf-8", "surrogatepass")) > longest
+
+
+def _check_depth(text: str) -> None:
+    depth = 0
+    for token in _BRACKETS.findall(text):
+        if token in ("[", "{"):
+            depth += 1
+            if depth > DEEPEST:
+                raise JsonError("nested too deeply", f"more than {DEEPEST} levels")
+        elif token in ("]", "}"):
+            depth -= 1
+
+
+def _reason(error: json.JSONDecodeError, text: str) -> str:
+    if error.msg.startswith("Extra data"):
+        return "several values"
+    is_cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
+    return "cut short" if is_cut else "not JSON"
+
+
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        raise JsonError("duplicate key", next(key for key in keys if keys.count(key) > 1))
+    return found
+
+
+def _finite(digits: str) -> float:
+    value = float(digits)
+    if not math.isfinite(value):
+        raise JsonError("not JSON", f"{digits} is no number that can be held")
+    return value
+
+
+def _no_constant(name: str) -> NoReturn:
+    raise JsonError("not JSON", f"{name} is no JSON")
+
+
+_ONCE = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant)
+_PAIRS = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=_finite, parse_constant=_no_constant)

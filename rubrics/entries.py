@@ -1,0 +1,142 @@
+"""What an entry of a list must not be: a denial, a remark, a second thought, the same again.
+
+A judge that has nothing to list sometimes writes that down as an entry ("No findings are missing").
+Counted as an entry it would be an error that it denies. A denial speaks of errors or of what
+agrees: "No acute findings" and "No mention of the effusion" speak of the reports.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from functools import lru_cache
+
+_NOTHING = frozenset(
+    (
+        *(
+            "",
+            "none",
+            "nil",
+            "null",
+            "na",
+            "n a",
+            "nothing",
+            "no",
+            "zero",
+            "not applicable",
+            "empty",
+        ),
+        *("none found", "none identified", "none noted", "no entry", "no entries", "see above"),
+        *("string", "text", "entry", "error", "finding", "phrase", "matched finding", "no phrase"),
+        *(
+            "no phrases",
+            "no finding",
+            "no findings",
+            "keine",
+            "aucune",
+            "aucun",
+            "ninguno",
+            "ninguna",
+            "nessuno",
+        ),
+    )
+)
+_WRONG = (
+    r"(?:errors?|mistakes?|discrepanc(?:y|ies)|disagreements?|differences?|contradictions?"
+    r"|inaccurac(?:y|ies)|omissions?|mismatch(?:es)?|issues?)"
+)
+_STATES = (
+    r"(?:missing|missed|omitted|left out|false|wrong(?:ly)?|incorrect(?:ly)?|invented|fabricated"
+    r"|hallucinated|unsupported|misplaced|mislocated|misidentified|misassessed|shared|in common"
+    r"|common|overlap\w*|agree\w*|match\w*)"
+)
+_THINGS = r"(?:findings?|locations?|positions?|severit(?:y|ies)|comparisons?|statements?|items?)"
+_AGREES = (
+    r"(?:correct(?:ly)?|accurate(?:ly)?|agrees?|match(?:es|ed)?|identical|concordant|the same)"
+)
+_NEGATED = "|".join(
+    (
+        # "No clinically relevant errors", "not an error", "without any discrepancy".
+        rf"(?:an? )?(?:[\w-]+ ){{0,3}}?(?:{_WRONG}|fehler|abweichung\w*|erreurs?|error(?:es)?)\b",
+        # "No findings are missing", "No missing findings".
+        rf"(?:[\w-]+ ){{0,2}}?{_THINGS} (?:[\w-]+ ){{0,3}}?{_STATES}\b",
+        rf"(?:[\w-]+ )?{_STATES} (?:[\w-]+ )?{_THINGS}",
+        r"match(?:es|ed|ing)?\b|(?:other|further|additional) (?:findings?|categor)",
+    )
+)
+_WITHIN = re.compile(
+    "|".join(
+        (
+            rf"\b(?:(?:no|zero|0|without|any|kein\w*|aucune?|ning[uú]n\w*) (?:{_NEGATED})",
+            rf"not (?:an? )?(?:[\w-]+ ){{0,2}}?{_WRONG}\b",
+            r"nothing(?: that)? match|shares? no\b",
+            # "All locations are correct", "both agree".
+            rf"(?:all|both|every|each|everything)\b[^.;]{{0,60}}\b{_AGREES}\b",
+            # Second thoughts.
+            r"(?:actually|disregard|retract(?:ed)?|scratch that|on second thoughts?)\b",
+            r"(?:on reflection|correction:|sorry\b|does not count)",
+            r"should (?:be|read|say) (?:counted|[(\[]?[0-9a-f][)\]]?(?: (?!mm|cm)|$)|zero|one)",
+            r"(?:not|never) (?:to be |really |be )?(?:count(?:ed)?|list(?:ed)?|included)\b",
+            r"not (?:really )?(?:wrong|false|incorrect|missing|omitted)\b",
+            # A count within the words.
+            rf"(?:{_WRONG}|{_THINGS}|total|sum|count)\s*(?:\([0-9]+\)\s*)?[:=]\s*(?:[0-9]|none|zero))",
+        )
+    )
+)
+_SOME = "one|two|three|four|five|six|seven|eight|nine|ten|several|many|multiple"
+_OPENS = re.compile(
+    "|".join(
+        (
+            # None, N/A, "None of the findings is missing"; a finding may begin "None of the lines".
+            rf"(?:none|nil|n/?a|not applicable)\b(?! of the)|none of the {_THINGS}",
+            r"(?:wait|correction)\b",
+            r"nothing (?:is |was )?(?:else|miss|omitted|false|wrong|to |found|matche[sd])",
+            rf"(?:the )?{_THINGS} (?:(?:is|are|was|were|all|also) )*(?:correct|accurate|identical)",
+            rf"(?:[0-9]+|{_SOME}) (?:[\w-]+ ){{0,2}}?(?:{_WRONG}|findings)\b",
+        )
+    )
+)
+# A remark instead of an entry, or one side of an error.
+_REMARK = re.compile(
+    r"(?:notes?|remarks?|comments?|total|sum|summary|explanation|reason(?:ing)?)\s*[:=(]"
+    r"|(?:(?:the )?(?:reference|candidate)|gt|ground truth|pred(?:iction|icted)?)\s*[:=]"
+)
+_WORDS = re.compile(r"[^\W_]+")
+
+
+def same_words(text: str) -> str:
+    """Return what two texts have in common that are the same but for case, stops and bullets."""
+    return " ".join(_WORDS.findall(text.casefold()))
+
+
+def is_blank(text: str) -> bool:
+    """Return whether `text` has no letter, or only a word that stands for nothing."""
+    said = same_words(text)
+    return said.rstrip("0123456789 ") in _NOTHING or not any(map(str.isalpha, said))
+
+
+@lru_cache(4096)
+def denies(text: str) -> bool:
+    """Return whether `text` is blank or says that there is no error, no match or no entry."""
+    words = _opening(text)
+    return is_blank(words) or bool(_OPENS.match(words) or _WITHIN.search(words))
+
+
+def is_no_entry(text: str) -> bool:
+    """Return whether `text` denies, or is a remark or one side of an error."""
+    return denies(text) or _REMARK.match(_opening(text)) is not None
+
+
+def _opening(text: str) -> str:
+    return " ".join(text.casefold().split()).lstrip("-*\u2022\"'([ ")
+
+
+def twice(texts: Iterable[str]) -> str | None:
+    """Return the first text that says the same words as one before it, None where none does."""
+    seen: set[str] = set()
+    for text in texts:
+        words = same_words(text)
+        if words in seen:
+            return text
+        seen.add(words)
+    return None

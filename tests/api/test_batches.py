@@ -1,0 +1,360 @@
+"""Runs asked in batches: from the first question to the last answer, whatever goes wrong."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import signal
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+from faultserver import BatchPlan, Fault, FaultServer, always, first
+from running import Shell, keys
+
+from judge.batching import making
+from judge.batching.ledger import Ledger
+from judge.running.folder import Run
+from judge.types import JudgeError
+
+Made = Callable[[int], Shell]
+N = 12
+BATCH = ("--batch", "--batch-poll", "0.05", "--out", "run", "--format", "json")
+
+
+@pytest.fixture
+def ready(server: FaultServer, shell: Made, monkeypatch: pytest.MonkeyPatch) -> Shell:
+    server.batches.set(polls=2)
+    monkeypatch.setattr(making, "_LEAST_WAIT", 0.2)
+    return shell(N)
+
+
+def paid_once(server: FaultServer, n: int = N) -> None:
+    """Every study was answered once, in a batch."""
+    stats = server.batches.stats()
+    assert set(stats.created.values()) <= {1}, "a question stood in two batches"
+    assert set(stats.paid.values()) == {1}
+    assert sorted(stats.studies.values()) == keys(n)
+    assert server.stats().requests == 0
+
+
+def test_a_run_in_batches_is_the_same_run(server: FaultServer, ready: Shell) -> None:
+    code, out, err = ready.run(*BATCH)
+    assert code == 0, err
+    stats = server.batches.stats()
+    assert (len(stats.created), stats.creates) == (N, 1)
+    paid_once(server)
+    batched = Run(ready.folder / "run")
+    assert batched.manifest["spent"]["asked"] == 0
+    (batch,) = batched.manifest["batches"]
+    assert (batch["n"], batch["answered"], batch["failed"], batch["again"]) == (N, N, 0, 0)
+    assert batch["remote_state"] == "completed"
+    assert batch["prompt_tokens"] > 0
+
+    code, again, err = ready.run("--out", "plain", "--format", "json")
+    assert (code, again) == (0, out), "another run of the same signature"
+    plain = Run(ready.folder / "plain")
+    assert plain.signature == batched.signature
+    assert [*plain.lines()] == [*batched.lines()]
+    code, _, err = ready.run(*BATCH[:-3], "third")
+    assert code == 0, err
+    assert server.batches.stats().uploads == 1, "the cache has all"
+    paid_once(server)
+    ledger = ready.folder / "cache" / "batches" / "ledger.db"
+    assert b"lungs" not in ledger.read_bytes(), "the questions, which hold reports, are gone"
+    assert [one.name for one in ledger.parent.iterdir() if one.is_dir()] == []
+
+
+def test_unreadable_answers_go_into_a_second_batch(server: FaultServer, ready: Shell) -> None:
+    server.set_faults(studies={key: always(Fault.MALFORMED) for key in keys(5)[2:]})
+    code, out, err = ready.run(*BATCH, "--min-coverage", "0.5")
+    assert code == 0, err
+    assert json.loads(out)["n_scored"] == N - 3
+    assert set(server.batches.stats().paid.values()) == {1}
+    (one, two) = Run(ready.folder / "run").manifest["batches"]
+    assert (one["n"], two["n"]) == (N, 3)
+
+
+def test_most_first_answers_unreadable_gives_up(server: FaultServer, ready: Shell) -> None:
+    server.set_faults(rates={Fault.MALFORMED: 1.0})
+    assert ready.run(*BATCH, "--give-up-after", "10")[0] == 3
+    assert server.batches.stats().creates == 1
+    assert ready.run(*BATCH, "--give-up-after", "0")[0] == 3
+    assert server.batches.stats().creates == 2
+
+
+def test_the_next_batch_lacks_what_a_model_refuses(server: FaultServer, ready: Shell) -> None:
+    server.set_faults(
+        refused_parameters={"temperature": "unsupported_value"}, refused_modes=("json_schema",)
+    )
+    code, out, err = ready.run(*BATCH)
+    assert code == 0, err
+    assert json.loads(out)["n_scored"] == N
+    stats = server.batches.stats()
+    assert (stats.creates, set(stats.answered.values())) == (3, {1})
+    code, _, err = ready.run(*BATCH[:-3], "warm", "--temperature", "0.5")
+    assert code == 2
+    assert "temperature" in err
+
+
+def test_what_expires_is_asked_again(server: FaultServer, ready: Shell) -> None:
+    server.batches.next(BatchPlan(ending="expired", share=0.4))
+    code, out, err = ready.run(*BATCH)
+    assert code == 0, err
+    assert json.loads(out)["n_scored"] == N
+    stats = server.batches.stats()
+    assert (stats.creates, set(stats.answered.values())) == (2, {1})
+    assert re.search(r"is expired: 4 answered, 8 to be asked again", err)
+
+
+def test_one_that_expires_three_times_fails_its_studies(server: FaultServer, ready: Shell) -> None:
+    server.batches.set(plan=BatchPlan(ending="expired", share=0))
+    code, out, err = ready.run(*BATCH)
+    assert code == 3, err
+    summary = json.loads(out)
+    assert (summary["n_scored"], summary["reasons"]) == (0, {"failed: expired": N})
+    assert server.batches.stats().creates == 3
+    server.batches.set(plan=BatchPlan())
+    code, out, err = ready.run(*BATCH)
+    assert code == 0, err
+    assert json.loads(out)["n_scored"] == N
+
+
+def test_errors_by_line_strange_lines_and_second_answers(server: FaultServer, ready: Shell) -> None:
+    faults = {Fault.TOO_LONG: 2, Fault.RATE_LIMIT: 1, Fault.SERVER_ERROR: 1}
+    server.batches.next(BatchPlan(faults=faults, lost=1, twice=2, unknown=1))
+    code, out, err = ready.run(*BATCH, "--min-coverage", "0.5")
+    assert code == 0, err
+    summary = json.loads(out)
+    assert (summary["n_scored"], summary["reasons"]) == (N - 2, {"failed: too long": 2})
+    assert re.search(r"7 answered, 2 without hope of an answer, 3 to be asked again", err)
+    assert "Left out: 1 answers to what was not asked, 2 second answers" in err
+    assert set(server.batches.stats().paid.values()) == {1}
+
+
+def test_a_file_of_answers_that_is_cut_is_an_error_and_no_run(
+    server: FaultServer, ready: Shell, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judge.batching.collecting._PAUSE", 0.05)
+    server.batches.next(BatchPlan(cut=True))
+    code, _, err = ready.run(*BATCH)
+    assert code == 2
+    assert server.url in err
+    assert not (ready.folder / "run").exists()
+
+
+def test_a_batch_cancelled_at_the_provider_stops_it(server: FaultServer, ready: Shell) -> None:
+    server.batches.next(BatchPlan(ending="cancelled", share=0.5))
+    code, _, err = ready.run(*BATCH)
+    assert code == 3
+    assert re.search(r"batch b-\w+ was cancelled\) after 6 of 12 studies", err)
+    assert ready.run(*BATCH)[0] == 0
+    assert set(server.batches.stats().paid.values()) == {1}
+
+
+def test_batches_have_a_size_and_wait_for_room(server: FaultServer, ready: Shell) -> None:
+    server.batches.set(batch_limit=2)
+    code, out, err = ready.run(*BATCH, "--batch-size", "4")
+    assert code == 0, err
+    assert json.loads(out)["n_scored"] == N
+    assert set(server.batches.stats().paid.values()) == {1}
+    server.batches.set(batch_limit=0)
+    ready.write(N + 2)
+    code, _, err = ready.run(*BATCH[:-3], "more")
+    assert code == 2
+    assert "--batch-size" in err
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"),
+    [
+        ("upload_file", Fault.HTML),
+        ("create_batch", Fault.RATE_LIMIT),
+        ("get_batch", Fault.BROKEN_JSON),
+        ("get_content", Fault.CUT_BODY),
+    ],
+)
+def test_trouble_passes(server: FaultServer, ready: Shell, name: str, fault: Fault) -> None:
+    server.batches.meet(name, first(fault))
+    code, out, err = ready.run(*BATCH)
+    assert code == 0, err
+    assert json.loads(out)["n_scored"] == N
+    paid_once(server)
+
+
+def test_a_server_that_goes_while_a_batch_is_made(server: FaultServer, ready: Shell) -> None:
+    server.batches.meet("create_batch", first(Fault.DROP), after=True)
+    server.batches.meet("list_batches", always(Fault.DROP))
+    code, _, err = ready.run(*BATCH)
+    assert code == 2
+    assert server.url in err
+    server.batches.meet("list_batches", first())
+    code, _, err = ready.run(*BATCH)
+    assert code == 0, err
+    paid_once(server)
+    assert server.batches.stats().creates == 1
+
+
+# Processes that end, and `judge batch`
+
+
+def left_running(server: FaultServer, ready: Shell) -> str:
+    """Start a batch, kill its process and return the batch's id."""
+    with ready.start(*BATCH) as process:
+        while not server.batches.stats().requests["get_batch"]:
+            time.sleep(0.05)
+        process.kill()
+        process.communicate()
+    code, out, err = ready.judge("batch", "list", "--cache", "cache", "--format", "json")
+    assert code == 0, err
+    (batch,) = json.loads(out)
+    assert (batch["state"], batch["n"]) == ("running", N)
+    return str(batch["id"])
+
+
+def test_list_show_and_cancel(server: FaultServer, ready: Shell) -> None:
+    code, _, err = ready.judge("batch", "list", "--cache", "cache")
+    assert (code, err) == (0, "")
+    for word in ("show", "cancel"):
+        code, _, err = ready.judge("batch", word, "b-1", "--cache", "cache")
+        assert code == 2
+        assert "--cache" in err
+    server.batches.next(BatchPlan(ending="stays", share=0.5))
+    name = left_running(server, ready)
+    with FaultServer() as other:
+        elsewhere = Shell(ready.folder, other.url, "green")
+        code, _, err = elsewhere.run(*BATCH)
+        assert code == 2
+        assert name in err
+        assert server.url in err
+        assert other.batches.stats().uploads == 0
+    shown = ("batch", "show", name, "--cache", "cache", "--format", "json")
+    remote = json.loads(ready.judge(*shown)[1])
+    assert (remote["there"], remote["answered_there"]) == ("in_progress", 6)
+    assert remote["command"].startswith("judge green preds.json refs.json --judge model-x")
+    # By the provider's id too.
+    code, _, err = ready.judge("batch", "cancel", remote["remote_id"], "--cache", "cache")
+    assert code == 0, err
+    server.batches.finish()
+    code, _, err = ready.run(*BATCH)
+    assert code == 3
+    assert f"batch {name} was cancelled" in err
+    assert ready.judge("batch", "cancel", name, "--cache", "cache")[0] == 2, "it is over"
+    assert name in ready.judge("batch", "list", "--cache", "cache")[1]
+
+
+def test_a_batch_that_is_gone_can_be_forgotten(server: FaultServer, ready: Shell) -> None:
+    server.batches.set(polls=None)
+    name = left_running(server, ready)
+    ready.write(1)
+    code, _, err = ready.run("--out", "plain")
+    assert code == 0, err
+    assert name in err, "a plain run says that it asks what a batch holds"
+    ready.write(N)
+    server.batches.clear()
+    code, _, err = ready.run(*BATCH)
+    assert code == 2
+    assert f"judge batch cancel {name}" in err
+    assert ready.judge("batch", "cancel", name, "--cache", "cache")[0] == 0
+    server.batches.set(polls=2)
+    code, out, err = ready.run(*BATCH)
+    assert code == 0, err
+    assert json.loads(out)["n_scored"] == N
+
+
+@pytest.mark.parametrize(("name", "is_done"), [("upload_file", False), ("create_batch", True)])
+def test_killed_while_a_call_is_under_way(
+    server: FaultServer, ready: Shell, name: str, *, is_done: bool
+) -> None:
+    server.batches.meet(name, first(Fault.STALL), after=is_done)
+    with ready.start(*BATCH) as process:
+        while not server.batches.stats().requests[name]:
+            time.sleep(0.05)
+        process.kill()
+        process.communicate()
+    code, out, err = ready.run(*BATCH)
+    assert code == 0, err
+    assert json.loads(out)["n_scored"] == N
+    paid_once(server)
+    assert server.batches.stats().creates == 1
+    left = {one.name.partition("-")[0] for one in (ready.folder / "cache" / "batches").iterdir()}
+    assert left <= {"ledger.db", "making.lock"}
+
+
+def test_ctrl_c_leaves_the_batch_running(server: FaultServer, ready: Shell) -> None:
+    server.batches.set(polls=None)
+    # As a shell does to what it starts with `&`.
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        process = ready.start(*BATCH)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    with process:
+        while not server.batches.stats().requests["get_batch"]:
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130, err
+    assert "judge green preds.json refs.json --judge model-x" in err
+    assert "Traceback" not in err
+    assert [batch["status"] for batch in server.batches.all()] == ["in_progress"]
+    server.batches.set(polls=1)
+    ready.write(N + 5)
+    code, _, err = ready.run(*BATCH)
+    assert code == 0, err
+    assert "of another run" in err, "more studies wait for the batch of fewer"
+    paid_once(server, N + 5)
+
+
+@pytest.mark.ci
+def test_kills_at_random_moments(server: FaultServer, ready: Shell) -> None:
+    server.batches.set(polls=None, seconds=6)
+    ready.write(120)
+    chance = random.Random(18)
+    ends = []
+    for _ in range(12):
+        with ready.start(*BATCH, "--batch-size", "40") as process:
+            with suppress(subprocess.TimeoutExpired):
+                process.wait(chance.uniform(0.6, 2.6))
+            process.send_signal(signal.SIGKILL)
+            process.communicate()
+            ends.append(process.returncode)
+    code, out, err = ready.run(*BATCH, "--batch-size", "40")
+    assert code == 0, err
+    assert -signal.SIGKILL in ends
+    assert json.loads(out)["n_scored"] == 120
+    paid_once(server, 120)
+
+
+@pytest.mark.ci
+def test_two_processes_share_the_batches(server: FaultServer, ready: Shell) -> None:
+    server.batches.set(polls=None, seconds=2)
+    with ready.start(*BATCH[:-3], "one") as one, ready.start(*BATCH[:-3], "two") as two:
+        results = [process.communicate() for process in (one, two)]
+    assert [one.returncode, two.returncode] == [0, 0], results
+    paid_once(server)
+
+
+@pytest.mark.parametrize(
+    "options", [("--judge", "lexicon"), ("--base-url", "http://127.0.0.1:9/v1")]
+)
+def test_where_a_batch_cannot_be(ready: Shell, options: tuple[str, str]) -> None:
+    asked = ("green", "preds.json", "refs.json", "--batch", "--cache", "cache", *options)
+    if "lexicon" not in options:
+        asked = (*asked, "--judge", "model-x", "--base-url", ready.url)
+    code, _, err = ready.judge(*asked)
+    assert code == 2
+    assert ("--batch" if "lexicon" in options else "--base-url") in err
+
+
+def test_a_damaged_ledger_is_said(tmp_path: Path) -> None:
+    Ledger(tmp_path).__exit__()
+    file = tmp_path / "batches" / "ledger.db"
+    assert file.stat().st_mode & 0o777 == 0o600
+    file.write_bytes(b"no database at all" * 100)
+    with pytest.raises(JudgeError, match=r"ledger\.db"):
+        Ledger(tmp_path)

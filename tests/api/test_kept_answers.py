@@ -1,0 +1,204 @@
+"""Answers kept, told why they could not be read, asked for again as repeats, and taken back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faultserver import Fault, FaultServer, always, first
+from running import Runner, Shell, keys, study_set
+from support import REPLIES
+
+from judge import backends
+from judge.cache import CompletionCache, canonical, key
+from judge.cache.contents import Contents
+from judge.cache.entry import Entry, checksum
+from judge.rubrics import Rubric, load
+from judge.running.answers import rescore
+from judge.running.asking import RequestPolicy
+from judge.running.dry import forecast
+from judge.running.folder import Run
+from judge.running.run import Finished, run
+from judge.running.session import JudgeSession
+from judge.types import Annotated, Completion, Unparsed
+
+Made = Callable[[int], Shell]
+N = 8
+both = pytest.mark.parametrize("rubric", REPLIES, indirect=True)
+
+
+@both
+def test_both_replies_agree(server: FaultServer, runner: Runner, rubric: Rubric) -> None:
+    structured, _ = runner(20)
+    text, _ = runner(20, asking={"reply": "text"})
+    assert server.stats().by_mode == {"json_schema": 20, "text": 20}
+    for name, end in structured.items():
+        assert end.outcome == text[name].outcome == Annotated(server.annotation(name))
+        assert end.measures == rubric.measured(server.annotation(name), end.study)
+
+
+@both
+def test_an_unread_text_is_told_why(server: FaultServer, runner: Runner, rubric: Rubric) -> None:
+    server.set_faults(studies={"study-0001": first(Fault.REFUSAL_TEXT)}, record=True)
+    ends, progress = runner(3, asking={"reply": "text"})
+    end = ends["study-0001"]
+    assert end.measures == rubric.measured(server.annotation("study-0001"), end.study)
+    assert progress.asked == 4
+    one, two = (each["body"] for each in server.requests() if each["study"] == "study-0001")
+    assert two["messages"][:-2] == one["messages"]
+    assert [turn["role"] for turn in two["messages"][-2:]] == ["assistant", "user"]
+    server.reset()
+    again, resumed = runner(3, asking={"reply": "text"})
+    assert (again, resumed.asked, resumed.from_cache) == (ends, 0, 4)
+
+
+def test_the_built_in_judge_is_asked_once_and_answers_the_same() -> None:
+    judge = backends.load("lexicon", load("green"))
+    assert judge.is_deterministic
+    request = judge.request(next(iter(study_set(1))))
+    completion = Completion("nothing", "stop", "m")
+    assert judge.repair_request(request, completion, Unparsed("missing section")) is None
+
+
+# Repeats
+
+
+def session(runner: Runner, repeat: int) -> JudgeSession:
+    settings = backends.JudgeSettings(base_url=runner.server.url, sampling={"temperature": 0.8})
+    judge = backends.load("model-x", runner.rubric, settings)
+    return JudgeSession(runner.rubric, judge, RequestPolicy(), runner.cache, repeat=repeat)
+
+
+def repeated(runner: Runner, repeat: int, out: Path) -> Finished:
+    with session(runner, repeat) as opened:
+        return run(opened, study_set(N), out=out)
+
+
+def test_each_repeat_asks_for_itself(server: FaultServer, runner: Runner, tmp_path: Path) -> None:
+    server.set_faults(studies={"study-0003": always(Fault.MALFORMED)})
+    for repeat in range(2):
+        with session(runner, repeat) as opened:
+            coming = forecast(opened, study_set(N))
+        assert coming is not None
+        assert (coming.requests, coming.cached) == (N, 0), "an answer of another run is counted"
+        done = repeated(runner, repeat, tmp_path / f"run-{repeat}")
+        assert (done.progress.asked, done.progress.from_cache) == (N + 1, 0)
+        done = repeated(runner, repeat, tmp_path / f"run-{repeat}")
+        assert (done.progress.asked, done.progress.from_cache) == (0, N + 1)
+    assert server.stats().requests == 2 * (N + 1)
+    rescore(Run(tmp_path / "run-1"), tmp_path / "run-2")
+    runs = [Run(tmp_path / f"run-{at}") for at in range(3)]
+    assert [one.repeat for one in runs] == [0, 1, 1]
+    parts = [{*one.signature.split("|")} for one in runs]
+    assert (parts[1] - parts[0], parts[0] - parts[1]) == ({"repeat:1"}, set())
+    assert parts[2] == parts[1]
+    used = []
+    for one in runs[:2]:
+        records = [*one.records()]
+        used.append({part["cache_key"] for each in records for part in (each, *each["earlier"])})
+    assert (len(used[0] | used[1]), used[0] & used[1]) == (2 * (N + 1), set())
+
+
+def test_a_first_runs_key_is_as_it_was_before_there_were_repeats(runner: Runner) -> None:
+    with session(runner, 0) as opened:
+        request = opened.judge.request(study_set(1).study(0))
+    assert "repeat" not in canonical(request)
+    assert key(request) == key(request, 0, 0) != key(request, 0, 1) != key(request, 1, 0)
+    with CompletionCache(runner.cache) as cache:
+        assert cache.get(request, repeat=1) is None
+
+
+# Taken back from run folders: what was paid for is not paid for twice.
+
+
+@pytest.fixture
+def judged(server: FaultServer, shell: Made) -> Shell:
+    """A run with answers of every kind, whose cache is lost, and a server that gives no more."""
+    ready = shell(N)
+    faults = {
+        "study-0002": first(Fault.MALFORMED),
+        "study-0003": always(Fault.MALFORMED),
+        "study-0004": first(Fault.MALFORMED, then=Fault.FILTERED_PROMPT),
+        "study-0005": always(Fault.REFUSAL_TEXT),
+        "study-0006": always(Fault.TRUNCATED),
+    }
+    server.set_faults(studies=faults)
+    code, _, err = ready.run("--out", "run", "--min-coverage", "0")
+    assert code == 0, err
+    (ready.folder / "cache").rename(ready.folder / "lost")
+    server.set_faults(studies={name: always(Fault.FILTERED_PROMPT) for name in keys(N)})
+    server.reset()
+    return ready
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / "annotations.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def rewrite(folder: Path, change: Callable[[int, dict[str, Any]], object]) -> None:
+    """Change each record in place."""
+    found = records(folder)
+    for at, record in enumerate(found):
+        change(at, record)
+    text = "\n".join(map(json.dumps, found)) + "\n"
+    (folder / "annotations.jsonl").write_text(text, "utf-8")
+
+
+def test_a_run_gives_every_answer_back(server: FaultServer, judged: Shell) -> None:
+    before = [e for e in Contents(judged.folder / "lost") if isinstance(e, Entry)]
+    for taken, there in ((len(before), 0), (0, len(before))):
+        code, _, err = judged.judge("cache", "import", "run", "--cache", "cache")
+        assert code == 0, err
+        assert f"{taken} entries taken, {there} were there already, 0 refused" in err
+    after = [e for e in Contents(judged.folder / "cache") if isinstance(e, Entry)]
+    assert {(e.key, e.model, e.completion) for e in after} == {
+        (e.key, e.model, e.completion) for e in before
+    }
+    # Where the second attempt got no answer it is made again, but not the first.
+    assert judged.run("--out", "again", "--min-coverage", "0")[0] == 0
+    assert server.stats().by_study == {"study-0004": 1}
+    assert records(judged.folder / "run") == records(judged.folder / "again")
+    assert judged.judge("cache", "verify", "--cache", "cache")[0] == 0
+    assert judged.judge("cache", "export", "out.jsonl", "--cache", "cache")[0] == 0
+    _, _, err = judged.judge("cache", "import", "out.jsonl", "--cache", "third")
+    assert f"{len(before)} entries taken" in err
+
+
+def test_an_answer_that_is_there_already_stays(judged: Shell) -> None:
+    def another(at: int, record: dict[str, Any]) -> None:
+        if at == 0:
+            record["answer"]["text"] += " "
+            record["sha256"] = checksum(record["answer"])
+
+    rewrite(judged.folder / "run", another)
+    before = list(Contents(judged.folder / "lost"))
+    code, _, err = judged.judge("cache", "import", "run", "--cache", "lost")
+    assert code == 0
+    assert "1 of those that were there already have another answer" in err
+    assert list(Contents(judged.folder / "lost")) == before
+
+
+def test_what_is_damaged_is_refused_and_the_rest_taken(judged: Shell) -> None:
+    def damage(at: int, record: dict[str, Any]) -> None:
+        if at == 0:
+            record["answer"]["text"] += "."
+        if at == 1:
+            record["cache_key"] = "v1-" + "g" * 64
+
+    n = len(list(Contents(judged.folder / "lost")))
+    rewrite(judged.folder / "run", damage)
+    with (judged.folder / "run" / "annotations.jsonl").open("ab") as file:
+        file.write(b'{"study_id": "cut\n')
+    code, _, err = judged.judge("cache", "import", "run", "--cache", "cache")
+    assert code == 1
+    for line in (1, 2, N + 1):
+        assert f"line {line}" in err
+    assert len(list(Contents(judged.folder / "cache"))) == n - 2
+    (judged.folder / "none").mkdir()
+    code, _, err = judged.judge("cache", "import", "none", "--cache", "cache")
+    assert code == 2
+    assert "none" in err

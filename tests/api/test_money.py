@@ -1,0 +1,274 @@
+"""What a run costs: foretold from answers to other studies, counted, and kept within a limit."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from faultserver import Batching, Fault, FaultServer, always
+from running import Runner, keys, study_set
+
+from judge import backends, rubrics
+from judge.backends.connection import OPENAI_URL
+from judge.batching import collecting
+from judge.batching.rounds import BatchPolicy, in_batches
+from judge.rubrics import Rubric
+from judge.running import session
+from judge.running.asking import RequestPolicy
+from judge.running.budget import Purse
+from judge.running.dry import Forecast, forecast
+from judge.running.engine import ProgressListener, RunStoppedError
+from judge.running.progress import Prices, prompt_tokens
+from judge.running.run import run
+from judge.running.session import JudgeSession
+from judge.types import CompletionRequest, Message, Usage
+
+LATENCY = 0.2
+KIND = "0123456789abcdef"
+N = 12
+PRICED = Prices("gpt-4o", OPENAI_URL)
+
+
+@pytest.fixture
+def server(rubric: Rubric) -> Iterator[FaultServer]:
+    with FaultServer(rubric=rubric.name, batching=Batching(polls=2)) as running:
+        yield running
+
+
+def test_prices_are_those_of_the_table() -> None:
+    """USD 2.50 and 10 a million tokens in and out, half for cached ones [OpenAI's price list]."""
+    prices = Prices("gpt-4o", OPENAI_URL)
+    assert prices.dollars(Usage(1_000_000, 0)) == pytest.approx(2.5)
+    assert prices.dollars(Usage(0, 1_000_000)) == pytest.approx(10)
+    assert prices.dollars(Usage(1_000_000, 0, 1_000_000)) == pytest.approx(1.25)
+
+
+@pytest.mark.parametrize(
+    ("model", "url"),
+    [("my-own-model", OPENAI_URL), ("gpt-4o", "http://127.0.0.1:8000/v1"), ("gpt-4o", None)],
+)
+def test_an_unknown_price_is_no_number(model: str, url: str | None) -> None:
+    prices = Prices(model, url)
+    assert prices.dollars(Usage(1000, 1000)) is None
+    request = CompletionRequest("chat", model, (), {"max_tokens": 10})
+    assert prices.at_most(request) is None
+
+
+def test_the_most_a_request_can_cost_is_more_than_it_will() -> None:
+    prices = Prices("gpt-4o", OPENAI_URL)
+    request = CompletionRequest(
+        "chat", "gpt-4o", (Message("user", "x" * 4000),), {"max_tokens": 500}
+    )
+    most = prices.at_most(request)
+    likely = prices.dollars(Usage(prompt_tokens(request), 300))
+    assert most is not None
+    assert likely is not None
+    assert most > likely
+
+
+# Foretold
+
+
+def coming(
+    runner: Runner,
+    n: int,
+    after: int,
+    *,
+    model: str = "model-x",
+    url: str | None = None,
+    concurrency: int = 4,
+    reask: int = 1,
+    **asking: Any,
+) -> Forecast:
+    """What judging n studies, after those that were judged, would take."""
+    settings = backends.JudgeSettings(base_url=url, sends=False, **asking)
+    judge = backends.load(model, runner.rubric, settings)
+    policy = RequestPolicy(concurrency=concurrency, reask=reask)
+    with JudgeSession(runner.rubric, judge, policy, runner.cache) as opened:
+        found = forecast(opened, study_set(n, after))
+    assert found is not None
+    return found
+
+
+def test_typical_comes_from_answers_to_others(server: FaultServer, runner: Runner) -> None:
+    server.set_faults(latency=LATENCY)
+    began = time.monotonic()
+    _, progress = runner(6)
+    took = time.monotonic() - began
+    found = coming(runner, 10, 6, url=server.url)
+    assert (found.requests, found.cached, found.n_seen) == (10, 0, 6)
+    assert found.typical is not None
+    each = progress.completion_tokens / 6
+    assert found.typical.usage == Usage(found.prompt_tokens, round(10 * each))
+    assert found.typical.minutes is not None
+    # No answer took less than the server's wait, nor longer than all of them beside one another.
+    assert LATENCY <= found.typical.minutes * 60 * 4 / 10 <= took
+    # At most four of the requests are under way, and no more than there are.
+    more = coming(runner, 10, 6, url=server.url, concurrency=40).typical
+    assert more is not None
+    assert more.minutes == pytest.approx(found.typical.minutes * 4 / 10)
+    # At worst each is asked for twice, and its answer is as long as it may be.
+    worst = found.worst
+    assert (worst.requests, worst.usage.completion_tokens) == (20, 20 * 2048)
+    assert worst.usage.prompt_tokens == 2 * found.prompt_tokens + 10 * 2048
+    assert worst.minutes == pytest.approx(
+        found.typical.minutes * worst.usage.completion_tokens / (10 * each)
+    )
+    assert coming(runner, 10, 6, url=server.url, reask=0).worst.requests == 10
+
+
+def test_dollars_are_those_of_the_model(server: FaultServer, runner: Runner) -> None:
+    runner(4, model="gpt-4o")  # a server of our own, under the name of the one that costs
+    found = coming(runner, 100, 4, model="gpt-4o")
+    assert found.typical is not None
+    used = found.typical.usage
+    dollars = (2.5 * used.prompt_tokens + 10 * used.completion_tokens) / 1e6
+    assert found.typical.dollars == pytest.approx(dollars)
+    assert found.worst.dollars is not None
+    assert found.worst.dollars > dollars
+    assert coming(runner, 1, 4, model="model-x", url=server.url).worst.dollars is None
+
+
+def test_a_forecast_counts_unread_answers(server: FaultServer, runner: Runner) -> None:
+    server.set_faults(studies={key: always(Fault.MALFORMED) for key in keys(2)})
+    runner(5, reask=0)
+    plain = coming(runner, 5, 0, url=server.url, reask=0)
+    again = coming(runner, 5, 0, url=server.url, reask=1)
+    assert (plain.requests, plain.cached) == (0, 5)
+    assert (again.requests, again.cached, again.n_seen) == (2, 5, 5)
+    # Each is asked for again no more than the policy has it: once, and that was counted.
+    assert again.worst.requests == 2
+    assert runner(5, reask=1)[1].asked == 2
+
+
+# A limit
+
+
+def test_max_cost_needs_a_price(runner: Runner, server: FaultServer) -> None:
+    with pytest.raises(RunStoppedError, match="price"):
+        runner(5, max_cost=1.0)
+    assert server.stats().requests == 0
+
+
+def test_max_cost_stops_before_it_is_passed(
+    runner: Runner, server: FaultServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No server on this machine has a price: this one is given GPT-4o's, and nothing else."""
+    monkeypatch.setattr(session, "Prices", lambda _model, _at: PRICED)
+    with pytest.raises(RunStoppedError, match="--max-cost") as stopped:
+        runner(200, max_cost=0.2, concurrency=4)
+    spent = stopped.value.progress.dollars
+    assert spent is not None
+    assert 0.1 < spent <= 0.2
+    assert not stopped.value.interrupted
+    server.reset()
+    with pytest.raises(RunStoppedError):
+        runner(200, max_cost=0.2, concurrency=4)
+    assert server.stats().requests > 0, "it goes on where it stopped, with new money"
+
+
+def test_every_attempt_is_paid_for(
+    server: FaultServer, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No server on this machine has a price: this one is given GPT-4o's."""
+    monkeypatch.setattr(session, "Prices", lambda _model, _at: PRICED)
+    server.set_faults(studies={"study-0001": always(Fault.MALFORMED)}, cached_tokens=50)
+    _, progress = runner(3, reask=2)
+    stats = server.stats()
+    assert progress.asked == stats.answered == 5
+    spent = Usage(stats.prompt_tokens, stats.completion_tokens, stats.cached_tokens)
+    assert progress.dollars == pytest.approx(PRICED.dollars(spent))
+    assert progress.cached_tokens == 5 * 50
+
+
+# Batches
+
+
+def batched(server: FaultServer, cache: Path, limit: float | None) -> JudgeSession:
+    """A judge at the test's server whose answers cost what gpt-4o's do at OpenAI."""
+    rubric = rubrics.load("green")
+    judge = backends.load("gpt-4o", rubric, backends.JudgeSettings(base_url=server.url))
+    judge.billing_url = OPENAI_URL
+    policy = RequestPolicy(max_cost=limit)
+    return JudgeSession(rubric, judge, policy, cache, Purse(limit) if limit else None)
+
+
+def test_batches_have_their_own_price_and_no_price_is_guessed() -> None:
+    used = Usage(1_000_000, 100_000)
+    full, half = (Prices("gpt-4o", OPENAI_URL, in_batches=one) for one in (False, True))
+    assert half.dollars(used) == pytest.approx(full.dollars(used) / 2)  # type: ignore[operator]
+    azure = "https://somebody.openai.azure.com/openai/v1"
+    assert Prices("gpt-4o", azure).dollars(used) is not None
+    assert Prices("gpt-4o", azure, in_batches=True).dollars(used) is None, "not in the table"
+    assert Prices("unheard-of", OPENAI_URL, in_batches=True).dollars(used) is None
+
+
+@pytest.fixture
+def priced(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let the ledger's batches, which name the test's server, cost what OpenAI's do.
+
+    The one thing that is not real here: nobody pays the test's server.
+    """
+
+    def prices(model: str, base_url: str | None, *, in_batches: bool) -> Prices:
+        return Prices(model, OPENAI_URL if base_url else None, in_batches=in_batches)
+
+    monkeypatch.setattr(collecting, "Prices", prices)
+
+
+@pytest.mark.usefixtures("priced")
+def test_what_it_cost_stands_in_the_manifest(server: FaultServer, tmp_path: Path) -> None:
+    said: list[str] = []
+    policy = BatchPolicy(50_000, 0.05)
+    with batched(server, tmp_path / "cache", None) as opened:
+        listener = ProgressListener(say=said.append)
+        with in_batches(opened, study_set(N), policy, listener):
+            done = run(opened, study_set(N), out=tmp_path / "run")
+    manifest = json.loads((done.path / "manifest.json").read_text())
+    (batch,) = manifest["batches"]
+    tokens = server.batches.stats().tokens
+    assert [batch[name] for name in ("prompt_tokens", "cached_tokens", "completion_tokens")] == [
+        *tokens
+    ]
+    used = Usage(tokens[0], tokens[2], tokens[1])
+    dollars = Prices("gpt-4o", OPENAI_URL, in_batches=True).dollars(used)
+    assert batch["dollars"] == pytest.approx(dollars)
+    assert f"cost ${dollars:,.2f}" in " ".join(said)
+
+
+@pytest.mark.usefixtures("priced")
+@pytest.mark.parametrize("share", [0.4, 1.0])
+def test_max_cost_holds_for_all_batches(server: FaultServer, tmp_path: Path, share: float) -> None:
+    with batched(server, tmp_path / "cache", None) as opened:
+        coming = forecast(opened, study_set(N), in_batches=True)
+    assert coming is not None
+    assert coming.worst.dollars is not None
+    # With its second time of asking, the worst is over twice what one batch can cost.
+    limit = share * coming.worst.dollars
+    opened = batched(server, tmp_path / "cache", limit)
+    budget = opened.budget
+    assert isinstance(budget, Purse)
+    said: list[str] = []
+    policy = BatchPolicy(50_000, 0.05)
+    with opened, in_batches(opened, study_set(N), policy, ProgressListener(say=said.append)):
+        pass
+    assert sum(float(batch["dollars"]) for batch in opened.batches) <= limit  # type: ignore[arg-type]
+    assert budget.spent <= limit
+    # What was held back for the worst is free again when the answers are there.
+    assert len(server.batches.stats().answered) == N
+    stats = server.batches.stats()
+    assert (stats.creates > 1) == (share < 0.5), said
+
+
+@pytest.mark.usefixtures("priced")
+def test_nothing_is_sent_without_a_budget(server: FaultServer, tmp_path: Path) -> None:
+    opened = batched(server, tmp_path / "cache", 1e-6)
+    asking = in_batches(opened, study_set(N), BatchPolicy(50_000, 0.05), ProgressListener())
+    with opened, pytest.raises(RunStoppedError, match="could pass --max-cost"), asking:
+        raise AssertionError("nothing was asked")
+    assert server.stats().requests == 0
+    assert server.batches.stats().uploads == 0

@@ -1,0 +1,223 @@
+"""The command line against the server: processes that end, share and go on; what it says."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pandas as pd
+import pytest
+import yaml
+from faultserver import Fault, FaultServer, always, first
+from hostile import Hostile, reply
+from running import Shell, keys
+
+from judge import prompts
+from judge.rubrics import Rubric
+
+Made = Callable[[int], Shell]
+
+
+def test_kill_9_at_half_then_only_the_missing_requests(server: FaultServer, shell: Made) -> None:
+    ready = shell(100)
+    server.set_faults(latency=0.05)
+    with ready.start("--concurrency", "8") as process:
+        server.wait_for(lambda stats: stats.answered >= 50)
+        process.kill()
+        process.communicate()
+    assert not list(ready.folder.glob("judge-runs/*/manifest.json"))
+    server.wait_for(lambda stats: stats.in_flight == 0)
+    assert len(server.stats().by_study) < 100
+    code, out, _ = ready.run("--format", "json")
+    assert code == 0
+    assert json.loads(out)["n_scored"] == 100
+    twice = {key for key, n in server.stats().by_study.items() if n > 1}
+    assert len(server.stats().by_study) == 100
+    assert len(twice) <= 8, "at most what was in flight is asked twice"
+    server.reset()
+    code, again, err = ready.run("--format", "json")
+    assert (code, again) == (0, out), err
+    assert server.stats().requests == 0
+
+
+def test_a_process_that_dies_leaves_its_questions(server: FaultServer, shell: Made) -> None:
+    ready = shell(40)
+    server.set_faults(studies={key: first(Fault.STALL) for key in keys(2)})
+    with ready.start("--out", "one", "--concurrency", "2") as one:
+        server.wait_for(lambda stats: stats.requests == 2)
+        with ready.start("--out", "two", "--concurrency", "2") as two:
+            time.sleep(3)
+            assert server.stats().requests == 2, "the second waits for the first"
+            one.kill()
+            one.communicate()
+            _, err = two.communicate(timeout=30)
+    assert two.returncode == 0, err
+    assert server.stats().requests == 42
+
+
+def test_ctrl_c_collects_what_is_under_way(server: FaultServer, shell: Made) -> None:
+    ready = shell(100)
+    server.set_faults(latency=0.2)
+    with ready.start("--concurrency", "8") as process:
+        server.wait_for(lambda stats: stats.answered >= 24)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate()
+    assert process.returncode == 130
+    assert out == ""
+    assert "Traceback" not in err
+    done = int(re.search(r"after (\d+) of 100 studies", err)[1])
+    assert done == server.stats().answered
+    assert "--concurrency 8" in err.splitlines()[-1]
+    assert not list(ready.folder.glob("judge-runs/**/*.json*"))
+    server.reset()
+    server.set_faults(latency=0.0)
+    assert ready.run("--concurrency", "8")[0] == 0
+    assert server.stats().requests == 100 - done
+
+
+def test_ctrl_c_twice_stops_now(server: FaultServer, shell: Made) -> None:
+    ready = shell(50)
+    server.set_faults(latency=0.01, studies={"study-0010": always(Fault.STALL)})
+    with ready.start() as process:
+        server.wait_for(lambda stats: stats.answered >= 40)
+        process.send_signal(signal.SIGINT)
+        time.sleep(0.5)
+        assert process.poll() is None, "it waits for what is under way"
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=10)
+    assert process.returncode == 130
+    assert "Traceback" not in err
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_the_first_signal_ends_a_long_wait(tmp_path: Path, number: int, code: int) -> None:
+    with Hostile(reply({}, "429 Too Many Requests", "Retry-After: 250")) as server:
+        shell = Shell(tmp_path, server.url, "green")
+        shell.write(30)
+        with shell.start() as process:
+            while not server.requests:
+                time.sleep(0.05)
+            time.sleep(0.5)
+            process.send_signal(number)
+            out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (code, ""), err
+    assert "Traceback" not in err
+    assert not list(tmp_path.glob("judge-runs/*/.writing")), "nothing half-written is left"
+
+
+def test_a_dry_run_sends_nothing_and_knows_what_is_cached(server: FaultServer, shell: Made) -> None:
+    ready = shell(20)
+    code, out, _ = ready.run("--dry-run")
+    assert code == 0
+    assert "20 (0 cached" in out
+    assert server.stats().requests == 0
+    ready.run()
+    server.reset()
+    assert "0 (20 cached" in ready.run("--dry-run")[1]
+    code, out, _ = ready.run("--judge", "model-y", "--dry-run")
+    assert (code, re.search("model-x +model-y", out) is not None) == (0, True)
+    code, _, err = ready.run("--judge", "model-y")
+    assert code == 2, "several judges are for a dry run"
+    assert "--dry-run" in err
+    assert server.stats().requests == 0
+
+
+def test_a_prompt_with_one_more_character_asks_again(server: FaultServer, shell: Made) -> None:
+    ready = shell(5)
+    kept = Path(prompts.__file__).parent / "green.yaml"
+    prompt = yaml.safe_load(kept.read_text("utf-8"))
+    for words in (prompt["user"], prompt["user"] + "."):
+        mine = yaml.safe_dump({**prompt, "user": words})
+        (ready.folder / "mine.yaml").write_text(mine, "utf-8")
+        for requests in (5, 0):
+            server.reset()
+            assert ready.run("--prompt", "mine.yaml")[0] == 0
+            assert server.stats().requests == requests
+
+
+def test_a_server_that_is_not_there_is_named_at_once(server: FaultServer, shell: Made) -> None:
+    ready = shell(5)
+    port = server.url.rpartition(":")[2].partition("/")[0]
+    server.stop()
+    code, _, err = ready.run("--max-outage", "0.05")
+    assert code == 2
+    assert port in err
+    assert "--max-outage" in err
+
+
+def test_too_little_coverage_is_exit_code_3(
+    server: FaultServer, shell: Made, rubric: Rubric
+) -> None:
+    ready = shell(20)
+    server.set_faults(
+        studies={"study-0001": always(Fault.REFUSAL), "study-0002": always(Fault.TOO_LONG)}
+    )
+    code, out, err = ready.run("--out", "run")
+    assert code == 3
+    assert "18 of 20" in err
+    assert re.search(r"unparsed: refusal +1", out)
+    assert re.search(r"failed: too long +1", out)
+    table = pd.read_parquet(ready.folder / "run/studies.parquet").set_index("study_id")
+    lost = table.loc[["study-0001", "study-0002"]]
+    assert list(lost["outcome"]) == ["unparsed", "failed"]
+    assert lost[[measure.name for measure in rubric.measures]].isna().all().all()
+    assert ready.run("--out", "run", "--min-coverage", "0.9")[0] == 0
+
+
+def test_a_damaged_answer_is_asked_for_again(server: FaultServer, shell: Made) -> None:
+    """The figure that the damage would have made is never seen."""
+    ready = shell(5)
+    _, whole, _ = ready.run("--format", "json")
+    cache = ready.folder / "cache"
+    with closing(sqlite3.connect(cache / "cache.db", isolation_level=None)) as data:
+        for name, value in data.execute("SELECT key, value FROM Cache LIMIT 2").fetchall():
+            entry = json.loads(value)
+            entry["completion"]["text"] += " "
+            changed = (json.dumps(entry).encode(), name)
+            data.execute("UPDATE Cache SET value = ? WHERE key = ?", changed)
+    assert "2 cached answers are damaged" in ready.run("--dry-run")[2]
+    server.reset()
+    code, again, err = ready.run("--format", "json")
+    assert (code, again) == (0, whole), err
+    assert server.stats().requests == 2
+    (manifest,) = ready.folder.glob("judge-runs/*/manifest.json")
+    assert json.loads(manifest.read_text())["spent"]["damaged"] == 2
+    assert "damaged" not in ready.run()[2]
+
+
+def test_a_run_is_its_owners_alone(shell: Made) -> None:
+    ready = shell(3)
+    before = os.umask(0)
+    try:
+        assert ready.run("--out", "deep/run")[0] == 0
+        assert ready.judge("audit", "deep/run", "--html", "page.html")[0] == 0
+    finally:
+        os.umask(before)
+    made = [ready.folder / "page.html"]
+    for folder in (ready.folder / "deep", ready.folder / "cache"):
+        made += [folder, *folder.rglob("*")]
+    rights = {str(path): path.stat().st_mode & 0o777 for path in made}
+    assert all(rights[str(path)] == (0o700 if path.is_dir() else 0o600) for path in made), rights
+
+
+def test_a_terminal_is_not_steered_by_a_server_or_an_id(tmp_path: Path) -> None:
+    nasty = "\x1b]0;owned\x07\x1b[2J\x9b31m"
+    said = {"error": {"message": f"no {nasty} such model"}}
+    with Hostile(reply(said, "404 Not Found")) as server:
+        shell = Shell(tmp_path, server.url, "green")
+        shell.write(2)
+        code, out, err = shell.run()
+    assert code == 2
+    assert "such model" in err
+    assert not {"\x1b", "\x07", "\x9b"} & {*out, *err}
+    (tmp_path / "both.csv").write_text(f"study_id,reference,candidate\n{nasty},a,b\n{nasty},a,c\n")
+    code, out, err = shell.judge("green", "both.csv")
+    assert code == 2
+    assert not {"\x1b", "\x07", "\x9b"} & {*out, *err}

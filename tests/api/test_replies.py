@@ -1,0 +1,312 @@
+"""What replies mean, in the servers' own words; replies without end, too large, or none."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import json
+import tracemalloc
+from datetime import UTC, datetime, timedelta
+from email.utils import format_datetime
+from pathlib import Path
+
+import openai
+import pytest
+from hostile import ANSWER, Hostile, Serve, completion, judged, reply
+
+from judge.backends.errors import (
+    AskError,
+    OverloadError,
+    StudyError,
+    TransientError,
+    UnavailableError,
+)
+from judge.backends.openai_client import MOST_BYTES
+from judge.backends.replies import LONGEST_WAIT, ErrorReply, RefusedError
+from judge.types import Annotated, Failed, JudgeError, Usage
+
+
+def openais(message: str, code: str | None = None, kind: str = "invalid_request_error") -> object:
+    return {"error": {"message": message, "type": kind, "param": "messages", "code": code}}
+
+
+def flat(message: str) -> object:
+    """As vLLM and SGLang put it before they followed OpenAI."""
+    return {"object": "error", "message": message, "type": "BadRequestError", "code": 400}
+
+
+def error(status: int, body: object, **headers: str) -> ErrorReply:
+    data = body if isinstance(body, bytes) else json.dumps(body).encode()
+    return ErrorReply("http://127.0.0.1/v1", status, headers, data)
+
+
+# From the servers' issue trackers: vllm 20409, 3785 (xinference), 12165, 4667; sglang 4048,
+# Qwen3 1321; text-generation-inference 340 (chat-ui), llama 1103, h2ogpt 373; azure-sdk 41892.
+TOO_LONG: dict[str, tuple[int, object]] = {
+    "openai": (
+        400,
+        openais("Your input exceeds the context window.", "context_length_exceeded"),
+    ),
+    "azure": (
+        400,
+        openais("This model's maximum context length is 32768 tokens. You requested 35969 tokens."),
+    ),
+    "vllm": (400, flat("This model's maximum context length is 2048 tokens.")),
+    "vllm, decoder": (
+        400,
+        flat("The decoder prompt (length 2136) is longer than the maximum model length of 2048."),
+    ),
+    "vllm, does not fit": (
+        400,
+        flat("The prompt (total length 25938) is too long to fit into the model (context 4096)."),
+    ),
+    "vllm, no room": (400, flat("max_tokens must be at least 1, got -186.")),
+    "llama.cpp": (
+        400,
+        openais("request (4476 tokens) exceeds the available context size (4096 tokens)"),
+    ),
+    "llama.cpp, older": (
+        500,
+        openais("input is too large to process. increase the physical batch size"),
+    ),
+    "ollama": (400, openais("the input length exceeds the context length")),
+    "ollama, plain": (400, {"error": "prompt too long; exceeded max context length by 12 tokens"}),
+    "tgi": (
+        422,
+        {"error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 1512."},
+    ),
+    "tgi, inputs": (
+        422,
+        {"error": "Input validation error: `inputs` must have less than 4096 tokens. Given: 4545"},
+    ),
+    "sglang": (
+        400,
+        flat("The input (61709 tokens) is longer than the model's context length (40960 tokens)."),
+    ),
+    "sglang, allowed": (
+        400,
+        flat("Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens)."),
+    ),
+    "too large": (413, {"detail": "Request Entity Too Large"}),
+}
+REFUSED: dict[str, tuple[int, object]] = {
+    "a bad value": (400, openais("Invalid value: 'robot'. Supported values are: 'system'.")),
+    "no such template": (400, flat("A chat template is required.")),
+    "max_tokens": (400, openais("Invalid 'max_tokens': integer below minimum value.")),
+    "tgi": (422, {"error": "Input validation error: `temperature` must be strictly positive"}),
+    "not json": (400, b"<h1>Bad Request</h1>"),
+    "key": (401, openais("Incorrect API key provided", "invalid_api_key")),
+    "forbidden": (403, openais("Country not supported", "unsupported_country")),
+    "model": (404, openais("The model `x` does not exist", "model_not_found")),
+    "quota": (429, openais("You exceeded your current quota", None, "insufficient_quota")),
+}
+OTHERS: dict[str, tuple[int, object, type[Exception]]] = {
+    "azure filter": (400, openais("The response was filtered", "content_filter"), StudyError),
+    "rate": (429, openais("Rate limit reached", "rate_limit_exceeded"), OverloadError),
+    "conflict": (409, {}, TransientError),
+    "error": (500, openais("The server had an error", None, "server_error"), TransientError),
+    "empty": (500, b"", TransientError),
+    "null": (500, b"null", TransientError),
+    "gateway": (502, b"<html>502 Bad Gateway</html>", UnavailableError),
+    "overloaded": (503, {"error": {"message": "overloaded"}}, UnavailableError),
+}
+
+
+@pytest.mark.parametrize("name", TOO_LONG)
+def test_too_long_fails_its_study_whoever_says_it(name: str) -> None:
+    meant = error(*TOO_LONG[name]).meaning({}, None, "none")
+    assert isinstance(meant, StudyError), meant
+    assert meant.reason == "too long"
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_stops_a_run(name: str) -> None:
+    meant = error(*REFUSED[name]).meaning({}, None, "none")
+    assert isinstance(meant, JudgeError)
+    assert not isinstance(meant, AskError)
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_what_one_request_meets(name: str) -> None:
+    status, body, kind = OTHERS[name]
+    assert isinstance(error(status, body).meaning({}, None, "none"), kind)
+
+
+def test_a_refused_parameter_is_told_from_a_refused_request() -> None:
+    body = openais("Unsupported parameter: 'max_tokens' is not supported with this model.")
+    meant = error(400, body).meaning({"model": "m", "max_tokens": 5}, None, "none")
+    assert isinstance(meant, RefusedError)
+    assert meant.what == "max_tokens"
+
+
+@pytest.mark.parametrize("case", [TOO_LONG["azure"], REFUSED["key"], (500, b'"no"'), (409, {})])
+def test_an_error_is_read_as_openais_client_reads_it(case: tuple[int, object]) -> None:
+    """Its taxonomy is the oracle: message, code, param and type are its own."""
+    status, body = case
+    with Hostile(reply(body, f"{status} Error")) as server:
+        client = openai.OpenAI(base_url=server.url, api_key="none", max_retries=0)
+        with client, pytest.raises(openai.APIStatusError) as caught:
+            client.chat.completions.create(model="m", messages=[])
+    theirs, ours = caught.value, error(status, body)
+    assert (ours.message, ours.param) == (theirs.message, theirs.param)
+    assert (ours.code, ours.kind) == (theirs.code, theirs.type)
+
+
+# How long a server asks to wait
+
+
+@pytest.mark.parametrize(
+    ("value", "seconds"),
+    [
+        ("7", 7.0),
+        ("0.5", 0.5),
+        ("-3", 0.0),
+        ("1e999", LONGEST_WAIT),
+        ("nan", None),
+        ("soon", None),
+        ("Mon, 01 Jan 2001 00:00:00", 0.0),
+        ("Fri, 31 Dec 9999 23:59:59 -2359", LONGEST_WAIT),
+        ("Mon, 99 Jan 2001 00:00:00 GMT", None),
+    ],
+)
+def test_retry_after_is_read_or_ignored(value: str, seconds: float | None) -> None:
+    assert error(429, {}, **{"retry-after": value}).retry_after == seconds
+
+
+def test_a_date_and_milliseconds() -> None:
+    later = format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True)
+    assert error(429, {}, **{"retry-after": later}).retry_after == pytest.approx(100, abs=30)
+    both = {"retry-after-ms": "1500", "retry-after": "9"}
+    assert error(429, {}, **both).retry_after == 1.5
+
+
+# Replies that are none
+
+
+def outcome(serve: Serve | bytes, folder: Path, **options: object) -> tuple[object, int]:
+    with Hostile(serve) as server:
+        ends, _ = judged(server.url, folder, **options)  # type: ignore[arg-type]
+        return ends["study-0000"].outcome, len(server.requests)
+
+
+async def drip(writer: asyncio.StreamWriter) -> None:
+    """The head, then a byte now and then, for ever: each read succeeds."""
+    writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+    while True:
+        writer.write(b" ")
+        await writer.drain()
+        await asyncio.sleep(0.05)
+
+
+async def flood(writer: asyncio.StreamWriter) -> None:
+    """Chunks without end."""
+    writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+    piece = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
+    while True:
+        writer.write(piece)
+        await writer.drain()
+
+
+def test_a_timeout_is_for_the_whole_answer(tmp_path: Path) -> None:
+    found, asked = outcome(drip, tmp_path, timeout=0.5)
+    assert isinstance(found, Failed)
+    assert (found.reason, asked) == ("timeout", 2)
+
+
+@pytest.mark.parametrize("is_packed", [False, True])
+def test_a_reply_without_end_is_not_held_in_memory(tmp_path: Path, is_packed: bool) -> None:
+    packed = gzip.compress(b" " * (20 * MOST_BYTES))
+    bomb = reply(packed, "200 OK", "Content-Encoding: gzip")
+    tracemalloc.start()
+    try:
+        found, asked = outcome(bomb if is_packed else flood, tmp_path)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert isinstance(found, Failed)
+    assert asked == 2
+    assert peak < 6 * MOST_BYTES
+
+
+NO_COMPLETION = {
+    "a page": reply(b"<html>Sign in</html>", "200 OK", "Content-Type: text/html"),
+    "empty": reply(b""),
+    "a list": reply([1]),
+    "an error": reply({"error": {"message": "Input validation error", "code": 422}}),
+    "no choices": reply(completion(choices=[])),
+    "text that is none": reply(
+        completion(choices=[{"finish_reason": "stop", "message": {"content": [{"a": 1}]}}])
+    ),
+    "deep": reply(b"[" * 200_000),
+    "long number": reply(b'{"choices": ' + b"9" * 100_000 + b"}"),
+    "not UTF-8": reply(b'{"choices": "\xff"}'),
+    "broken gzip": reply(b"\x1f\x8bxx", "200 OK", "Content-Encoding: gzip"),
+    "not HTTP": b"SSH-2.0-OpenSSH_9.2p1\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("name", NO_COMPLETION)
+def test_what_is_no_completion_is_asked_for_twice_and_no_more(tmp_path: Path, name: str) -> None:
+    found, asked = outcome(NO_COMPLETION[name], tmp_path, max_requests=8)
+    assert isinstance(found, Failed), found
+    assert (found.reason, asked) == ("unreadable response", 2)
+
+
+def test_a_run_of_no_completions_stops_after_ten_studies(tmp_path: Path) -> None:
+    with Hostile(NO_COMPLETION["a page"]) as server:
+        with pytest.raises(JudgeError, match="10 studies"):
+            judged(server.url, tmp_path, 300, max_requests=8)
+        assert 20 <= len(server.requests) <= 20 + 4
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        None,
+        "many",
+        {"prompt_tokens": "7", "completion_tokens": 1},
+        {"prompt_tokens": -1, "completion_tokens": 1},
+        {"prompt_tokens": 1.5, "completion_tokens": 1},
+        {"prompt_tokens": True, "completion_tokens": 1},
+        {"prompt_tokens": float("inf"), "completion_tokens": 1},
+        {"completion_tokens": 1},
+        {"prompt_tokens": 1, "completion_tokens": 1, "prompt_tokens_details": []},
+    ],
+)
+def test_an_odd_usage_is_no_reason_to_lose_an_answer(tmp_path: Path, usage: object) -> None:
+    with Hostile(reply(completion(usage=usage))) as server:
+        end = judged(server.url, tmp_path)[0]["study-0000"]
+    assert isinstance(end.outcome, Annotated)
+    assert end.completion is not None
+    assert end.completion.text == ANSWER
+    is_known = isinstance(usage, dict) and "prompt_tokens_details" in usage
+    assert end.completion.usage == (Usage(1, 1) if is_known else None)
+
+
+def test_a_completion_is_read_whatever_it_is_called(tmp_path: Path) -> None:
+    packed = gzip.compress(json.dumps(completion()).encode())
+    kind = "Content-Type: text/html; charset=no-such"
+    found, _ = outcome(reply(packed, "200 OK", "Content-Encoding: gzip", kind), tmp_path)
+    assert isinstance(found, Annotated)
+
+
+def test_no_redirect_is_followed(tmp_path: Path) -> None:
+    with Hostile(reply(completion())) as other:
+        where = f"{other.url.replace('http://', 'http://me:hunter2@')}/chat/completions?key=hunter3"
+        with Hostile(reply(b"", "307 Moved", f"Location: {where}")) as server:
+            with pytest.raises(JudgeError, match="redirects to") as caught:
+                judged(server.url, tmp_path)
+            assert len(server.requests) == 1
+        assert not other.requests
+    assert f"127.0.0.1:{other.port}/v1/chat/completions" in str(caught.value)
+    assert "hunter" not in str(caught.value)
+
+
+def test_a_key_that_the_server_echoes_is_masked(tmp_path: Path) -> None:
+    said = {"error": {"message": "Incorrect API key provided: sk-secret-key. Mind sk-secret-key"}}
+    with (
+        Hostile(reply(said, "401 Unauthorized")) as server,
+        pytest.raises(JudgeError, match="key") as caught,
+    ):
+        judged(server.url, tmp_path)
+    assert "secret" not in str(caught.value)

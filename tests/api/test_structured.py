@@ -1,0 +1,279 @@
+"""Replies of a fixed form: how they are asked for, and the way down where a server refuses."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from faultserver import ANNOTATE, Behaviour, Fault, FaultServer, always, first
+from running import Runner, study_set
+
+from judge import backends, rubrics
+from judge.backends.structured import Mode, Structured, called, refuses
+from judge.cache.entry import decode, encode
+from judge.cache.keys import canonical, key_of
+from judge.rubrics import Rubric
+from judge.types import (
+    Annotated,
+    Completion,
+    CompletionRequest,
+    Failed,
+    Message,
+    Unparsed,
+    Usage,
+)
+
+SCHEMA, TOOLS, JSON = Mode
+STYLES = ("openai", "azure", "vllm", "llamacpp", "ollama")
+SEEN = {Mode.JSON_SCHEMA: "json_schema", Mode.TOOLS: "tools", Mode.JSON: "text"}
+REQUEST = CompletionRequest("chat", "m", (Message("user", "q"),), {"max_tokens": 100}, {"a": 1})
+
+DOWN = {
+    Mode.JSON_SCHEMA: (),
+    Mode.TOOLS: ("json_schema",),
+    Mode.JSON: ("json_schema", "json_object", "tools"),
+}
+"""What a server must refuse for a mode to be used."""
+FORM = Structured(rubrics.load("green").reply_model())
+
+
+def to_read(outcome: object) -> str:
+    """Return why an answer could not be read."""
+    assert isinstance(outcome, Unparsed)
+    return outcome.reason
+
+
+# The way down
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_the_first_mode_that_is_not_refused_is_used(
+    server: FaultServer, runner: Runner, rubric: Rubric, mode: Mode
+) -> None:
+    server.set_faults(refused_modes=DOWN[mode], record=True)
+    ends, progress = runner(6, concurrency=1)
+    for key, end in ends.items():
+        assert end.measures == rubric.measured(server.annotation(key), end.study)
+        assert end.completion is not None
+        assert end.completion.mode == mode.value
+        assert end.completion.text == server.reply(key)
+    steps = list(Mode).index(mode)
+    assert progress.asked == 6
+    assert len(runner.said) == steps, "said once for each step"
+    tried = [SEEN[each] for each in list(Mode)[:steps]]
+    assert [row.mode for row in server.log()] == [*tried, *[SEEN[mode]] * 6]
+    # What was sent.
+    body, schema = server.requests()[-1]["body"], FORM.schema
+    judge = backends.load("m", rubric, backends.JudgeSettings(base_url=server.url))
+    request = judge.request(list(study_set(6))[-1])
+    assert request.schema == schema, "what holds the reply to its form is in the cache's key"
+    own = [{"role": turn.role, "content": turn.content} for turn in request.messages]
+    if mode is Mode.JSON:
+        assert not {"tools", "tool_choice", "response_format"} & set(body)
+        assert body["messages"][0]["content"].startswith(own[0]["content"])
+        assert json.dumps(schema, indent=2) in body["messages"][0]["content"]
+        return
+    assert body["messages"] == own
+    if mode is Mode.JSON_SCHEMA:
+        form = body["response_format"]["json_schema"]
+        assert (form["strict"], form["schema"]) == (True, schema)
+    else:
+        (tool,) = body["tools"]
+        assert body["tool_choice"]["function"]["name"] == tool["function"]["name"] == FORM.tool
+        assert tool["function"]["strict"] is True
+        assert tool["function"]["parameters"]["properties"] == schema["properties"]
+
+
+def test_requests_refused_together_are_one_step_down(server: FaultServer, runner: Runner) -> None:
+    server.set_faults(refused_modes=("json_schema",))
+    ends, _ = runner(60, concurrency=16)
+    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
+    modes = server.stats().by_mode
+    assert modes["json_schema"] <= 16
+    assert modes["tools"] == 60
+    assert "text" not in modes
+    assert len(runner.said) == 1
+
+
+def test_a_reply_that_the_server_withholds_is_no_step_down(
+    server: FaultServer, runner: Runner, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("judge.running.asking._LONGEST_PAUSE", 0.5)
+    server.set_faults(studies={"study-0003": first(Fault.WITHHELD)})
+    ends, progress = runner(10)
+    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
+    assert set(server.stats().by_mode) == {"json_schema"}
+    assert progress.retries == {"withheld reply": 1}
+    server.set_faults(studies={"study-0012": always(Fault.WITHHELD)})
+    ends, _ = runner(13)
+    assert isinstance(ends["study-0012"].outcome, Failed), "and it costs no other study"
+
+
+WORDINGS = [
+    (SCHEMA, 400, "'response_format' of type 'json_schema' is not supported with this model", ""),
+    (SCHEMA, 400, "Invalid schema for response_format 'Verdict'", "response_format"),
+    (SCHEMA, 400, "response_format value as json_schema is enabled only for api versions x", ""),
+    (SCHEMA, 400, "This response_format type is unavailable now", ""),
+    (SCHEMA, 400, "This model does not support response format `json_schema`", ""),
+    (SCHEMA, 422, "response_format: unknown variant `json_schema`, expected `text`", ""),
+    (SCHEMA, 422, "[{'loc': ('body', 'response_format', 'type'), 'input': 'x'}]", ""),
+    (SCHEMA, 500, 'response_format type must be one of "text" or "json_object"', ""),
+    (SCHEMA, 400, "nothing to go by", "response_format"),
+    (TOOLS, 400, "registry.ollama.ai/library/llama3:8b does not support tools", ""),
+    (TOOLS, 400, '"auto" tool choice requires --enable-auto-tool-choice to be set', ""),
+    (TOOLS, 500, "Unsupported param: tools", ""),
+    (TOOLS, 500, "tools param requires --jinja flag", ""),
+    (TOOLS, 400, "Invalid tool_choice type: 'object'. Supported values: none, auto", ""),
+    (TOOLS, 400, "`tool calling` is not supported with this model", ""),
+    (TOOLS, 400, "nothing to go by", "tools[0].function.parameters"),
+]
+
+
+NOT_REFUSED = [
+    (SCHEMA, 400, "'temperature' does not support 0 with this model", "temperature"),
+    (SCHEMA, 400, "Invalid value for 'messages[0].role'", "messages"),
+    (SCHEMA, 500, "The server had an error while processing the request", ""),
+    (SCHEMA, 500, "failed while writing the response_format", ""),
+    (SCHEMA, 429, "too many requests with response_format", ""),
+    (SCHEMA, 422, "[{'loc': ('body', 'seed'), 'input': {'response_format': 1}}]", ""),
+    (TOOLS, 400, "the toolshed is closed", ""),
+    (JSON, 400, "response_format tools tool_choice are not supported", "tools"),
+]
+
+
+@pytest.mark.parametrize("words", WORDINGS)
+def test_words_that_refuse_a_mode(words: tuple[Mode, int, str, str]) -> None:
+    assert refuses(*words)
+
+
+@pytest.mark.parametrize("words", NOT_REFUSED)
+def test_words_that_refuse_something_else(words: tuple[Mode, int, str, str]) -> None:
+    assert not refuses(*words)
+
+
+FORMED = [
+    name for name in rubrics.built_in() if rubrics.load(name).reply_model and name in ANNOTATE
+]
+
+
+@pytest.mark.parametrize(
+    ("name", "mode"), [(name, list(Mode)[at % 3]) for at, name in enumerate(FORMED)]
+)
+def test_each_rubric_in_each_mode(tmp_path: Path, name: str, mode: Mode) -> None:
+    behaviour = Behaviour(refused_modes=DOWN[mode], studies={"study-0003": first(Fault.MALFORMED)})
+    with FaultServer(behaviour, rubric=name) as server:
+        ask = Runner(server, rubrics.load(name), tmp_path)
+        ends, progress = ask(10)
+        for key, end in ends.items():
+            assert end.measures == ask.rubric.measured(server.annotation(key), end.study)
+        assert progress.asked == 11
+        assert server.stats().by_mode[SEEN[mode]] == 11
+        body = Structured(rubrics.load(name).reply_model()).body(SCHEMA, [Message("user", "x")])
+        assert body["response_format"]["json_schema"]["strict"] is True
+
+
+@pytest.mark.parametrize("fault", [Fault.SEVERAL_CALLS, Fault.OTHER_CALL])
+def test_another_call_than_the_one_is_never_read(
+    server: FaultServer, runner: Runner, fault: Fault
+) -> None:
+    server.set_faults(studies={"study-0001": always(fault)}, refused_modes=DOWN[TOOLS])
+    ends, _ = runner(3)
+    end = ends["study-0001"]
+    assert to_read(end.outcome) == "wrong tool call"
+    assert end.measures is None
+    assert end.completion is not None
+    assert server.reply("study-0001") in [
+        call["arguments"] for call in json.loads(end.completion.text)
+    ], "what was said is kept"
+    assert sum(isinstance(other.outcome, Annotated) for other in ends.values()) == 2
+
+
+@pytest.mark.parametrize(
+    ("mode", "fault", "reason"),
+    [
+        (SCHEMA, Fault.TRUNCATED, "truncated"),
+        (TOOLS, Fault.TRUNCATED, "truncated"),
+        (TOOLS, Fault.REFUSAL, "refusal"),
+        (TOOLS, Fault.NULL, "empty"),
+        (JSON, Fault.EMPTY, "empty"),
+    ],
+)
+def test_what_is_no_answer_is_none_in_any_mode(
+    server: FaultServer, runner: Runner, mode: Mode, fault: Fault, reason: str
+) -> None:
+    server.set_faults(studies={"study-0001": always(fault)}, refused_modes=DOWN[mode])
+    ends, _ = runner(2, reask=0)
+    assert to_read(ends["study-0001"].outcome) == reason
+    assert isinstance(ends["study-0000"].outcome, Annotated)
+
+
+def test_a_call_is_read_as_it_is_written() -> None:
+    def message(*functions: object) -> dict[str, object]:
+        return {"tool_calls": [{"function": function} for function in functions]}
+
+    good = {"name": "Verdict", "arguments": '{"faults": []}'}
+    assert called({"content": "x"}, "Verdict") is None
+    assert called({"tool_calls": []}, "Verdict") is None
+    assert called(message(good), "Verdict") == ('{"faults": []}', True)
+    assert called(message({**good, "arguments": None}), "Verdict") == ("", True)
+    assert called(message({**good, "arguments": {"faults": []}}), "Verdict") == (
+        '{"faults": []}',
+        True,
+    )
+    text, as_asked = called(message(good, good), "Verdict") or ("", True)
+    assert json.loads(text) == [good, good]
+    assert not as_asked
+
+
+# Asked again
+
+
+def test_an_unread_reply_is_shown(server: FaultServer, runner: Runner) -> None:
+    plan = first(Fault.MALFORMED, Fault.MALFORMED)
+    server.set_faults(studies={"study-0003": plan}, record=True)
+    ends, progress = runner(5, reask=2)
+    end = ends["study-0003"]
+    assert isinstance(end.outcome, Annotated)
+    assert end.attempt == 2
+    bodies = [each["body"] for each in server.requests() if each["study"] == "study-0003"]
+    turns = [body["messages"] for body in bodies]
+    assert [len(each) - len(turns[0]) for each in turns] == [0, 2, 4], "each shows all before it"
+    answer, wrong = turns[1][-2:]
+    assert answer["role"] == "assistant"
+    assert wrong["role"] == "user"
+    assert turns[2][: len(turns[1])] == turns[1]
+    assert all(body["response_format"] == bodies[0]["response_format"] for body in bodies)
+    assert progress.asked == 7
+    assert progress.prompt_tokens == server.stats().prompt_tokens
+    assert progress.completion_tokens == server.stats().completion_tokens
+    server.reset()
+    again_ends, resumed = runner(5, reask=2)
+    assert server.stats().requests == 0
+    assert (resumed.asked, resumed.from_cache) == (0, 7)
+    assert again_ends == ends
+
+
+@pytest.mark.parametrize("fault", [Fault.TRUNCATED, Fault.REFUSAL, Fault.NULL])
+def test_no_question_is_asked_twice(server: FaultServer, runner: Runner, fault: Fault) -> None:
+    server.set_faults(studies={"study-0001": first(fault)}, record=True)
+    ends, _ = runner(2)
+    assert ends["study-0001"].attempt == 1
+    one, two = (each["body"] for each in server.requests() if each["study"] == "study-0001")
+    assert two["messages"][: len(one["messages"])] == one["messages"]
+    answer, wrong = two["messages"][len(one["messages"]) :]
+    assert answer["role"] == "assistant"
+    assert answer["content"].strip(), "servers refuse an answer without words"
+    assert wrong["role"] == "user"
+
+
+def test_an_answer_keeps_its_mode_and_older_ones_are_read_as_they_were() -> None:
+    record = canonical(REQUEST)
+    old = json.loads(encode(record, Completion("x", "stop", "m")))
+    assert "mode" not in old["completion"], "a text's entry is what it always was"
+    for completion in (
+        Completion("x", "stop", "m"),
+        Completion("x", "stop", "m", Usage(1, 2), "2026-01-01", "tools"),
+    ):
+        entry = decode(0, key_of(record), encode(record, completion), 0.0)
+        assert entry.completion == completion

@@ -1,0 +1,34 @@
+"""Corrected rates beside those of the package ppi-python."""
+
+from __future__ import annotations
+
+import numpy as np
+import ppi_py
+import pytest
+
+from judge.rubrics.numbers import Statistic
+from judge.stats.estimate import Z_95
+from judge.stats.prediction_powered import corrected
+
+pytestmark = pytest.mark.ci
+RATE = Statistic("no_error", "no error", "rate", ("n",), higher_is_better=True)
+
+
+@pytest.mark.parametrize(("n", "unread"), [(20, 100), (80, 160), (100, 30)])
+@pytest.mark.parametrize("missed", [0.0, 0.1, 0.3, 0.5, 0.8])
+def test_rates_are_those_of_ppi_python(n: int, unread: int, missed: float) -> None:
+    rng = np.random.default_rng(n)
+    truth = rng.random(n + unread) < 0.4
+    wrong = rng.random(n + unread) < np.where(truth, missed, 0.1)
+    f, y = (truth ^ wrong).astype(float), truth.astype(float)
+    y[n:] = np.nan
+    ours = corrected(f, y, RATE)
+    value = ppi_py.ppi_mean_pointestimate(y[:n], f[:n], f[n:]).item()
+    assert ours.value == pytest.approx(min(1.0, max(0.0, value)), abs=1e-12)
+    low, high = ppi_py.ppi_mean_ci(y[:n], f[:n], f[n:], alpha=0.05, lam=ours.weight)
+    # The package divides by n, we by n - 1, and we add 3.84 readings.
+    variance = ((high - low).item() / 2 / Z_95) ** 2
+    wider = np.var(y[:n]) / (n - 1) * n / (n + ours.worth)
+    added = 2 * ours.weight * np.cov(y[:n], f[:n])[0, 1] / n * 3.8415 / (n + 3.8415)
+    if ours.worth:
+        assert wider - added == pytest.approx(variance, rel=1.5 / min(n, unread))

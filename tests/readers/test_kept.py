@@ -1,0 +1,192 @@
+"""Readings made on the page: one line a save, whole or not there, and what they cannot say."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge import rubrics
+from judge.readers import kept
+from judge.readers.kept import KeptReading, MarkedItem, new_reading
+from judge.rubrics.reading import as_read
+from judge.types import Edit, JudgeError
+
+RECORD: dict[str, Any] = {
+    "study_id": "s1",
+    "reference": "Heart is enlarged. No pneumothorax.",
+    "candidate": "Heart is normal. Small effusion 😀 on the left.",
+}
+GREEN, FINE = rubrics.load("green"), rubrics.load("fineradscore")
+FALSE = {"category": ("a",), "significance": ("significant",)}
+URGENT = {"category": ("a", "c"), "severity": ("severity3",)}
+# Saves readings until it ends: folder, reader, how many, characters of each.
+WRITER = (
+    "import sys; from pathlib import Path; from judge.readers import kept\n"
+    "for at in range(int(sys.argv[3])):\n"
+    "    record = {'study_id': f's{at}', 'reference': 'r', 'candidate': 'c'}\n"
+    "    text = str(at) + 'x' * int(sys.argv[4])\n"
+    "    one = kept.new_reading(sys.argv[2], record, done=True, comment=text)\n"
+    "    kept.append(Path(sys.argv[1]), one)\n"
+    "    print(at, flush=True)\n"
+)
+
+
+def writer(folder: Path, reader: str, n: int, size: int) -> subprocess.Popen[str]:
+    command = [sys.executable, "-c", WRITER, str(folder), reader, str(n), str(size)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+
+
+def reading(*items: MarkedItem, reader: str = "fern", done: bool = True) -> KeptReading:
+    return new_reading(reader, RECORD, items, done=done)
+
+
+def test_what_was_kept_is_read(tmp_path: Path) -> None:
+    assert kept.read(tmp_path) == []
+    assert kept.current(tmp_path) == {}
+    marked = MarkedItem("error", FALSE, "Small effusion 😀", "candidate", 17, 33)
+    assert RECORD["candidate"][17:33] == marked.text  # code points: the last one is one
+    edit = MarkedItem("error", URGENT, edit=Edit("change", 1, "No effusion."))
+    readings = [
+        reading(marked, MarkedItem("matched", text="ja\nnein <b> \u2028"), done=False),
+        reading(edit, reader="Öjvind\n"),
+        reading(),
+    ]
+    for one in readings:
+        kept.append(tmp_path, one)
+    assert kept.read(tmp_path) == readings
+    assert (tmp_path / kept.FILE).stat().st_mode & 0o077 == 0
+    assert kept.current(tmp_path) == {
+        ("fern", "s1"): readings[2],
+        ("Öjvind\n", "s1"): readings[1],
+    }
+    kept.append(tmp_path, last := replace(reading(done=False), comment="a\ud800b"))
+    assert kept.current(tmp_path)["fern", "s1"] == replace(last, comment="a?b")
+
+
+@given(cut=st.integers(min_value=0))
+def test_wherever_a_save_was_cut_the_one_before_counts(
+    tmp_path_factory: pytest.TempPathFactory, cut: int
+) -> None:
+    folder = tmp_path_factory.mktemp("cut")
+    saves = [reading(*[MarkedItem("error", FALSE, "é")] * n, done=False) for n in range(4)]
+    for one in saves:
+        kept.append(folder, one)
+    file = folder / kept.FILE
+    whole = file.read_bytes()
+    at = cut % (len(whole) + 1)
+    file.write_bytes(whole[:at])
+    before = kept.read(folder)
+    ends = accumulate(len(line) for line in whole.splitlines(keepends=True))
+    n_whole = sum(end - 1 <= at for end in ends)  # one that lacks only its newline is whole
+    assert before == saves[:n_whole]
+    kept.append(folder, last := reading())
+    assert kept.read(folder) == [*before, last]
+
+
+def test_killed_while_it_saves_what_was_said_to_be_kept_is_there(tmp_path: Path) -> None:
+    for attempt in range(2):
+        with writer(tmp_path, f"r{attempt}", 10**6, 200_000) as process:
+            assert process.stdout is not None
+            process.stdout.readline()
+            time.sleep(0.05 * attempt)
+            os.kill(process.pid, signal.SIGKILL)
+            said = [0, *map(int, process.stdout.read().split())]
+        found = [
+            int(one.study_id[1:]) for one in kept.read(tmp_path) if one.reader[1:] == str(attempt)
+        ]
+        assert found[: len(said)] == said
+        assert len(found) <= len(said) + 1  # written, and killed before it was said
+
+
+def test_two_processes_lose_and_mix_nothing(tmp_path: Path) -> None:
+    writers = [writer(tmp_path, name, 100, 5000) for name in ("fern", "moss")]
+    for process in writers:
+        process.communicate()
+        assert process.returncode == 0
+    readings = kept.read(tmp_path)
+    for name in ("fern", "moss"):
+        assert [r.study_id for r in readings if r.reader == name] == [f"s{n}" for n in range(100)]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "[]",
+        '{"id": "x", "at": "t", "reader": "r", "study_id": "s"}',
+        '{"id": "x", "at": "t", "reader": "r", "study_id": "s", "done": "yes"}',
+    ],
+)
+def test_a_whole_line_that_is_no_reading_is_not_passed_over(tmp_path: Path, line: str) -> None:
+    """Passed over, an earlier save would count in its place."""
+    kept.append(tmp_path, reading())
+    with (tmp_path / kept.FILE).open("a") as file:
+        file.write(line + "\n")
+    with pytest.raises(JudgeError, match="line 2"):
+        kept.read(tmp_path)
+
+
+def test_a_full_disk_keeps_all_of_a_reading_or_nothing(tmp_path: Path) -> None:
+    limit = (
+        "import resource, signal\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1500, 1500))\n"
+    )
+    command = [sys.executable, "-c", limit + WRITER, str(tmp_path), "fern", "9", "500"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert "JudgeError" in done.stderr
+    assert (tmp_path / kept.FILE).read_bytes().endswith(b"}\n")
+    assert len(kept.read(tmp_path)) == 2
+
+
+def fine(*edits: Edit) -> list[MarkedItem]:
+    return [MarkedItem("error", URGENT, edit=edit) for edit in edits]
+
+
+def test_what_was_read_right_has_no_fault() -> None:
+    end = len(RECORD["candidate"])
+    for rubric, items in (
+        (GREEN, [MarkedItem("error", FALSE, "", "candidate", 0, end), MarkedItem("matched")]),
+        (GREEN, []),
+        (FINE, fine(Edit("delete", 0, ""))),
+        (FINE, fine(Edit("insert", None, "x"), Edit("insert", 2, "x"))),
+    ):
+        assert kept.fault(reading(*items), rubric, RECORD) is None
+    own = as_read(GREEN, {}, ["poor_wording"])
+    worded = MarkedItem("error", {"category": ("poor_wording",), "significance": ("significant",)})
+    assert kept.fault(reading(worded), own, RECORD) is None
+    assert kept.fault(reading(worded), GREEN, RECORD)
+    assert kept.fault(reading(), GREEN, RECORD | {"candidate": "Heart is enlarged."})
+    assert kept.fault(reading(), GREEN, RECORD | {"study_id": "s2"})
+    assert kept.unreadable(GREEN) is kept.unreadable(FINE) is None
+    assert kept.unreadable(replace(GREEN, tally=None))
+
+
+@pytest.mark.parametrize(
+    ("rubric", "items", "names"),
+    [
+        (GREEN, [MarkedItem("wisdom")], "'wisdom'"),
+        (GREEN, [MarkedItem("error", {"category": ("a",)})], "significance"),
+        (GREEN, [MarkedItem("error", {**FALSE, "category": ("g",)})], "'g'"),
+        (GREEN, [MarkedItem("error", FALSE, "", "candidate", 0, 48)], "candidate"),
+        (GREEN, [MarkedItem("error", FALSE, "", "reference", -1, 3)], "reference"),
+        (GREEN, [MarkedItem("error", FALSE, "", None, 0, 3)], "report"),
+        (GREEN, [MarkedItem("error", FALSE, edit=Edit("delete", 0, ""))], "lines"),
+        (FINE, fine(Edit("delete", 2, "")), "line 2"),
+        (FINE, fine(Edit("change", None, "x")), "line"),
+        (FINE, fine(Edit("change", 1, " ")), "text"),
+        (FINE, fine(Edit("delete", 1, ""), Edit("change", 1, "x")), "line 1"),
+    ],
+)
+def test_what_a_reading_cannot_say(rubric: Any, items: list[MarkedItem], names: str) -> None:
+    assert names in (kept.fault(reading(*items), rubric, RECORD) or "")

@@ -1,0 +1,264 @@
+"""The page of a stress test in a real browser, and its figures."""
+
+from __future__ import annotations
+
+import json
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from browserhelp import NARROW, WIDE, axe_in_both_schemes, chromium, ready, watch
+from click.testing import CliRunner
+from support import EXAMPLES, write_json
+
+from judge.cli import main
+from judge.stress.report import report_of
+
+EVIL = '</script><img src=x onerror="window.hacked=1"><b>bold</b>'
+UNREAD = f"I am sorry, I cannot. {EVIL}"
+
+
+def run(*words: object) -> None:
+    done = CliRunner().invoke(main, list(map(str, words)))
+    assert done.exit_code == 0, done.output
+
+
+def records(folder: Path) -> list[dict[str, Any]]:
+    lines = (folder / "annotations.jsonl").read_text("utf-8").splitlines()
+    return [json.loads(line) for line in lines]
+
+
+@pytest.fixture(scope="module")
+def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Pages of runs of the same candidates: `clean`, `fine` by FineRadScore, and `mixed`.
+
+    In `mixed` some answers cannot be read, and some are those to other candidates. `evil` is of
+    other candidates, with hostile words in ids and texts.
+    """
+    work = tmp_path_factory.mktemp("stress")
+    refs = json.loads((EXAMPLES / "refs.json").read_text("utf-8"))
+    evil = {
+        f"{name} {EVIL}&%2F": {
+            key: f"{value} {value} {EVIL} \u202e{{{{x}}}}" if key.startswith("section") else value
+            for key, value in one.items()
+        }
+        for name, one in list(refs.items())[:2]
+    }
+    few = {name: refs[name] for name in sorted(refs)[2:]}
+    for name, source in (("stress", few), ("hostile", evil)):
+        run("stress", "make", write_json(work / f"{name}.json", source), "--out", work / name)
+    for rubric, name, made in (
+        ("green", "clean", "stress"),
+        ("fineradscore", "fine", "stress"),
+        ("green", "evil", "hostile"),
+    ):
+        run(rubric, work / made / "preds.json", work / made / "refs.json", "--out", work / name)
+    lines = records(work / "clean")
+    answers = [one["answer"]["text"] for one in lines]
+    for at, one in enumerate(lines):
+        if at % 11 == 0:
+            one["answer"]["text"] = UNREAD
+        elif at % 4 == 0:
+            one["answer"]["text"] = answers[(at * 7 + 12) % len(answers)]
+    shutil.copytree(work / "clean", work / "answers")
+    text = "".join(json.dumps(one) + "\n" for one in lines)
+    (work / "answers" / "annotations.jsonl").write_text(text, "utf-8")
+    run("rescore", work / "answers", "--out", work / "mixed")
+    for name in ("clean", "fine", "mixed", "evil"):
+        run("stress", "report", work / name, "--html", work / f"{name}.html")
+    return work
+
+
+@pytest.fixture(scope="module")
+def browser(work: Path) -> Iterator[Any]:
+    assert work.is_dir()  # made before it starts: beside it no judge can be asked
+    with chromium() as started:
+        yield started
+
+
+@pytest.fixture
+def shown(browser: Any, work: Path) -> Iterator[Any]:
+    tabs = []
+
+    def open_page(name: str, pair: str = "", **options: Any) -> Any:
+        tab = browser.new_page(**{"viewport": WIDE, **options})
+        tabs.append((tab, watch(tab)))
+        tab.goto((work / f"{name}.html").as_uri() + (f"#{pair}" if pair else ""))
+        ready(tab)
+        if pair:
+            opened(tab, pair)
+        return tab
+
+    yield open_page
+    for tab, seen in tabs:
+        seen.assert_quiet()
+        assert not seen.outside("file:", "blob:")
+        assert tab.evaluate("window.hacked") is None
+        tab.close()
+
+
+def opened(tab: Any, pair: str) -> None:
+    script = "id => document.getElementById('study-title')?.textContent === 'Pair ' + id"
+    tab.wait_for_function(script, arg=pair)
+
+
+def truths(work: Path) -> dict[str, dict[str, Any]]:
+    lines = (work / "stress" / "truth.jsonl").read_text("utf-8").splitlines()
+    return {one["id"]: one for one in map(json.loads, lines)}
+
+
+def choose(tab: Any, name: str, label: str) -> int:
+    """Choose what begins so; return the number beside it."""
+    options = tab.locator(f"#{name} option").all_inner_texts()
+    (text,) = [one for one in options if re.fullmatch(rf"{re.escape(label)} \([\d,]+\)", one)]
+    tab.select_option(f"#{name}", label=text)
+    return int(re.search(r"\(([\d,]+)\)$", text)[1].replace(",", ""))
+
+
+def letters(text: str) -> str:
+    return "".join(text.split())
+
+
+# The text of elements without the numbers of their marks.
+PLAIN = (
+    "all => all.map(one => { const copy = one.cloneNode(true); "
+    "copy.querySelectorAll('sup').forEach(sup => sup.remove()); return copy.textContent; })"
+)
+
+
+@pytest.mark.parametrize("change", ["denied", "side_swapped", "removed", "errors_3"])
+def test_the_marked_words_are_those_that_were_changed(work: Path, shown: Any, change: str) -> None:
+    one = [line for line in truths(work).values() if line["change"] == change][-1]
+    tab = shown("mixed", one["id"])
+    assert one["words"]
+    for side, word in (("reference", "before"), ("candidate", "after")):
+        part = tab.locator(f"[aria-labelledby={side}-title]")
+        (whole,) = part.locator(".text").evaluate_all(PLAIN)
+        assert letters(whole) == letters(one[word])
+        for number, words in enumerate(one["words"]):
+            marks = part.locator(f'mark[data-errors~="put-{number}"]').evaluate_all(PLAIN)
+            assert letters("".join(marks)) == letters(words[word])
+
+
+def test_what_was_put_in_stands_beside_what_the_judge_wrote(work: Path, shown: Any) -> None:
+    tab = shown("clean", "ex-008/denied")
+    (error,) = truths(work)["ex-008/denied"]["errors"]
+    assert error["finding"] in tab.inner_text("[aria-labelledby=put-title]")
+    (record,) = [one for one in records(work / "clean") if one["study_id"] == "ex-008/denied"]
+    items = [i for i in record["annotation"]["items"] if i["kind"] == "error"]
+    part = tab.locator("[aria-labelledby=judge-title]")
+    assert part.locator(".error").count() == len(items) > 0
+    assert all(item["text"] in part.text_content() for item in items)
+    tab.locator('[aria-labelledby=candidate-title] mark[data-errors~="put-0"]').first.click()
+    tab.wait_for_function("() => document.activeElement.id === 'error-put-0'")
+    tab.keyboard.press("n")
+    ids = [*truths(work)]
+    opened(tab, ids[ids.index("ex-008/denied") + 1])
+    tab.keyboard.press("Escape")
+    tab.wait_for_function("() => !document.getElementById('study')")
+    tab = shown("fine", "ex-008/denied")  # with the candidate's lines
+    assert tab.locator("[aria-labelledby=candidate-title] ol.lines li").count() > 0
+    assert "line" in tab.locator("[aria-labelledby=judge-title] .error").first.inner_text()
+
+
+def test_each_choice_has_as_many_pairs_as_the_report_counts(work: Path, shown: Any) -> None:
+    found = report_of(work / "mixed").plain()
+    tab = shown("mixed")
+    assert tab.locator("#verdict > ul li").all_inner_texts() == found["verdict"]
+    every, alarms = found["detection_all"], found["false_alarms"]
+    wanted = {
+        "found": every["found"]["k"],
+        "missed": every["found"]["n"] - every["found"]["k"],
+        "found, in no right category": every["found"]["k"] - every["right_category"]["k"],
+        "false alarm": sum(one["any"]["k"] for one in alarms),
+        "no error, as it must be": sum(one["any"]["n"] - one["any"]["k"] for one in alarms),
+        "changed reading": len(found["hostile"]),
+        "not read": found["runs"][0]["n_unparsed"],
+    }
+    assert min(wanted.values()) > 0
+    for label, n in wanted.items():
+        assert choose(tab, "came", label) == n
+        assert int(re.match(r"\d+", tab.inner_text("#list .count"))[0]) == n
+    # An answer that cannot be read is shown as it was written.
+    tab.locator("#list tbody a").first.click()
+    tab.locator("#study-title:focus").wait_for()
+    assert tab.locator("#study pre").text_content() == UNREAD
+    assert tab.locator("#study img, #study b").count() == 0
+    # A hostile text leads to the pair without it.
+    one = found["hostile"][0]
+    tab = shown("mixed", one["id"])
+    tab.locator("[aria-labelledby=put-title] a").click()
+    opened(tab, one["base"])
+    assert tab.evaluate("decodeURIComponent(location.hash)") == f"#{one['base']}"
+
+
+def test_it_is_read_on_a_narrow_screen_in_both_schemes(shown: Any) -> None:
+    tab = shown("mixed", "ex-014/errors_3", viewport=NARROW)
+    assert tab.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+    assert not axe_in_both_schemes(tab)
+
+
+def test_hostile_texts_are_shown_and_do_nothing(work: Path, shown: Any) -> None:
+    assert EVIL not in (work / "evil.html").read_text("utf-8")
+    tab = shown("evil")
+    first = tab.locator("#list tbody a").first
+    pair = first.inner_text()
+    assert EVIL in pair
+    first.click()
+    opened(tab, pair)
+    assert EVIL in tab.locator("[aria-labelledby=candidate-title]").text_content()
+    assert tab.locator("main img:not(.drawn), main b").count() == 0
+    address = tab.evaluate("location.href")
+    tab.goto("about:blank")
+    tab.goto(address)
+    ready(tab)
+    opened(tab, pair)
+
+
+def test_a_truth_that_does_not_fit_and_a_file_of_somebody_elses(work: Path, tmp_path: Path) -> None:
+    broken = list(truths(work).values())
+    broken[20]["words"] = [{"before": "x", "after": "y", "at": [3, 9999], "to": [3, 4]}]
+    (tmp_path / "truth.jsonl").write_text("".join(json.dumps(one) + "\n" for one in broken))
+    mine = tmp_path / "mine.html"
+    mine.write_text("<html>mine</html>")
+    words = ["stress", "report", str(work / "clean"), "--html"]
+    for more, names in (
+        ([str(tmp_path / "p.html"), "--truth", str(tmp_path)], "line 21, 'at'"),
+        ([str(mine)], str(mine)),
+    ):
+        done = CliRunner().invoke(main, [*words, *more])
+        assert done.exit_code
+        assert names in done.output
+    assert mine.read_text() == "<html>mine</html>"
+    assert not (tmp_path / "p.html").exists()
+
+
+@pytest.mark.ci
+def test_figures_have_the_rates_of_each_judge(work: Path, tmp_path: Path) -> None:
+    from judge.plots import draw_stress
+    from judge.plots.output import draw, settings
+    from judge.plots.stress import plan
+    from judge.plots.style import PAGE
+
+    reports = {name: report_of(work / name).plain() for name in ("clean", "mixed")}
+    for name, key, series in (
+        ("stress_detection", "detection", ("found", "right_category")),
+        ("stress_false_alarms", "false_alarms", ("any", "significant")),
+    ):
+        (drawing,) = [one for one in plan(reports).drawings if one.name == name]
+        with settings():
+            figure = draw(drawing, PAGE)
+        panels = [axes for axes in figure.axes if axes.lines and axes.collections]
+        for report, axes in zip(reports.values(), panels, strict=True):
+            rows = [one for one in report[key] if one[series[0]]["n"]]
+            dots = [line for line in axes.lines if line.get_marker() in ("o", "s")]
+            for of, marks in zip(series, dots, strict=True):
+                wanted = [100 * one[of]["rate"] for one in (report[f"{key}_all"], *rows)]
+                assert np.asarray(marks.get_xdata()) == pytest.approx(wanted)
+    draw_stress(reports, tmp_path / "figures")
+    captions = (tmp_path / "figures" / "captions_stress.md").read_text("utf-8")
+    assert all(report["signature"] in captions for report in reports.values())

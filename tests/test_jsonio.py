@@ -1,0 +1,82 @@
+"""JSON that others wrote: one value, once, within limits, or one kind of error."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from judge import jsonio
+
+VALUES = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.characters(exclude_categories=("Cs",))),
+    lambda inner: st.lists(inner) | st.dictionaries(st.text("abc"), inner),
+    max_leaves=20,
+)
+
+
+@given(VALUES)
+def test_what_json_writes_is_read(value: object) -> None:
+    text = json.dumps(value, ensure_ascii=False)
+    assert jsonio.read(text) == value
+    assert jsonio.read(f"\ufeff {text}\n".encode()) == value
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b'{"a": "\xff"}', "not UTF-8"),
+        ('{"a": 1, "b": {"c": 1, "c": 2}}', "duplicate key"),
+        ("[NaN]", "not JSON"),
+        ("[-Infinity]", "not JSON"),
+        ("[1e999]", "not JSON"),
+        ("9" * 5000, "not JSON"),
+        ("[1, ]", "not JSON"),
+        ("{'a': 1}", "not JSON"),
+        ("", "cut short"),
+        ('{"a": [1', "cut short"),
+        ('{"a": "b', "cut short"),
+        ('{"a": 1} {"a": 2}', "several values"),
+        ("[" * 101 + "]" * 101, "nested too deeply"),
+        ("[" * 100_000, "nested too deeply"),
+        ('{"a":' * 100_000, "nested too deeply"),
+    ],
+)
+def test_what_is_refused(data: bytes | str, reason: str) -> None:
+    with pytest.raises(jsonio.JsonError) as caught:
+        jsonio.read(data)
+    assert caught.value.reason == reason
+
+
+def test_brackets_in_texts_are_no_depth() -> None:
+    text = json.dumps(['[{"\\' * 200, "]" * 200])
+    assert jsonio.read(text) == ['[{"\\' * 200, "]" * 200]
+    assert jsonio.read("[" * 100 + "]" * 100)
+
+
+def test_the_length_is_that_of_the_bytes() -> None:
+    assert jsonio.read('"aaaa"', longest=6) == "aaaa"
+    for data in ('"aaaaa"', '"\u00e9\u00e9\u00e9"', b'"aaaaa"'):
+        with pytest.raises(jsonio.JsonError, match="too long"):
+            jsonio.read(data, longest=6)
+
+
+def test_pairs_keep_a_key_that_repeats() -> None:
+    found = jsonio.read('{"a": 1, "a": {"b": 2}}', pairs=True)
+    assert isinstance(found, jsonio.Pairs)
+    assert found == [("a", 1), ("a", [("b", 2)])]
+
+
+@pytest.mark.parametrize("piece", ["[", "{", '"', '\\"', '["', '"\\"', '{"a":', "[1,"])
+def test_reading_is_linear(piece: str) -> None:
+    start = time.process_time()
+    with pytest.raises(jsonio.JsonError):
+        jsonio.read(piece * 200_000)
+    assert time.process_time() - start < 2

@@ -1,0 +1,296 @@
+"""Correlations with readers, the ceiling, limits of agreement and preference.
+
+Against scipy, brute force and examples worked out by hand.
+"""
+
+from __future__ import annotations
+
+import json
+import warnings
+from itertools import combinations
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from judge.stats.agreement import (
+    agreement,
+    clustered_error,
+    limits_of_agreement,
+    mean_of,
+    preference,
+)
+from judge.stats.correlation import METHODS, Resamples, correlate, draw, interval
+from judge.stats.estimate import Z_95, Estimate
+
+NAN = float("nan")
+SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
+
+
+def by_scipy(method: str, x: np.ndarray, y: np.ndarray) -> float:
+    both = ~(np.isnan(x) | np.isnan(y))
+    return SCIPY[method](x[both], y[both]).statistic
+
+
+def resampled(n: int, clusters: object = None, resamples: int = 20, seed: int = 0) -> Resamples:
+    at = None if clusters is None else np.asarray(clusters, dtype=np.int64)
+    return draw(at, n, np.random.default_rng(seed), resamples)
+
+
+def rows_of(resamples: Resamples, column: int) -> np.ndarray:
+    """The rows of a resample, each as often as its patient was drawn."""
+    weights = resamples.weights[resamples.units, column].astype(int)
+    return np.repeat(np.arange(len(resamples.units)), weights)
+
+
+def kinds_of_values(seed: int) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Pairs of columns: both with many ties, one of them, none."""
+    random = np.random.default_rng([7, seed])
+    n = int(random.integers(12, 60))
+    latent = random.gamma(1, 2, n)
+    few = random.poisson(latent[:, None], (n, 2)).astype(float)
+    many = random.normal(size=(n, 2)) + latent[:, None]
+    return [(few[:, 0], few[:, 1]), (few[:, 0], many[:, 0]), (many[:, 0], many[:, 1])]
+
+
+def counts(seed: int, n: int = 80, m: int = 6, missing: float = 0.0) -> np.ndarray:
+    random = np.random.default_rng([1, seed])
+    values = random.poisson(random.gamma(1, 2, n)[:, None], (n, m)).astype(float)
+    values[random.random((n, m)) < missing] = NAN
+    return values
+
+
+# Correlations of every resample.
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("clustered", [False, True])
+def test_every_resample_against_scipy(seed: int, clustered: bool) -> None:
+    for x, y in kinds_of_values(seed):
+        n = len(x)
+        patients = np.random.default_rng(seed).integers(0, n // 2, n) if clustered else None
+        resamples = resampled(n, patients, 15)
+        found = correlate(x, y, resamples).figures
+        assert found.shape == (16, 3)
+        for column, figures in enumerate(found):
+            rows = rows_of(resamples, column)
+            expected = [by_scipy(name, x[rows], y[rows]) for name in METHODS]
+            assert figures == pytest.approx(expected, abs=1e-9)
+
+
+def test_many_studies_and_values_far_from_0() -> None:
+    random = np.random.default_rng(5)
+    latent = random.normal(size=4000)
+    x = latent + random.normal(size=4000)
+    y = np.round(latent + random.normal(size=4000), 1)
+    expected = [by_scipy(name, x, y) for name in METHODS]
+    found = correlate(x, y, resampled(4000, resamples=2)).figures[0]
+    assert found == pytest.approx(expected, abs=1e-10)
+    far = correlate(x.round(3) + 1e8, y, resampled(4000, resamples=2)).figures[0]
+    assert far == pytest.approx(expected, abs=1e-4)
+
+
+def estimate_of(x: list[float], y: list[float], clusters: object = None) -> Estimate:
+    at = resampled(len(x), clusters, 200)
+    found = correlate(np.array(x, float), np.array(y, float), at, ("the judge", "their mean"))
+    estimates = [found.estimate(method, at) for method in METHODS]
+    assert len({one.reason for one in estimates}) == 1
+    return estimates[0]
+
+
+def test_every_missing_value_and_interval_has_a_reason() -> None:
+    two = estimate_of([1, 2, NAN], [2, 1, 3])
+    assert (two.n, two.n_undefined, two.value) == (2, 1, None)
+    assert "needs 3 studies, 2" in two.reason
+    assert estimate_of([], []).reason
+    assert estimate_of([1, 1, 1], [2, 1, 3]).reason.startswith("the judge")
+    assert estimate_of([1, 2, 1], [4, 4, 4]).reason.startswith("their mean")
+    x, y = [float(v) for v in range(30)], [float(v * 7 % 30) for v in range(30)]
+    assert estimate_of(x[:10], y[:10]).reason is None
+    # One study of thirty has an error: a third of the resamples have none.
+    once = [1.0] + [0.0] * 29
+    few_patients = np.arange(30) // 5
+    for one in (
+        estimate_of(x[:9], y[:9]),
+        estimate_of(x, y, few_patients),
+        estimate_of(x, x),
+        estimate_of(once, once[::-1]),
+    ):
+        assert one.value is not None
+        assert (one.low, one.high) == (None, None)
+        assert one.reason
+
+
+def test_the_ends_are_percentiles_and_a_few_undefined_resamples_are_left_out() -> None:
+    figures = np.random.default_rng(4).normal(size=1000)
+    figures[:10] = NAN
+    low, high, reason = interval(figures, 50, "studies")
+    assert reason is None
+    assert (low, high) == pytest.approx(tuple(np.quantile(figures[10:], [0.025, 0.975])))
+    figures[10] = NAN
+    assert interval(figures, 50, "studies")[0] is None
+
+
+def test_studies_that_are_written_down_twice_say_no_more() -> None:
+    """The interval of pairs of equal studies of one patient is that of one study each."""
+    x, y = kinds_of_values(4)[0]
+    once = resampled(len(x), resamples=400)
+    twice = resampled(2 * len(x), np.repeat(np.arange(len(x)), 2), 400)
+    as_studies = resampled(2 * len(x), resamples=400)
+    assert (twice.weights.sum(axis=0) == len(x)).all()
+    alone = correlate(x, y, once).estimate("pearson", once)
+    doubled = np.repeat(x, 2), np.repeat(y, 2)
+    by_patient = correlate(*doubled, twice).estimate("pearson", twice)
+    by_study = correlate(*doubled, as_studies).estimate("pearson", as_studies)
+    assert (by_patient.low, by_patient.high) == pytest.approx((alone.low, alone.high))
+    assert by_study.high - by_study.low < 0.85 * (alone.high - alone.low)
+
+
+# Judges against the mean of the readers, and each reader against the others.
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_agreement_and_ceiling_against_scipy(missing: float) -> None:
+    values = counts(2, missing=missing)
+    found = agreement(values, 2, resampled(80, resamples=300))
+    readers = values[:, 2:]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the mean of no reader
+        mean = np.nanmean(readers, axis=1)
+        others = [np.nanmean(np.delete(readers, at, axis=1), axis=1) for at in range(4)]
+    assert mean_of(readers) == pytest.approx(mean, nan_ok=True)
+    for method in METHODS:
+        for judge in range(2):
+            cell = getattr(found.judges[judge], method)
+            assert cell.value == pytest.approx(by_scipy(method, values[:, judge], mean), abs=1e-9)
+            assert cell.n == (~(np.isnan(values[:, judge]) | np.isnan(mean))).sum()
+            assert cell.low < cell.value < cell.high
+        expected = [by_scipy(method, readers[:, at], others[at]) for at in range(4)]
+        own = [getattr(one, method).value for one in found.ceiling.readers]
+        assert own == pytest.approx(expected, abs=1e-9)
+        ceiling = getattr(found.ceiling.mean, method)
+        assert ceiling.value == pytest.approx(np.mean(expected), abs=1e-9)
+        assert ceiling.n == ((~np.isnan(readers)).sum(axis=1) > 1).sum()
+        assert found.ceiling.ranges[method] == pytest.approx((min(own), max(own)))
+
+
+def test_who_never_varies_has_a_reason_and_spoils_no_other() -> None:
+    values = counts(7)
+    alone = agreement(np.delete(values, 1, axis=1), 1, resampled(80))
+    values[:, 1] = 2
+    found = agreement(values, 2, resampled(80))
+    assert found.judges[1].kendall.reason == "the judge never varies"
+    assert found.judges[0] == alone.judges[0]
+    assert found.ceiling == alone.ceiling
+    values[:, 5] = 1
+    ceiling = agreement(values, 2, resampled(80)).ceiling
+    assert ceiling.readers[3].kendall.reason == "the reader never varies"
+    others = [one.kendall.value for one in ceiling.readers[:3]]
+    assert ceiling.mean.kendall.value == pytest.approx(np.mean(others))
+    values[:, 2:] = 1
+    ceiling = agreement(values, 2, resampled(80)).ceiling
+    assert ceiling.mean.kendall.value is None
+    assert ceiling.ranges == dict.fromkeys(METHODS)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_is_missing_the_json_has_no_nan(seed: int) -> None:
+    random = np.random.default_rng([3, seed])
+    n = int(random.integers(0, 14))
+    values = random.integers(0, 2, (n, 5)).astype(float)
+    values[random.random((n, 5)) < 0.4] = NAN
+    found = agreement(values, 2, resampled(n, random.integers(0, 9, n)))
+    assert json.dumps(found.plain(), allow_nan=False)
+
+
+# Bias and limits of agreement.
+
+
+def limits(values: np.ndarray, units: np.ndarray | None = None):
+    at = np.arange(len(values)) if units is None else units
+    return limits_of_agreement(values[:, 0], values[:, 1:], at)
+
+
+def test_limits_by_hand() -> None:
+    found = limits(np.array([[3, 1, 1], [2, 3, NAN], [5, 4, 4], [NAN, 1, 1], [4, 2, 2]], float))
+    # Differences 2, -1, 1, 2: mean 1, sd √2.
+    assert found.bias.value == 1
+    assert found.sd == pytest.approx(np.sqrt(2))
+    assert (found.bias.n, found.bias.n_undefined) == (4, 1)
+    assert found.lower.value == pytest.approx(1 - Z_95 * np.sqrt(2))
+    assert found.upper.value == pytest.approx(1 + Z_95 * np.sqrt(2))
+    t = 3.1824463052842624  # of three degrees of freedom
+    assert found.bias.high == pytest.approx(1 + t * np.sqrt(2 / 4))
+    half = t * np.sqrt(2) * np.sqrt(1 / 4 + Z_95**2 / 6)
+    assert found.upper.low == pytest.approx(found.upper.value - half)
+    assert found.lower.high == pytest.approx(found.lower.value + half)
+
+
+def test_the_interval_of_the_bias_is_students() -> None:
+    values = counts(1)
+    d = values[:, 0] - values[:, 1:].mean(axis=1)
+    expected = stats.ttest_1samp(d, 0).confidence_interval()
+    found = limits(values).bias
+    assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+    assert clustered_error(d, np.arange(80)[::-1] * 3)[0] == pytest.approx(stats.sem(d))
+
+
+def test_limits_without_a_value_or_an_interval_have_a_reason() -> None:
+    two = limits(np.array([[1, 2], [3, 1], [NAN, 1]], float))
+    assert (two.bias.value, two.sd) == (None, None)
+    same, of_one_patient = (
+        limits(np.tile([3.0, 1, 1], (5, 1))),
+        limits(counts(3), np.zeros(80, int)),
+    )
+    for one in (two, same, of_one_patient, limits(np.empty((0, 3)))):
+        assert one.bias.low is None
+        assert one.bias.reason
+        assert json.dumps(one.plain(), allow_nan=False)
+
+
+# The order of candidates.
+
+
+def ordered(judge: list[float], readers: list[list[float]], studies: list[int], resamples=200):
+    values = np.array(readers, dtype=float).T.reshape(len(judge), len(readers))
+    at = np.array(studies, int)
+    drawn = draw(at, len(at), np.random.default_rng(1), resamples)
+    return preference(np.array(judge, dtype=float), values, at, drawn)
+
+
+def test_preference_by_hand() -> None:
+    studies = [0, 0, 0, 1, 1, 2, 2, 3]
+    reader_one = [1, 2, 3, 1, 1, 4, 2, 9]
+    reader_two = [1, 2, 5, 2, 2, NAN, 1, 9]
+    judge = [0, 0, 2, 5, 1, 3, 1, 0]
+    found = ordered(judge, [reader_one, reader_two], studies)
+    # Study 0: tied by the judge, right, right. Study 1: tied by the readers. Study 2: right,
+    # by the first reader, who has both. Study 3 has one candidate.
+    assert (found.accuracy.n, found.accuracy.n_undefined, found.n_ties) == (4, 1, 1)
+    assert found.accuracy.value == 3.5 / 4
+    # A strict reader who has read the better candidate only does not turn the two round.
+    assert ordered([1, 2], [[1, 2], [9, NAN]], [0, 0]).accuracy.value == 1
+
+
+def test_preference_in_every_resample() -> None:
+    values = counts(3, 120, 4)
+    random = np.random.default_rng(3)
+    values[random.random(values.shape) < 0.1] = NAN
+    studies = random.integers(0, 40, 120)
+    resamples = draw(studies // 2, 120, random, 150)
+    found = preference(values[:, 0], values[:, 1:], studies, resamples)
+    right, pairs, ties = np.zeros(len(resamples.weights)), np.zeros(len(resamples.weights)), 0
+    for i, j in combinations(range(120), 2):
+        d = values[i, 1:] - values[j, 1:]
+        if studies[i] != studies[j] or np.isnan(d).all() or np.isnan(values[i, 0] - values[j, 0]):
+            continue
+        by_readers, by_judge = np.sign(np.nanmean(d).round(9)), np.sign(values[i, 0] - values[j, 0])
+        if by_readers:
+            right[resamples.units[i]] += 0.5 if by_judge == 0 else by_judge == by_readers
+            pairs[resamples.units[i]] += 1
+            ties += by_judge == 0
+    assert (found.accuracy.n, found.n_ties) == (pairs.sum(), ties)
+    drawn = (right @ resamples.weights) / (pairs @ resamples.weights)
+    assert found.accuracy.value == pytest.approx(drawn[0])
+    ends = np.quantile(drawn[1:], [0.025, 0.975])
+    assert (found.accuracy.low, found.accuracy.high) == pytest.approx(tuple(ends))

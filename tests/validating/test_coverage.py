@@ -1,0 +1,211 @@
+"""95% intervals hold the truth as often as they say, on studies whose truth is known.
+
+The simulations are long, and run in `.ci/run` only, but for one small one.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from judge.rubrics.numbers import Statistic
+from judge.stats.agreement import limits_of_agreement
+from judge.stats.correlation import METHODS, correlate, draw
+from judge.stats.detection import detection
+from judge.stats.estimate import Z_95, Estimate
+from judge.stats.prediction_powered import corrected
+
+RUNS = 200
+
+
+class Hits:
+    """How often the truth lies within the interval."""
+
+    def __init__(self) -> None:
+        self.hits: dict[str, list[bool]] = defaultdict(list)
+
+    def add(self, name: str, cell: Estimate, truth: float) -> None:
+        assert None not in (cell.low, cell.high), cell.reason
+        self.hits[name].append(bool(cell.low <= truth <= cell.high))
+
+    def shares(self) -> dict[str, float]:
+        return {name: float(np.mean(hits)) for name, hits in self.hits.items()}
+
+    def check(self, runs: int = RUNS) -> None:
+        """95% give or take 3.5 standard errors, and two points below for few studies."""
+        half = 3.5 * np.sqrt(0.95 * 0.05 / runs)
+        for name, share in self.shares().items():
+            assert len(self.hits[name]) == runs
+            assert 0.93 - half < share <= min(0.95 + half, 1.0), (name, share)
+
+
+def normal(random: np.random.Generator, n: int, rho: float, patients: int = 0) -> np.ndarray:
+    """Two columns of correlation `rho`; the studies of a patient are nearly the same."""
+    drawn = random.normal(size=(patients or n, 2))
+    if patients:
+        near = 0.1 * random.normal(size=(n, 2))
+        drawn = np.sqrt(0.99) * np.repeat(drawn, n // patients, axis=0) + near
+    return np.column_stack([drawn[:, 0], rho * drawn[:, 0] + np.sqrt(1 - rho**2) * drawn[:, 1]])
+
+
+def truths(rho: float) -> dict[str, float]:
+    kendall, spearman = 2 / np.pi * np.arcsin(rho), 6 / np.pi * np.arcsin(rho / 2)
+    return {"kendall": kendall, "spearman": spearman, "pearson": rho}
+
+
+@pytest.mark.parametrize(
+    ("rho", "runs"), [(0.5, 60), *(pytest.param(r, RUNS, marks=pytest.mark.ci) for r in (0.3, 0.8))]
+)
+def test_correlations(rho: float, runs: int) -> None:
+    hits = Hits()
+    for seed in range(runs):
+        random = np.random.default_rng([1, seed])
+        resamples = draw(None, 60, random, 400)
+        found = correlate(*normal(random, 60, rho).T, resamples)
+        for method in METHODS:
+            hits.add(method, found.estimate(method, resamples), truths(rho)[method])
+    hits.check(runs)
+
+
+@pytest.mark.ci
+def test_correlations_where_patients_have_several_studies() -> None:
+    hits, naive = Hits(), Hits()
+    for seed in range(RUNS):
+        random = np.random.default_rng([2, seed])
+        x, y = normal(random, 120, 0.5, patients=40).T
+        by_patient = draw(np.arange(120) // 3, 120, random, 300)
+        by_study = draw(None, 120, random, 300)
+        for those, resamples in ((hits, by_patient), (naive, by_study)):
+            found = correlate(x, y, resamples)
+            for method in METHODS:
+                those.add(method, found.estimate(method, resamples), truths(0.5)[method])
+    hits.check()
+    assert max(naive.shares().values()) < 0.85
+
+
+@pytest.mark.ci
+def test_limits_of_agreement() -> None:
+    hits = Hits()
+    for seed in range(RUNS):
+        random = np.random.default_rng([4, seed])
+        for name, n, patients in (("alone", 40, 40), ("patients", 160, 40)):
+            d = 1 + 2 * normal(random, n, 0, patients)[:, 0]
+            units = np.repeat(np.arange(patients), n // patients)
+            found = limits_of_agreement(d, np.zeros((n, 2)), units)
+            hits.add(f"bias {name}", found.bias, 1)
+            hits.add(f"lower {name}", found.lower, 1 - 2 * Z_95)
+            hits.add(f"upper {name}", found.upper, 1 + 2 * Z_95)
+    hits.check()
+
+
+@pytest.mark.ci
+def test_detection_by_patient() -> None:
+    """The judge sees two errors of three, and what it says of a patient it says of all studies."""
+    hits, naive = Hits(), Hits()
+    for seed in range(RUNS):
+        random = np.random.default_rng([5, seed])
+        is_clean = random.random(90) < 0.4
+        says_clean = np.where(random.random(90) < 2 / 3, is_clean, 1 - is_clean)
+        at = np.repeat(np.arange(90), 3)
+        both = np.column_stack([says_clean, is_clean])[at].astype(float)
+        for those, clusters in ((hits, at), (naive, None)):
+            found = detection(both[:, 0], both[:, 1:], draw(clusters, len(at), random, 300))
+            those.add("sensitivity", found.sensitivity, 2 / 3)
+            those.add("specificity", found.specificity, 2 / 3)
+            those.add("judge rate", found.judge_rate, 0.4 * 2 / 3 + 0.6 / 3)
+            those.add("reader rate", found.reader_rate, 0.4)
+            those.add("bias", found.bias, 0.2 / 3)
+            # Agree 2/3; by chance 0.4667 · 0.4 + 0.5333 · 0.6.
+            chance = 7 / 15 * 0.4 + 8 / 15 * 0.6
+            those.add("kappa", found.kappa, (2 / 3 - chance) / (1 - chance))
+    hits.check()
+    assert max(naive.shares().values()) < 0.85
+
+
+# Rates and counts with the judge's bias taken out: a judge, readers (NaN for unread), strata and
+# patients of one draw.
+Drawn = tuple[np.ndarray, np.ndarray, "np.ndarray | None", "np.ndarray | None"]
+RATE = Statistic("no_error", "no error", "rate", ("n",), higher_is_better=True)
+COUNT = Statistic("errors", "errors", "mean", ("n",), higher_is_better=False)
+
+
+def read(rng: np.random.Generator, truth: np.ndarray, n: int) -> np.ndarray:
+    readers = np.full(len(truth), np.nan)
+    rows = rng.choice(len(truth), n, replace=False)
+    readers[rows] = truth[rows]
+    return readers
+
+
+def of_judge(n: int, rate: float, false: float, missed: float, unread: int = 600):
+    """A judge that errs in these shares of the studies without and with the property."""
+
+    def make(rng: np.random.Generator) -> Drawn:
+        truth = rng.random(n + unread) < rate
+        errs = rng.random(n + unread) < np.where(truth, missed, false)
+        return (truth ^ errs).astype(float), read(rng, truth, n), None, None
+
+    return make
+
+
+def of_patients(n: int, errs: float):
+    """Four studies a patient, often alike; the judge errs in half of the patients."""
+
+    def make(rng: np.random.Generator) -> Drawn:
+        patients = np.repeat(np.arange(250), 4)
+        of_patient = np.repeat(rng.random(250) < 0.4, 4)
+        truth = np.where(rng.random(1000) < 0.7, of_patient, rng.random(1000) < 0.4)
+        wrong = np.repeat(rng.random(250) < 0.5, 4) & (rng.random(1000) < 2 * errs)
+        return (truth ^ wrong).astype(float), read(rng, truth, n), None, patients
+
+    return make
+
+
+def of_strata(*n: int):
+    """Two strata, read in other shares than they have of the studies."""
+
+    def make(rng: np.random.Generator) -> Drawn:
+        strata = (rng.random(800) < 0.7).astype(np.intp)
+        truth = rng.random(800) < np.where(strata == 0, 0.8, 0.3)
+        judge = truth ^ (rng.random(800) < np.where(strata == 0, 0.1, 0.3))
+        readers = np.full(800, np.nan)
+        for stratum, size in enumerate(n):
+            rows = np.flatnonzero(strata == stratum)
+            readers[rows] = read(rng, truth[rows].astype(float), size)
+        return judge.astype(float), readers, strata, None
+
+    return make
+
+
+@pytest.mark.ci
+@pytest.mark.parametrize(
+    ("make", "truth", "statistic", "widest"),
+    [
+        # A judge that knows nothing costs nothing, and one that is right spares readings.
+        *(
+            (of_judge(n, 0.5, false, missed), 0.5, RATE, widest)
+            for n in (20, 80, 400)
+            for false, missed, widest in ((0.5, 0.5, 1.01), (0.3, 0.3, 1.0), (0.1, 0, 0.85))
+        ),
+        # 51% by readers and 80% by the judge; 80 of 240 reports are read.
+        (of_judge(80, 0.51, 0.6, 0.02, 160), 0.51, RATE, 1.0),
+        *((of_patients(n, errs), 0.4, RATE, 1.1) for n, errs in ((20, 0.3), (60, 0.05))),
+        *((of_strata(*n), 0.45, RATE, 1.1) for n in ((6, 14), (48, 12))),
+    ],
+)
+def test_corrected_rates(
+    make: Callable[[np.random.Generator], Drawn], truth: float, statistic: Statistic, widest: float
+) -> None:
+    """With 1,200 draws the standard error of 95% is 0.6%."""
+    rng, times = np.random.default_rng(20240612), 1200
+    hits, widths = np.zeros(2), np.zeros(2)
+    for _ in range(times):
+        f, y, strata, patients = make(rng)
+        found = corrected(f, y, statistic, strata, patients)
+        for at, one in enumerate((found, found.labels)):
+            hits[at] += one.low <= truth <= one.high
+            widths[at] += one.high - one.low
+    assert (hits / times >= 0.925).all()
+    assert widths[0] / widths[1] < widest

@@ -1,0 +1,278 @@
+"""Which studies have an error, by a judge and by readers, and the alternative-annotator test.
+
+Worked out by hand, by brute force and against scipy.
+"""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from judge.stats.alternative_annotator import (
+    alternative_annotator,
+    benjamini_yekutieli,
+    signed_rank_below,
+)
+from judge.stats.correlation import Resamples, draw
+from judge.stats.detection import Detection, detection, detections
+from judge.stats.estimate import wilson
+from judge.stats.review import kappa
+
+NAN = float("nan")
+RATES = ("sensitivity", "specificity", "judge_rate", "majority_rate")
+
+
+def resampled(n: int, clusters: object = None, resamples: int = 300) -> Resamples:
+    at = None if clusters is None else np.asarray(clusters, dtype=np.int64)
+    return draw(at, n, np.random.default_rng(n), resamples)
+
+
+def detected(judge: list[float], readers: list[list[float]]) -> Detection:
+    """`readers` has a list of values a reader."""
+    values = np.array(readers, dtype=float).T.reshape(len(judge), len(readers))
+    return detection(np.array(judge, dtype=float), values, resampled(len(judge)))
+
+
+def test_detection_by_hand() -> None:
+    """1 is a study without an error; positive is a study that has one."""
+    #             clean, error seen, error missed, false alarm, tie, one reader, no reader
+    judge = [1, 0, 1, 0, 1, 0, 1, NAN]
+    one = [1, 0, 0, 1, 1, NAN, NAN, 1]
+    two = [1, 0, 0, 1, 0, 0, NAN, 1]
+    three = [1, 0, 1, 1, NAN, NAN, NAN, 0]
+    found = detected(judge, [one, two, three])
+    assert (found.n, found.n_ties) == (6, 1)
+    # Errors by the majority: seen, missed, tie, one reader. The judge says so of two.
+    assert (found.sensitivity.k, found.sensitivity.n) == (2, 4)
+    # None: clean, false alarm. The judge says so of one.
+    assert (found.specificity.k, found.specificity.n) == (1, 2)
+    assert (found.judge_rate.k, found.judge_rate.n) == (3, 6)
+    assert (found.majority_rate.k, found.majority_rate.n) == (2, 6)
+    # Shares of readers who say none: 1, 0, 1/3, 1, 1/2, 0.
+    assert found.reader_rate.value == pytest.approx((1 + 1 / 3 + 1 + 1 / 2) / 6)
+    assert found.bias.value == pytest.approx(3 / 6 - (1 + 1 / 3 + 1 + 1 / 2) / 6)
+    # Agreed in 3 of 6; by chance 1/2 · 1/3 + 1/2 · 2/3 = 1/2.
+    assert found.kappa.value == pytest.approx(0)
+    assert found.judge_rate.n_undefined == found.kappa.n_undefined == 2
+
+
+def simulated(seed: int, n: int = 120, m: int = 5) -> np.ndarray:
+    random = np.random.default_rng([4, seed])
+    chance = random.beta(0.6, 0.6, (n, 1))
+    return (random.random((n, m)) < chance).astype(float)
+
+
+def test_kappa_is_cohens_in_every_resample() -> None:
+    values = simulated(2, n=60, m=4)
+    resamples = resampled(60, np.arange(60) // 2, 100)
+    cell = detections(values, 1, resamples).judges[0]
+    majority = values[:, 1:].sum(axis=1) > 1.5
+    drawn = []
+    for column in range(101):
+        rows = np.repeat(np.arange(60), resamples.weights[resamples.units, column].astype(int))
+        words = [(str(values[row, 0] == 1), str(majority[row])) for row in rows]
+        drawn.append(kappa(words)["kappa"])
+    assert cell.kappa.value == pytest.approx(drawn[0])
+    ends = np.quantile(drawn[1:], [0.025, 0.975])
+    assert (cell.kappa.low, cell.kappa.high) == pytest.approx(tuple(ends))
+
+
+def test_every_missing_figure_of_detection_has_a_reason() -> None:
+    nothing = detected([1, NAN], [[NAN, 1]])
+    for name in (*RATES, "kappa", "reader_rate", "bias"):
+        cell = getattr(nothing, name)
+        assert (cell.n, cell.value, cell.low, cell.high) == (0, None, None, None)
+        assert cell.reason is not None
+    clean, twelve = detected([1] * 12, [[1] * 12, [1] * 12]), wilson(12, 12)
+    assert clean.sensitivity.reason
+    assert clean.kappa.reason
+    assert clean.bias.value == 0
+    for cell in (clean.specificity, clean.judge_rate, clean.reader_rate, clean.majority_rate):
+        assert (cell.value, cell.low, cell.high) == (1, twelve.low, 1)
+    spoiled = detected([1] * 12, [[0] * 12])
+    assert spoiled.specificity.reason
+    assert spoiled.kappa.value == 0
+    assert detected([1, 0, 1, 0], [[1, 0, 0, 1]]).kappa.low is None
+    one_patient = detections(simulated(7, n=20), 1, resampled(20, np.zeros(20))).judges[0]
+    assert (one_patient.judge_rate.low, one_patient.reader_rate.low) == (None, None)
+    with pytest.raises(ValueError, match="0 or 1"):
+        detected([1, 2], [[1, 0]])
+
+
+def test_detection_counts_patients_and_not_studies() -> None:
+    values = simulated(6, n=80)
+    doubled, patients = np.repeat(values, 2, axis=0), np.repeat(np.arange(80), 2)
+    once = detections(values, 1, resampled(80)).judges[0]
+    twice = detections(doubled, 1, resampled(160, patients)).judges[0]
+    as_studies = detections(doubled, 1, resampled(160)).judges[0]
+    for name in RATES:
+        alone, again, naive = (getattr(one, name) for one in (once, twice, as_studies))
+        width = alone.high - alone.low
+        assert (again.value, again.high - again.low) == (
+            alone.value,
+            pytest.approx(width, rel=0.02),
+        )
+        assert naive.high - naive.low < 0.8 * width
+    # None of 80 patients has an error in both of its studies: worth 80, not 160.
+    clean = detection(np.ones(160), np.ones((160, 2)), resampled(160, patients))
+    assert clean.judge_rate.low == pytest.approx(wilson(80, 80).low)
+
+
+# The alternative-annotator test.
+
+# Studies by judge, A, B, C. Against the other two readers, squared distances:
+# 1: all alike. 2: for A and C the judge is nearer, for B as near. 3: as near each time.
+# 4: the judge is far off, the readers agree. 5: for A the judge is nearer, else as near.
+BY_HAND = np.array(
+    [
+        [0, 0, 0, 0],
+        [2, 1, 2, 3],
+        [4, 0, 0, 4],
+        [5, 1, 1, 1],
+        [0, 2, 0, 0],
+    ],
+    dtype=float,
+)
+
+
+def outcome(values: np.ndarray, units: object = None, **options: object):
+    at = np.arange(len(values)) if units is None else np.asarray(units)
+    return alternative_annotator(values[:, 0], values[:, 1:], at, **options)
+
+
+def test_alternative_annotator_by_hand() -> None:
+    found = outcome(BY_HAND)
+    a, b, c = found.readers
+    assert [one.n for one in found.readers] == [5, 5, 5]
+    assert [one.judge_wins for one in found.readers] == [0.8, 0.8, 0.8]
+    assert [one.reader_wins for one in found.readers] == pytest.approx([0.6, 1.0, 0.8])
+    assert {one.method for one in found.readers} == {"wilcoxon signed-rank test"}
+    # A: d - 0.2 = -0.2, -1.2, -0.2, 0.8, -1.2; ranks 1.5, 4.5, 1.5, 3, 4.5; positive: 3.
+    # Sums up to 3: none, 1.5 twice, 1.5 + 1.5, 3.
+    assert a.p == 5 / 32
+    # B: four times -0.2 and 0.8; ranks 2.5 and 5; up to 5: none, four, six pairs, 5.
+    assert b.p == 12 / 32
+    # C: three times -0.2, then 0.8, then -1.2; ranks 2, 4, 5; up to 4: none, three, three, 4.
+    assert c.p == 8 / 32
+    # 3 (1 + 1/2 + 1/3) = 5.5; 5.5/3 · 12/32 is the least from above for all three.
+    assert [one.p_adjusted for one in found.readers] == pytest.approx([0.6875] * 3)
+    assert (found.omega, found.passes, found.reason) == (0, False, None)
+    assert found.rho == pytest.approx(0.8)
+
+
+def brute(values, epsilon, score):
+    """Each reader's n, wins and t test, study by study, as the paper puts it."""
+    results = []
+    for h in range(1, values.shape[1]):
+        judge_wins, d = [], []
+        for row in values:
+            rest = [row[k] for k in range(1, len(row)) if k != h and not np.isnan(row[k])]
+            if np.isnan(row[h]) or np.isnan(row[0]) or not rest:
+                continue
+            of_judge, of_reader = score(row[0], rest), score(row[h], rest)
+            judge_wins.append(of_judge >= of_reader)
+            d.append(int(of_reader >= of_judge) - int(of_judge >= of_reader))
+        p = stats.ttest_1samp(d, epsilon, alternative="less").pvalue
+        results.append((len(d), np.mean(judge_wins), p))
+    return results
+
+
+def near(value, rest):
+    return -np.sqrt(np.mean([(value - other) ** 2 for other in rest]))
+
+
+def same(value, rest):
+    return np.mean([value == other for other in rest])
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+@pytest.mark.parametrize("epsilon", [0.0, 0.2])
+@pytest.mark.parametrize(("scoring", "score"), [("negative rmse", near), ("accuracy", same)])
+def test_many_studies_against_the_definition(missing, epsilon, scoring, score) -> None:
+    random = np.random.default_rng(5)
+    values = random.poisson(random.gamma(1, 2, 150)[:, None], (150, 6)).astype(float)
+    values[random.random(values.shape) < missing] = NAN
+    values[:, 0] = np.where(random.random(150) < 0.3, values[:, 1], values[:, 0])
+    found = outcome(values, epsilon=epsilon, scoring=scoring)
+    expected = brute(values, epsilon, score)
+    assert [one.n for one in found.readers] == [n for n, _, _ in expected]
+    assert {one.method for one in found.readers} == {"t test"}
+    assert [one.p for one in found.readers] == pytest.approx([p for *_, p in expected])
+    assert found.rho == pytest.approx(np.mean([wins for _, wins, _ in expected]))
+    adjusted = stats.false_discovery_control([p for *_, p in expected], method="by")
+    assert [one.p_adjusted for one in found.readers] == pytest.approx(adjusted)
+    assert found.omega == np.mean(adjusted <= 0.05)
+    assert found.passes == (found.omega >= 0.5)
+
+
+def judged(noise: float, n: int = 200, seed: int = 0) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    truth = random.poisson(2, n)[:, None]
+    readers = truth + random.integers(-1, 2, (n, 4))
+    judge = truth + np.round(random.normal(0, noise, (n, 1)))
+    return np.hstack([judge, readers]).astype(float)
+
+
+def test_a_judge_as_good_as_readers_passes_and_half_of_the_readers_are_enough() -> None:
+    good, wild = outcome(judged(0.3)), outcome(judged(6))
+    assert (good.omega, good.passes) == (1.0, True)
+    assert (wild.omega, wild.passes) == (0.0, False)
+    # The judge is nearer to all than two wild readers, and further than two who agree.
+    random = np.random.default_rng(1)
+    truth = random.integers(0, 9, (200, 1))
+    far = truth + random.choice([-9, 9], (200, 2))
+    half = outcome(np.hstack([truth + 2, truth, truth, far]).astype(float))
+    assert [one.is_won for one in half.readers] == [False, False, True, True]
+    assert (half.omega, half.passes) == (0.5, True)
+
+
+def test_patients_count_by_their_mean_and_thirty_are_enough_for_t() -> None:
+    values, epsilon = judged(1.2, 60, seed=3), 0.2
+    for n, method in ((29, "wilcoxon signed-rank test"), (30, "t test")):
+        assert {one.method for one in outcome(values[:n]).readers} == {method}
+    units = np.random.default_rng(2).integers(0, 20, 60)
+    found = outcome(values, units, epsilon=epsilon)
+    assert {(one.method, one.n) for one in found.readers} == {("wilcoxon signed-rank test", 60)}
+    for h in range(1, 5):
+        d = np.zeros(60)
+        for study, row in enumerate(values):
+            rest = [row[k] for k in range(1, 5) if k != h]
+            of_judge, of_reader = near(row[0], rest), near(row[h], rest)
+            d[study] = int(of_reader >= of_judge) - int(of_judge >= of_reader)
+        means = np.array([d[units == unit].mean() for unit in np.unique(units)]) - epsilon
+        assert found.readers[h - 1].p == signed_rank_below(means)
+    once, twice = outcome(values), outcome(np.repeat(values, 2, axis=0), np.repeat(range(60), 2))
+    assert [one.p for one in twice.readers] == pytest.approx([one.p for one in once.readers])
+
+
+def test_fewer_than_three_readers_have_a_reason() -> None:
+    for n_readers in range(3):
+        few = outcome(judged(1)[:, : 1 + n_readers])
+        assert (few.omega, few.rho, few.passes) == (None, None, None)
+        assert few.plain()["reason"]
+    values = judged(0.3)
+    values[:, 4] = NAN  # a reader without a study in common is not tested
+    found = outcome(values)
+    last = found.readers[3]
+    assert (last.n, last.p, last.p_adjusted, last.judge_wins) == (0, None, None, None)
+    assert found.omega == 1.0
+    assert [one.p_adjusted for one in found.readers[:3]] == [
+        one.p_adjusted for one in outcome(values[:, :4]).readers
+    ]
+    assert json.dumps(found.plain(), allow_nan=False)
+    with pytest.raises(ValueError, match="from 0 to below 1"):
+        outcome(values, epsilon=1.0)
+
+
+@pytest.mark.parametrize("n", [3, 8, 29])
+def test_signed_ranks_and_benjamini_yekutieli_against_scipy(n: int) -> None:
+    values = np.random.default_rng(n).normal(-0.2, 1, n)
+    exact = stats.wilcoxon(values, alternative="less", method="exact").pvalue
+    assert signed_rank_below(values) == pytest.approx(exact)
+    p = np.random.default_rng(n).random(n) ** 3
+    expected = stats.false_discovery_control(p, method="by")
+    assert benjamini_yekutieli(p.tolist()) == pytest.approx(expected)
+    assert signed_rank_below(np.zeros(5)) == 1.0

@@ -1,0 +1,322 @@
+"""`judge validate`, from readers' files and a judge's run to figures, and what it refuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from support import ROOT, Invoke
+
+from judge import JudgeError, Run, validate
+from judge.validating.errors import mention, pairs
+
+DATA = ROOT / "tests" / "readers" / "data"
+COLUMNS = ("study_id", "reader", "category", "significant", "count", "text")
+
+
+@pytest.fixture
+def runs(read_examples: Path) -> tuple[Path, Path]:
+    """The lexicon's run of the examples that three readers read, and the readers' folder."""
+    return read_examples / "judged", read_examples / "readers"
+
+
+def called(invoke: Invoke, *words: object) -> str:
+    done = invoke(*words)
+    assert done.exit_code == 0, (done.stderr, done.exception)
+    return str(done.stdout)
+
+
+def validated(invoke: Invoke, *words: object) -> dict[str, Any]:
+    found = called(invoke, "validate", *words, "--format", "json")
+    assert "NaN" not in found
+    return json.loads(found)
+
+
+def imported(
+    invoke: Invoke, out: Path, rows: Sequence[Sequence[object]], further: Mapping[str, Any]
+) -> Path:
+    """Import readers' rows; `further` has for each study's id its other columns."""
+    names = list(next(iter(further.values())))
+    path = out.with_suffix(".csv")
+    with path.open("w", newline="") as file:
+        lines = [[*row, *further[str(row[0])].values()] for row in rows]
+        csv.writer(file).writerows([[*COLUMNS, *names], *lines])
+    called(invoke, "import", "tidy", path, "--section", "report", "--out", out)
+    return out
+
+
+def judged(invoke: Invoke, out: Path, reports: Path, rubric: str = "green") -> Path:
+    called(invoke, rubric, reports, "--judge", "lexicon", "--out", out)
+    return out
+
+
+def one(rows: Sequence[Mapping[str, Any]], **keys: object) -> Mapping[str, Any]:
+    """Return the one row that has these values."""
+    (found,) = [row for row in rows if all(row.get(key) == value for key, value in keys.items())]
+    return found
+
+
+def counts(run: Path) -> dict[str, float]:
+    table = Run(run).table()
+    errors = table["n_significant"].astype(float) + table["n_insignificant"].astype(float)
+    return dict(zip(table["study_id"], errors, strict=True))
+
+
+def test_figures_are_those_of_the_runs_tables(invoke: Invoke, runs: tuple[Path, Path]) -> None:
+    found = validated(invoke, runs[0], "--readers", runs[1])
+    fern, moss, reed = by_reader = [counts(path) for path in sorted(runs[1].iterdir())]
+    judge = counts(runs[0])
+    ids = sorted(judge)
+    mean = [np.mean([of[name] for of in by_reader if name in of]) for name in ids]
+    x = [judge[name] for name in ids]
+    row = one(found["agreement"], quantity="errors", own=True)
+    expected = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
+    for method, function in expected.items():
+        assert row[method]["value"] == pytest.approx(function(x, mean)[0])
+    both = [name for name in ids if name in reed]
+    others = [(fern[name] + moss[name]) / 2 for name in both]
+    ceiling = one(found["ceiling"], quantity="errors", reader="reed")
+    tau = stats.kendalltau([reed[name] for name in both], others)[0]
+    assert (ceiling["n"], ceiling["kendall"]["value"]) == (13, pytest.approx(tau))
+    limits = one(found["limits"], quantity="errors")
+    assert limits["bias"]["value"] == pytest.approx(np.mean(np.array(x) - mean))
+    assert limits["sd"] == pytest.approx(np.std(np.array(x) - mean, ddof=1))
+    score = one(found["agreement"], quantity="errors", own=False)
+    assert (score["judge"], score["measure"]) == ("lexicon", "\N{MINUS SIGN}GREEN")
+    rates = [row for row in found["no_significant_error"] if "judge" in row]
+    assert {row["study_class"]: row["n"] for row in rates} == {
+        None: 15,
+        "abnormal": 10,
+        "normal": 5,
+    }
+    clean = int((Run(runs[0]).table()["n_significant"] == 0).sum())
+    assert one(rates, study_class=None)["judge_rate"]["k"] == clean
+    assert {row["passes"] for row in found["alt_test"]} == {True}
+
+
+def test_formats_and_python_say_the_same(invoke: Invoke, runs: tuple[Path, Path]) -> None:
+    words = ("validate", runs[0], "--readers", runs[1], "--format")
+    found = json.loads(called(invoke, *words, "json"))
+    rows = list(csv.DictReader(io.StringIO(called(invoke, *words, "csv"))))
+    assert {row["signature"] for row in rows} == {found["signature"]}
+    keys = {"table": "agreement", "quantity": "errors", "measure": "errors"}
+    kendall = one(rows, **keys, statistic="kendall")
+    own = one(found["agreement"], quantity="errors", own=True)["kendall"]
+    assert (float(kendall["value"]), float(kendall["low"])) == (own["value"], own["low"])
+    shown = f"{own['value']:.3f} [{own['low']:.3f}, {own['high']:.3f}]"
+    for form in ("table", "md", "latex"):
+        text = called(invoke, *words, form)
+        assert shown in text
+        assert found["signature"] in text
+        assert "nan" not in text.lower()
+    frame = validate([runs[0]], [runs[1]])
+    assert len(frame.figures) == len(rows)
+    assert json.loads(json.dumps(frame.data)) == found
+    named = validate({"rules": Run(runs[0])}, {"F": runs[1] / "reader-fern"})
+    assert set(named.figures["rater"].dropna()) >= {"rules", "F"}
+    with pytest.raises(JudgeError, match="no such run"):
+        validate(["nowhere"], [runs[1]])
+
+
+def test_a_metric_of_a_file_is_held_against_the_readers(
+    invoke: Invoke, runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    lines = [f"{name},readings,{errors}" for name, errors in counts(runs[0]).items()]
+    (tmp_path / "m.csv").write_text("\n".join(["study_id,model,badness", *lines]))
+    words = (runs[0], "--readers", runs[1], "--metrics", tmp_path / "m.csv")
+    found = validated(invoke, *words, "--lower-is-better", "badness")
+    own = one(found["agreement"], quantity="errors", own=True)["kendall"]
+    assert one(found["agreement"], quantity="errors", judge="badness")["kendall"] == own
+    turned = validated(invoke, *words, "--higher-is-better", "badness")
+    metric = one(turned["agreement"], quantity="errors", judge="badness")
+    assert metric["measure"] == "\N{MINUS SIGN}badness"
+    assert metric["kendall"]["value"] == pytest.approx(-own["value"])
+    assert turned["signature"] != found["signature"]
+    (tmp_path / "m.csv").write_text("study_id,model,badness\nex-001,another,1\n")
+    refused(invoke, *words, "--lower-is-better", "badness", names="m.csv")
+
+
+def test_what_has_no_number_has_a_reason(
+    invoke: Invoke, runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    alone = validated(invoke, runs[0], "--readers", runs[1] / "reader-fern")
+    ceiling = one(alone["ceiling_mean"], quantity="errors")["kendall"]
+    assert ceiling["value"] is None
+    assert ceiling["reason"]
+    assert {row["passes"] for row in alone["alt_test"]} == {None}
+    # Seven studies in which the judge finds nothing and the readers an error in every other.
+    texts = {"reference": "The lungs are clear.", "candidate": "The lungs are clear."}
+    said = (["", "", 0, ""], ["a", "yes", "", "effusion"])
+    rows = [[f"q{at}", reader, *said[at % 2]] for reader in "abc" for at in range(7)]
+    readers = imported(invoke, tmp_path / "flat", rows, {f"q{at}": texts for at in range(7)})
+    judge = judged(invoke, tmp_path / "judge", readers / "reader-a")
+    found = validated(invoke, judge, "--readers", readers)
+    row = one(found["agreement"], quantity="errors", own=True)["kendall"]
+    assert row["value"] is None
+    assert row["reason"]
+    assert one(found["ceiling_mean"], quantity="errors")["kendall"]["value"] == 1
+    assert {row["kendall"]["low"] for row in found["ceiling"]} == {None}
+    assert any("7 studies" in note for note in found["notes"])
+
+
+# Which errors are the same.
+
+A, B, NO_CATEGORY = frozenset("a"), frozenset("b"), frozenset[str]()
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "same"),
+    [
+        ((A, "left pleural effusion"), (A, "effusion on the left"), True),
+        ((A, "left pleural effusion"), (B, "effusion on the left"), False),
+        ((A, "left pleural effusion"), (frozenset("ab"), "effusion"), True),
+        ((A, "left pleural effusion"), (A, "pneumothorax on the left"), False),
+        ((NO_CATEGORY, "left pleural effusion"), (B, "effusion"), True),
+        # The lexicon knows neither: half of the words of the shorter decide.
+        ((A, "wording is unclear throughout"), (A, "unclear wording"), True),
+        ((A, "wording is unclear throughout"), (A, "the sentence is too long"), False),
+        # Words that errors are told with say nothing of what they are about.
+        ((A, "the candidate report does not mention it"), (A, "not mentioned"), False),
+    ],
+)
+def test_errors_are_the_same_by_category_and_words(
+    first: tuple[frozenset[str], str], second: tuple[frozenset[str], str], same: bool
+) -> None:
+    one_way, other = mention(first[1], first[0]), mention(second[1], second[0])
+    assert bool(one_way.likeness(other)) is same
+    assert one_way.likeness(other) == other.likeness(one_way)
+
+
+def test_each_error_has_one_partner_the_most_alike_first() -> None:
+    mine = [mention("large left pleural effusion", A), mention("pleural effusion", A)]
+    theirs = [mention("effusion", A), mention("large left pleural effusion", A)]
+    assert sorted(pairs(mine, theirs)) == [(0, 1), (1, 0)]
+    assert pairs(mine, []) == []
+
+
+def test_recall_and_precision_count_errors_of_each_reader(invoke: Invoke, tmp_path: Path) -> None:
+    """Twenty studies with a false effusion, which both readers see; one reader sees more."""
+    texts = {"reference": "No pleural effusion.", "candidate": "Large pleural effusion."}
+    rows: list[list[object]] = []
+    for at in range(20):
+        rows += [[f"q{at}", name, "a", "yes", "", "pleural effusion"] for name in ("ann", "ben")]
+        if at < 5:
+            rows.append([f"q{at}", "ben", "b", "no", "", "rib fracture left out"])
+    # An error without a text cannot be matched: its study is left out for its reader.
+    rows.append(["q20", "ben", "a", "yes", 1, ""])
+    further = {f"q{at}": texts for at in range(21)}
+    readers = imported(invoke, tmp_path / "readers", rows, further)
+    judge = judged(invoke, tmp_path / "judge", readers / "reader-ben")
+    output = validated(invoke, judge, "--readers", readers)
+    assert any("of ben have no text" in note for note in output["notes"])
+
+    def shares(rater: str, category: str | None) -> list[tuple[int, int]]:
+        of = one(output["errors"], rater=rater, category=category)
+        return [(of[name]["k"], of[name]["n"]) for name in ("recall", "precision")]
+
+    assert shares("lexicon", None) == [(40, 45), (40, 40)]
+    assert shares("lexicon", "b") == [(0, 5), (0, 0)]
+    assert shares("ben", None) == [(20, 20), (20, 25)]
+    # Wilson's of 20 of 20 studies: that each has two readers does not make them 40.
+    precision = one(output["errors"], rater="lexicon", category=None)["precision"]
+    assert precision["low"] == pytest.approx(0.839, abs=1e-3)
+
+
+# Published layouts.
+
+
+@pytest.mark.parametrize(
+    ("layout", "files", "rubric", "options"),
+    [
+        ("rexval", ("rexval_reports.csv", "rexval_counts.csv"), "green", ()),
+        ("radpref", ("preference_data.json", "user_1.json", "user_2.json"), "fineradscore", ()),
+        ("radevalx", ("radevalx.csv",), "green", ("--reader", "ann")),
+    ],
+)
+def test_from_a_layouts_files_to_agreement_and_a_corrected_rate(
+    invoke: Invoke, tmp_path: Path, layout: str, files: Sequence[str], rubric: str, options: Any
+) -> None:
+    readers = tmp_path / "readers"
+    paths = (DATA / name for name in files)
+    called(invoke, "import", layout, *paths, *options, "--out", readers)
+    first = sorted(readers.iterdir())[0]
+    judge = judged(invoke, tmp_path / "judge", first, rubric)
+    found = validated(invoke, judge, "--readers", readers)
+    names = {row["quantity"] for row in found["agreement"]}
+    assert {"errors", "significant"} <= names
+    assert ("actionable" in names) == ("no_actionable_error" in found) == (layout == "radpref")
+    assert len(found["ceiling"]) == len(found["readers"]) * len(names)
+    called(invoke, "rates", judge, "--readings", first, "--readings-at-random")
+    if layout == "radpref":
+        assert found["patient_field"] == "patient"
+        assert {row["n"] for row in found["preference"] if row["quantity"] == "rating"} == {1}
+
+
+def test_lines_without_a_reference_are_held_against_a_judge_of_the_candidates(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    readers = tmp_path / "readers"
+    called(invoke, "import", "refisco", DATA / "refisco.csv", "--out", readers)
+    run = sorted(readers.iterdir())[0]
+    no_references = invoke("green", run)
+    assert no_references.exit_code == 2
+    assert str(run) in no_references.stderr
+    for name, key in (("preds", "candidate"), ("refs", "reference")):
+        texts = {each["study_id"]: {key: each["candidate"]} for each in Run(run).records()}
+        (tmp_path / f"{name}.json").write_text(json.dumps(texts))
+    sides = (tmp_path / "preds.json", tmp_path / "refs.json")
+    called(invoke, "fineradscore", *sides, "--out", tmp_path / "judge")
+    found = validated(invoke, tmp_path / "judge", "--readers", readers)
+    assert any("the references are not in" in note for note in found["notes"])
+    assert {row["quantity"] for row in found["limits"]} == {"errors", "significant", "actionable"}
+
+
+# What is refused.
+
+
+def refused(invoke: Invoke, *words: object, names: str) -> None:
+    done = invoke("validate", *words)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.count("\n") == 1
+    assert names in done.stderr
+
+
+def test_what_is_no_judge_or_no_reader_is_refused(
+    invoke: Invoke, runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    judge, readers = runs
+    fern = readers / "reader-fern"
+    (tmp_path / "none").mkdir()
+    refused(invoke, fern, "--readers", readers, names=str(fern))
+    refused(invoke, judge, "--readers", judge, names=str(judge))
+    refused(invoke, judge, "--readers", fern, "--readers", f"x={fern}", names="same readings")
+    refused(invoke, judge, judge, "--readers", readers, names="'lexicon'")
+    refused(invoke, judge, "--readers", tmp_path / "none", names="none")
+    refused(invoke, judge, "--readers", tmp_path / "nowhere", names="nowhere")
+    refused(invoke, judge, "--readers", readers, "--patient-field", "ward", names="'ward'")
+
+
+def test_readings_of_other_texts_or_studies_are_refused(
+    invoke: Invoke, runs: tuple[Path, Path], tmp_path: Path
+) -> None:
+    judge = runs[0]
+    texts = {key: Run(judge).record("ex-003")[key] for key in ("reference", "candidate")}
+    rows = [["ex-003", "ann", "", "", 0, ""]]
+    for key in texts:
+        other = imported(invoke, tmp_path / key, rows, {"ex-003": {**texts, key: "Other words."}})
+        refused(invoke, judge, "--readers", other, names=f"other {key}s for 1 of 1 studies")
+    other = imported(invoke, tmp_path / "e", [["else", "ann", "", "", 0, ""]], {"else": texts})
+    refused(invoke, judge, "--readers", other, names="no study")
+    # Texts that a reader's file has not are noted.
+    rows = [[name, "ann", "", "", 0, ""] for name in counts(judge)]
+    further = {str(row[0]): {"patient": "p1"} for row in rows}
+    found = validated(invoke, judge, "--readers", imported(invoke, tmp_path / "t", rows, further))
+    assert sum("could not be checked" in note for note in found["notes"]) == 2
+    assert found["patient_field"] == "patient"  # which the reader's file alone has
