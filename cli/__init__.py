@@ -44,7 +44,6 @@ class _Added(click.Command):
     """The command of a rubric that a package adds, which is imported when the command is used."""
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401
-        """Read the command line as the rubric's own command does."""
         if self.name in _COMMANDS:
             plugins.RUBRICS.check_unique(self.name)
         return _command_for(str(self.name)).make_context(*args, **kwargs)
@@ -57,8 +56,6 @@ def _command_for(rubric: str) -> click.Command:
 
 
 class _Commands(click.Group):
-    """The rubrics, each a command, and the commands that work on runs."""
-
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return [*(name for name in rubrics.names() if name not in _COMMANDS), *_COMMANDS]
 
@@ -88,7 +85,6 @@ class _Commands(click.Group):
             raise click.UsageError(guess, ctx) from error
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:  # noqa: ANN401
-        """Read the command line; `--help` prints here already."""
         with _user_errors():
             return super().make_context(*args, **kwargs)
 
@@ -103,7 +99,6 @@ class _Commands(click.Group):
 
 
 def _terminated(_signal: int, _frame: object) -> None:
-    """End as after Ctrl-C: what was begun is cleaned up on the way out."""
     sys.exit(_TERMINATED)
 
 

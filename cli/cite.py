@@ -42,7 +42,6 @@ def command(
     from judge import plugins
     from judge.report.citation import citation, distinct
     from judge.report.formats import as_json
-    from judge.report.latex import foreign_letters
     from judge.report.words import parts_of
     from judge.running.folder import Run
 
@@ -72,8 +71,7 @@ def command(
         entries = [{"key": one.key, "short": one.short, "bibtex": one.bibtex} for one in works]
         emit(as_json({"runs": told, "works": entries}))
     elif form == "latex":
-        texts = "\n\n".join(one.latex for one in found)
-        emit("\n".join([*foreign_letters(texts), texts]))
+        emit("\n\n".join(one.latex for one in found))
     elif form == "bibtex":
         emit(bibtex)
     else:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -177,7 +175,6 @@ def _compare(runs: Sequence[str], options: Mapping[str, Any]) -> None:
     files = read_files(options)
     readings = _readings(options["readings"])
     how = resampling(options)
-    _step(f"Comparing {len(runs)} run{'' if len(runs) == 1 else 's'} ...")
     opened, comparison = compare_runs(
         [choice(run) for run in runs],
         how if options["tests"] else None,
@@ -198,12 +195,11 @@ def _compare(runs: Sequence[str], options: Mapping[str, Any]) -> None:
     if options["figures"]:
         _draw(comparison, options["figures"], options["top_sites"])
     if options["html"]:
-        _write_page(comparison, opened, read, options["html"], options["top_sites"])
+        _write_page(comparison, read, options["html"], options["top_sites"])
     _print(comparison, opened, options["form"], shown, corrected)
 
 
 def _readings(runs: Sequence[str]) -> dict[str, list[Path]]:
-    """Open readers' runs, before the work; return them by the model that they are about."""
     if not runs:
         return {}
     from judge.comparing.names import choice
@@ -230,41 +226,28 @@ def _corrected(
     )
 
 
-def _step(text: str) -> None:
-    if sys.stderr.isatty():
-        note(text)
-
-
 def _records(comparison: Comparison, opened: AlignedRuns) -> Records:
     from judge.comparing.comparison import records
     from judge.report.compare_page.choice import wanted
 
-    _step("Reading the studies for the page ...")
     return records(opened.runs, wanted(comparison))
 
 
 def _draw(comparison: Comparison, folder: Path, top_sites: int) -> None:
     from judge.plots import draw_figures
 
-    _step("Drawing the figures ...")
     say_drawn(draw_figures(comparison, folder, top_sites=top_sites), folder)
 
 
-def _write_page(
-    comparison: Comparison, opened: AlignedRuns, read: Records, path: Path, top_sites: int
-) -> None:
+def _write_page(comparison: Comparison, read: Records, path: Path, top_sites: int) -> None:
     from judge.cli.page import write_html
     from judge.plots import available, page_figures
     from judge.report.compare_page.file import MARK, page
 
-    _step("Writing the page ...")
     pieces = page(
         comparison,
         read,
         figures=page_figures(comparison, top_sites=top_sites) if available() else (),
-        commands={
-            (run.model, run.rubric): f"judge audit {shlex.quote(run.shown)}" for run in opened.runs
-        },
     )
     write_html(pieces, path, MARK)
     note(f"page  {path}")

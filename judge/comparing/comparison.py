@@ -175,7 +175,6 @@ def _rubric_values(
 
 
 def _tallies(sides: _Sides, n_studies: int, models: Sequence[str]) -> dict[str, Counts]:
-    """Return the counts of each rubric's tally, models first; NaN: not scored, or no run."""
     grids: dict[str, Counts] = {}
     for run, table in sides:
         if len(table.tally):
@@ -186,7 +185,6 @@ def _tallies(sides: _Sides, n_studies: int, models: Sequence[str]) -> dict[str, 
 
 
 def _without_run(runs: Sequence[ComparedRun], models: Sequence[str]) -> dict[str, frozenset[int]]:
-    """Return for each rubric the numbers of the models that no run of it is of."""
     judged = {(run.rubric, run.model) for run in runs}
     return {
         rubric: frozenset(

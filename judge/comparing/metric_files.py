@@ -160,7 +160,6 @@ def check_directions(
 def _metrics(
     path: str, columns: Mapping[str, object], higher: Sequence[str], lower: Sequence[str]
 ) -> dict[str, Metric]:
-    """Return the metric of each column; raises `JudgeError` where two columns are one metric."""
     every = {
         name: metric_for_column(name, higher=higher, lower=lower) or added(name) for name in columns
     }
@@ -183,7 +182,6 @@ def _metrics(
 
 
 def _model_names(path: str, values: Sequence[object]) -> tuple[str, ...]:
-    """Return the models' names as text; raises `JudgeError` for a row without one."""
     found = [id_of(value) for value in values]
     if None in found:
         row = found.index(None)
@@ -223,7 +221,6 @@ def _numbers(path: str, name: str, values: Sequence[object], study_ids: Sequence
 
 
 def _number(value: object) -> float | None:
-    """Return a cell as a number; None where it is none: a text, a truth value, a date."""
     if isinstance(value, str):
         text = value.strip()
         return float(text) if _NUMBER.fullmatch(text) or _INFINITE.fullmatch(text) else None
@@ -233,7 +230,6 @@ def _number(value: object) -> float | None:
 
 
 def _problem(number: float) -> str | None:
-    """Return what is wrong with a value that no mean could bear, None where nothing is."""
     if math.isinf(number):
         return "is infinite"
     if abs(number) > _MOST:

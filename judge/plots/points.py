@@ -72,7 +72,6 @@ _Ends = tuple[tuple[float, float], tuple[float, float]]
 
 
 def _ends(data: Points) -> _Ends:
-    """Return the ends of both scales: of all points, and of what is drawn across."""
     x = [float(end) for panel in data.panels if len(panel.x) for end in _outer(panel.x)]
     y = [float(end) for panel in data.panels if len(panel.y) for end in _outer(panel.y)]
     y += [

@@ -34,7 +34,6 @@ def plan(found: Mapping[str, Any], values: Mapping[str, Values]) -> Plan:
 
 
 def _agreement(found: Mapping[str, Any]) -> Iterable[Drawing | str]:
-    """Yield the forest plot; categories, of which there are many, are in the tables alone."""
     shown = [one for one in found["ceiling_mean"] if not one["category"]]
     of = {
         one["quantity"]: {
@@ -109,7 +108,6 @@ def _undefined(
     of: Mapping[str, Mapping[str, Mapping[str, Any]]],
     rows: Sequence[str],
 ) -> str:
-    """Return what n/a stands for, cell by cell, where there is one."""
     reasons = [
         f"{name} on {one['label']}, {cell['kendall'].get('reason') or 'which is undefined'}"
         for one in shown

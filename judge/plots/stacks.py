@@ -111,7 +111,6 @@ def _across(panels: Sequence[ErrorsPanel], room: float, size: float) -> tuple[in
 
 
 def _key(data: Errors, width: Width) -> list[tuple[int, float, str]]:
-    """Return the line, the place from the left and the text of the facet and of each level."""
     texts = [f"{data.facet}:", *(level.label for level in data.levels)]
     at, across = 0, 0.05
     found: list[tuple[int, float, str]] = []

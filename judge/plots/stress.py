@@ -119,7 +119,6 @@ def _rows(
     totals: Sequence[Mapping[str, Any]],
     of: str,
 ) -> tuple[str, ...]:
-    """Return what the rows are called: the change, and how many candidates were read."""
     read = [[_n(one[of]) for one in totals]]
     read += [[_n(table[name][of]) if name in table else 0 for table in tables] for name in names]
     shown = (whole, *(name.replace("_", " ") for name in names))
@@ -138,7 +137,6 @@ def _panels(
     totals: Sequence[Mapping[str, Any]],
     series: Sequence[str],
 ) -> tuple[RatesPanel, ...]:
-    """Return a panel a judge; one whose rubric has not the second series lacks it."""
     found = []
     for judge, table, total in zip(judges, tables, totals, strict=True):
         rows = [total, *(table.get(name, {}) for name in names)]

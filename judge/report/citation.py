@@ -137,7 +137,6 @@ def citation(
 
 
 def _intervals(summary: Mapping[str, Any], shown: Sequence[Statistic]) -> list[str | Cited]:
-    """Say how each kind of interval in the text was made; each work is cited once."""
     with_interval = [one for one in shown if summary["statistics"][one.name]["low"] is not None]
     kinds: dict[str, None] = {}
     for one in with_interval:
@@ -156,7 +155,6 @@ def _intervals(summary: Mapping[str, Any], shown: Sequence[Statistic]) -> list[s
 
 
 def _is_at_end(summary: Mapping[str, Any], one: Statistic) -> bool:
-    """Whether a mean of all studies or of a group is the least or the greatest of its scale."""
     found = [block["statistics"][one.name]["value"] for block in (summary, *summary["rates"])]
     means = [1 / value if value and one.is_reciprocal else value for value in found]
     return any(mean is not None and mean in one.scale for mean in means)
@@ -234,7 +232,6 @@ def _parts_of_judges(combined: Mapping[str, Any] | None) -> list[dict[str, str]]
 
 
 def _asked(parts: Mapping[str, str]) -> str:
-    """Say how a model was asked; nothing of a judge that is not asked."""
     told = []
     if (prompt := parts.get("prompt", _NONE)) != _NONE:
         told.append(f"with the prompt {prompt}")
@@ -260,7 +257,6 @@ def _told(parts: Mapping[str, str]) -> str:
 def _coverage(
     manifest: Mapping[str, Any], summary: Mapping[str, Any], parts: Mapping[str, str]
 ) -> str:
-    """Say how many studies were scored, and what became of the others and of missing shards."""
     n, scored = summary["n_studies"], summary["n_scored"]
     combined = manifest.get("combined")
     missing = _missing(summary, [parts, *_parts_of_judges(combined)])
@@ -288,7 +284,6 @@ def _lost(summary: Mapping[str, Any], combined: Mapping[str, Any] | None) -> str
 
 
 def _missing(summary: Mapping[str, Any], signatures: Sequence[Mapping[str, str]]) -> str:
-    """Say which shards of the set the run lacks, by its signatures, and how large it is."""
     without = next((one["without"] for one in signatures if "without" in one), None)
     if without is None:
         return ""
@@ -299,7 +294,6 @@ def _missing(summary: Mapping[str, Any], signatures: Sequence[Mapping[str, str]]
 
 
 def _shown(rubric: Rubric) -> Sequence[Statistic]:
-    """Return the statistics that a reader is told: those of groups, and those of comparisons."""
     found = (*rubric.shown("groups"), *rubric.shown("compare"))
     return list({one.name: one for one in found}.values())
 
@@ -318,7 +312,6 @@ def _groups(summary: Mapping[str, Any], rubric: Rubric) -> list[str]:
 
 
 def _inferred(summary: Mapping[str, Any]) -> str:
-    """Say of how many studies the class was inferred; nothing where all were given."""
     n, of = summary["n_class_inferred"], summary["n_studies"]
     if not n:
         return ""

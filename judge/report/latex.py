@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
 
 from judge.report.tables import Table
@@ -23,32 +22,9 @@ _LATEX = {
     # Straight: packages for German make a command of it.
     '"': r"\char34{}",
 }
-_FEW = 10
 # Pairs that TeX's fonts join to another sign: dashes, quotes, Spanish marks.
 _JOINED = re.compile(r"(?<=-)(?=-)|(?<=')(?=')|(?<=[`?!])(?=`)|(?<=,)(?=,)")
 _NEGATIVE = re.compile(r"(?<![\w-])-(?=[0-9])")
-_PLAIN = {*map(chr, range(0xA0, 0xC0)), *"ÆæØøßıŁłŒœ", *map(chr, (0xD7, 0xF7))} - {*"«»"}
-_PLAIN |= {chr(code) for code in (0x2013, 0x2014, 0x2018, 0x2019, 0x201C, 0x201D, 0x2026, 0x20AC)}
-"""Characters, besides letters with an accent, that pdfLaTeX prints with no package."""
-
-
-def packages(tables: Sequence[str]) -> str:
-    """Return comments that say what the tables need: the package, and letters pdfLaTeX has not."""
-    printed = "".join(
-        line for text in tables for line in text.splitlines() if not line.startswith("%")
-    )
-    return "\n".join([r"% needs \usepackage{booktabs}", *foreign_letters(printed)])
-
-
-def foreign_letters(printed: str) -> list[str]:
-    """Return a comment on the letters of a text that pdfLaTeX has not, none where it has all."""
-    foreign = sorted({char for char in printed if not _is_in_pdflatex(char)})
-    few = f"{' '.join(foreign[:_FEW])}{' and others' if len(foreign) > _FEW else ''}"
-    comment = (
-        f"% pdfLaTeX alone does not print {few}: use LuaLaTeX or XeLaTeX with a font that has "
-        "these letters"
-    )
-    return [comment] if foreign else []
 
 
 def latex_table(table: Table, rows: Sequence[Sequence[str]] | None = None) -> str:
@@ -77,14 +53,6 @@ def escaped(text: str) -> str:
     """Return text on one line as LaTeX prints it, letter for letter."""
     apart = _JOINED.split(one_line(text))
     return "{}".join("".join(_LATEX.get(char, char) for char in part) for part in apart)
-
-
-def _is_in_pdflatex(char: str) -> bool:
-    """Whether pdfLaTeX prints a character without a package, in the fonts of its default."""
-    letter, *accents = list(unicodedata.normalize("NFD", char))
-    # It has no ogonek in them, and of the letters with several accents none.
-    has_accent = letter.isascii() and len(accents) == 1 and accents != ["\u0328"]
-    return char.isascii() or char in _PLAIN or (has_accent and char <= "\u017f")
 
 
 def one_line(text: str) -> str:

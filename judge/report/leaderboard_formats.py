@@ -8,7 +8,7 @@ from typing import Any
 
 from judge import rubrics
 from judge.report.formats import markdown_table, markdown_text, own_columns, rows_as_csv
-from judge.report.latex import latex_cells, latex_table, one_line, packages
+from judge.report.latex import latex_cells, latex_table, one_line
 from judge.report.leaderboard import (
     EVERYTHING,
     Shown,
@@ -252,7 +252,7 @@ def as_markdown(comparison: Comparison, shown: Shown = EVERYTHING) -> str:
 def as_latex(comparison: Comparison, shown: Shown = EVERYTHING) -> str:
     """Return the tables as LaTeX for the package booktabs, the best of each column in bold.
 
-    Titles, notes and the signature are comments, and so is what pdfLaTeX has no letters for.
+    Titles, notes and the signature are comments.
     """
     has_boards = "leaderboard" in shown.tables
     boards = [
@@ -262,7 +262,7 @@ def as_latex(comparison: Comparison, shown: Shown = EVERYTHING) -> str:
     ]
     first = map(latex_table, summary(comparison, shown) if has_boards else ())
     tables = [*first, *boards, *map(latex_table, further_tables(comparison, shown))]
-    parts = [packages(tables), *tables]
+    parts = [r"% needs \usepackage{booktabs}", *tables]
     parts += [f"% note {one_line(note)}" for note in comparison.notes]
     return "\n\n".join([*parts, f"% signature {one_line(comparison.signature)}"])
 

@@ -102,7 +102,6 @@ def _reports(record: Mapping[str, Any], rubric: Rubric) -> Beside:
 
 
 def _marked(segments: tuple[Segment, ...], styles: tuple[Style, ...]) -> Line:
-    """Return a report as a line; `styles` holds the style of each error."""
     pieces = tuple(
         Piece(
             segment.text,

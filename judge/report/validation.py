@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from judge.report.formats import markdown_table, markdown_text, rows_as_csv
-from judge.report.latex import latex_table, one_line, packages
+from judge.report.latex import latex_table, one_line
 from judge.report.tables import Table
 from judge.report.words import NOTHING, number, percent
 from judge.stats.metric import MINUS
@@ -201,7 +201,12 @@ def as_latex(found: Mapping[str, Any]) -> str:
     made = [latex_table(table) for table in tables(found)]
     notes = [f"% note {one_line(note)}" for note in found["notes"]]
     return "\n\n".join(
-        [packages(made), *made, *notes, f"% signature {one_line(found['signature'])}"]
+        [
+            r"% needs \usepackage{booktabs}",
+            *made,
+            *notes,
+            f"% signature {one_line(found['signature'])}",
+        ]
     )
 
 

@@ -162,7 +162,6 @@ class Asker:
     async def _claimed(
         self, name: str, record: Mapping[str, Any], at: int, request: CompletionRequest
     ) -> Completion:
-        """Ask and keep the answer, or take it from a process that is asking the same."""
         patience = _CLAIM_PATIENCE
         while not (claimed := self.cache.claim(name)) and patience > 0:
             await self.stop.sleep(_CLAIM_PAUSE)
@@ -218,7 +217,6 @@ class Asker:
         return _OVERLOAD if isinstance(error, OverloadError) else 1
 
     async def _once(self, request: CompletionRequest) -> tuple[Completion, float]:
-        """Send one request when there is a place for it, money for it and a server."""
         with self.stop.ends_waiting():
             await self.judge.ready()
             if self._outage.is_on:

@@ -141,7 +141,6 @@ def without_requests(judge: Judge) -> str:
 
 
 def _cost(dollars: float | None) -> str:
-    """Return a cost that is estimated; a price that is not known is not guessed."""
     return "cost unknown (no price for this model here)" if dollars is None else f"${dollars:,.2f}"
 
 

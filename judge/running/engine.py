@@ -235,7 +235,6 @@ def judge_set(
 
 
 def _load_tables() -> None:
-    """Import what the end of a run needs, which takes a second."""
     for name in ("pandas", "pyarrow.parquet"):
         import_module(name)
 

@@ -118,7 +118,6 @@ def put_in_place(file: Path, target: Path) -> None:
 
 
 def _lock(place: Path) -> tuple[int, bool]:
-    """Return the open file that holds the lock, and whether this disk has locks at all."""
     while True:
         place.mkdir(mode=0o700, exist_ok=True)
         try:

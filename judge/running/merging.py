@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import heapq
-import resource
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -24,29 +22,6 @@ from judge.stats.table import check_fields, summarise
 from judge.types import JudgeError
 
 _SHARD = "shard"
-# What a part of a signature is called in a message, where its own name says too little.
-_NAMES = {
-    "class": "source of the study classes",
-    "omitted": "number of studies left out",
-    "reask": "number of times that an unreadable answer is asked for again",
-    "reply": "form of the replies",
-    "studies": "set of studies",
-    "version": "version of judge",
-}
-# Files that are open beside those of the shards.
-_OTHER_FILES = 64
-
-
-class MissingShardsError(JudgeError):
-    """Shards of the set are not among those that were named; `run` is one that is there."""
-
-    def __init__(self, missing: Sequence[Shard], run: Run) -> None:
-        them = "it" if len(missing) == 1 else "them"
-        super().__init__(
-            f"{_missing(missing)}: judge {them} too, or merge what there is with --allow-missing"
-        )
-        self.missing = missing
-        self.run = run
 
 
 def merge(
@@ -64,9 +39,9 @@ def merge(
     the fields that the rates are grouped by, by default those of the shards. Studies are read
     and written one at a time.
 
-    Raises `MissingShardsError`, and `JudgeError` for runs that are no shards of one run, a shard
-    that is there twice, one that is damaged or of another version of judge, an unknown field, and
-    an `out` that holds another run.
+    Raises `JudgeError` for shards that are missing or there twice, runs that are no shards of one
+    run, one that is damaged or of another version of judge, an unknown field, and an `out` that
+    holds another run.
     """
     if not runs:
         raise JudgeError("name the runs of the shards that are to be merged")
@@ -77,7 +52,10 @@ def merge(
     shards = [Shard(index, parts[0].shard.count) for index in range(1, parts[0].shard.count + 1)]
     missing = [shard for shard in shards if shard.index not in there]
     if missing and not allow_missing:
-        raise MissingShardsError(missing, first)
+        raise JudgeError(
+            f"{_missing(missing)}: judge what is missing too, or merge what there is with "
+            "--allow-missing"
+        )
     line = _signature(first.signature, missing)
     by = _by(runs) if by is None else by
     claim(out, line)
@@ -86,7 +64,7 @@ def merge(
     }
     made_by |= {"signature": line, "notes": _notes(parts, missing)}
     progress = sum_of([_spent(run) for run in runs])
-    with writing(out, first.rubric, first.manifest["fields"]) as writer, _open_files(len(runs)):
+    with writing(out, first.rubric, first.manifest["fields"]) as writer:
         check_fields(by, writer.columns)
         digest = _copy(runs, parts, writer)
         if not missing and f"|studies:{digest.value}|" not in line:
@@ -164,7 +142,7 @@ def _differing(one: Run, other: Run) -> str | None:
     facts |= {"judge": "name of the judge", "omitted": "studies left out"}
     for name in names:
         if ours.get(name) != theirs.get(name):
-            return _in_both(_NAMES.get(name, name), ours.get(name), theirs.get(name), one, other)
+            return _in_both(name, ours.get(name), theirs.get(name), one, other)
     for name, shown in facts.items():
         values = one.manifest.get(name), other.manifest.get(name)
         if values[0] != values[1]:
@@ -183,14 +161,12 @@ def _parts(signature: str) -> dict[str, str]:
 
 
 def _signature(line: str, missing: Sequence[Shard]) -> str:
-    """Return the signature of the whole run, or of one without some shards, by a shard's own."""
     without = f"without:{_ranges(missing)}/{missing[0].count}" if missing else None
     parts = (without if part.startswith(f"{_SHARD}:") else part for part in line.split("|"))
     return "|".join(filter(None, parts))
 
 
 def _ranges(shards: Sequence[Shard]) -> str:
-    """Return the numbers of shards that go up, `1,3-5`."""
     found: list[list[int]] = []
     for shard in shards:
         if found and found[-1][-1] == shard.index - 1:
@@ -284,19 +260,3 @@ def _lines(run: Run, part: Part) -> Iterator[tuple[int, bytes, Mapping[str, Any]
         yield at, line if line.endswith(b"\n") else line + b"\n", record
     if (n_less := len([*places])) > 0:
         raise damaged(path, f"it lacks {n_less:,} of {len(part.places):,} studies")
-
-
-@contextmanager
-def _open_files(n: int) -> Iterator[None]:
-    """Let so many files be open at a time, as far as the system does."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = n + _OTHER_FILES
-    if soft == resource.RLIM_INFINITY or soft >= wanted:
-        yield
-        return
-    most = wanted if hard == resource.RLIM_INFINITY else min(hard, wanted)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, most), hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))

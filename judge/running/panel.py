@@ -34,8 +34,6 @@ _MOST_NAMES = 3
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One judge's run, what it is called, and what makes that judge's numbers."""
-
     run: Run
     name: str
     settings: str
@@ -174,7 +172,6 @@ def _check_judged(run: Run) -> None:
 
 
 def _named(runs: Sequence[Run]) -> list[_Part]:
-    """Name each judge: by its name, by its version where two share that, else by a number."""
     judges = [run.manifest["judge"] for run in runs]
     names = Counter(judge["name"] for judge in judges)
     versions = Counter(judge["version"] for judge in judges)
@@ -290,8 +287,6 @@ def _together(every: Sequence[_Records]) -> Iterator[tuple[Study, list[End]]]:
 
 
 class _Records(AbstractContextManager["_Records"]):
-    """The records of a run by study; one is in memory at a time."""
-
     def __init__(self, run: Run) -> None:
         self.run = run
         self.places: dict[str, tuple[int, int]] = {}
@@ -304,7 +299,6 @@ class _Records(AbstractContextManager["_Records"]):
         self._file = open_file(run.path / ANNOTATIONS)
 
     def record(self, study_id: str) -> dict[str, Any]:
-        """Return one study's record; raises `JudgeError` for one that was changed meanwhile."""
         n, at = self.places[study_id]
         self._file.seek(at)
         return self.run.parsed(n, self._file.readline())

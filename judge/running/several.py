@@ -209,7 +209,6 @@ def _study(
     combining: Combining,
     best: str | None,
 ) -> Study:
-    """Return a study with the reference that it is shown with: the best one's, else all of them."""
     study = several.studies.study(row)
     texts = several.texts(row)
     found = [one["measures"] for one in own]

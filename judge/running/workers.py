@@ -89,7 +89,6 @@ class _Worker:
         self.notes = Notes()
 
     async def work(self) -> None:
-        """Judge studies until there are no more, or the run is stopped."""
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "judge.running.worker"),
             stdin=PIPE,

@@ -146,7 +146,6 @@ class RunWriter:
         return sorted(range(len(self._places)), key=self._places.__getitem__)
 
     def _sort(self) -> None:
-        """Bring the lines into the order of the references, one line in memory at a time."""
         order = self._order()
         if order != list(range(len(order))):
             sorted_path = self.staging / f"{ANNOTATIONS}.sorted"

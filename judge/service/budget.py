@@ -148,7 +148,7 @@ def limits(
     for option in options:
         name, mark, amount = option.rpartition("=")
         dollars = _dollars(option, amount)
-        judge = name if mark else _only_one(option, judges, environ)
+        judge = name if mark else _only_one(option, judges)
         if judge not in judges:
             raise JudgeError(f"--budget {option}: no --allow-judge names {judge!r}")
         if judge in found:
@@ -167,22 +167,21 @@ def _dollars(option: str, amount: str) -> float:
     return dollars
 
 
-def _only_one(option: str, judges: Mapping[str, str | None], environ: Mapping[str, str]) -> str:
-    if not judges:
-        raise JudgeError(f"--budget {option} needs a judge: add --allow-judge NAME")
-    paid = list(judges)
-    if len(judges) > 1:
-        loaded = {name: _loaded(name, judges[name], environ) for name in judges}
-        paid = [name for name, judge in loaded.items() if judge.billing_url]
-    if len(paid) != 1:
-        each = " ".join(f"--budget {name}={option}" for name in paid or judges)
-        raise JudgeError(f"--budget {option} does not say which judge it is for; write {each}")
-    return paid[0]
+def _only_one(option: str, judges: Mapping[str, str | None]) -> str:
+    if len(judges) != 1:
+        each = "JUDGE" if not judges else next(iter(judges))
+        raise JudgeError(
+            f"--budget {option} does not say which judge it is for; write --budget {each}={option} "
+            "and allow that judge with --allow-judge"
+        )
+    return next(iter(judges))
 
 
 def _least(name: str, url: str | None, environ: Mapping[str, str]) -> float:
     """Return the dollars that any answer of a judge sets aside: the longest, to no prompt."""
-    judge = _loaded(name, url, environ)
+    rubric = rubrics.load(rubrics.built_in()[0])
+    settings = backends.JudgeSettings(base_url=url, environ=environ, sends=False)
+    judge = backends.load(name, rubric, settings)
     longest = judge.sampling.get("max_tokens")
     prices = Prices(judge.version, judge.billing_url)
     dollars = prices.dollars(Usage(0, longest)) if isinstance(longest, int) else None
@@ -195,9 +194,3 @@ def _least(name: str, url: str | None, environ: Mapping[str, str]) -> float:
             else f"{name} needs no --budget: it runs on this machine and costs nothing here"
         )
     return dollars
-
-
-def _loaded(name: str, url: str | None, environ: Mapping[str, str]) -> backends.Judge:
-    rubric = rubrics.load(rubrics.built_in()[0])
-    settings = backends.JudgeSettings(base_url=url, environ=environ, sends=False)
-    return backends.load(name, rubric, settings)

@@ -87,8 +87,6 @@ _Query = Annotated[ComparisonQuery, Query()]
 
 
 class _Kept:
-    """A comparison: its folder, whether its numbers are there, and what kept it from its end."""
-
     def __init__(self, folder: Path, work: Callable[[_Kept], Coroutine[Any, Any, None]]) -> None:
         self.folder = folder
         self.has_numbers = False

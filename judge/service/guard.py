@@ -124,7 +124,6 @@ class Guard:
         return hmac.new(token.encode(), b"judge session", hashlib.sha256).hexdigest()
 
     def _begin_session(self, scope: Scope, given: str) -> Response:
-        """Put the session in a cookie and take the token out of the address."""
         if not _same(given, self._settings.token or ""):
             return _no_token(scope)
         query = parse_qsl(scope["query_string"].decode("latin-1"), keep_blank_values=True)
@@ -160,7 +159,6 @@ def _from_own_page(headers: Mapping[str, str], session: str) -> bool:
 
 
 def _is_from_elsewhere(headers: Mapping[str, str]) -> bool:
-    """Whether a browser says that another site's page asks."""
     return headers.get("sec-fetch-site", "none") not in ("same-origin", "none")
 
 

@@ -226,7 +226,6 @@ def _item(mark: Mark) -> MarkedItem:
 
 
 def _drawn(opened: OpenRun, study_id: str) -> dict[str, Any]:
-    """Return the record of a study that was drawn; raises `ProblemError` 404 for any other."""
     sample, row = opened.sample(), opened.row_of(study_id)
     if row is None:
         raise ProblemError(404, f"no study {study_id[:120]!r} in this run")

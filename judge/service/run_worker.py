@@ -53,7 +53,6 @@ def main() -> None:
 
 
 def _work(job: Job, owner: Mapping[str, Any], service_gone: threading.Event) -> None:
-    """Judge the job's studies and write down how it went; never raises `JudgeError`."""
     threading.Thread(target=_interrupt, args=(job, service_gone), daemon=True).start()
     progress: dict[str, Any] = {}
 

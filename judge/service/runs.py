@@ -106,7 +106,6 @@ async def check_run(
 
 @contextmanager
 def _uploaded(form: RunForm, service: Service) -> Iterator[tuple[Path, dict[str, str]]]:
-    """Give a folder with the files, and their names; it is gone unless it was made a job."""
     try:
         with jobs.creating(service.settings.runs[0]) as made:
             folder, files = Path(made), {}
@@ -224,7 +223,6 @@ def results(
 
 
 async def _events(service: Service, entry: RunEntry, request: Request) -> AsyncIterator[bytes]:
-    """Yield a run's progress whenever it changes, until its end or the reader's."""
     last: dict[str, Any] | None = None
     looks = 0
     while not await request.is_disconnected():
@@ -249,7 +247,6 @@ def _parts(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _json_parts(summary: dict[str, Any], table: Any) -> Iterator[str]:  # noqa: ANN401
-    """Yield a summary and a table as one JSON object, a few studies in memory at a time."""
     yield f'{{"summary":{json.dumps(summary)},"studies":['
     for start in range(0, table.num_rows, _ROWS_AT_A_TIME):
         rows = table.slice(start, _ROWS_AT_A_TIME).to_pylist()

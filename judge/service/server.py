@@ -117,7 +117,6 @@ def application(service: Service) -> ASGIApp:
 
 
 def _warm_up(service: Service) -> None:
-    """Load what the first reader would otherwise wait for."""
     for entry in service.catalogue.entries()[:1]:
         if entry.is_finished:
             _, opened = service.catalogue.open(entry.id)

@@ -58,7 +58,6 @@ def _lines(text: str) -> Iterator[str]:
 
 
 def _rank(header: list[str], fields: NamedFields) -> tuple[bool, bool, int]:
-    """Order the headers that the delimiters make: one with known names, then the longest."""
     return _names_id(header, fields.id), fields.names_report(header), len(header)
 
 
@@ -69,7 +68,6 @@ def _names_id(header: list[str], id_field: str | None) -> bool:
 
 
 def _header(text: str, delimiter: str) -> list[str]:
-    """Return the names in the first line; empty where it can't be read."""
     try:
         first = next(filter(any, csv.reader(_lines(text), delimiter=delimiter)), [])
     except csv.Error:

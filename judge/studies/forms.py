@@ -64,7 +64,6 @@ def read_object(name: str, text: str) -> dict[str, Any]:
 
 
 def _values(name: str, text: str) -> list[Any]:
-    """Return the JSON values that stand one after the other in `text`."""
     decoder = json.JSONDecoder(object_pairs_hook=_object)
     values = []
     position = _after_space(text, 0)

@@ -89,7 +89,6 @@ def from_given(
 
 
 def _texts(references: Any, candidates: Any, ids: object) -> tuple[StudyTable, StudyTable]:  # noqa: ANN401
-    """Return the candidates and the references with their ids: one table where no id joins them."""
     is_keyed = isinstance(references, Mapping) or isinstance(candidates, Mapping)
     if is_keyed and ids is not None:
         raise JudgeError("the keys of a dictionary are its ids; leave study_ids out")
@@ -137,7 +136,6 @@ def _list(name: str, values: Any) -> list[Any]:  # noqa: ANN401 - whatever a cal
 
 
 def _plain(value: object) -> object:
-    """Return a value of numpy or pandas as Python's own, missing ones as None."""
     if type(value).__name__ in ("NAType", "NaTType"):
         return None
     item = getattr(value, "item", None)
@@ -241,5 +239,4 @@ def _is_dataset(given: object) -> bool:
 
 
 def _kinds(given: object) -> list[tuple[str, str]]:
-    """Return what a value is, each class with the package that it comes from."""
     return [(kind.__module__.partition(".")[0], kind.__name__) for kind in type(given).__mro__]

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from judge.studies.forms import FLAT_TEXT
 from judge.studies.names import ROW, listed
 from judge.studies.table import StudyTable
 from judge.types import JudgeError
-
-_TEXT_FILE = re.compile(r"\.txt(\.gz)?\Z", re.IGNORECASE)
 
 FIRST = 5
 """How many ids a message shows."""
@@ -56,16 +52,15 @@ def alone(table: StudyTable) -> Joined:
     return [(row, row) for row in range(len(table))], _repeated(table, may_be_several=True)
 
 
-def join(preds: StudyTable, refs: StudyTable, *, by_row: bool = False) -> Joined:
+def join(preds: StudyTable, refs: StudyTable) -> Joined:
     """Join two files by study id.
 
     Ids join where their texts are equal and their types too, except that a CSV cell has
-    no type. Files without ids are joined record by record, which `by_row` says that the user
-    asked for. Raises `JudgeError` where no study
-    is in common, and where no id says which records belong together.
+    no type. Files without ids are joined record by record. Raises `JudgeError` where no study is in
+    common, and where no id says which records belong together.
     """
     if preds.is_numbered or refs.is_numbered:
-        return _by_row(preds, refs, is_asked=by_row), []
+        return _by_row(preds, refs), []
     rows_of_preds = {study_id: row for row, study_id in enumerate(preds.ids)}
     known = set(refs.ids)
     only_preds = tuple(study_id for study_id in preds.ids if study_id not in known)
@@ -78,13 +73,13 @@ def join(preds: StudyTable, refs: StudyTable, *, by_row: bool = False) -> Joined
     if not common:
         raise JudgeError(
             f"no study in common: {preds.name} has {len(preds)} ids ({first_ids(preds.ids)}), "
-            f"{refs.name} has {len(refs)} ({first_ids(refs.ids)})" + _hint(only_preds, only_refs)
+            f"{refs.name} has {len(refs)} ({first_ids(refs.ids)})"
         )
     rows = [pair for pair in common if _same_type(preds, refs, pair)]
     if not rows:
         raise JudgeError(
-            f"no study in common: the ids differ by type only, {_types(preds, refs, common[0])}; "
-            "write them the same way in both files"
+            f"no study in common: the ids of {preds.name} and {refs.name} differ by type only, "
+            f"as {refs.ids[common[0][1]]}; write them all as texts or all as numbers"
         )
     other_type = tuple(pair for pair in common if not _same_type(preds, refs, pair))
     problems = [
@@ -97,7 +92,7 @@ def join(preds: StudyTable, refs: StudyTable, *, by_row: bool = False) -> Joined
     return rows, problems
 
 
-def _by_row(preds: StudyTable, refs: StudyTable, *, is_asked: bool) -> list[tuple[int, int]]:
+def _by_row(preds: StudyTable, refs: StudyTable) -> list[tuple[int, int]]:
     if preds.is_numbered and refs.is_numbered and len(preds) == len(refs):
         return [(row, row) for row in range(len(refs))]
     if preds.is_numbered != refs.is_numbered:
@@ -107,33 +102,12 @@ def _by_row(preds: StudyTable, refs: StudyTable, *, is_asked: bool) -> list[tupl
             f"fields are: {listed(lacks.columns)}. Name the one that holds the id with --id-field, "
             f"or join the files record by record with --id-field {ROW}"
         )
-    if _is_texts(preds) and _is_texts(refs):
-        what = "line" if all(_TEXT_FILE.search(one.name) for one in (preds, refs)) else "text"
-        counts = [
-            f"{one.name} has {len(one):,} {what}s{f' ({n:,} of them empty)' if n else ''}"
-            for one in (preds, refs)
-            for n in [sum(not text for text in one.columns[FLAT_TEXT])]
-        ]
-        raise JudgeError(
-            f"{' and '.join(counts)}: {what} n belongs to {what} n, so leave an empty {what} where "
-            "a model said nothing, or give both sides with ids (JSON, CSV)"
-        )
-    counted = f"{preds.name} has {len(preds):,} records and {refs.name} {len(refs):,}"
-    if is_asked:
-        raise JudgeError(
-            f"{counted}: --id-field {ROW} joins them record by record, for which both must have as "
-            "many; give both sides with ids, or a record for each study"
-        )
     raise JudgeError(
-        f"{counted}, and no id says "
-        f"which belong together; name the field that holds it with --id-field. The fields of "
-        f"{preds.name} are: {listed(preds.columns)}; of {refs.name}: {listed(refs.columns)}"
+        f"{preds.name} has {len(preds):,} records and {refs.name} {len(refs):,}, and no id says "
+        "which belong together (an empty text keeps its place); name the field that holds it with "
+        f"--id-field. The fields of {preds.name} are: {listed(preds.columns)}; of {refs.name}: "
+        f"{listed(refs.columns)}"
     )
-
-
-def _is_texts(table: StudyTable) -> bool:
-    """Whether a file holds texts without a field: no id can be named in it."""
-    return list(table.columns) == [FLAT_TEXT]
 
 
 def settle(
@@ -165,32 +139,3 @@ def _repeated(table: StudyTable, *, may_be_several: bool = False) -> list[Proble
 def _same_type(preds: StudyTable, refs: StudyTable, pair: tuple[int, int]) -> bool:
     kinds = {preds.id_kinds[pair[0]], refs.id_kinds[pair[1]]}
     return len(kinds - {"untyped"}) < 2
-
-
-def _types(preds: StudyTable, refs: StudyTable, pair: tuple[int, int]) -> str:
-    study_id = refs.ids[pair[1]]
-
-    def shown(table: StudyTable, row: int) -> str:
-        if table.id_kinds[row] == "number":
-            return f"the number {study_id} in {table.name}"
-        return f'the text "{study_id}" in {table.name}'
-
-    return f"{shown(preds, pair[0])} and {shown(refs, pair[1])}"
-
-
-_LOOSER: tuple[tuple[str, Callable[[str], str]], ...] = (
-    ("spaces around them", str.strip),
-    ("upper and lower case", str.casefold),
-    ("leading zeros", lambda text: text.lstrip("0")),
-    ("all but letters and digits", lambda text: "".join(filter(str.isalnum, text.casefold()))),
-)
-
-
-def _hint(preds: Sequence[str], refs: Sequence[str]) -> str:
-    for what, loosen in _LOOSER:
-        loosened = {loosen(study_id): study_id for study_id in preds}
-        for study_id in refs:
-            other = loosened.get(loosen(study_id))
-            if other is not None:
-                return f"; without {what}, {other!r} and {study_id!r} would match"
-    return ""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from judge.studies.classes import find_classes, without_class
 from judge.studies.dataset import named_after
 from judge.studies.fields import Columns, free_name, merge, renamed
-from judge.studies.hints import no_field, rival_notes, section_notes, swapped_notes
+from judge.studies.hints import no_field
 from judge.studies.join import (
     FIRST,
     NO_CANDIDATE,
@@ -25,7 +25,6 @@ from judge.studies.names import (
     ROW,
     NamedFields,
     listed,
-    matching,
     named,
 )
 from judge.studies.reader import read_file
@@ -39,7 +38,6 @@ from judge.studies.texts import (
     CANDIDATE_ROLES,
     REFERENCE_ROLES,
     Cut,
-    Report,
     ReportFields,
     candidate_field,
     candidate_report_fields,
@@ -167,21 +165,9 @@ def pair_tables(
     kept, notes = _beside(preds, {*candidate.names})
     if preds is refs:
         used, kept, notes = {*used, *candidate.names}, {}, ()
-    if chosen == "report":
-        notes += tuple(section_notes(said, reports))
-    if len(inputs) == 2:
-        notes += _odd_files(inputs, candidate, reference, said, reports)
-    for table, own, other, is_candidate in (
-        (preds, candidate, reference, True),
-        (refs, reference, candidate, False),
-    ):
-        if (fields.candidate if is_candidate else fields.reference) is None:
-            taken = other.names if preds is refs else ()
-            notes += tuple(
-                rival_notes(
-                    table, own, taken, chosen, is_candidate=is_candidate, from_files=bool(inputs)
-                )
-            )
+    is_same = len(inputs) == 2 and inputs[0].sha256 == inputs[1].sha256
+    if is_same and candidate.names == reference.names:
+        notes += ("PREDS and REFS hold the same: each report is judged against itself",)
     return paired(
         Side(preds.name, preds, texts, (), kept, notes, cuts, ", ".join(candidate.names)),
         Side(
@@ -216,11 +202,7 @@ def paired(
     unless `allow_missing` leaves them out.
     """
     is_one = preds.table is refs.table
-    rows, problems = (
-        alone(refs.table)
-        if is_one
-        else join(preds.table, refs.table, by_row=named_fields.id == ROW)
-    )
+    rows, problems = alone(refs.table) if is_one else join(preds.table, refs.table)
     names = refs.table.name if is_one else f"{preds.name} and {refs.name}"
     omitted = settle(
         (*problems, *_missing(preds, refs, rows, section)),
@@ -312,26 +294,9 @@ def _report_fields(
     raise JudgeError(f"{error}. Are PREDS and REFS swapped?") if swapped else error
 
 
-def _odd_files(
-    files: Sequence[InputFile],
-    candidate: ReportFields,
-    reference: ReportFields,
-    candidates: Sequence[Report],
-    references: Sequence[Report],
-) -> tuple[str, ...]:
-    """Say where PREDS and REFS look like one file, or the wrong way round."""
-    preds, refs = files
-    if preds.sha256 == refs.sha256 and candidate.names == reference.names:
-        return ("PREDS and REFS hold the same: each report is judged against itself",)
-    if candidate.whole and matching([candidate.whole], "candidate"):
-        return ()  # its field says that it is
-    return tuple(swapped_notes((preds.path, refs.path), candidates, references))
-
-
 def _with_patient(
     fields: Mapping[str, tuple[object, ...]], name: str
 ) -> tuple[dict[str, tuple[object, ...]], list[str]]:
-    """Return the fields with that of the patient by a name that is known, and a note of it."""
     found = named(fields, name)
     if len(found) != 1:
         wrong = f"several fields {name!r}" if found else f"no field {name!r}"
@@ -350,7 +315,6 @@ def _with_patient(
 
 
 def _only(values: Sequence[object]) -> str | None:
-    """Return the one text or number that all `values` are, None where they differ or are none."""
     first = values[0] if values else None
     is_name = isinstance(first, str | int | float) and str(first).strip()
     return str(first) if is_name and all(value == first for value in values) else None
@@ -385,7 +349,6 @@ def _missing(
 
 
 def _beside(table: StudyTable, used: set[str]) -> tuple[dict[str, list[object]], tuple[str, ...]]:
-    """Return the fields that are kept beside the study, all but reports, and what was odd."""
     left = {name: column for name, column in table.columns.items() if name not in used}
     unused = [name for name, column in left.items() if is_report_field(name, column)]
     kept = {name: column for name, column in left.items() if name not in unused}

@@ -56,5 +56,4 @@ def _read_table(content: Content, fields: NamedFields) -> StudyTable:
 
 
 def _suffix(name: str) -> str:
-    """Return what a name promises, `.gz` set aside."""
     return PurePath(name.lower().removesuffix(".gz")).suffix

@@ -87,7 +87,6 @@ def one_each(
 
 
 def _of_the_study(table: StudyTable, fields: NamedFields) -> list[str]:
-    """Return the columns that say the study's class, or of its patient, whoever reported it."""
     roles = ("study class", "study class, true or false")
     known = [name for role in roles for name in matching(table.columns, role)]
     known += named(table.columns, fields.study_class) if fields.study_class else []
@@ -122,7 +121,6 @@ def _lists(table: StudyTable, fields: NamedFields) -> list[str]:
 
 
 def _exploded(table: StudyTable, lists: Sequence[str]) -> StudyTable:
-    """Return the table with a row for each text of a list, the rest as it was."""
     rows: list[int] = []
     columns: dict[str, list[object]] = {name: [] for name in lists}
     for row in range(len(table)):

@@ -144,7 +144,6 @@ def to_table(
 def _id_column(
     name: str, columns: Mapping[str, list[object]], id_field: str | None, fallback: str | None
 ) -> str | None:
-    """Return the name of the column that holds the ids, None where records are numbered."""
     found = matching(columns, "id") if id_field is None else named(columns, id_field)
     if found:
         return _unambiguous(name, found, columns)

@@ -87,28 +87,6 @@ def candidate_field(table: StudyTable, taken: str | None = None) -> ReportFields
     return ReportFields(whole=_pick(table, CANDIDATE_ROLES, taken, "--candidate-field"))
 
 
-def other_fields(table: StudyTable, fields: ReportFields, *, is_candidate: bool) -> list[str]:
-    """Return the fields of a less likely role than that of `fields.whole` whose texts differ.
-
-    Their names often stand for something else, as `output` for a log, so they are not refused.
-    """
-    whole = fields.whole
-    if whole is None:
-        return []
-    groups = [*CANDIDATE_ROLES, *_REPORT_ROLES] if is_candidate else [*REFERENCE_ROLES]
-    own = [at for at, roles in enumerate(groups) if any(matching([whole], role) for role in roles)]
-    # A report beside a candidate is no second candidate: it is the reference, and noted as unused.
-    last = len(CANDIDATE_ROLES) if is_candidate and own and own[0] < len(CANDIDATE_ROLES) else None
-    below = groups[own[0] + 1 : last] if own else []
-    return [
-        name
-        for roles in below
-        for role in roles
-        for name in matching(table.columns, role)
-        if _has_text(table.columns, name) and table.columns[name] != table.columns[whole]
-    ]
-
-
 def named_field(table: StudyTable, name: str, option: str) -> ReportFields:
     """Return the field of reports that the user named with `option`.
 
@@ -166,7 +144,6 @@ def cut_candidates(
 
 
 def _cut(text: str | None, section: Section) -> tuple[str | None, Cut | None]:
-    """Cut a candidate to the section; one without headings is the section."""
     if not text or section == "report":
         return text, None
     split = split_report(text)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import random
-import shlex
 import tempfile
 from pathlib import Path
 
@@ -119,27 +118,37 @@ def test_costs_add_up_and_an_unknown_one_is_none(tmp_path: Path) -> None:
     assert manifest(merge(again, tmp_path / "other").path)["spent"]["dollars"] is None
 
 
-def test_a_missing_shard_is_named_with_the_command_that_makes_it(
-    invoke: Invoke, tmp_path: Path
-) -> None:
-    (tmp_path / "my refs.json").write_bytes(FILES[1].read_bytes())
-    plain = ["green", FILES[0], "my refs.json", "--section", "findings", "--by", "site,study_class"]
-    plain += ["--allow-missing", "--min-coverage", "0.5"]
-    for at in (1, 4):
-        assert invoke(*plain, "--shard", f"{at}/4", "--out", f"shards/{at}").exit_code == 0
-    folders = ("shards/1", "shards/4")
-    done = invoke("merge", *folders, "--out", "whole")
-    assert done.exit_code == 2
-    assert "shards 2-3 of 4 are missing" in done.stderr
-    lines = [line.strip() for line in done.stderr.splitlines() if line.startswith("  judge ")]
-    assert len(lines) == 2
-    assert not Path("whole").exists()
-    for at, line in zip((2, 3), lines, strict=True):
-        assert f"--shard {at}/4" in line
-        assert "'my refs.json'" in line
-        words = shlex.split(line)[1:]
-        assert invoke(*words, "--out", f"shards/{at}").exit_code == 0
-    done = invoke("merge", *(f"shards/{at}" for at in (1, 2, 3, 4)), "--out", "whole")
+def test_what_there_is_is_never_taken_for_the_whole(invoke: Invoke) -> None:
+    for at in (1, 3, 4, 6):
+        assert invoke("green", *FILES, "--shard", f"{at}/6", "--out", f"s/{at}").exit_code == 0
+    assert invoke("green", *FILES, "--out", "whole").exit_code == 0
+    there = [f"s/{at}" for at in (1, 3, 4, 6)]
+    done = invoke("merge", *there, "--out", "part", "--allow-missing")
     assert done.exit_code == 0, done.stderr
-    assert invoke(*plain, "--out", "direct").exit_code == 0
-    assert same_files(Path("whole"), Path("direct"))
+    part = Run("part")
+    n = len(part.table())
+    assert f"shards 2,5 of 6 are missing: this is a run of {n} of 15 studies" in done.stdout
+    assert "|without:2,5/6|" in part.signature
+    assert part.signature.replace("|without:2,5/6", "") == Run("whole").signature
+    assert manifest(Path("part"))["missing"] == ["2/6", "5/6"]
+    assert "it was merged already" in invoke("merge", "part", "s/1", "--out", "x").stderr
+    assert (
+        "holds another run" in invoke("merge", *there, "--allow-missing", "--out", "whole").stderr
+    )
+    for at in (2, 5):
+        assert invoke("green", *FILES, "--shard", f"{at}/6", "--out", f"s/{at}").exit_code == 0
+    all_of = [f"s/{at}" for at in range(1, 7)]
+    assert invoke("merge", *all_of, "--allow-missing", "--out", "merged").exit_code == 0
+    assert same_files(Path("merged"), Path("whole"))
+    assert invoke("merge", *all_of, "--out", "merged").exit_code == 0, "again, in its own place"
+
+
+def test_from_python(tmp_path: Path) -> None:
+    refs = {f"s{n}": REPORTS[n % 4] for n in range(12)}
+    preds = {f"s{n}": REPORTS[(n + 1) % 5] for n in range(12)}
+    whole = judge.run(refs, preds, out=tmp_path / "whole")
+    shards = [judge.run(refs, preds, out=tmp_path / str(n), shard=(n, 3)) for n in (1, 2, 3)]
+    merged = judge.merge([shards[0], shards[1].path, str(shards[2].path)], tmp_path / "merged")
+    assert same_files(whole.path, merged.path)
+    with pytest.raises(judge.JudgeError, match="shard 2 of 3 is missing"):
+        judge.merge([shards[0], shards[2]], tmp_path / "x")

@@ -241,13 +241,6 @@ def test_numbers_have_a_minus_and_no_pair_in_a_name_is_joined_to_another_sign() 
         assert pair not in text, pair
 
 
-@pytest.mark.parametrize(("name", "lacks"), [("Łódź-é", ""), ("数字", "字 数"), ("Ąę", "Ą ę")])
-def test_letters_that_pdflatex_has_not_are_said(name: str, lacks: str) -> None:
-    line = as_latex(seeded(1, models=(name,))).splitlines()[1]
-    said = f"% pdfLaTeX alone does not print {lacks}: use LuaLaTeX or XeLaTeX with a font"
-    assert line.startswith(said) if lacks else line == ""
-
-
 @pytest.mark.ci
 @pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
 def test_pdflatex_takes_it(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from faultserver import Fault, FaultServer, Outage, always
 from rewarding import Make, examples, expected, of_studies
 from support import with_rules
 
+import judge
 from judge import JudgeError, RequestPolicy, RunStoppedError, annotate, rubrics
 from judge.reward import Reward
 

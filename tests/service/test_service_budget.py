@@ -158,7 +158,7 @@ GPT, O3, LOCAL = {"gpt-4o": None}, {"o3": None}, {"mine": "http://127.0.0.1:9/v1
 
 def test_a_budget_is_for_its_judge_alone() -> None:
     for options, judges, expected in (
-        (("50",), GPT | LOCAL, {"gpt-4o": 50.0}),
+        (("50",), GPT, {"gpt-4o": 50.0}),
         (("gpt-4o=50", "o3=7.5"), GPT | O3, {"gpt-4o": 50.0, "o3": 7.5}),
     ):
         found = limits(options, judges, {})
@@ -166,7 +166,7 @@ def test_a_budget_is_for_its_judge_alone() -> None:
         # 2,048 tokens at 10 dollars a million.
         assert found["gpt-4o"].least == pytest.approx(0.02048)
     for options, judges, named in (
-        (("50",), GPT | O3, "--budget gpt-4o=50 --budget o3=50"),
+        (("50",), GPT | O3, "--budget gpt-4o=50"),
         (("o3=50",), GPT, "o3"),
         (("5", "gpt-4o=6"), GPT, "gpt-4o=6"),
         (("gpt-4o=nan",), GPT, "gpt-4o=nan"),

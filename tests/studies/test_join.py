@@ -67,18 +67,14 @@ def test_ids_that_differ_by_type_only(put):
     preds = put("p.json", [{"id": 17, "text": "a"}, {"id": 18, "text": "a"}])
     refs = put("r.json", [{"id": "17", "text": "a"}, {"id": "18", "text": "a"}])
     message = error(preds, refs, allow_missing=True)
-    assert f'by type only, the number 17 in {preds} and the text "17" in {refs}' in message
+    assert all(part in message for part in (preds, refs, "by type only, as 17"))
 
 
-@pytest.mark.parametrize(
-    ("ours", "theirs", "hint"),
-    [("a", "b", ""), ("a ", "a", "spaces"), ("A", "a", "case"), ("007", "7", "leading zeros")],
-)
-def test_no_study_in_common(put, ours, theirs, hint):
+@pytest.mark.parametrize(("ours", "theirs"), [("a", "b"), ("a ", "a"), ("007", "7")])
+def test_no_study_in_common(put, ours, theirs):
     message = error(put("p.json", {ours: ""}), put("r.json", {theirs: "x"}), allow_missing=True)
     assert message.startswith("no study in common")
-    assert hint in message
-    assert ("would match" in message) == bool(hint)
+    assert f"({ours})" in message
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])

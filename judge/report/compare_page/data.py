@@ -116,7 +116,6 @@ def _tested_groups(c: Comparison) -> Iterator[dict[str, Any]]:
 
 
 def _other_groups(c: Comparison) -> Iterator[dict[str, Any]]:
-    """Yield the groups of the usual fields, untested where they were not asked for."""
     for field in GROUP_FIELDS:
         if (field,) == c.by or field not in c.panel.fields:
             continue

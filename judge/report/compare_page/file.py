@@ -7,7 +7,7 @@ as text alone.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
 from judge.report.compare_page import FRONTEND, data
 from judge.report.frontend import as_json
@@ -18,28 +18,23 @@ MARK = "<!doctype html><!-- judge compare -->"
 
 
 def page(
-    c: Comparison,
-    records: data.Records,
-    figures: Sequence[data.PageFigure] = (),
-    commands: Mapping[tuple[str, str], str] | None = None,
+    c: Comparison, records: data.Records, figures: Sequence[data.PageFigure] = ()
 ) -> Iterator[str]:
     """Yield the file piece by piece.
 
     `records` are those that `wanted` asked for; a study that they lack is shown without its
-    reports, and with what `commands` says to type, the study's id after it. The same input
-    gives the same text.
+    reports. The same input gives the same text.
     """
     title = f"Comparison of {len(c.panel.models)} models"
-    return FRONTEND.file(MARK, title, _data(c, records, figures, commands or {}), images="blob:")
+    return FRONTEND.file(MARK, title, _data(c, records, figures), images="blob:")
 
 
 def _data(
-    c: Comparison,
-    records: data.Records,
-    figures: Sequence[data.PageFigure],
-    commands: Mapping[tuple[str, str], str],
+    c: Comparison, records: data.Records, figures: Sequence[data.PageFigure]
 ) -> Iterator[tuple[str, bytes]]:
-    yield "overview", as_json({**data.overview(c), **_reports(c, records, commands)})
+    n_judged = len(c.panel.study_ids) * len(c.panel.models) * len(data.rubric_names(c))
+    n_records = {"here": sum(map(len, records.values())), "all": n_judged}
+    yield "overview", as_json({**data.overview(c), "records": n_records})
     yield "columns", as_json({**data.columns(c), "packets": data.packet_of_each(c, records)})
     for number, metric in enumerate(c.panel.metrics):
         yield f"values-{number}", data.values(c, metric)
@@ -48,16 +43,3 @@ def _data(
     yield "figures", as_json([figure.words for figure in figures])
     for number, figure in enumerate(figures):
         yield f"figure-{number}", figure.svg.encode()
-
-
-def _reports(
-    c: Comparison, records: data.Records, commands: Mapping[tuple[str, str], str]
-) -> dict[str, object]:
-    n_judged = len(c.panel.study_ids) * len(c.panel.models) * len(data.rubric_names(c))
-    return {
-        "records": {"here": sum(map(len, records.values())), "all": n_judged},
-        "commands": [
-            {"model": c.panel.models.index(model), "rubric": rubric, "command": command}
-            for (model, rubric), command in commands.items()
-        ],
-    }

@@ -34,7 +34,7 @@ function content(row, models, found, all, app) {
     el("div", { class: models.length > 1 ? "sides two" : "sides" },
       el("section", { class: "report reference", "aria-labelledby": "reference-title" },
         el("h4", { id: "reference-title" }, references.length > 1 ? "References (they differ)" : "Reference"),
-        references.length ? references : elsewhere(row, models, app)),
+        references.length ? references : elsewhere()),
       models.map((model, at) => candidate(row, model, "AB"[at], records, marker, values, app)))];
 }
 
@@ -60,7 +60,7 @@ function candidate(row, model, letter, records, marker, values, app) {
   const id = `candidate-${letter}`;
   return el("section", { class: "report", "aria-labelledby": id },
     el("h4", { id }, `${letter}: `, said(overview.models[model])),
-    own.length ? words(own, own.filter(({ rubric }) => rubric === marker)) : elsewhere(row, [model], app),
+    own.length ? words(own, own.filter(({ rubric }) => rubric === marker)) : elsewhere(),
     el("dl", { class: "facts" }, overview.metrics.map((metric) => {
       const value = values.get(metric.name)(row, model);
       return fact(metric.study_label, app.store.valueText(metric, value));
@@ -72,19 +72,9 @@ function candidate(row, model, letter, records, marker, values, app) {
     }));
 }
 
-function elsewhere(row, models, app) {
-  const id = app.store.studyId(row);
-  const commands = app.overview.commands.filter(({ model }) => models.includes(model));
-  return el("div", {},
-    el("p", {}, "Its reports are not in this page, which holds those of the studies in which models differ most."),
-    commands.length ? el("p", { class: "small" }, "To read it:") : null,
-    commands.map(({ command }) => el("p", { class: "mono" }, said(`${command} ${quoted(id)}`))));
-}
-
-// An id as a shell takes it for one word, whatever it holds.
-function quoted(id) {
-  const word = /^[\w@%+=:,./-]+$/.test(id) ? id : `'${id.replaceAll("'", `'"'"'`)}'`;
-  return id.startsWith("-") ? `-- ${word}` : word;
+function elsewhere() {
+  return el("p", {}, "Its reports are not in this page, which holds those of the studies in which models differ most. "
+    + "judge audit shows them.");
 }
 
 export function coverage({ here, all }) {

@@ -1,4 +1,4 @@
-// An image beside the reports, zoomed by wheel, pinch, keys or buttons, and moved by dragging.
+// An image beside the reports; enlarged, it scrolls in its frame.
 
 import { el } from "./dom.js";
 
@@ -7,19 +7,10 @@ const MOST = 12;
 export class ImageView {
   // `addresses` are those of a study's images.
   constructor(addresses) {
-    Object.assign(this, { addresses, at: 0, zoom: 1, x: 0, y: 0 });
-    this.pointers = new Map();
-    this.image = el("img", { alt: "", draggable: "false", on: { error: () => this.failed(), load: () => this.fit() } });
+    Object.assign(this, { addresses, at: 0 });
+    this.image = el("img", { alt: "", on: { error: () => this.failed(), load: () => this.fit() } });
     this.says = el("p", { class: "small", role: "status" });
-    this.view = el("div", {
-      class: "view", tabindex: "0", role: "group", "aria-label": "Image: + and − zoom, arrows move, 0 shows it whole",
-      on: {
-        wheel: (event) => { event.preventDefault(); this.scale(Math.exp(-event.deltaY / 400), event); },
-        keydown: (event) => this.pressed(event), pointerdown: (event) => this.down(event),
-        pointermove: (event) => this.moved(event), pointerup: (event) => this.up(event), pointercancel: (event) => this.up(event),
-        dblclick: () => this.fit(),
-      },
-    }, this.image);
+    this.view = el("div", { class: "view", tabindex: "0", role: "group", "aria-label": "Image: + and − zoom, arrows move, 0 shows it whole" }, this.image);
     const button = (text, label, act) => el("button", { type: "button", "aria-label": label, on: { click: act } }, text);
     const turn = addresses.length < 2 ? [] : [
       button("‹", "Previous image", () => this.turn(-1)), this.number = el("span", { class: "small" }), button("›", "Next image", () => this.turn(1))];
@@ -45,62 +36,17 @@ export class ImageView {
   }
 
   fit() {
-    Object.assign(this, { zoom: 1, x: 0, y: 0 });
-    this.place();
+    this.zoom = 1;
+    this.scale(1);
   }
 
-  // What lies under the pointer, else the middle, stays where it is.
-  scale(by, event = null) {
-    const box = this.view.getBoundingClientRect();
-    const [px, py] = event ? [event.clientX - box.left - box.width / 2, event.clientY - box.top - box.height / 2] : [0, 0];
-    const zoom = Math.min(MOST, Math.max(1, this.zoom * by));
-    this.x = px - ((px - this.x) * zoom) / this.zoom;
-    this.y = py - ((py - this.y) * zoom) / this.zoom;
-    this.zoom = zoom;
-    this.place();
-  }
-
-  place() {
-    const [w, h] = [this.view.clientWidth, this.view.clientHeight].map((side) => (side * (this.zoom - 1)) / 2);
-    this.x = Math.min(w, Math.max(-w, this.x));
-    this.y = Math.min(h, Math.max(-h, this.y));
-    this.image.style.setProperty("transform", `translate(${this.x}px, ${this.y}px) scale(${this.zoom})`);
-  }
-
-  move(dx, dy) {
-    this.x += dx;
-    this.y += dy;
-    this.place();
-  }
-
-  pressed(event) {
-    const moves = { ArrowLeft: [60, 0], ArrowRight: [-60, 0], ArrowUp: [0, 60], ArrowDown: [0, -60] };
-    if (!moves[event.key] || event.ctrlKey || event.metaKey || event.altKey) return;
-    event.preventDefault();
-    event.stopPropagation();
-    this.move(...moves[event.key]);
-  }
-
-  down(event) {
-    this.view.setPointerCapture(event.pointerId);
-    this.pointers.set(event.pointerId, event);
-  }
-
-  moved(event) {
-    const before = this.pointers.get(event.pointerId);
-    if (!before) return;
-    const other = [...this.pointers].find(([id]) => id !== event.pointerId)?.[1];
-    this.pointers.set(event.pointerId, event);
-    if (!other) {
-      this.move(event.clientX - before.clientX, event.clientY - before.clientY);
-      return;
-    }
-    const apart = (one) => Math.hypot(one.clientX - other.clientX, one.clientY - other.clientY);
-    const middle = { clientX: (event.clientX + other.clientX) / 2, clientY: (event.clientY + other.clientY) / 2 };
-    if (apart(before) > 0) this.scale(apart(event) / apart(before), middle);
-  }
-
-  up(event) {
-    this.pointers.delete(event.pointerId);
+  // The middle of what shows stays in the middle.
+  scale(by) {
+    const before = this.zoom;
+    this.zoom = Math.min(MOST, Math.max(1, before * by));
+    const { view } = this;
+    const [x, y] = [view.scrollLeft + view.clientWidth / 2, view.scrollTop + view.clientHeight / 2];
+    for (const side of ["width", "height"]) this.image.style.setProperty(side, `${100 * this.zoom}%`);
+    view.scrollTo((x * this.zoom) / before - view.clientWidth / 2, (y * this.zoom) / before - view.clientHeight / 2);
   }
 }
