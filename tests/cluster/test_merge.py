@@ -14,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from support import EXAMPLES, REPLIES, Invoke
 
+import judge
 from judge.running.folder import Run
 from judge.running.merging import merge
 from judge.studies import StudySet, from_given, read_pair
