@@ -18,6 +18,7 @@ from typing import IO
 
 from diskcache.core import MODE_RAW
 
+from judge import jsonio
 from judge.cache.entry import Entry, Unreadable, UnreadableError, as_object, decode, entry_of
 from judge.cache.files import DATABASE, FILES, explained, said
 from judge.cache.store import CompletionCache
@@ -168,9 +169,9 @@ def exported(source: str) -> Iterator[Entry | Unreadable]:
     with _opened(source) as file:
         for number, line in enumerate(file, start=1):
             try:
-                row = json.loads(line)
+                row = jsonio.read(line)
                 yield entry_of(number, row["key"], row, row["stored"])
-            except (ValueError, KeyError, TypeError, RecursionError):
+            except (ValueError, KeyError, TypeError):
                 reason = "not the JSON object of an entry"
                 yield Unreadable(number, f"{source}, line {number}", reason)
             except UnreadableError as error:

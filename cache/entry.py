@@ -93,7 +93,7 @@ def decode(
     """Return the entry in a value; `asked` is the canonical request of the key, if known."""
     try:
         data = json.loads(value)
-    except (ValueError, RecursionError):
+    except ValueError:
         raise UnreadableError("not the JSON text of an entry") from None
     return entry_of(row, name, data, stored, asked)
 
@@ -115,7 +115,7 @@ def entry_of(
         datetime.fromtimestamp(entry.stored, UTC)
     except (KeyError, TypeError, ValueError, AttributeError) as error:
         raise UnreadableError("not the fields of an entry") from error
-    except (OverflowError, OSError, RecursionError, JudgeError) as error:
+    except (OverflowError, OSError, JudgeError) as error:
         raise UnreadableError("a value that no entry has") from error
     if record != data.get("request") or not isinstance(model, str):
         raise UnreadableError("not the request of an entry")

@@ -50,8 +50,7 @@ def read(data: bytes | str, *, longest: int = LONGEST, pairs: bool = False) -> A
         except UnicodeDecodeError as error:
             raise JsonError("not UTF-8", f"byte {error.start}") from error
     text = data.removeprefix("\ufeff")
-    if text.count("[") + text.count("{") > DEEPEST:
-        _check_depth(text)
+    check_depth(text)
     try:
         return (_PAIRS if pairs else _ONCE).decode(text)
     except JsonError:
@@ -69,9 +68,13 @@ def too_long(text: str, longest: int) -> bool:
     return len(text) > longest or len(text.encode("utf-8", "surrogatepass")) > longest
 
 
-def _check_depth(text: str) -> None:
+def check_depth(text: str) -> None:
+    """Raise `JsonError` where objects and lists stand in one another too deeply."""
+    if text.count("[") + text.count("{") <= DEEPEST:
+        return
     depth = 0
-    for token in _BRACKETS.findall(text):
+    for match in _BRACKETS.finditer(text):
+        token = match[0]
         if token in ("[", "{"):
             depth += 1
             if depth > DEEPEST:

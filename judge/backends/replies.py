@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 from contextlib import suppress
@@ -10,6 +9,7 @@ from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
 
+from judge import jsonio
 from judge.backends.connection import NO_KEY, shown
 from judge.backends.errors import (
     OverloadError,
@@ -51,8 +51,8 @@ class RefusedError(Exception):
 def completion(data: bytes, mode: Mode | None, body: Mapping[str, Any], key: str) -> Completion:
     """Return the answer that a reply to the request `body` holds; raises as `completion_of`."""
     try:
-        answer = json.loads(data)
-    except (ValueError, RecursionError) as error:
+        answer = jsonio.read(data)
+    except jsonio.JsonError as error:
         raise UnreadableReplyError("it is no completion") from error
     tool = body["tools"][0]["function"]["name"] if mode is Mode.TOOLS else None
     return completion_of(answer, mode, tool, key)
@@ -73,7 +73,7 @@ def completion_of(answer: Any, mode: Mode | None, tool: str | None, key: str) ->
         text, refusal = _text(text), _text(refusal)
         model = str(answer["model"])
         usage = _usage(answer.get("usage"))
-    except (AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+    except (AttributeError, LookupError, TypeError, ValueError) as error:
         said = _words(answer.get("error", answer), "", key) if isinstance(answer, dict) else ""
         raise UnreadableReplyError(f"it is no completion{said and f': {said}'}") from error
     if finish_reason == "content_filter":
@@ -112,9 +112,9 @@ class ErrorReply:
         self.url, self.status, self.headers = url, status, headers
         text = data.decode("utf-8", "replace").strip()
         try:
-            body = json.loads(text)
+            body = jsonio.read(text)
             self.message = f"Error code: {status} - {body}"
-        except (ValueError, RecursionError):
+        except jsonio.JsonError:
             body, self.message = None, text or f"Error code: {status}"
         self._error = body.get("error", body) if isinstance(body, Mapping) else body
         said = self._error if isinstance(self._error, Mapping) else {}

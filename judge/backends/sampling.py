@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from judge import jsonio
 from judge.types import JudgeError
 
 MAX_TOKENS = 2048
@@ -63,8 +64,8 @@ def checked(given: Mapping[str, object]) -> dict[str, object]:
         elif name in _OPTIONS:
             raise JudgeError(f"sampling: {name} is set by {_OPTIONS[name]}")
         try:
-            found[name] = json.loads(json.dumps(value, allow_nan=False))
-        except (TypeError, ValueError, RecursionError) as error:
+            found[name] = jsonio.read(json.dumps(value, allow_nan=False))
+        except (TypeError, ValueError) as error:
             raise JudgeError(f"sampling: {name} is no value of JSON: {error}") from error
         if isinstance(value, float) and value.is_integer():
             found[name] = int(value)
@@ -93,8 +94,8 @@ def from_body(options: Iterable[str]) -> dict[str, object]:
         if name in found:
             raise JudgeError(f"--body {name} is given twice")
         try:
-            found[name] = json.loads(text)
-        except (ValueError, RecursionError) as error:
+            found[name] = jsonio.read(text)
+        except jsonio.JsonError as error:
             raise JudgeError(
                 f"--body {name}: {text!r} is no JSON ({error}); a text stands in double quotes: "
                 f"--body '{name}=\"...\"'"

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
+from judge import jsonio
 from judge.backends.connection import NO_KEY, Connection
 from judge.backends.errors import (
     AskError,
@@ -76,9 +77,9 @@ def line_of(key: str, body: Mapping[str, Any]) -> bytes:
 def parsed(line: bytes) -> tuple[str, Mapping[str, Any]]:
     """Return the key of a line of answers and the line; raises `UnreadableReplyError`."""
     try:
-        value = json.loads(line)
+        value = jsonio.read(line)
         key = value["custom_id"]
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError) as error:
         raise UnreadableReplyError("a line is not one of a batch's answers") from error
     if not isinstance(key, str):
         raise UnreadableReplyError("a line has no custom_id")

@@ -5,11 +5,11 @@ A file of reports, and one of annotations for each reader, whose file names the 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
+from judge import jsonio
 from judge.readers.readings import CODES, NO_EDIT, PATIENT, Readings, Studies, an_error, blank
 from judge.readers.sheet import Row
 from judge.rubrics.reading import EDIT, own_name
@@ -69,19 +69,10 @@ class Document:
 
 def document(content: Content) -> Document:
     """Read JSON; raises `JudgeError` where it is none, or where a key stands twice."""
-    text = decode(content)
-
-    def once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-        if len(found := dict(pairs)) < len(pairs):
-            names = [name for name, _ in pairs]
-            twice = next(name for name in names if names.count(name) > 1)
-            raise JudgeError(f"{content.name} has the key {twice!r} twice in one object; keep one")
-        return found
-
     try:
-        return Document(content.name, json.loads(text, object_pairs_hook=once))
-    except (ValueError, RecursionError) as error:
-        raise JudgeError(f"{content.name} is not JSON: {error}") from error
+        return Document(content.name, jsonio.read(decode(content)))
+    except jsonio.JsonError as error:
+        raise JudgeError(f"{content.name} cannot be read as JSON: {error}") from error
 
 
 def read(documents: Sequence[Document]) -> Readings:

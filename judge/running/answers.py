@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from judge import jsonio
 from judge.cache.entry import Entry, Unreadable, UnreadableError, checksum, entry_of
 from judge.running.asking import Answered
 from judge.running.folder import ANNOTATIONS, Run
@@ -43,7 +43,7 @@ def entries(run: Run) -> Iterator[Entry | Unreadable]:
     for number, line in enumerate(run.lines(), 1):
         name = f"{path}, line {number}"
         try:
-            record = json.loads(line)
+            record = jsonio.read(line)
             for part in (*record.get("earlier", ()), record):
                 if part.get("cache_key") == COMPOSED:
                     continue  # of others, which stand before it
@@ -55,7 +55,7 @@ def entries(run: Run) -> Iterator[Entry | Unreadable]:
                 yield entry_of(number, part["cache_key"], data, 0.0)
         except UnreadableError as error:
             yield Unreadable(number, name, str(error))
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        except (ValueError, KeyError, TypeError, AttributeError):
             yield Unreadable(number, name, "not the record of a study")
     if without:
         why = "no cache keeps its judge's answers"

@@ -20,7 +20,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge import rubrics
+from judge import jsonio, rubrics
 from judge.report.formats import rate_rows
 from judge.report.words import parts_of
 from judge.rubrics.asking import asked_by, on_scale, sampled
@@ -223,9 +223,9 @@ class Run:
         """
         path = self.path / ANNOTATIONS
         try:
-            found: dict[str, Any] = json.loads(line)
+            found: dict[str, Any] = jsonio.read(line)
             wrong = forms.record_fault(found)
-        except (ValueError, RecursionError) as error:
+        except jsonio.JsonError as error:
             wrong = str(error)
         if wrong:
             raise damaged(path, f"in line {n:,}, {wrong}")
@@ -275,10 +275,10 @@ def _checked(path: Path, data: object, form: type) -> dict[str, Any]:
 
 def _read_json(path: Path) -> object:
     try:
-        data: object = json.loads(read_file(path).decode("utf-8"))
+        data: object = jsonio.read(read_file(path))
     except OSError as error:
         raise JudgeError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except jsonio.JsonError as error:
         raise damaged(path, str(error)) from error
     return data
 

@@ -14,7 +14,7 @@ from judge.report.overview import declared
 from judge.service import ProblemError
 from judge.service.budget import Ledger
 from judge.service.jobs import Reply
-from judge.service.service import Here, as_json, returns
+from judge.service.service import Here, JsonRoute, as_json, returns
 from judge.service.settings import ServiceSettings
 from judge.types import JudgeError
 
@@ -22,7 +22,7 @@ Text = Annotated[str, Field(max_length=100_000)]
 """A report. The bound keeps a pair to seconds of work for the built-in judge."""
 Name = Annotated[str, Field(min_length=1, max_length=200)]
 
-routes = APIRouter(prefix="/v1", tags=["annotations"])
+routes = APIRouter(route_class=JsonRoute, prefix="/v1", tags=["annotations"])
 
 
 class Pair(BaseModel):

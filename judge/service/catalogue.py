@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import json
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
+from judge import jsonio
 from judge.comparing.names import known_model
 from judge.readers import kept
 from judge.readers.kept import KeptReading
@@ -233,8 +233,8 @@ def _searched(run: Run) -> list[str]:
     found = []
     for n, line in enumerate(run.lines(), 1):
         try:
-            text = search_text(json.loads(line))
-        except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+            text = search_text(jsonio.read(line))
+        except (ValueError, LookupError, TypeError, AttributeError):
             text = search_text(run.parsed(n, line))
         found.append(encodable(text))
     return found

@@ -18,7 +18,7 @@ from pydantic import BaseModel, Field, model_validator
 
 from judge.service import ProblemError
 from judge.service.jobs import Short
-from judge.service.service import JSON, Here, Service, returns
+from judge.service.service import JSON, Here, JsonRoute, Service, returns
 from judge.service.settings import ServiceSettings
 from judge.service.worker import Worker, time_limit
 
@@ -33,7 +33,7 @@ _Index = Annotated[int, InPath(ge=0, lt=10_000)]
 Allowed = Literal["judge", "prompt", "references"]
 """What may differ among the runs."""
 
-routes = APIRouter(prefix="/v1/comparison", tags=["comparison"])
+routes = APIRouter(route_class=JsonRoute, prefix="/v1/comparison", tags=["comparison"])
 
 
 class ComparisonQuery(BaseModel):

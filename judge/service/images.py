@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from judge import jsonio
 from judge.running.files import open_file
 from judge.service import ProblemError
 
@@ -25,8 +25,8 @@ def paths(fields: Mapping[str, object]) -> list[str]:
         value = fields.get(name)
         if isinstance(value, str) and value.lstrip().startswith("["):
             try:
-                listed = json.loads(value)
-            except (ValueError, RecursionError):
+                listed = jsonio.read(value)
+            except jsonio.JsonError:
                 listed = []
             found += [one for one in listed if isinstance(one, str)]
         elif isinstance(value, str):

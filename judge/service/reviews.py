@@ -17,6 +17,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from judge import jsonio
 from judge.report.view import graded_items
 from judge.rubrics.contract import Rubric
 from judge.running.journal import Stamp, append_line, lines, stamp
@@ -163,10 +164,10 @@ def _no_formula(value: str | None) -> str | None:
 
 def _event(line: bytes) -> Event | None:
     try:
-        data = json.loads(line)
+        data = jsonio.read(line)
         known = {name: data[name] for name in Event.__dataclass_fields__ if name in data}
         categories = tuple(data.get("categories") or ())
         event = Event(**{"error": None, **known, "categories": categories})
-    except (ValueError, RecursionError, TypeError, AttributeError):
+    except (ValueError, TypeError, AttributeError):
         return None
     return event if event.verdict in get_args(Word) else None

@@ -18,7 +18,7 @@ from judge.running.folder import ANNOTATIONS, TABLE_CSV, TABLE_PARQUET
 from judge.service import ProblemError, jobs, uploads
 from judge.service.annotations import check_names
 from judge.service.catalogue import RunEntry
-from judge.service.service import JSON, PARQUET, Here, RunId, Service, as_json, returns
+from judge.service.service import JSON, PARQUET, Here, JsonRoute, RunId, Service, as_json, returns
 
 _LOOK_SECONDS = 0.25
 _PING_LOOKS = 60
@@ -30,7 +30,7 @@ _FILES = {
     "parquet": (TABLE_PARQUET, PARQUET),
 }
 
-routes = APIRouter(prefix="/v1/runs", tags=["runs"])
+routes = APIRouter(route_class=JsonRoute, prefix="/v1/runs", tags=["runs"])
 
 
 class RunForm(jobs.RunOptions):

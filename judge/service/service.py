@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Annotated, Any
@@ -13,9 +13,11 @@ from fastapi import Depends, FastAPI, Request
 from fastapi import Path as InPath
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import Response
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field
 from starlette.exceptions import HTTPException
 
+from judge import jsonio
 from judge.service.settings import ServiceSettings
 from judge.types import JudgeError
 
@@ -117,6 +119,27 @@ def returns(
     """Describe a route's good answer for the OpenAPI description."""
     content = {kind: {"schema": _SCHEMAS.get(kind, {"type": "string"})} for kind in kinds}
     return {status: {"description": description, "content": content, **more}}
+
+
+class _JsonRequest(Request):
+    async def json(self) -> Any:  # noqa: ANN401
+        try:
+            return jsonio.read(await self.body())
+        except jsonio.JsonError as error:
+            raise HTTPException(400, f"The body cannot be read as JSON: {error}") from error
+
+
+class JsonRoute(APIRoute):
+    """A route whose JSON body is read by `judge.jsonio`: a body nested too deeply is a 400."""
+
+    def get_route_handler(self) -> Callable[[Request], Coroutine[Any, Any, Response]]:
+        """Return the handler of the route."""
+        handler = super().get_route_handler()
+
+        async def handle(request: Request) -> Response:
+            return await handler(_JsonRequest(request.scope, request.receive))
+
+        return handle
 
 
 def answer_errors(app: FastAPI) -> None:

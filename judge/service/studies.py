@@ -14,11 +14,19 @@ from judge.report.view import study_view
 from judge.service import ProblemError, reviews
 from judge.service.catalogue import OpenRun
 from judge.service.reviews import MISSED, Event
-from judge.service.service import Here, RunId, as_json, gzipped_json, reader_name, returns
+from judge.service.service import (
+    Here,
+    JsonRoute,
+    RunId,
+    as_json,
+    gzipped_json,
+    reader_name,
+    returns,
+)
 from judge.stats.review import VERDICTS
 
-routes = APIRouter(prefix="/v1/runs", tags=["studies"])
-review_routes = APIRouter(prefix="/v1/runs", tags=["reviews"])
+routes = APIRouter(route_class=JsonRoute, prefix="/v1/runs", tags=["studies"])
+review_routes = APIRouter(route_class=JsonRoute, prefix="/v1/runs", tags=["reviews"])
 
 
 class Review(BaseModel):

@@ -12,6 +12,7 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from judge import jsonio
 from judge.distribution import version
 from judge.running.files import ANOTHER, LONGEST_LINE, entries_of, folder_at_once, open_file
 from judge.running.files import read_file as read_whole
@@ -172,11 +173,11 @@ def found(out: Path, recipe: Recipe) -> dict[str, Any] | None:
     if MANIFEST not in entries:
         raise JudgeError(f"{out} holds something, and no {MANIFEST}; {ANOTHER}")
     try:
-        there = json.loads(read_whole(out / MANIFEST).decode("utf-8"))
+        there = jsonio.read(read_whole(out / MANIFEST))
         names = [one["change"] for one in there["changes"]]
     except OSError as error:
         raise JudgeError(f"cannot read {out / MANIFEST}: {error.strerror}") from error
-    except (ValueError, LookupError, TypeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError) as error:
         raise JudgeError(f"{out / MANIFEST} is no manifest of candidates; {ANOTHER}") from error
     wanted = {"version": version(), **recipe.said()}
     differ = [name for name in _DECIDES if there.get(name) != wanted.get(name)]
@@ -216,13 +217,13 @@ def _truths(out: Path) -> Iterator[dict[str, Any]]:
     try:
         with open_file(out / TRUTH) as file:
             while line := file.readline(LONGEST_LINE):
-                one = json.loads(line)
+                one = jsonio.read(line)
                 if not isinstance(one, dict):
                     raise _changed(out)
                 yield one
     except OSError as error:
         raise JudgeError(f"cannot read {out / TRUTH}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except jsonio.JsonError as error:
         raise _changed(out) from error
 
 

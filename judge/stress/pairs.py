@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
 from typing_extensions import TypedDict
 
+from judge import jsonio
 from judge.report.stress_page.data import Pair
 from judge.running.forms import fault
 from judge.stress.figures import in_right_category, on_right_side
@@ -68,7 +68,7 @@ def pairs(report: StressReport) -> Iterator[Pair]:
 def _lines(report: StressReport) -> Iterator[Mapping[str, Any]]:
     path = report.truth.path
     for n, raw in enumerate(lines_of(path), 1):
-        line: dict[str, Any] = json.loads(raw)
+        line: dict[str, Any] = jsonio.read(raw)
         wrong = fault(line, _Line) or next(
             (
                 f"{end!r} is no place"

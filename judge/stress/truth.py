@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
+from judge import jsonio
 from judge.rubrics.categories import CATEGORY
 from judge.running.files import LONGEST_LINE, open_file, read_file
 from judge.running.folder import Run
@@ -162,9 +162,9 @@ def read_truth(path: Path) -> Truth:
     for n, raw in enumerate(lines_of(path), 1):
         sha.update(raw)
         try:
-            line = json.loads(raw)
+            line = jsonio.read(raw)
             wrong = fault(line, _Line)
-        except (ValueError, RecursionError) as error:
+        except jsonio.JsonError as error:
             wrong = str(error)
         if wrong := wrong or rows.add(line):
             raise JudgeError(f"{path} is damaged: in line {n:,}, {wrong}; {_AGAIN}")
@@ -239,10 +239,10 @@ def _made_by(truth: Path, n: int) -> Mapping[str, Any]:
     if not path.exists():
         return {}
     try:
-        found = json.loads(read_file(path).decode("utf-8"))
+        found = jsonio.read(read_file(path))
     except OSError as error:
         raise JudgeError(f"cannot read {path}: {error.strerror}") from error
-    except (ValueError, RecursionError) as error:
+    except jsonio.JsonError as error:
         raise JudgeError(f"{path} is damaged: {error}; {_AGAIN}") from error
     if wrong := fault(found, _MadeBy):
         raise JudgeError(f"{path} is damaged: {wrong}; {_AGAIN}")

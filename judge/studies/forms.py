@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from judge import jsonio
 from judge.studies.names import FALLBACK_ROLES, ROW, TEXT_ROLES, matching, plain
 from judge.studies.table import IdKind, StudyTable, cleaned, encodable, id_of, to_columns, to_table
 from judge.types import JudgeError
@@ -66,6 +67,10 @@ def read_object(name: str, text: str) -> dict[str, Any]:
 def _values(name: str, text: str) -> list[Any]:
     decoder = json.JSONDecoder(object_pairs_hook=_object)
     values = []
+    try:
+        jsonio.check_depth(text)
+    except jsonio.JsonError as error:
+        raise JudgeError(f"{name} can't be read as JSON: {error}") from error
     position = _after_space(text, 0)
     while position < len(text):
         try:
@@ -74,7 +79,7 @@ def _values(name: str, text: str) -> list[Any]:
             where = f"line {error.lineno}, column {error.colno}"
             why = error.msg.removesuffix(" at")  # two of Python's messages end in it
             raise JudgeError(f"{name} is not JSON: {why} at {where}") from error
-        except (ValueError, RecursionError) as error:
+        except ValueError as error:  # a number of thousands of digits
             raise JudgeError(f"{name} can't be read as JSON: {error}") from error
         values.append(value)
         position = _after_space(text, position)

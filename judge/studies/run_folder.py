@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Collection, Iterable
 from dataclasses import replace
 from os.path import isdir, isfile, join
 from pathlib import Path
 from typing import Any
 
+from judge import jsonio
 from judge.studies.fields import renamed, tidy_column
 from judge.studies.join import FIRST, NO_CANDIDATE, NO_REFERENCE, Problem, settle
 from judge.studies.names import KNOWN_NAMES, NamedFields, model_of
@@ -56,9 +56,9 @@ def read_run(
     if fields != KNOWN_NAMES:
         raise JudgeError(f"{source} is a run, whose fields have names: leave the --...-field away")
     try:
-        manifest = json.loads((Path(source) / _MANIFEST).read_text("utf-8"))
+        manifest = jsonio.read((Path(source) / _MANIFEST).read_bytes())
         data = path.read_bytes()
-        records = [json.loads(line) for line in data.splitlines()]
+        records = [jsonio.read(line) for line in data.splitlines()]
         whole = {name: [str(record[name]) for record in records] for name in _TEXTS}
         if manifest.get("combined", {}).get("of") == "reference":
             raise JudgeError(f"{source} is made of several references a study; give PREDS and REFS")
@@ -71,7 +71,7 @@ def read_run(
         inferred = [bool(record["class_inferred"]) for record in records]
     except OSError as error:
         raise JudgeError(f"cannot read the run {source}: {error.strerror}") from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise JudgeError(
             f"{source} is a damaged run: {type(error).__name__}, {error}; make it again"
         ) from error

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
+from judge import jsonio
 from judge.studies.fields import as_text
 from judge.studies.names import listed, named, plain
 from judge.types import MODALITIES, JudgeError
@@ -192,8 +193,10 @@ def read_context(name: str, value: object) -> Mapping[str, str]:
 
 def _from_json(name: str, text: str) -> Mapping[str, str]:
     try:
-        data = json.loads(text)
-    except ValueError:
+        data = jsonio.read(text)
+    except jsonio.JsonError as error:
+        if error.reason in ("nested too deeply", "duplicate key"):
+            raise JudgeError(f"the field {name} is no context: {error}") from error
         return _named(name, [(name, text)])  # words that begin with a bracket: "[Clinical] cough"
     values = data.values() if isinstance(data, dict) else ()
     if not isinstance(data, dict) or any(isinstance(one, dict | list) for one in values):
