@@ -150,11 +150,7 @@ def _counted(run: ComparedRun, table: RunTable) -> ComparedRun:
 def _rubric_values(
     sides: _Sides, n_studies: int, models: Sequence[str]
 ) -> tuple[dict[Metric, Values], dict[Metric, Values]]:
-    """Return the values of every rubric's metrics, studies by models; NaN: no such run.
-
-    The second are what ratios are divided by. Raises `JudgeError` where runs of a rubric have no
-    metrics in common, as those of a panel by the mean and of one judge.
-    """
+    """Return the values of every rubric's metrics, studies by models; NaN: no such run."""
     values: dict[Metric, Values] = {}
     per: dict[Metric, Values] = {}
     for name in sorted({run.rubric for run, _ in sides}):
@@ -200,11 +196,7 @@ def _file_values(
     models: Sequence[str],
     taken: Collection[str],
 ) -> dict[Metric, Values]:
-    """Return the values of the files' metrics; files of several models fill one column.
-
-    A metric whose name is `taken` by a rubric's own stands beside that as `(file)`. Raises
-    `JudgeError` where two files give one value, and where two metrics would have one name.
-    """
+    """Return the values of the files' metrics; files of several models fill one column."""
     values: dict[Metric, Values] = {}
     metric_of: dict[str, Metric] = {}
     for file in files:
@@ -258,10 +250,7 @@ def _joined(
 def _fields(
     sides: _Sides, wanted: Sequence[str], by: Sequence[str], patient: Sequence[str]
 ) -> tuple[dict[str, tuple[object, ...]], list[str]]:
-    """Return the studies' fields, and what the runs disagree about.
-
-    Raises `JudgeError` where that is a field to group `by`, or one of the `patient`.
-    """
+    """Return the studies' fields, and what the runs disagree about."""
     remedies = dict.fromkeys(patient, f"{_JUDGE_BOTH}, or set it aside: --patient-field none")
     remedies |= dict.fromkeys(by, _JUDGE_BOTH)
     fields, notes = {}, []

@@ -156,10 +156,7 @@ def _heat_map(
     texts: Sequence[Sequence[str]],
     size: float,
 ) -> None:
-    """Draw cells coloured by their share of the scale (0 to 1), hatched where it is None.
-
-    `texts` are written in the cells; an empty one leaves the cell to its colour.
-    """
+    """Draw cells coloured by their share of the scale (0 to 1), hatched where it is None."""
     for row, (line, words) in enumerate(zip(shares, texts, strict=True)):
         for column, (share, word) in enumerate(zip(line, words, strict=True)):
             colour = shade(share) if share is not None else None

@@ -155,10 +155,7 @@ def _draw_bars(
     across: float,
     size: float,
 ) -> None:
-    """Draw one bar a model, its levels in their order, and their sum behind it.
-
-    `most` is the longest bar of the scale, `across` the width of the panel in inches.
-    """
+    """Draw one bar a model, its levels in their order, and their sum behind it."""
     rows(axes, names, len(panel.bars), size)
     axes.grid(axis="x", color=style.GRID, linewidth=0.5)
     axes.set_axisbelow(True)

@@ -123,10 +123,7 @@ def _check_length(name: str, found: int, n: int) -> None:
 
 
 def _list(name: str, values: Any) -> list[Any]:  # noqa: ANN401 - whatever a caller passes
-    """Return `values` as a list with None for what pandas holds to be missing.
-
-    Raises `JudgeError` for what is no list of values in an order.
-    """
+    """Return `values` as a list with None for what pandas holds to be missing."""
     if isinstance(values, str | bytes):
         raise JudgeError(f"{name} is one text; give a list with one value a study")
     if isinstance(values, Mapping | set | frozenset) or not isinstance(values, Iterable):

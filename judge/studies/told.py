@@ -99,10 +99,7 @@ def _signed(name: str) -> str:
 
 
 def _joined(said: Iterable[tuple[str, str, str]]) -> dict[str, str]:
-    """Return what fields say, each thing by its name: `said` are field, name and value.
-
-    Raises `JudgeError` where one thing has two values.
-    """
+    """Return what fields say, each thing by its name: `said` are field, name and value."""
     found: dict[str, tuple[str, str]] = {}
     for field, key, value in said:
         first, known = found.setdefault(key, (field, value))
