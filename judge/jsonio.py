@@ -36,11 +36,14 @@ class Pairs(list[tuple[str, Any]]):
     """An object as it was written, a key that stands twice twice; see `read`."""
 
 
-def read(data: bytes | str, *, longest: int = LONGEST, pairs: bool = False) -> Any:  # noqa: ANN401
+def read(
+    data: bytes | str, *, longest: int = LONGEST, pairs: bool = False, nan: bool = False
+) -> Any:  # noqa: ANN401
     """Return the one JSON value in `data`; a byte order mark before it is passed over.
 
     `longest` is the most bytes of UTF-8 that are read. With `pairs` every object comes as `Pairs`
-    and may have a key twice. Raises `JsonError`.
+    and may have a key twice; with `nan` NaN is a number, as where tables are written as JSON.
+    Raises `JsonError`.
     """
     if len(data) > longest or (isinstance(data, str) and too_long(data, longest)):
         raise JsonError("too long", f"more than {longest:,} bytes")
@@ -52,7 +55,7 @@ def read(data: bytes | str, *, longest: int = LONGEST, pairs: bool = False) -> A
     text = data.removeprefix("\ufeff")
     check_depth(text)
     try:
-        return (_PAIRS if pairs else _ONCE).decode(text)
+        return (_PAIRS if pairs else _WITH_NAN if nan else _ONCE).decode(text)
     except JsonError:
         raise
     except json.JSONDecodeError as error:
@@ -111,3 +114,4 @@ def _no_constant(name: str) -> NoReturn:
 
 _ONCE = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant)
 _PAIRS = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=_finite, parse_constant=_no_constant)
+_WITH_NAN = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite)

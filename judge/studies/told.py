@@ -190,7 +190,7 @@ def read_context(name: str, value: object) -> Mapping[str, str]:
 
 def _from_json(name: str, text: str) -> Mapping[str, str]:
     try:
-        data = jsonio.read(text)
+        data = jsonio.read(text, nan=True)
     except jsonio.JsonError as error:
         if error.reason in ("nested too deeply", "duplicate key"):
             raise JudgeError(f"the field {name} is no context: {error}") from error

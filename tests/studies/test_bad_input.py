@@ -29,7 +29,7 @@ def message(preds, refs, **options):
         (b"id,text\n", "holds no study"),
         (b'{"a": "x",\n "b": y}', "line 2, column 7"),
         (b"[" * 100_000, "can't be read as JSON"),
-        (b'{"a": {"text": "x", "m": ' + b"[" * 500 + b"]" * 500 + b"}}", "nests more"),
+        (b'{"a": {"text": "x", "m": ' + b"[" * 500 + b"]" * 500 + b"}}", "nested too deeply"),
         (b"[1, 2]", "record 1 is the number 1"),
         (b'{"a": ["x"]}', "'a' holds a list"),
         (b'{"a": "x", "b": {"text": "y"}}', "'a' holds a text beside objects"),

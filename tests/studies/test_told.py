@@ -135,3 +135,8 @@ def test_the_rules_judge_only_what_they_were_made_for(invoke: Invoke) -> None:
         assert invoke(*files, "--out", modality, "--modality", modality).exit_code == 0
         assert Run(modality).summary()["n_failed"] == n
         assert f"modality:{modality}" in Run(modality).signature
+
+
+def test_a_context_that_nests_deeply_is_one_message() -> None:
+    with pytest.raises(JudgeError, match="field context"):
+        read_context("context", '{"a": ' + "[" * 1_000 + "]" * 1_000 + "}")
