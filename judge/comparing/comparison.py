@@ -156,7 +156,12 @@ def _rubric_values(
     for name in sorted({run.rubric for run, _ in sides}):
         tables = {models.index(run.model): table for run, table in sides if run.rubric == name}
         first, *others = tables.values()
-        if any(table.metrics != first.metrics for table in others):
+        # By majority a panel's figure may be made of other measures; it is the same figure.
+        figures = [
+            [replace(metric, measures=(), per=()) for metric in table.metrics]
+            for table in (first, *others)
+        ]
+        if any(other != figures[0] for other in figures):
             raise JudgeError(
                 f"a panel's rates by --rule mean are means of {name}'s, and are compared with "
                 "those of other panels by the mean only; make it with --rule majority"

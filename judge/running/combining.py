@@ -99,7 +99,9 @@ class Combining:
             for part, one in lost
         )
         few = f"scored by fewer than {self.least} {self.how.of}s"
-        return Failed(whole if self.least is None else few, told)
+        were_answered = all(isinstance(outcome, Unparsed) for _, outcome in lost)
+        kind = Unparsed if lost and were_answered else Failed
+        return kind(whole if self.least is None else few, told)
 
     def agreement(self) -> list[dict[str, Any]]:
         """Return Krippendorff's alpha between the parts, for each rate and for the score."""
@@ -119,7 +121,7 @@ class Combining:
         if self._n_lost:
             whose = ", ".join(f"{self.how.names[at]} {n:,}" for at, n in sorted(self._lost.items()))
             many = counted(self._n_lost, "study is", "studies are")
-            notes.append(f"{many} not scored, since {self.how.of}s failed: {whose}")
+            notes.append(f"{many} not scored by every {self.how.of}: {whose}")
         return notes
 
 

@@ -20,6 +20,7 @@ from judge.running.folder import ANNOTATIONS, Run, damaged
 from judge.running.records import outcome_of, study_of
 from judge.running.run import Finished
 from judge.running.session import read_today
+from judge.running.steps import COMPOSED
 from judge.types import JudgeError, Study
 
 RULES: tuple[Rule, ...] = ("majority", "mean")
@@ -156,7 +157,29 @@ def _checked(runs: Sequence[Run], allow: Collection[str]) -> list[Run]:
     if len(prompts) > 1 and PROMPT not in allow:
         told = ", ".join(f"{name} in {run.path}" for name, run in prompts.items())
         raise JudgeError(f"the judges read different prompts: {told} (or --allow {PROMPT})")
+    _check_answers(runs)
     return sorted(runs, key=lambda run: (run.manifest["judge"]["name"], run.signature))
+
+
+def _check_answers(runs: Sequence[Run]) -> None:
+    """Raise where two runs hold the same cached answers: they are one judge, not two."""
+    by_judge: dict[str, list[Run]] = {}
+    for run in runs:
+        by_judge.setdefault(run.manifest["judge"]["version"], []).append(run)
+    for alike in by_judge.values():
+        asked: dict[str, Run] = {}
+        for run in alike if len(alike) > 1 else ():
+            for record in run.records():
+                parts = (*record.get("earlier", ()), record)
+                keys = {part["cache_key"] for part in parts} - {None, COMPOSED}
+                other = next(
+                    (asked[key] for key in keys if asked.setdefault(key, run) is not run), None
+                )
+                if other is not None:
+                    raise JudgeError(
+                        f"{other.path} and {run.path} share answers of one judge, which would "
+                        "count twice: name one of them, or ask again with another --seed"
+                    )
 
 
 def _check_judged(run: Run) -> None:

@@ -188,6 +188,12 @@ def _check_texts(run: Run, opened: Sequence[Run], ids: Collection[str]) -> list[
     says nothing of them.
     """
     notes = []
+    for reader in opened:
+        if reader.manifest["section"] != run.manifest["section"]:
+            raise JudgeError(
+                f"{reader.path} has readings of the section {reader.manifest['section']}, and "
+                f"{run.path} is of {run.manifest['section']}: judge that section (--section)"
+            )
     theirs = [digests(one, ids) for one in opened]
     wanted = {study_id for texts in theirs for study_id in texts}
     ours = digests(run, wanted)
@@ -204,10 +210,8 @@ def _check_texts(run: Run, opened: Sequence[Run], ids: Collection[str]) -> list[
             or reference not in (None, ours[study_id][0])
         ]
         if differing:
-            sections = [each.manifest["section"] for each in (run, one)]
-            why = f" ({sections[0]} there, {sections[1]} here)" if len(set(sections)) > 1 else ""
             raise JudgeError(
-                f"{one.path} is about other texts than {run.path}{why}: the candidate or the "
+                f"{one.path} is about other texts than {run.path}: the candidate or the "
                 f"reference differs for {len(differing):,} of "
                 f"{counted(len(texts), 'study', 'studies')} in common, {differing[0]!r} first; "
                 "give readings of the reports that were judged"

@@ -23,7 +23,16 @@ from judge.rubrics.facts.measures import Fact, annotated
 from judge.running.folder import Run
 from judge.stats.reliability import krippendorff
 from judge.stats.table import TableBuilder, summarise
-from judge.types import Annotated, Annotation, Failed, JudgeError, Measures, Side, Study
+from judge.types import (
+    Annotated,
+    Annotation,
+    Failed,
+    JudgeError,
+    Measures,
+    Side,
+    Study,
+    Unparsed,
+)
 
 Counts = tuple[int, int, int]
 """Significant errors, insignificant ones, matched findings."""
@@ -323,7 +332,7 @@ def test_a_study_is_scored_where_all_judges_scored_it(invoke: Invoke, tmp_path: 
     ]
     summary = panelled(invoke, runs, "majority")
     assert (summary["n_studies"], summary["n_scored"], summary["n_failed"]) == (3, 1, 2)
-    assert "2 studies are not scored, since judges failed: x 1, z 2" in summary["notes"]
+    assert "2 studies are not scored by every judge: x 1, z 2" in summary["notes"]
     ends = {study.study_id: end for study, end in Run(Path("out")).outcomes()}
     assert ends["a"] == Failed("not scored by all judges", "x: failed, timeout; z: failed, timeout")
     cited = invoke("cite", "out").stdout
@@ -335,6 +344,40 @@ def test_a_study_is_scored_where_all_judges_scored_it(invoke: Invoke, tmp_path: 
     assert Run(Path("two")).table()["judges_n"].tolist()[1:] == [2, 3]
     assert "+least2|" in Run(Path("two")).signature
     assert "2 of 3 studies were scored" in invoke("cite", "two").stdout
+
+
+def test_an_answer_that_cannot_be_read_stays_unparsed(invoke: Invoke, tmp_path: Path) -> None:
+    answer = green({}, {}, "1. heart")
+    cut = {"a": "Nothing to read.", "b": None, "c": answer}
+    runs = [answered(tmp_path / "x", dict.fromkeys("abc", answer)), answered(tmp_path / "y", cut)]
+    summary = panelled(invoke, runs, "majority")
+    assert (summary["n_scored"], summary["n_unparsed"], summary["n_failed"]) == (1, 1, 1)
+    ends = {study.study_id: type(end) for study, end in Run(Path("out")).outcomes()}
+    assert ends == {"a": Unparsed, "b": Failed, "c": Annotated}
+
+
+def test_a_panel_of_facts_is_compared_with_a_single_judge(invoke: Invoke) -> None:
+    files = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
+    second = ("--judge", f"lexicon:{EXAMPLES / 'lexicon.yaml'}")
+    assert invoke("facts", *files, "--out", "x").exit_code == 0
+    assert invoke("facts", *files, *second, "--out", "y").exit_code == 0
+    assert invoke("panel", "x", "y", "--rule", "majority", "--out", "both").exit_code == 0
+    done = invoke("compare", "single=x", "panel=both", "--allow", "judge")
+    assert done.exit_code == 0, done.stderr
+
+
+def test_runs_that_share_answers_are_one_judge(invoke: Invoke, tmp_path: Path) -> None:
+    files = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
+    with FaultServer() as server:
+        how = ("--judge", "model-x", "--base-url", server.url, "--cache", "cache")
+        for n in (1, 2):
+            done = invoke("green", *files, *how, "--reask", n, "--out", f"reask-{n}")
+            assert done.exit_code == 0, done.stderr
+    done = invoke("panel", "reask-1", "reask-2", "--rule", "mean", "--out", "out")
+    assert done.exit_code == 2
+    assert "reask-1" in done.stderr
+    assert "reask-2" in done.stderr
+    assert not (tmp_path / "out").exists()
 
 
 def test_means_of_rates_are_compared_with_such_means_alone(

@@ -337,3 +337,16 @@ def test_a_sample_that_is_not_of_this_run_is_refused(
     refused(invoke, "rates", run, *readings([ann, bob]), AT_RANDOM, names="reader-bob")
     change_manifest(bob, sample=sample(["site"], {("north",): 60, ("south",): 54, ("small",): 6}))
     refused(invoke, "rates", run, *readings([ann, bob]), names="site")
+
+
+def test_readings_of_another_section_are_refused(
+    invoke: Invoke, judges: Path, ann: Path, tmp_path: Path
+) -> None:
+    path = shutil.copytree(ann, tmp_path / "ann")
+    manifest = json.loads((path / "manifest.json").read_text("utf-8"))
+    manifest["section"] = "report"
+    (path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
+    done = invoke("rates", judges / "m", "--readings", path, AT_RANDOM)
+    assert done.exit_code == 2
+    assert "report" in done.stderr
+    assert "--section" in done.stderr
