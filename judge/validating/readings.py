@@ -188,18 +188,18 @@ def _check_texts(run: Run, opened: Sequence[Run], ids: Collection[str]) -> list[
     says nothing of them.
     """
     notes = []
-    for reader in opened:
-        if reader.manifest["section"] != run.manifest["section"]:
-            raise JudgeError(
-                f"{reader.path} has readings of the section {reader.manifest['section']}, and "
-                f"{run.path} is of {run.manifest['section']}: judge that section (--section)"
-            )
     theirs = [digests(one, ids) for one in opened]
     wanted = {study_id for texts in theirs for study_id in texts}
     ours = digests(run, wanted)
     for one, texts in zip(opened, theirs, strict=True):
         has_candidates = any(candidate for _, candidate in texts.values())
         if not has_candidates:
+            read, judged = one.manifest["section"], run.manifest["section"]
+            if read != judged:
+                raise JudgeError(
+                    f"{one.path} holds readings of the section {read} without their texts, and "
+                    f"{run.path} is of {judged}: judge that section (--section {read})"
+                )
             notes.append(
                 f"{one.path} holds no candidates: that they are those of {run.path} is not checked"
             )

@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from answered_runs import answered, green
 from click.testing import CliRunner
-from support import EXAMPLES, Invoke
+from faultserver import Behaviour, FaultServer
+from support import EXAMPLES, Invoke, write_json
 
 import judge
 from judge import rubrics
@@ -367,8 +368,9 @@ def test_a_panel_of_facts_is_compared_with_a_single_judge(invoke: Invoke) -> Non
 
 
 def test_runs_that_share_answers_are_one_judge(invoke: Invoke, tmp_path: Path) -> None:
-    files = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")
-    with FaultServer() as server:
+    reports = {f"study-{n:04}": f"study-{n:04}. Clear." for n in range(3)}
+    files = [write_json(tmp_path / f"{name}.json", reports) for name in ("preds", "refs")]
+    with FaultServer(Behaviour()) as server:
         how = ("--judge", "model-x", "--base-url", server.url, "--cache", "cache")
         for n in (1, 2):
             done = invoke("green", *files, *how, "--reask", n, "--out", f"reask-{n}")

@@ -17,7 +17,7 @@ from judge.cli import main
 from judge.rubrics.combining import Combination
 from judge.running.combining import Combining, End
 from judge.running.folder import Run
-from judge.types import Annotated, Failed, Study, Unparsed
+from judge.types import Annotated, Study, Unparsed
 
 PREDS = EXAMPLES / "preds_alder.json"
 READERS = ("Adams", "Baker", "Chen")
@@ -163,7 +163,7 @@ def test_a_study_that_failed_against_one_reference_is_not_scored() -> None:
     scored = End(0, Annotated(annotation), rubric.measured(annotation, study))
     lost = End(1, Unparsed("truncated"), None)
     end = combining.judged(0, study, [scored, lost])
-    wanted = Failed("not scored against all references", "2: unparsed, truncated")
+    wanted = Unparsed("not scored against all references", "2: unparsed, truncated")
     assert (end.outcome, end.measures) == (wanted, None)
     assert combining.judged(1, study, [lost]).outcome == Unparsed("truncated")
     assert combining.judged(2, study, [scored]).measures is not None
