@@ -22,7 +22,6 @@ SECRET = "not for anyone"
 STRANGE: dict[str, Callable[[Path], object]] = {
     "link": lambda path: path.symlink_to(path.parents[1] / "secret"),
     "pipe": os.mkfifo,
-    "giant": lambda path: (path.touch(), os.truncate(path, 2**40)),
 }
 FILES = (MANIFEST, ANNOTATIONS, TABLE_PARQUET, reviews.FILE)
 PATHS = ("", "/studies", "/search?q=lung", "/study?row=0", "/reviews", "/results?format=jsonl")

@@ -340,13 +340,12 @@ def test_a_sample_that_is_not_of_this_run_is_refused(
 
 
 def test_readings_of_another_section_are_refused(
-    invoke: Invoke, judges: Path, ann: Path, tmp_path: Path
+    invoke: Invoke, judges: Path, tmp_path: Path
 ) -> None:
-    path = shutil.copytree(ann, tmp_path / "ann")
-    manifest = json.loads((path / "manifest.json").read_text("utf-8"))
-    manifest["section"] = "report"
-    (path / "manifest.json").write_text(json.dumps(manifest), "utf-8")
-    done = invoke("rates", judges / "m", "--readings", path, AT_RANDOM)
+    rows = [[study_id, "ann", "significant", 1] for study_id in chosen(READ)]
+    with (tmp_path / "ann.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file).writerows([["study_id", "reader", "level", "count"], *rows])
+    call("import", "tidy", tmp_path / "ann.csv", "--section", "findings", "--out", tmp_path / "ann")
+    done = invoke("rates", judges / "m", "--readings", tmp_path / "ann", AT_RANDOM)
     assert done.exit_code == 2
-    assert "report" in done.stderr
-    assert "--section" in done.stderr
+    assert "--section findings" in done.stderr
