@@ -21,10 +21,7 @@ def version() -> str:
 
 
 def install(*packages: str) -> str:
-    """Return the command that installs `packages`, each within the bounds of our metadata.
-
-    It names the packages and not the extra of ours, so that it is right from a checkout too.
-    """
+    """Return the command that installs `packages`, each within the bounds of our metadata."""
     known: dict[str, str] = {}
     extras: dict[str, set[str]] = {}
     for requirement in metadata.requires(NAME) or ():

@@ -81,11 +81,6 @@ class Reward(AbstractContextManager["Reward"]):
     policy
         By default it never gives up because answers cannot be read (`give_up_after=0`).
 
-    Raises
-    ------
-    JudgeError
-        For whatever is wrong with these, before anything is asked.
-
     """
 
     def __init__(

@@ -22,10 +22,7 @@ _LISTS = (Sequence, np.ndarray, pd.Series, pd.Index)
 
 
 def text_of(completion: object) -> str:
-    """Return the text of a completion: itself, or what the assistant says last in messages.
-
-    An assistant that says nothing gives an empty text; what cannot be read is no empty report.
-    """
+    """Return the text of a completion: itself, or what the assistant says last in messages."""
     if isinstance(completion, str):
         return completion
     if isinstance(completion, Sequence) and all(isinstance(one, Mapping) for one in completion):

@@ -111,10 +111,7 @@ _PRIOR = Template(
 
 @dataclass(frozen=True, slots=True)
 class Shot:
-    """A worked example: a pair of reports and the reply that is wanted for it.
-
-    In a question about one report, that is the reference; phrases are the candidate.
-    """
+    """A worked example and the reply that is wanted; of one report, that is the reference."""
 
     reference: str
     candidate: str

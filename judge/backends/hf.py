@@ -159,10 +159,8 @@ class Model:
     def generate(
         self, prompts: Sequence[Sequence[int]], rooms: Sequence[int], eos_id: int
     ) -> list[list[int]]:
-        """Return for each prompt the ids of its answer, at most `rooms` of them.
-
-        Padding goes before a prompt, is masked and has no positions. A batch too large for the
-        memory is halved until it fits.
+        """Return for each prompt the ids of its answer, at most `rooms` of them, from halves if
+        need be.
         """
         import torch
 

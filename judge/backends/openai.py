@@ -27,11 +27,10 @@ _REPLACEMENTS = {"max_tokens": "max_completion_tokens"}
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class OpenAIJudge(Judge):
-    """A model behind an OpenAI-compatible server, asked with a rubric's prompt.
+    """A model behind an OpenAI-compatible server, which knows it by `served_as`.
 
-    The server knows the model by `served_as`. `asked` are the sampling parameters that the user
-    wants; without them an answer is greedy. `mode` is how a reply of a fixed form is asked for
-    today, None for text.
+    `asked` are the sampling parameters that the user wants. `mode` is how a reply of a fixed form
+    is asked for today, None for text.
     """
 
     name: str

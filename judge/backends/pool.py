@@ -58,10 +58,7 @@ class Servers(ABC):
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """One server as the pool sees it.
-
-    `left_out` is when one that is out may be tried again, None while it is in.
-    """
+    """One server; `left_out` is when one that is out may be tried again, None while it is in."""
 
     connection: Connection
     key: str

@@ -47,10 +47,7 @@ _ONE_WHOLE_ANSWER = frozenset({"stream", "n", "best_of", "echo", "stop", "stop_t
 
 
 def checked(given: Mapping[str, object]) -> dict[str, object]:
-    """Return the parameters that a user asks for, by their name in a request, as JSON's values.
-
-    A whole fraction becomes a whole number, so that 0 and 0.0 are one question.
-    """
+    """Return the parameters that a user asks for as JSON's values; 0 and 0.0 are one question."""
     found = {}
     for name, value in given.items():
         if not _NAME.fullmatch(name):

@@ -69,10 +69,7 @@ def refuses(mode: Mode, status: int, message: str, param: str = "") -> bool:
 
 
 def called(message: Mapping[str, Any], tool: str) -> tuple[str, bool] | None:
-    """Return what a message's tool calls say, and whether they are one call of `tool`.
-
-    Anything but the one call that was asked for is returned as it came, as JSON.
-    """
+    """Return what a message's tool calls say, and whether they are one call of `tool`."""
     calls = message.get("tool_calls")
     if not calls:
         return None

@@ -51,7 +51,8 @@ def questions(
     if asked and chosen.asks not in asked:
         known = ", ".join(one.prompt for one in asked.values())
         raise JudgeError(
-            f"prompt {chosen.name!r} is none of the questions of {rubric.name}: {known}"
+            f"prompt {chosen.name!r} asks about {chosen.asks or 'two reports'}; {rubric.name} asks "
+            f"as these do: {known}"
         )
     found: dict[str, tuple[Prompt, Form]] = {}
     for asks, one in asked.items():

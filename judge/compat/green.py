@@ -53,9 +53,8 @@ class GREEN:
     Parameters
     ----------
     model_name
-        A GREEN model, by its name on the hub or the folder that holds it, which answers in this
-        process as in the package; or any judge as `judge.annotate` takes it: "lexicon",
-        "vllm:StanfordAIMI/GREEN-radllama2-7b", "gpt-4o".
+        A GREEN model, by its name on the hub or its folder, which answers in this process; or
+        any judge as `judge.annotate` takes it, such as "lexicon".
     output_dir
         Nothing is written there, as in the package.
     cpu
@@ -64,11 +63,6 @@ class GREEN:
         Whether there is a summary. Mean and standard deviation are there in any case.
     options
         What `judge.annotate` takes for its judge: `prompt`, `base_url`, `policy`, `cache`, ...
-
-    Raises
-    ------
-    JudgeError
-        For whatever is wrong with these, before anything is asked.
 
     """
 

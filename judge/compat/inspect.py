@@ -66,18 +66,9 @@ def _radiology_judge(
     Returns
     -------
     Scorer
-        The value is the measure. The explanation is the judge's answer in the rubric's own form;
-        the metadata have outcome, reason, annotation, all measures, the signature and the judge's
-        note. A sample whose model failed, was stopped by a content filter or was cut off, whose
-        answer cannot be read, that got none, or that lacks the measure is unscored, with the
-        reason: inspect_ai leaves it out of the mean and counts it in `unscored_samples`.
-
-    Raises
-    ------
-    JudgeError
-        For an unknown rubric, judge or measure. While scoring: for a sample with no target, with
-        several or with one that says nothing, and where the judge cannot be had, such as for a
-        key that is refused.
+        The value is the measure, the explanation the judge's answer; the metadata have outcome,
+        reason, annotation, all measures and the signature. A sample without a whole report, or
+        without the measure, is unscored: inspect_ai leaves it out of the mean and counts it.
 
     """
     options: dict[str, Any] = {"prompt": prompt, "base_url": base_url, "max_tokens": max_tokens}

@@ -189,10 +189,7 @@ def _matches(wanted: Sequence[str], given: Sequence[str], n: int) -> tuple[int, 
 
 
 def _asked(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns | str:
-    """Return radeval's values of each pair of reports, or in a line why there are none.
-
-    In a process apart: its metrics load models of gigabytes, and fail in ways of their own.
-    """
+    """Return radeval's values of each pair (in a process apart), or why there are none."""
     if importlib.util.find_spec("radeval") is None:
         return f"it comes with the package radeval: {install('radeval', 'six')}"
     with tempfile.TemporaryDirectory() as folder:

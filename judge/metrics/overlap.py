@@ -26,10 +26,7 @@ def rouge_l(references: Sequence[str], candidates: Sequence[str]) -> tuple[float
 
 
 def unread_by_rouge(texts: Iterable[str]) -> int:
-    """Return how many texts are in another script than the one that ROUGE-L reads.
-
-    More than half of their letters are none from a to z, whatever accents these have.
-    """
+    """Return how many texts are mostly in letters other than a to z, whatever their accents."""
     return sum(map(_is_unread, texts))
 
 

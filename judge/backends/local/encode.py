@@ -70,10 +70,7 @@ class Encoder:
 
 
 def lay_out(messages: Sequence[Message], eos: str) -> str:
-    """Return `messages` in GREEN's layout, as the official pipeline's chat template renders them.
-
-    After the user's turn comes an assistant's turn without text, then the mark for the answer.
-    """
+    """Return `messages` in GREEN's layout, as the official pipeline's chat template does."""
     turns = [*messages, Message("assistant", "")]
     laid = "".join(f"<|{turn.role}|>\n{turn.content}{eos}\n" for turn in turns)
     return f"{laid}<|assistant|>\n"

@@ -28,10 +28,7 @@ _RAYS_OWN = "OMP_NUM_THREADS"
 
 
 class Replica:
-    """One vLLM on one node. Its methods return errors as values, see `Failure`.
-
-    A vLLM that ends is started again by the next `start`, once; until then requests are sent away.
-    """
+    """One vLLM on one node. Its methods return errors as values, see `Failure`."""
 
     def __init__(self, order: Order) -> None:
         self._order = order

@@ -36,10 +36,7 @@ _ENVIRON = {"env_vars": {"RAY_kill_child_processes_on_worker_exit": "0"}}
 
 @dataclass(slots=True, eq=False)
 class _Seat:
-    """One replica as the driver sees it: `place` is None while it has none.
-
-    `failed` counts its failures since its last answer, `why` says what the last one was.
-    """
+    """One replica as the driver sees it. `failed` counts its failures since its last answer."""
 
     number: int
     actor: Any

@@ -30,10 +30,7 @@ _GREEN_DTYPE = "float16"
 
 @dataclass(eq=False, repr=False, kw_only=True)
 class VLLMJudge(LocalJudge):
-    """Asks the completions endpoint for the answer to a prompt given as token ids.
-
-    So the server's own template and tokenizer have no say in them.
-    """
+    """Asks for the answer to token ids: the server's own template has no say in them."""
 
     served_as: str
     servers: Servers
