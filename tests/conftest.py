@@ -42,7 +42,6 @@ PACKAGES = {
     "reward/test_trl.py": "trl",
     "reward/test_verl.py": "verl",
     "vllm/test_real_server.py": "vllm",
-    "vllm/test_real_sharing.py": "vllm",
 }
 
 

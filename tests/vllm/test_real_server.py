@@ -13,7 +13,9 @@ from pathlib import Path
 
 import pytest
 from children import below, gone, guard_of, sessions, wait_for
+from instructmodel import make_instruct
 from serving import FLAGS, MORE, Taught, command, environ, flags, records, run
+from support import EXAMPLES, write_json
 from tinymodel import reports
 
 from judge import backends, rubrics
@@ -150,3 +152,20 @@ def test_the_parent_ends_and_no_server_is_left(
         assert not there & set(sessions()), "gone before the prompt is back"
     assert gone(there)
     assert not [pid for pid, (_, session, _) in sessions().items() if session == guard]
+
+
+def test_an_instruct_model_that_is_held_to_a_schema_is_read(tmp_path: Path) -> None:
+    instruct = make_instruct(tmp_path / "smollm2")
+    for name in ("preds", "refs"):
+        studies = json.loads((EXAMPLES / f"{name}.json").read_text("utf-8"))
+        write_json(tmp_path / f"{name}.json", dict(list(studies.items())[:6]))
+    # Without a penalty the model repeats itself until the room is used up.
+    options = ["--reply", "structured", "--body", "repetition_penalty=1.05", "--reask", "0"]
+    options += ["--max-tokens", "300", "--min-coverage", "0", "--vllm-arg=--max-model-len=4096"]
+    done = run(tmp_path, command(instruct, *flags(), *options))
+    assert done.returncode in (0, 3), done.stderr
+    answers = [record["answer"]["text"] for record in records(tmp_path / "run")]
+    whole = [json.loads(text) for text in answers if text.rstrip().endswith("}")]
+    assert len(answers) == 6
+    assert len(whole) >= 3
+    assert all("clinically_significant_errors" in reply for reply in whole)
