@@ -70,7 +70,6 @@ class Contents:
         return sum(file.stat().st_size for file in files if file.exists())
 
     def _inspected(self) -> str | None:
-        """Return what SQLite finds wrong, having found the way in which the database opens."""
         log = self.path / f"{DATABASE}-wal"
         try:
             return self._check()

@@ -69,7 +69,6 @@ def _written(value: object) -> str:
 
 
 def _plain(value: object) -> Any:  # noqa: ANN401 - JSON is any of a few types
-    """Return `value` as JSON's own types, a whole fraction as a whole number."""
     if isinstance(value, Mapping):
         return {str(name): _plain(item) for name, item in value.items()}
     if isinstance(value, list | tuple):

@@ -34,7 +34,6 @@ class _UserError(click.ClickException):
     exit_code = 2
 
     def format_message(self) -> str:
-        """Return the message, with what steers a terminal made visible."""
         from judge.report.words import harmless
 
         return harmless(self.message)
@@ -89,7 +88,6 @@ class _Commands(click.Group):
             return super().make_context(*args, **kwargs)
 
     def invoke(self, ctx: click.Context) -> object:
-        """Turn an error that the user can fix into one line and exit code 2."""
         if sys.stdout is None:  # as after `>&-`; whatever is opened next would get its number
             raise _UserError("standard output is closed; send it to a file, or to /dev/null")
         with suppress(ValueError):  # in another thread than the main one

@@ -138,7 +138,6 @@ def export(file: str, cache: Path | None) -> None:
 
 @contextmanager
 def _written(name: str) -> Iterator[IO[bytes]]:
-    """Give standard output for `-`, else a new file, which is there when all went well."""
     if name == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

@@ -95,7 +95,6 @@ def print_runs(runs: Sequence[Run], facts: Sequence[tuple[str, str]], form: str)
 
 
 def _said(runs: Sequence[Run]) -> list[tuple[str, str]]:
-    """Return the facts of the runs, notes that all of them have once."""
     facts = [("rubric", runs[0].rubric.title)]
     notes = {run: run.summary()["notes"] for run in runs}
     shared = [text for text in notes[runs[0]] if all(text in told for told in notes.values())]

@@ -153,7 +153,6 @@ def print_tables(tables: Iterable[Table]) -> None:
 
 
 def _show(out: Console, renderable: RenderableType) -> None:
-    """Print what rich draws without the blanks that it fills lines up with."""
     with out.capture() as captured:
         out.print(renderable)
     click.echo("\n".join(line.rstrip() for line in captured.get().split("\n")), nl=False)
@@ -201,7 +200,6 @@ def _put(out: Console, text: Text) -> None:
 
 
 def _wrapped(out: Console, line: Line, width: int) -> list[Text]:
-    """Return `line` on as many lines as it needs, the further ones indented by its lead."""
     from rich.cells import cell_len
     from rich.text import Text
 

@@ -120,7 +120,6 @@ def _keep(path: Path, content: str) -> None:
 
 
 def _named(name: str) -> str:
-    """Return the path of a prompt that a package's rubric has by this name, else the name."""
     from judge import official, plugins, prompts, rubrics
     from judge.types import JudgeError
 

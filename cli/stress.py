@@ -19,7 +19,6 @@ class _Stress(click.Group, GroupedCommand):
     """Commands, and beside them a command of its own where the first word names none of them."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        """Read the line as that of a command below where its first word is one."""
         if args and args[0] in self.commands:
             ctx.meta[__name__] = True
         else:

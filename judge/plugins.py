@@ -133,7 +133,6 @@ def _package(entry: EntryPoint, versions: Mapping[str, str] | None = None) -> st
 
 
 def _place(error: Exception) -> str:
-    """Return the last line in the file of what was called, where that is Python."""
     frames = traceback.extract_tb(error.__traceback__)[1:]
     own = [frame for frame in frames if frame.filename == frames[0].filename]
     return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""

@@ -106,7 +106,6 @@ def skips(sentence: str) -> bool | None:
 
 
 def _stop_ends(text: str, start: int, at: int) -> bool:
-    """Return whether the full stop at `at` ends the sentence that began at `start`."""
     if text[at] != ".":
         return True
     before = text[max(start, at - 14) : at]
@@ -125,7 +124,6 @@ def _stop_ends(text: str, start: int, at: int) -> bool:
 
 
 def _line_ends(text: str, at: int, newlines: list[int], width: int) -> bool:
-    """Return whether the line break at `at` ends a sentence, rather than wraps one."""
     index = bisect_right(newlines, at)
     before = newlines[index - 2] + 1 if index >= 2 else 0
     after = newlines[index] if index < len(newlines) else len(text)

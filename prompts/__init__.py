@@ -198,7 +198,6 @@ class Prompt:
     def _beside(
         self, mark: str, context: Mapping[str, str], prior: str | None, modality: str | None
     ) -> str:
-        """Return what is known beside the reports, between marked lines as they are."""
         parts = []
         if modality:
             told = _MODALITY.substitute(words=MODALITIES[modality])
@@ -359,7 +358,6 @@ def _listed(variables: Iterable[str]) -> str:
 
 
 def _mark(reference: str, candidate: str, *beside: str) -> str:
-    """Return a short word that occurs in neither report nor `beside`, the same for the same."""
     digest = hashlib.sha256(f"{reference}\0{candidate}".encode(errors="surrogatepass")).hexdigest()
     marks = (digest[at : at + 8] for at in range(len(digest) - 8))
     reports = "\0".join((reference, candidate, *beside)).lower()

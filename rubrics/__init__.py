@@ -70,7 +70,6 @@ def load(name: str) -> Rubric:
 
 
 def _guarded(name: str, of: object, functions: Iterable[str]) -> dict[str, Any]:
-    """Return the functions that a rubric has, with messages that name its package."""
     given = {one: getattr(of, one) for one in functions}
     return {one: plugins.RUBRICS.guarded(name, work) for one, work in given.items() if work}
 

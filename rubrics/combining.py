@@ -280,7 +280,6 @@ class Combination:
         return one.kind == "ratio" and self.rule == "majority"
 
     def _needs_own(self, rate: Statistic) -> bool:
-        """Whether a rate cannot be told by its measures: no judge need have all of them at 0."""
         return rate.kind == "rate" and self.rule == "majority" and len(rate.measures) > 1
 
     @property

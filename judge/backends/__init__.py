@@ -94,7 +94,6 @@ def _check_options(spec: str, kind: str, given: Iterable[str]) -> None:
 
 
 def _is_slip(kind: str, colon: str) -> bool:
-    """Return whether a name is one of ours written wrongly: `lexcion`, `vlm:...`, `vllm`."""
     # Not so close that `llama3:8b`, a model's name, is taken for one.
     kinds = _KINDS if colon else (LEXICON,)
     return kind in _KINDS or bool(difflib.get_close_matches(kind.lower(), kinds, cutoff=0.7))

@@ -138,7 +138,6 @@ class HfJudge(LocalJudge):
 
 
 def _hardware(on_gpu: str, *, cpu: bool) -> tuple[str, str]:
-    """Return a torch device and a type: `on_gpu` with a GPU, else the CPU with float32."""
     try:
         import torch
         import transformers  # noqa: F401

@@ -134,7 +134,6 @@ class OpenAIJudge(Judge):
         return accepted
 
     def _refuse(self, parameter: str) -> None:
-        """Leave out a parameter that the model refuses, unless the user has asked for it."""
         if parameter in self.asked:
             raise JudgeError(f"the model {self.version} refuses {parameter}; ask without it")
         if parameter not in self._refused:
@@ -143,7 +142,6 @@ class OpenAIJudge(Judge):
             self.say(f"The model {self.version} refuses {parameter}; {instead}.")
 
     def _step_down(self, refused: Mode) -> None:
-        """Go on to the next mode, once for all requests that were refused together."""
         if self.mode is refused and refused.next is not None:
             self.mode = refused.next
             self.say(

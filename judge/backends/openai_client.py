@@ -76,7 +76,6 @@ class Client:
         await self._session.close()
 
     def _unsent(self, error: Exception) -> Exception:
-        """Return what follows where no reply came: a wrong address is no outage."""
         if isinstance(error, aiohttp.ClientSSLError):
             return JudgeError(f"{self._url} cannot be reached over TLS: {_tls_words(error)}")
         if isinstance(error, aiohttp.ClientHttpProxyError) and error.status < 500:

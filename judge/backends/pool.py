@@ -140,7 +140,6 @@ class Pool(Servers):
         return min(untried, key=lambda place: place.left_out or 0.0)
 
     def _leave_out(self, place: _Place, began: float, error: TransientError) -> None:
-        """Leave a server out whose request, sent at `began`, another server could answer."""
         if place.left_out is None:
             place.pause, place.since = _FIRST_PAUSE, asyncio.get_running_loop().time()
             place.left_out = place.since + place.pause
@@ -152,7 +151,6 @@ class Pool(Servers):
             self._still_out([(place, began, error)])
 
     def _still_out(self, failed: list[tuple[_Place, float, TransientError]]) -> None:
-        """Lengthen the pause of those that were out and were tried in vain since."""
         now = asyncio.get_running_loop().time()
         for place, began, _ in failed:
             # What was under way when the server was lost, or lost again, says nothing new.
@@ -166,7 +164,6 @@ class Pool(Servers):
             self._say(f"{place.connection.base_url} answers again.")
 
     def _client(self, place: _Place) -> Client:
-        """Return the client, made when there is something to ask: the import is slow."""
         if place.client is None:
             from judge.backends.openai_client import Client
 

@@ -183,7 +183,6 @@ class ErrorReply:
         return JudgeError(f"{self.url} refuses the request ({status}: {said})")
 
     def _refused_parameter(self, sent: Mapping[str, Any]) -> str | None:
-        """Return the parameter that the server says the model does not take, if it says that."""
         text = self.message.lower()
         codes = ("unsupported_parameter", "unsupported_value")
         if self.code not in codes and "support" not in text:

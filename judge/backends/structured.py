@@ -149,7 +149,6 @@ class Structured:
 
 
 def _prepared(model: type[BaseModel], mode: Mode, **given: Any) -> dict[str, Any]:  # noqa: ANN401
-    """Return the keys of a body with what the library adds to those `given`."""
     from instructor import Mode as Theirs
     from instructor.processing import handle_response_model
 
@@ -160,7 +159,6 @@ def _prepared(model: type[BaseModel], mode: Mode, **given: Any) -> dict[str, Any
 
 
 def _is_strict(schema: object) -> bool:
-    """Return whether every object in `schema` is closed and needs all its fields."""
     if isinstance(schema, Mapping):
         fields = schema.get("properties")
         if isinstance(fields, Mapping) and (

@@ -129,7 +129,6 @@ def collect(
 
 
 def _fetch(provider: Provider, name: str, file: Path, batch: Batch) -> None:
-    """Fetch a file of answers whole: one that was cut off is fetched again."""
     for left in reversed(range(_DOWNLOADS)):
         try:
             provider.fetch(name, file)

@@ -193,7 +193,6 @@ def _adopt(ledger: Ledger, batch: Batch, remote_id: str) -> None:
 
 
 def _patiently(call: Callable[[], _Result], pause: float) -> _Result:
-    """Return what a call gives that the provider puts off (429) a few times."""
     for _ in range(_PUT_OFF):
         try:
             return call()

@@ -113,7 +113,6 @@ class _Rounds:
     _reserved: set[str] = field(default_factory=set)
 
     def ask(self) -> Plan:
-        """Ask until nothing is left that a batch could answer."""
         while True:
             plan = self._made()
             if not plan.waiting and not self._unmade:
@@ -165,7 +164,6 @@ class _Rounds:
                 yield now
 
     def _check_readable(self) -> None:
-        """Give up before anything is asked again where most of the first answers are unreadable."""
         if not self.ledger.batches(run=self.run, state=states.OVER):
             return
         first = FirstAnswers(self.session.policy.give_up_after)
@@ -216,7 +214,6 @@ class _Rounds:
         return found
 
     def _count(self, batch: Batch) -> None:
-        """Count what a batch that another process sent can cost: it stands, room or not."""
         if batch.id not in self._reserved and batch.most is not None:
             self._reserved.add(batch.id)
             if self.session.budget is not None:
@@ -255,7 +252,6 @@ class _Rounds:
     def _looks(
         self, batches: Iterable[Batch], progress: Progress
     ) -> Iterator[tuple[Batch, Remote]]:
-        """Yield batches with how each is, until nobody answers."""
         for batch in batches:
             # Another process may have had it made since it was read.
             remote_id = batch.remote_id or self.ledger.batch(batch.id).remote_id

@@ -135,7 +135,6 @@ def _by_value(
 
 
 def _listed(values: Mapping[str, list[str]]) -> str:
-    """Return `a in RUN, b in RUN and 3 more`."""
     parts = []
     for value, paths in values.items():
         more = f" and {len(paths) - 1} more" if len(paths) > 1 else ""

@@ -255,7 +255,6 @@ def _joined(
 def _fields(
     sides: _Sides, wanted: Sequence[str], by: Sequence[str], patient: Sequence[str]
 ) -> tuple[dict[str, tuple[object, ...]], list[str]]:
-    """Return the studies' fields, and what the runs disagree about."""
     remedies = dict.fromkeys(patient, f"{_JUDGE_BOTH}, or set it aside: --patient-field none")
     remedies |= dict.fromkeys(by, _JUDGE_BOTH)
     fields, notes = {}, []

@@ -156,7 +156,6 @@ class GREEN:
         return ends, self._thread.session.signature(studies, class_source)
 
     def _summary(self, mean: float, std: float, ends: list[Judged | None]) -> str:
-        """Return the package's summary: by category the share of studies without an error."""
         scored = [
             one.outcome.annotation for one in ends if one and isinstance(one.outcome, Annotated)
         ]

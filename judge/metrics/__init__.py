@@ -140,7 +140,6 @@ _COMES_WITH = {"rougel": ("rouge_score", "rouge-score"), "corpus_bleu": ("sacreb
 
 
 def _of_words(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns | str:
-    """Return what compares words, or in a line which library it lacks."""
     if name == "bleu2":
         return {name: tuple(map(bleu2, references, candidates))}
     module, package = _COMES_WITH[name]
@@ -181,7 +180,6 @@ def tokens(report: str) -> list[str]:
 
 
 def _matches(wanted: Sequence[str], given: Sequence[str], n: int) -> tuple[int, int]:
-    """Return how many n-grams of `given` are in `wanted`, each at most as often, of how many."""
     there, here = (
         Counter(zip(*(words[at:] for at in range(n)), strict=False)) for words in (wanted, given)
     )
@@ -189,7 +187,6 @@ def _matches(wanted: Sequence[str], given: Sequence[str], n: int) -> tuple[int, 
 
 
 def _asked(name: str, references: Sequence[str], candidates: Sequence[str]) -> Columns | str:
-    """Return radeval's values of each pair (in a process apart), or why there are none."""
     if importlib.util.find_spec("radeval") is None:
         return f"it comes with the package radeval: {install('radeval', 'six')}"
     with tempfile.TemporaryDirectory() as folder:

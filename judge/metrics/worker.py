@@ -31,7 +31,6 @@ def _semb(references: Texts, candidates: Texts) -> Columns:
 
 
 def _f1chexbert(references: Texts, candidates: Texts) -> Columns:
-    """Count for each label whether both sides have it, the candidate alone, the reference alone."""
     cuda = importlib.import_module("torch").cuda.is_available()
     module = importlib.import_module("radeval.metrics.f1chexbert.f1chexbert")
     scorer = module.F1CheXbert(device="cuda" if cuda else "cpu")
@@ -52,8 +51,6 @@ def label_counts(wanted: list[list[int]], given: list[list[int]]) -> Columns:
 
 
 def _named(metric: str, **keys: str) -> Callable[[Texts, Texts], Columns]:
-    """Return what computes a metric of radeval's registry: its values `keys`, by our names."""
-
     def scores(references: Texts, candidates: Texts) -> Columns:
         registry = importlib.import_module("radeval.metrics._registry")
         scorer = registry.get_metric_class(metric)()

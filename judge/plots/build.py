@@ -345,7 +345,6 @@ def _range(numbers: Iterable[int]) -> tuple[int, int]:
 
 
 def _with_own_names(drawings: Sequence[Drawing]) -> tuple[Drawing, ...]:
-    """Make each name a file name of its own, also where capitals are not told apart."""
     taken: set[str] = set()
     named = []
     for drawing in drawings:

@@ -133,7 +133,6 @@ def _bar(sheet: Sheet, middle: float, top: float, size: float) -> None:
 
 
 def _words(data: Matrix) -> list[str]:
-    """Say what a reader cannot see from the scale, of what is there."""
     found = []
     if any(label.startswith(MINUS) for label in data.labels):
         found.append(f"{MINUS} before a metric: less is better, so it is negated")

@@ -68,7 +68,6 @@ def rendered(
 
 
 def _words(text: str) -> str:
-    """Return what a file says of itself, on one line and of letters that all forms can hold."""
     return flat("".join(char if char.isprintable() else " " for char in text))
 
 

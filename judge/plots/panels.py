@@ -213,7 +213,6 @@ def draw_boxes(data: Boxes, width: Width) -> Figure:
 
 
 def _range(data: Boxes) -> tuple[float, float]:
-    """Return the ends of the scale: the metric's own, or the outermost whiskers and means."""
     if data.scale is not None:
         return data.scale
     boxes = [box for panel in data.panels for box in panel.boxes if box]

@@ -189,7 +189,6 @@ _Cloud = tuple[Values, Values, Values]
 
 
 def _cloud(grid: Values, at: int, n_judges: int, seed: int, quantity: str, judge: str) -> _Cloud:
-    """Return where both are known: the readers' mean, the judge's count, how far it is moved."""
     x, y = mean_of(grid[:, n_judges:]), grid[:, at]
     known = ~(np.isnan(x) | np.isnan(y))
     rng = generator(seed, "figure jitter", {"quantity": quantity, "judge": judge})

@@ -82,7 +82,6 @@ def _most(panels: Sequence[ErrorsPanel]) -> float:
 
 
 def _looks(levels: Sequence[Level]) -> list[_Look]:
-    """Return what each level is drawn with: the colour of its tone, hatched where it has had it."""
     found: list[_Look] = []
     for level in levels:
         colour = style.TONES[level.tone]
@@ -155,7 +154,6 @@ def _draw_bars(
     across: float,
     size: float,
 ) -> None:
-    """Draw one bar a model, its levels in their order, and their sum behind it."""
     rows(axes, names, len(panel.bars), size)
     axes.grid(axis="x", color=style.GRID, linewidth=0.5)
     axes.set_axisbelow(True)

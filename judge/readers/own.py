@@ -147,7 +147,6 @@ def _drawn(
 
 
 def _lacks(run: Run, found: Sequence[Reading]) -> dict[str, str]:
-    """Return what the reader left out, and why, as `judge.rubrics.reading.as_read` takes it."""
     rubric, used = run.rubric, run.reading
     lacks = {REFERENCE: used["lacks"][REFERENCE]} if used and REFERENCE in used["lacks"] else {}
     by_study = [one.outcome.annotation.items for one in found if isinstance(one.outcome, Annotated)]

@@ -192,7 +192,6 @@ def _items(document: Document, place: str, one: Mapping[str, Any]) -> tuple[list
 
 
 def _category(document: Document, at: str, entry: Mapping[str, Any]) -> str:
-    """Return a for a finding that is not there, else the type under its own name."""
     given = entry.get("type")
     if not isinstance(given, str) or (name := own_name(given)) is None:
         document.wrong(at, f"type is {given!r}; it must be a word")

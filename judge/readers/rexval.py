@@ -191,7 +191,6 @@ _AGAIN = tuple(f"{name}.1" for name in _READERS)
 
 
 def _outcome(cells: Mapping[_Cell, tuple[Row, int | None]]) -> Annotated | Unparsed:
-    """Return what the counts of one reader and candidate say: each of the twelve must be there."""
     for level in LEVELS:
         for number, code in _CATEGORIES.items():
             row, n = cells.get((level, code), (None, None))

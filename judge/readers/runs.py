@@ -160,7 +160,6 @@ class _ReaderRun:
 
     @cached_property
     def version(self) -> str:
-        """The reader's name, and a digest of all that was said and was not asked for."""
         said = [
             [one.study.study_id, type(one.outcome).__name__, _plain(one)]
             for one in self.readings.by_reader[self.reader]

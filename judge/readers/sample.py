@@ -220,7 +220,6 @@ def _keys(columns: Mapping[str, Sequence[Any]], by: Sequence[str]) -> list[tuple
 
 
 def _lot(seed: int, study_id: str) -> str:
-    """Return the lot that a study draws: digits as good as random, its own for each seed."""
     return hashlib.sha256(json.dumps([seed, study_id]).encode()).hexdigest()
 
 

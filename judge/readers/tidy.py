@@ -60,7 +60,6 @@ class _Entry:
 
     @property
     def is_nothing(self) -> bool:
-        """Whether it says that the study was read and has no error."""
         return self.n == 0 and self.category is None and self.level is None
 
 

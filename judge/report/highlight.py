@@ -128,7 +128,6 @@ class _Report:
         self.ends = [end for _, _, end in found]
 
     def find(self, phrase: Sequence[str]) -> list[Span]:
-        """Return where the tokens of `phrase` stand one after the other, at most a few dozen."""
         if not phrase:
             return []
         rarest = min(range(len(phrase)), key=lambda n: len(self.positions(phrase[n])))
@@ -167,7 +166,6 @@ def _spans(
     error: Mapping[str, Any],
     quotes: Sequence[tuple[Side | None, list[str]]],
 ) -> list[Span]:
-    """Return where an error's words stand: the surest kind of evidence that there is."""
     report, other = reports[side], reports["candidate" if side == "reference" else "reference"]
     quoted = []
     for said_of, phrase in quotes:
@@ -206,7 +204,6 @@ def _quotes(text: str) -> Iterator[tuple[Side | None, list[str]]]:
 
 
 def _tokens(text: str) -> list[str]:
-    """Return the tokens of `text` without what is no word at either end."""
     found = [match.group().casefold() for match in _TOKEN.finditer(text)]
     words = [at for at, token in enumerate(found) if token[0].isalnum()]
     return found[words[0] : words[-1] + 1] if words else []
@@ -266,7 +263,6 @@ def _is_whole(tokens: Sequence[str], start: int, length: int) -> bool:
 
 
 def _names_something(token: str) -> bool:
-    """Whether a token is part of a finding's name: a word that does more than describe."""
     return token in _HYPHENS or (token[0].isalpha() and token not in _NAMES_NOTHING)
 
 

@@ -149,7 +149,6 @@ def _difference(one: ErrorDifference) -> str:
 
 
 def _ordered(one: ErrorDifference) -> tuple[int, RecurringError, RecurringError]:
-    """Return which model has the error more often, 0 or 1, then its side and the other's."""
     first, second = one.sides
     if (first.studies.k or 0) >= (second.studies.k or 0):
         return 0, first, second

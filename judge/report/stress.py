@@ -221,7 +221,6 @@ def _changed(found: Mapping[str, Any]) -> Table:
 
 
 def _mixed(listed: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """Return readings with the hostile texts in turn, so that the first of them are of all."""
     seen: Counter[str] = Counter()
     turns = []
     for one in listed:

@@ -73,7 +73,6 @@ def _folded(least: Sequence[int], n_left: int) -> list[int]:
 
 
 def _widened(widths: Sequence[int], goal: Sequence[int], room: int) -> list[int]:
-    """Return the widths brought to `goal` as far as `room` allows, those that lack least first."""
     found = list(widths)
     for column in sorted(range(len(found)), key=lambda column: goal[column] - found[column]):
         found[column] += max(0, min(goal[column] - found[column], room - sum(found)))

@@ -67,7 +67,6 @@ def _agreement(found: Mapping[str, Any]) -> Table:
 
 
 def _measured(one: Mapping[str, Any]) -> str:
-    """Return what is held against the readers: a judge's own count, a score, a file's metric."""
     judge, measure = one["judge"], one["measure"]
     if one["own"]:
         return str(judge)
@@ -80,7 +79,6 @@ def row_name(one: Mapping[str, Any]) -> str:
 
 
 def _ranged(found: Mapping[str, Any], ceiling: Mapping[str, Any], method: str) -> str:
-    """Return the mean of the readers' figures and their range, and of how many if not of all."""
     ends = ceiling["range"][method]
     value = _figure(ceiling[method])
     if ends is None:

@@ -340,7 +340,6 @@ def _shard(given: Options) -> Shard | None:
 
 
 def _outside_any_loop(work: Callable[[], T]) -> T:
-    """Return what `work` gives, which starts an event loop, also inside one (a notebook)."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:

@@ -183,7 +183,6 @@ class Asker:
                 self.cache.release(name)
 
     async def _ask(self, at: int, request: CompletionRequest) -> tuple[Completion, float]:
-        """Ask until there is an answer and the seconds it took, or no hope of one."""
         charged_attempts, longest = 0.0, _FIRST_PAUSE
         while True:
             try:

@@ -240,7 +240,6 @@ def _load_tables() -> None:
 
 
 async def _tick(progress: Progress, listener: ProgressListener, patience: float) -> None:
-    """Tell how it goes, and once for each time of trouble what it is and how long that may last."""
     ticks_of_trouble = 0
     try:
         while True:

@@ -249,7 +249,6 @@ def _copy(runs: Sequence[Run], parts: Sequence[Part], writer: RunWriter) -> Stud
 
 
 def _lines(run: Run, part: Part) -> Iterator[tuple[int, bytes, Mapping[str, Any]]]:
-    """Yield each study of a shard: its place in the whole set, its line and what that says."""
     path = run.path / ANNOTATIONS
     places = iter(part.places)
     for n, line in enumerate(run.lines(), 1):

@@ -272,7 +272,6 @@ def _described(part: _Part) -> dict[str, Any]:
 
 
 def _studies(parts: Sequence[_Part]) -> Iterator[tuple[Study, list[End]]]:
-    """Yield each study with how it ended for each judge, in the order of the first run."""
     with ExitStack() as opened:
         records = [opened.enter_context(_Records(part.run)) for part in parts]
         yield from _together(records)

@@ -229,7 +229,6 @@ def _counts(several: Several) -> list[str]:
 
 
 def _line_of(session: JudgeSession, several: Several, class_source: str, at: int) -> str:
-    """Return the signature of one reader's run: that of a run with these references alone."""
     questions = [one for one in several.questions() if one.reference == at]
     ids = [several.studies.study_ids[one.row] for one in questions]
     own = replace(several.asked(questions), study_ids=tuple(ids))

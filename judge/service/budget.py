@@ -115,7 +115,6 @@ class Ledger:
 
     @contextmanager
     def _locked(self) -> Iterator[sqlite3.Connection]:
-        """Give the table, which nobody else writes until the block ends."""
         try:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
             if self.path.is_symlink():
@@ -178,7 +177,6 @@ def _only_one(option: str, judges: Mapping[str, str | None]) -> str:
 
 
 def _least(name: str, url: str | None, environ: Mapping[str, str]) -> float:
-    """Return the dollars that any answer of a judge sets aside: the longest, to no prompt."""
     rubric = rubrics.load(rubrics.built_in()[0])
     settings = backends.JudgeSettings(base_url=url, environ=environ, sends=False)
     judge = backends.load(name, rubric, settings)

@@ -165,7 +165,6 @@ class OpenRun:
 
     @cached_property
     def _texts(self) -> pa.Array:
-        """What a search looks through: each study's id, reports and annotation, lower case."""
         import pyarrow as pa
 
         return pa.array(self._told(_searched), pa.large_string())

@@ -119,7 +119,6 @@ class Guard:
         return self._settings.max_upload if has_files else self._settings.max_body
 
     def _session(self) -> str:
-        """What the browser's cookie holds: it proves the token and does not give it away."""
         token = self._settings.token or ""
         return hmac.new(token.encode(), b"judge session", hashlib.sha256).hexdigest()
 
@@ -170,7 +169,6 @@ def _bearer(headers: Mapping[str, str]) -> str:
 
 
 def _same(given: str, right: str) -> bool:
-    """Whether two secrets are the same, in a time that does not tell how much of them is."""
     return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), right.encode())
 
 

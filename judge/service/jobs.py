@@ -371,7 +371,6 @@ class Supervisor:
 
 
 def _failed(job: Job, why: str) -> None:
-    """Write down that a run's process broke, so that it is not started again and again."""
     with job.locked() as is_free:
         if is_free and job.state().state in UNFINISHED:
             job.put(FAILED, why)

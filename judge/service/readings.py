@@ -262,7 +262,6 @@ def _context(fields: Mapping[str, object]) -> list[dict[str, str]]:
 
 
 def _report(text: str) -> dict[str, Any]:
-    """Return a report with its lines, as the rubrics number them, and where each stands."""
     return {
         "text": text,
         "lines": [

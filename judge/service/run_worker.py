@@ -142,7 +142,6 @@ def opened(
 
 
 def _as_called(studies: StudySet, asked: RunRequest) -> StudySet:
-    """Return the studies with their files, and the model, called what the client called them."""
     if not asked.model and studies.model == model_of(asked.preds):
         studies = replace(studies, model=model_of(asked.preds_name))
     names = {asked.preds: asked.preds_name, asked.refs: asked.refs_name}

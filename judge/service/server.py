@@ -158,7 +158,6 @@ def _asset(digest: str, name: str) -> Response:
 
 
 def _shell(frontend: Frontend, run: str = "") -> Response:
-    """Return a page, of `run` where one is named. Nothing in it is inline code."""
     script = f'<script type="module" src="/assets/{frontend.digest}/{frontend.main}"></script>'
     needs = "<noscript>This page needs JavaScript; <code>judge audit</code> does not.</noscript>"
     styles = "".join(

@@ -268,7 +268,6 @@ def _candidate_pairs(studies: Codes) -> tuple[Codes, Codes]:
 
 
 def _differing(values: Values, first: Codes, second: Codes) -> Values:
-    """Return the mean over the columns of one row less another, 0 where that is rounding."""
     found = mean_of(values[first] - values[second])
     least = ROUNDING * float(np.nan_to_num(np.abs(values)).max(initial=0.0))
     found[np.abs(found) <= least] = 0.0

@@ -145,7 +145,6 @@ def _scores(two: Values, others: Values, scoring: Scoring) -> Values:
 
 
 def _p_value(d: Values, units: Codes, epsilon: float) -> tuple[Method, float]:
-    """Return the test that is used, and the p-value of a mean d that is less than epsilon."""
     # Takes a quarter of a second to import, for those who validate only.
     from scipy.special import stdtr
 

@@ -208,7 +208,6 @@ class _Cells:
         return cls(x_levels, y_levels, x_cells, y_cells, of_study)
 
     def figures(self, units: Codes, weights: NDArray[np.float32]) -> Iterator[Values]:
-        """Yield the correlations of some resamples at a time, resamples by `METHODS`."""
         adding = _adding(self.of_study, units, len(self.x), len(weights))
         n_cells, n_resamples = len(self.x), weights.shape[1]
         for block in _parts(n_resamples, max(1, _AT_ONCE // n_cells)):
@@ -220,7 +219,6 @@ class _Cells:
                 yield self._figures(of_cells[:, part].astype(float), concordance[part])
 
     def _figures(self, weights: Values, concordance: Values) -> Values:
-        """`weights` is cells by resamples."""
         starts = np.searchsorted(self.y, np.arange(len(self.y_levels)))
         by_x = np.argsort(self.x, kind="stable")
         x_starts = np.searchsorted(self.x[by_x], np.arange(len(self.x_levels)))
@@ -295,7 +293,6 @@ def _parts(total: int, at_most: int) -> Iterator[slice]:
 
 
 def _dot(*columns: Values) -> Values:
-    """Return the sum over the rows of the product, without keeping the product."""
     rows = ",".join(["ij"] * len(columns))
     return np.asarray(np.einsum(f"{rows}->j", *columns))
 

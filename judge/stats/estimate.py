@@ -183,7 +183,6 @@ _ENDLESS = 100.0
 def _within(
     mean: float, variance: float, n: int, low: float, high: float | None
 ) -> tuple[float, float]:
-    """Return the interval of a mean on a scale, a Wald interval of its logit or its log."""
     above = mean - low
     if high is None:
         if above <= 0:

@@ -149,7 +149,6 @@ def groups_of(panel: Panel, by: Sequence[str]) -> list[tuple[dict[str, object], 
 
 
 def _order(key: tuple[object, ...]) -> list[tuple[bool, bool, object, str]]:
-    """Missing last, numbers before texts, each by its own order."""
     return [
         (
             *(value is None, not isinstance(value, int | float)),

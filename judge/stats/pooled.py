@@ -83,7 +83,6 @@ def _bleu(sums: Values) -> Values:
 
 
 def _f1(sums: Values) -> Values:
-    """Return each label's F1, 2 tp / (2 tp + fp + fn), 0 where neither side has the label."""
     tp, fp, fn = np.split(sums, 3, axis=-1)
     return _share(2 * tp, 2 * tp + fp + fn, of_none=0.0)
 

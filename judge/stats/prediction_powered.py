@@ -178,7 +178,6 @@ class _Parts:
         return total / np.maximum(n, 1)
 
     def _weight(self) -> Values:
-        """Return lambda in each stratum, 0 where nothing is unread."""
         if np.ptp(self.y[self.read]) == 0 or np.ptp(self.f) == 0:
             return np.zeros(len(self.n_all))
         several = self.n_read > 1
@@ -203,7 +202,6 @@ class _Parts:
         return np.bincount(pairs // size, minlength=len(self.n_all)).astype(np.intp)
 
     def _variances(self) -> tuple[float, float, float]:
-        """Return the variances of what the readers and the judge add, their covariance between."""
         read, unread = self.strata[self.read], self.strata[~self.read]
         n_read, n_unread = self._units
         of_readers, of_judge = np.zeros((2, len(self.f)))

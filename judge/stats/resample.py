@@ -279,7 +279,6 @@ def _figures(metric: Metric, totals: Values, counts: Values, least: Values) -> V
 
 
 def _lacks(metric: Metric, figures: Values, counts: Values) -> _Bools:
-    """Whether any row of a column has studies, but no reciprocal of their mean, or no ratio."""
     if metric.kind not in ("inverse", "ratio"):
         return np.zeros(figures.shape[1], dtype=bool)
     lack = np.isnan(figures) & (counts > 0)

@@ -86,7 +86,6 @@ class TableBuilder:
 
 
 def _has_gaps(values: Sequence[object]) -> bool:
-    """Whether a column holds whole numbers, of 64 bits, and missing values beside them."""
     kinds = {type(value) for value in values}
     return kinds == {int, type(None)} and all(
         -(2**63) <= value < 2**63 for value in values if isinstance(value, int)

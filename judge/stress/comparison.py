@@ -182,7 +182,6 @@ def _without_head(row: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _pairs(named: Mapping[str, StressReport], rows: Rows) -> list[tuple[str, Rows, Bools, Bools]]:
-    """Return, for each judge but the first, what both read, and what each found of it."""
     (_, first), *others = named.items()
     found = []
     for name, report in others:

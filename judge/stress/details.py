@@ -101,7 +101,6 @@ _IN_TIME = re.compile(
 
 
 def _told(report: Reference) -> Iterator[tuple[Sentence, Finding]]:
-    """Give the sentences that say that one known finding is there, and speak of it alone."""
     for sentence in report.sentences:
         found = found_in(sentence.text)
         if len(found) == 1 and not is_negated(sentence.text) and told_once(report, found[0]):

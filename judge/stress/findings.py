@@ -136,7 +136,6 @@ def _deniable(report: Reference) -> list[tuple[Sentence, str, list[str], int, Fi
 
 
 def _only(item: str) -> Finding | None:
-    """Return the finding that an item of a list names and says no more of."""
     for finding in found_in(item):
         if re.fullmatch(rf"{_KINDS}(?:{finding.pattern.pattern})", item.strip(), re.I):
             return finding
@@ -144,7 +143,6 @@ def _only(item: str) -> Finding | None:
 
 
 def _is_free(report: Reference, finding: Finding) -> bool:
-    """Whether no sentence calls the finding's area normal."""
     normal = vocabulary().normal.get(finding.area)
     return not (normal and normal.search(report.text))
 

@@ -104,7 +104,6 @@ def bulleted(report: Reference, _draw: Draw) -> Result:
 
 
 def _bare(report: Reference, gaps: tuple[Edit, ...]) -> tuple[Edit, ...]:
-    """Return the gaps that hold white space and stray stops alone."""
     return tuple(one for one in gaps if not report.text[one.start : one.end].strip(" \t\n."))
 
 

@@ -71,7 +71,6 @@ def errors_of(chain: Chain, k: int) -> Make:
 
 
 def _overlap(found: Sequence[Changed], one: Changed) -> bool:
-    """Whether the edits of `one` meet those of another, as two sentences that go together do."""
     there = [edit for other in found for edit in other.edits]
     return any(a.start < b.end and b.start < a.end for a in there for b in one.edits)
 

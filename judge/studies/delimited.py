@@ -53,7 +53,6 @@ def read_delimited(
 
 
 def _lines(text: str) -> Iterator[str]:
-    """Yield the lines with their ends, one at a time: a `StringIO` takes four bytes a character."""
     return (match.group() for match in _LINE.finditer(text))
 
 

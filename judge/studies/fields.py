@@ -79,7 +79,6 @@ def _tidy(value: object) -> object:
 
 
 def _agree(ours: Sequence[object], theirs: Sequence[object]) -> bool:
-    """Whether nothing is lost when only `ours` is kept."""
     return all(
         b is None or (a is not None and as_text(a) == as_text(b))
         for a, b in zip(ours, theirs, strict=True)

@@ -101,7 +101,6 @@ def _after_space(text: str, position: int) -> int:
 
 
 def _is_record(value: object, id_field: str | None, *, lines: bool) -> bool:
-    """Whether a lone object is one study's record, as in JSONL of one line."""
     if not isinstance(value, dict):
         return False
     named = id_field or next(iter(matching(value, "id")), None)

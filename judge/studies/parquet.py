@@ -35,5 +35,4 @@ def parquet_columns(name: str, data: bytes) -> dict[str, list[object]]:
 
 
 def _text(value: object) -> object:
-    """Return bytes, as which some writers store texts, as text."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else value

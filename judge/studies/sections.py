@@ -94,7 +94,6 @@ def _is_heading(text: str, match: re.Match[str]) -> bool:
 
 
 def _before_markup(text: str, position: int) -> int:
-    """Return where the markup and the blanks before `position` begin."""
     while position and text[position - 1] in "#*_ \t":
         position -= 1
     return position

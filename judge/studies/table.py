@@ -157,7 +157,6 @@ def _id_column(
 
 
 def _unambiguous(name: str, found: list[str], columns: Mapping[str, list[object]]) -> str:
-    """Return the likeliest of the columns found, unless its name is there twice and they differ."""
     same = [column for column in found if plain(column) == plain(found[0])]
     if any(columns[column] != columns[same[0]] for column in same):
         raise JudgeError(f"{name} has the ids twice, and they differ: {listed(same)}; keep one")

@@ -174,7 +174,6 @@ def _report_fields(
 def _pick(
     table: StudyTable, groups: tuple[tuple[str, ...], ...], taken: str | None, option: str
 ) -> str | None:
-    """Return the field for the first group of roles that has one, other than `taken`."""
     there = [name for name in table.columns if name != taken]
     for roles in groups:
         fields = [name for role in roles for name in matching(there, role)]

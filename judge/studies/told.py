@@ -92,14 +92,12 @@ def earlier(value: object) -> str | None:
 
 
 def _signed(name: str) -> str:
-    """Return a name as a signature has it: as JSON where it could be taken for something else."""
     if name != "none" and not any(mark in name for mark in ',|"'):
         return name
     return json.dumps(name, ensure_ascii=False).replace("|", "\\u007c")  # a signature's own mark
 
 
 def _joined(said: Iterable[tuple[str, str, str]]) -> dict[str, str]:
-    """Return what fields say, each thing by its name: `said` are field, name and value."""
     found: dict[str, tuple[str, str]] = {}
     for field, key, value in said:
         first, known = found.setdefault(key, (field, value))
@@ -204,7 +202,6 @@ def _from_json(name: str, text: str) -> Mapping[str, str]:
 
 
 def _named(field: str, said: Sequence[tuple[str, str]]) -> dict[str, str]:
-    """Return what a field says by its name, without what says nothing and the stop of a part."""
     found: list[tuple[str, str, str]] = []
     for label, text in said:
         key = re.sub(r"\W+", "_", label.strip().lower()).removeprefix("patient_")

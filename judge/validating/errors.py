@@ -201,7 +201,6 @@ def _errors(record: Mapping[str, Any], rubric: Rubric) -> Iterable[tuple[str, Se
 def _counted(
     errors: Iterable[tuple[int, Mention]], n_studies: int, categories: Sequence[str]
 ) -> _Counts:
-    """Return how many errors there are, studies by names: all, then each category."""
     n_names = 1 + len(categories)
     place_of = {name: at for at, name in enumerate(categories, start=1)}
     places = [

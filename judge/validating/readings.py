@@ -158,7 +158,6 @@ class _Joined:
     at: Codes
 
     def is_read(self, n: int) -> NDArray[np.bool_]:
-        """Return which of the judge's n rows were read: a blank score is no reading."""
         found = np.zeros(n, bool)
         found[self.rows] = (self.table["outcome"] == OUTCOMES[Annotated]).to_numpy()[self.at]
         return found
@@ -293,7 +292,6 @@ def _left_out(
     table: pd.DataFrame,
     is_read: NDArray[np.bool_],
 ) -> list[str]:
-    """Say which readings are of no use: of other studies, blank, of none that was scored."""
     notes = [
         f"{one.reader} read {counted(one.n_elsewhere, 'study', 'studies')} that this run has not"
         for one in found

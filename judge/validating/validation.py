@@ -129,7 +129,6 @@ def _lacking(found: RatedStudies) -> list[str]:
 
 
 def _why_undefined(reader: Rater, quantity: str) -> str | None:
-    """Return why a reader has no such quantity: what the reader was not asked for."""
     measures = quantities_of(rubrics.load(reader.run.rubric.name))[quantity].measures
     known = reader.run.rubric.measures
     return next((one.undefined for one in known if one.name in measures and one.undefined), None)

@@ -244,7 +244,6 @@ def _statistic(
     is_bad: bool = False,
     shown: Collection[Literal["head", "groups", "compare"]] = ("head", "groups", "compare"),
 ) -> Statistic:
-    """Return a statistic with its name, label and definition: a mean, or a ratio of sums."""
     name, label, definition = names
     return Statistic(
         *(name, label, "ratio" if per else "mean", (over,)),

@@ -113,7 +113,6 @@ def _changed(
 def _homes(
     changed: dict[int, _Draft], reference: Sequence[str], candidate: Sequence[str]
 ) -> dict[int, int]:
-    """Return for each line of the reference that has a place the candidate line that becomes it."""
     homes: dict[int, int] = {}
     taken = {line for at, line in enumerate(candidate) if at not in changed}
     for source in sorted({source for draft in changed.values() for source in draft.sources}):
@@ -133,7 +132,6 @@ def _rewritten(at: int, draft: _Draft, reference: Sequence[str], candidate: Sequ
 
 
 def _place(draft: _Draft, partners: Sequence[tuple[int, int]]) -> int | None:
-    """Return the candidate line that a new one goes before: the partner of what follows it."""
     after = [pair for pair in partners if pair[0] > max(draft.sources)]
     return min(after)[1] if after else None
 

@@ -247,7 +247,6 @@ def _listed(rest: str, below: tuple[str, ...], kind: str, where: str, *, faithfu
 
 
 def _below(lines: Sequence[str], where: str) -> list[str]:
-    """Return the items of a list with bullets or with numbers from 1, all as far from the edge."""
     texts = [line.lstrip() for line in lines]
     if len({len(line) - len(text) for line, text in zip(lines, texts, strict=True)}) > 1:
         raise unparsed(Reason.NOT_THE_LAYOUT, f"{where}: a list within a list")

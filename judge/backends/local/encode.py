@@ -126,7 +126,6 @@ def _tokenizer(files: ModelFiles, config: dict[str, Any]) -> Tokenizer:
 
 
 def _converted(path: Path) -> Tokenizer:
-    """Return the tokenizer of a sentencepiece model, made as transformers 4.40.0 makes it."""
     try:
         from sentencepiece import SentencePieceProcessor
     except ModuleNotFoundError:

@@ -61,7 +61,6 @@ def find(model: str, environ: Mapping[str, str], revision: str | None = None) ->
 
 
 def _digest(folder: Path) -> str:
-    """Return eight hexadecimal digits over the small files and blocks of the weights."""
     digest = hashlib.sha256()
     for path in sorted({path for pattern in _SMALL for path in folder.glob(pattern)}):
         digest.update(f"{path.name}\0".encode() + path.read_bytes() + b"\0")

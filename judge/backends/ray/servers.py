@@ -264,7 +264,6 @@ class Replicas(Servers):
         return float("inf") if self._ready() else _SECONDS_BETWEEN_REMINDERS
 
     def _check_hope(self, *, is_settled: bool) -> None:
-        """Fail where none was ever ready and the vLLM of each that got a place could not start."""
         failed = [seat for seat in self._seats if seat.log is not None]
         others = [seat for seat in self._seats if seat.log is None]
         none_starts = not others or (is_settled and not any(seat.place for seat in others))

@@ -53,7 +53,6 @@ def main(command: list[str]) -> int:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the command and all that came of it, gently first."""
     # The group is this process's own: it must not hear the signal that it sends.
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     os.killpg(os.getpgrp(), signal.SIGTERM)

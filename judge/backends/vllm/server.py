@@ -194,7 +194,6 @@ class Server(Servers):
             return self._address
 
     async def _is_gone(self, address: Address) -> bool:
-        """Return whether the server at `address` has ended or lost its engine, which ends it."""
         async with self._lock:
             if address is not self._address or self._process is None:
                 return True

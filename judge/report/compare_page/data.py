@@ -153,7 +153,6 @@ def _cell(cell: Cell, metric: Metric) -> dict[str, Any]:
 
 
 def _test(test: PairTest, metric: Metric) -> dict[str, Any]:
-    """Return a test with its difference as each of the two models sees it, `a` less `b` first."""
     found = (difference_and_interval(test, metric, sign) for sign in (1, -1))
     return {
         "a": test.a,

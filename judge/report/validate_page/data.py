@@ -97,7 +97,6 @@ def wanted(of: Beside, *, most: int = MOST_RECORDS) -> list[int]:
 
 
 def _place_within(group: Codes) -> Codes:
-    """Return of each element how many of its group stand before it."""
     order = np.argsort(group, kind="stable")
     starts = np.searchsorted(group[order], group[order])
     places = np.empty(len(group), dtype=np.intp)
