@@ -248,7 +248,8 @@ class Discrepancy:
 
     `severity` is on FineRadScore's scale: 1 not actionable, 2 actionable non-urgent, 3 urgent,
     4 emergent. `text` explains it with the words that matched. Sentence numbers count from 0 in
-    the report they belong to; None where that report says nothing of the finding.
+    the report they belong to; None where that report says nothing of the finding. `again` are
+    further sentences of the candidate that say the same, or deny what it misses.
     """
 
     category: Category
@@ -257,6 +258,7 @@ class Discrepancy:
     text: str
     reference_sentence: int | None = None
     candidate_sentence: int | None = None
+    again: tuple[int, ...] = ()
 
 
 Attribute = Literal[
@@ -292,15 +294,20 @@ class AttributeDifference:
     """What a candidate says otherwise of a finding that matches one of the reference's.
 
     `reference` and `candidate` are their positions. `attribute` is `location`, `severity`,
-    `measurement`, `certainty`, `unspecific`, `overinterpretation` or `temporal`. The difference
-    is negligible where it would change no patient's care.
+    `measurement`, `certainty`, `unspecific`, `overinterpretation` or `temporal`. `severity` is
+    that of the `Discrepancy`; the difference is negligible where it would change no patient's care.
     """
 
     reference: int
     candidate: int
     attribute: Attribute
-    is_negligible: bool
+    severity: Severity
     text: str
+
+    @property
+    def is_negligible(self) -> bool:
+        """Whether it is not actionable."""
+        return self.severity == 1
 
 
 @dataclass(frozen=True, slots=True)

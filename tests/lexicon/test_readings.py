@@ -248,7 +248,7 @@ def test_matching_is_local_to_a_statement():
         return len(told.matched) / (len(told.matched) + significant)
 
     assert green("Heart size is normal. No effusion.") == 1
-    assert green("Heart size is normal. No effusion. Vascular congestion.") == 3 / 4
+    assert green("Heart size is normal. No effusion. Vascular congestion.") == 2 / 3
     for candidate, matches in [("Left lung", True), ("Lungs", True), ("Right lung", False)]:
         told = compare("Left lung is clear.", f"{candidate} clear.", LEXICON)
         assert bool(told.matched) == matches

@@ -46,6 +46,12 @@ _ELSEWHERE = re.compile(
 )
 """A sentence with one of these speaks of another examination, or of a device."""
 
+_DECOR = re.compile(r"(?:exam\w*|findings?|impression|technique|procedure|study)\s*:?", re.I)
+"""A heading alone does not begin a report."""
+
+_SOON_TOLD = 25
+"""Characters within which a report's first sentence says what it is of."""
+
 _UNSAID = re.compile(
     r"\bno (?:mention|description|report|documentation) of\b|\bfailure to\b|\blines? \d+"
     r"|\b(?:not|never|n't|fail\w* to|without) (?:mention|report|describ|includ|not|stat|document"
@@ -53,6 +59,13 @@ _UNSAID = re.compile(
     re.I,
 )
 """What a report leaves unsaid is not denied; its failure is no heart's, and its line no tube."""
+
+_WHERE = (Kind.SIDE, Kind.PLACE, Kind.PREPOSITION)
+_OWN = re.compile(
+    r'The (?:reference|candidate) says "([^"]*)", the (?:reference|candidate)(?: says)? "[^"]*"'
+    r"(?: \((?:not )?(?:read as|said to be) ([^()]*)\))?"
+)
+"""An error of the built-in judge, which is about what it quotes first or what is (not) read."""
 
 _BACKWARD = frozenset({"this", "these", "it", "which", "finding", "appearance", "they", "such"})
 _NONE: frozenset[str] = frozenset()
@@ -66,7 +79,8 @@ class Mention:
     them only as `possible`; or a `structure` that is called normal (`normal`), or of which
     only a change is said; or, with neither, a change of the whole study. `count` is how many
     there are said to be, 0 where nothing is said. `sizes` are in millimetres; of a line or
-    tube they say where it ends. `words` quote the report, `sentence` is the number of the
+    tube they say where it ends, and `acts` that it has to be moved. `acuity` is `acute` or `old`,
+    or both. `words` quote the report, `sentence` is the number of the
     sentence, counted from 0; neither enters comparisons.
     """
 
@@ -83,6 +97,8 @@ class Mention:
     levels: frozenset[int] = frozenset()
     changes: frozenset[str] = _NONE
     sizes: frozenset[float] = frozenset()
+    acuity: frozenset[str] = _NONE
+    acts: bool = False
     refers_back: bool = False
     words: str = field(default="", compare=False)
     sentence: int = field(default=0, compare=False)
@@ -107,6 +123,10 @@ class Mention:
         sides = not self.sides or not other.sides or bool(self.sides & other.sides)
         places = not self.places or not other.places or bool(self.places & other.places)
         return sides and places
+
+    def agrees_in_age(self, other: Mention) -> bool:
+        """Return whether not one of the two is acute and the other old."""
+        return not self.acuity or not other.acuity or bool(self.acuity & other.acuity)
 
     def related(self, other: Mention, lexicon: Lexicon) -> bool:
         """Return whether the two may be of one finding, by their names alone."""
@@ -181,7 +201,18 @@ def _line(text: str, line: Line, lexicon: Lexicon) -> list[Mention]:
 
 
 def _quote(text: str, line: Line, first: int, last: int) -> str:
+    """Return the words of some tokens, and what follows where they would break off in the middle.
+
+    "Collapse of the right" goes on to "lung", and what a bracket opens on to where it is closed.
+    """
+    for mark in line.marks:
+        if mark.first == last and mark.role(Kind.STRUCTURE, Kind.PLACE):
+            ends_in_place = any(one.last == last and one.role(*_WHERE) for one in line.marks)
+            last = mark.last if ends_in_place else last
     start, end = line.spans[first][0], line.spans[last - 1][1]
+    if text.count("(", start, end) > text.count(")", start, end):
+        closed = text.find(")", end)
+        end = closed + 1 if closed >= 0 else end
     quoted = " ".join(text[start:end].replace(";", ",").split())
     return quoted if len(quoted) <= _LONGEST_QUOTE else quoted[: _LONGEST_QUOTE - 3] + "..."
 
@@ -216,6 +247,8 @@ def _mention(
         levels=levels,
         changes=frozenset(draft.changes if present else draft.changes & {"resolved"}),
         sizes=frozenset(draft.sizes),
+        acuity=frozenset(draft.acuity or ({finding.acuity} - {""})),
+        acts=draft.acts,
         count=draft.count,
         words=words,
     )
@@ -253,7 +286,7 @@ def named(remark: str, lexicon: Lexicon) -> tuple[str, ...]:
     Those that it says are there; where it says that of none, every finding that it names: denied,
     or only spoken of. "Small effusion, not 'no acute disease'" is about the effusion.
     """
-    told = _UNSAID.sub(" ", remark)
+    told = _UNSAID.sub(" ", _OWN.sub(lambda own: f"{own[2] or own[1]}.", remark))
     pieces = [told[start:end] for start, end in sentences(told)]
     said = (one for piece in pieces for one in _mentions(piece, lexicon) if one.positive)
     found = [name for one in said for name in one.names if name] or [
@@ -323,8 +356,9 @@ def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] |
 
     `language`: most of its letters are not Latin, more of its words are function words of
     another language than of English, or of the words that are read (two or more) fewer than half
-    are in the vocabulary or are common in English reports. `images`: it tells of CT, MRI or
-    ultrasound, other than to compare with one or to ask for one.
+    are in the vocabulary or are common in English reports. `images`: it is itself of CT, MRI or
+    ultrasound: it begins by saying so, or says so twice, other than to compare with one or to ask
+    for one.
     """
     words = _WORD.findall(report.lower())
     letters = "".join(words)
@@ -338,9 +372,14 @@ def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] |
     if n >= _FEWEST and known < n / 2:
         return "language"
     found = lexicon.other_images.search
-    if found(report) and any(
-        found(report, start, end) and not _ELSEWHERE.search(report, start, end)
-        for start, end in sentences(report)
-    ):
-        return "images"
-    return None
+    if not found(report):
+        return None
+    spans = [span for span in sentences(report) if not _DECOR.fullmatch(report, *span)]
+    told = [
+        image.start() - start if (image := found(report, start, end)) else None
+        for start, end in spans
+        if not _ELSEWHERE.search(report, start, end)
+    ]
+    first = bool(told) and not _ELSEWHERE.search(report, *spans[0]) and told[0] is not None
+    begins = first and (told[0] or 0) <= _SOON_TOLD
+    return "images" if begins or len(told) - told.count(None) > 1 else None

@@ -21,6 +21,8 @@ _FORMERLY = frozenset({"previously", "formerly", "prior", "was"})
 _MM = {"mm": 1.0, "millimeter": 1.0, "cm": 10.0, "centimeter": 10.0}
 _BETWEEN_NUMBERS = frozenset({"x", "by", "to", *_MM})
 
+_INNER = (Kind.SIDE, Kind.PLACE, Kind.ACUITY)
+
 _MOST_TOKENS = 200
 """A sentence of more words than this is read in pieces, so that time stays linear."""
 
@@ -74,7 +76,7 @@ _NOTHING = Between()
 class Line:
     """A sentence as words: the spans in its text, the phrases, and running counts.
 
-    `inner` holds the sides and places within a finding's own phrase ("basilar atelectasis").
+    `inner` holds the sides, places and acuity within a finding's phrase ("basilar atelectasis").
     `counts` holds at position i what lies before token i.
     """
 
@@ -138,13 +140,17 @@ def _line(words: list[str], spans: list[tuple[int, int]], root: Node) -> Line:
 def _inner(words: list[str], first: int, last: int, root: Node) -> list[Mark]:
     found: list[Mark] = []
     for at in range(first, last):
+        # "Acute" is part of the phrase "acute fracture" and says how old it is.
         end, roles = _longest(words[:last], at, root)
+        if at == first and end == last:
+            end, roles = _longest(words[: last - 1], at, root)
+            roles = tuple(role for role in roles if role.kind is Kind.ACUITY)
         kept = tuple(
             role
             for role in roles
-            if role.kind is Kind.SIDE or (role.kind is Kind.PLACE and role.name != "line")
+            if role.kind in _INNER and (role.kind is not Kind.PLACE or role.name != "line")
         )
-        if kept and end - at < last - first:
+        if kept:
             found.append(Mark(at, end, kept))
     return found
 
@@ -175,7 +181,8 @@ def _measures(words: list[str]) -> list[Measure]:
             elif before not in _BETWEEN_NUMBERS:
                 break
             first -= 1
-        if largest and not (first and words[first - 1] in _FORMERLY):
+        moved = words[first] == "by"  # how far to pull, not how large
+        if largest and not moved and not (first and words[first - 1] in _FORMERLY):
             found.append(Measure(first, at + 1, largest * _MM[word]))
     return found
 
