@@ -43,7 +43,8 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportCompariso
     recognised match in the sentences they share; two empty ones in nothing. Findings,
     differences and statements are worked out when they are first asked for.
     """
-    reports = Reports(ReadReport(reference, lexicon), ReadReport(candidate, lexicon), lexicon)
+    ours, theirs = ReadReport(reference, lexicon), ReadReport(candidate, lexicon, of_candidate=True)
+    reports = Reports(ours, theirs, lexicon)
     alignment = align(reports)
     found = [one for pair in alignment.pairs for one in differences(pair, reports)]
     alone, twins = unpaired(alignment, reports)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from judge.backends.lexicon.attach import Draft, attach, split
 from judge.backends.lexicon.data import Kind, Lexicon, stem
@@ -99,7 +99,7 @@ class Mention:
     sizes: frozenset[float] = frozenset()
     acuity: frozenset[str] = _NONE
     acts: bool = False
-    refers_back: bool = False
+    refers_back: bool = field(default=False, compare=False)
     words: str = field(default="", compare=False)
     sentence: int = field(default=0, compare=False)
 
@@ -133,21 +133,33 @@ class Mention:
         return any(lexicon.related(a, b) for a in self.names for b in other.names)
 
 
-def read(text: str, lexicon: Lexicon) -> list[Mention]:
+def read(text: str, lexicon: Lexicon, *, of_candidate: bool = False) -> list[Mention]:
     """Return what `text` mentions, in order.
 
-    Sections such as Indication or Technique are left out where a later heading ends them.
+    Sections such as Indication or Technique are left out where a later heading ends them. No
+    mention of a candidate is the same object as one of a reference.
     """
     found: list[Mention] = []
     for number, piece in _pieces(text):
-        told = _mentions if len(piece) <= _USUAL else _mentions.__wrapped__
-        for mention in told(piece, lexicon):
+        told = _numbered if len(piece) <= _USUAL else _numbered.__wrapped__
+        for mention in told(piece, number, of_candidate, lexicon):
             near = mention.refers_back and found and number - found[-1].sentence <= 1
             if near and (found[-1].positive or not mention.finding):
                 found[-1] = _joined(found[-1], mention)
             else:
-                found.append(replace(mention, refers_back=False, sentence=number))
+                found.append(mention)
     return found
+
+
+@lru_cache(maxsize=16384)
+def _numbered(
+    piece: str,
+    number: int,
+    of_candidate: bool,  # noqa: FBT001, ARG001 - each side remembers its own objects
+    lexicon: Lexicon,
+) -> tuple[Mention, ...]:
+    told = _mentions if len(piece) <= _USUAL else _mentions.__wrapped__
+    return tuple(replace(one, sentence=number) for one in told(piece, lexicon))
 
 
 def _joined(shadow: Mention, reading: Mention) -> Mention:
@@ -311,12 +323,17 @@ def changed(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
+def _split(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentences(text)]
+
+
+@lru_cache(maxsize=64)
 def _pieces(text: str) -> tuple[tuple[int, str], ...]:
     """Return the sentences of what is read, with their numbers in the whole text.
 
     Those of the reports at hand are remembered: whether the rules know them is asked first.
     """
-    pieces = [text[start:end] for start, end in sentences(text)]
+    pieces = _split(text)
     opens = [skips(piece) for piece in pieces]
     last_read = max((at for at, opened in enumerate(opens) if opened is False), default=-1)
     skipping = False
@@ -328,15 +345,39 @@ def _pieces(text: str) -> tuple[tuple[int, str], ...]:
     return tuple(found)
 
 
+class _Look(NamedTuple):
+    """How many words of a sentence are read or known, and of which language they seem to be.
+
+    `image` is where it begins to speak of another examination in its own words, None where not.
+    """
+
+    words: int
+    known: int
+    letters: int
+    not_latin: int
+    foreign: int
+    english: int
+    image: int | None
+
+
 @lru_cache(maxsize=8192)
-def _n_words(piece: str, lexicon: Lexicon) -> tuple[int, int]:
-    """Return how many words a sentence has, and how many are known or common in reports.
+def _look(piece: str, lexicon: Lexicon) -> _Look:
+    """Return what a sentence looks like.
 
     A letter alone says nothing, nor does what stands where a name was taken out, as in XXXX.
     """
-    words = [word for word in map(str.lower, _WORD.findall(piece)) if len(set(word)) > 1]
+    every = _WORD.findall(piece.lower())
+    words = [word for word in every if len(set(word)) > 1]
     known = sum(word in _OF_REPORTS or stem(word) in lexicon.vocabulary for word in words)
-    return len(words), known
+    image = lexicon.other_images.search(piece)
+    letters = "".join(every)
+    return _Look(
+        *(len(words), known, len(letters)),
+        0 if letters.isascii() else len(_NOT_LATIN.findall(letters)),
+        sum(map(lexicon.foreign.__contains__, every)),
+        sum(map(_ENGLISH.__contains__, every)),
+        image.start() if image and not _ELSEWHERE.search(piece) else None,
+    )
 
 
 def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal"]:
@@ -360,26 +401,20 @@ def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] |
     ultrasound: it begins by saying so, or says so twice, other than to compare with one or to ask
     for one.
     """
-    words = _WORD.findall(report.lower())
-    letters = "".join(words)
-    foreign = sum(map(lexicon.foreign.__contains__, words))
-    if len(_NOT_LATIN.findall(letters)) > len(letters) / 2 or (
-        foreign >= _FEWEST and foreign > sum(map(_ENGLISH.__contains__, words))
-    ):
-        return "language"
-    counts = [_n_words(piece, lexicon) for _, piece in _pieces(report)]
-    n, known = (sum(column) for column in zip((0, 0), *counts, strict=True))
-    if n >= _FEWEST and known < n / 2:
-        return "language"
-    found = lexicon.other_images.search
-    if not found(report):
+    pieces = _split(report)
+    looks = [_look(piece, lexicon) for piece in pieces]
+    n = _Look(*map(sum, zip(*(look[:-1] for look in looks), strict=True)), None) if looks else None
+    if n is None:
         return None
-    spans = [span for span in sentences(report) if not _DECOR.fullmatch(report, *span)]
-    told = [
-        image.start() - start if (image := found(report, start, end)) else None
-        for start, end in spans
-        if not _ELSEWHERE.search(report, start, end)
-    ]
-    first = bool(told) and not _ELSEWHERE.search(report, *spans[0]) and told[0] is not None
-    begins = first and (told[0] or 0) <= _SOON_TOLD
-    return "images" if begins or len(told) - told.count(None) > 1 else None
+    if n.not_latin > n.letters / 2 or n.english < n.foreign >= _FEWEST:
+        return "language"
+    read_alone = [_look(piece, lexicon) for _, piece in _pieces(report)]
+    words = sum(look.words for look in read_alone)
+    if words >= _FEWEST and sum(look.known for look in read_alone) < words / 2:
+        return "language"
+    images = [at for at, look in enumerate(looks) if look.image is not None]
+    if not images:
+        return None
+    first = next((at for at, piece in enumerate(pieces) if not _DECOR.fullmatch(piece)), 0)
+    begins = images[0] == first and (looks[first].image or 0) <= _SOON_TOLD
+    return "images" if begins or len(images) > 1 else None

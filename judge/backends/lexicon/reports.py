@@ -35,9 +35,9 @@ class ReadReport:
     `changes` what is said to have changed in the study as a whole.
     """
 
-    def __init__(self, text: str, lexicon: Lexicon) -> None:
+    def __init__(self, text: str, lexicon: Lexicon, *, of_candidate: bool = False) -> None:
         self.lexicon = lexicon
-        self.said = said = read(text, lexicon)
+        self.said = said = read(text, lexicon, of_candidate=of_candidate)
         self.present: defaultdict[str, list[Mention]] = defaultdict(list)
         self.denied: defaultdict[str, list[Mention]] = defaultdict(list)
         self.changes: frozenset[str] = frozenset()

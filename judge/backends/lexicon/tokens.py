@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from operator import add, sub
 from typing import NamedTuple
 
 from judge.backends.lexicon.data import Kind, Lexicon, Node, Role, stem
@@ -70,6 +69,10 @@ class Between(NamedTuple):
 
 
 _NOTHING = Between()
+_BITS = 10
+_MOST = (1 << _BITS) - 1
+_JOIN, _VERB, _PREPOSITION, _BREAK = (1 << _BITS * at for at in range(4))
+"""The four running counts in one number, each of fewer than 1,024: sums are then quick."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +80,7 @@ class Line:
     """A sentence as words: the spans in its text, the phrases, and running counts.
 
     `inner` holds the sides, places and acuity within a finding's phrase ("basilar atelectasis").
-    `counts` holds at position i what lies before token i.
+    `counts` holds at position i what lies before token i, four counts in one number.
     """
 
     words: list[str]
@@ -85,13 +88,14 @@ class Line:
     marks: list[Mark]
     inner: list[Mark]
     measures: list[Measure]
-    counts: list[Between]
+    counts: list[int]
 
     def between(self, first: int, last: int) -> Between:
         """Return what stands from token `first` to `last` (exclusive), if that comes later."""
-        if last <= first or self.counts[last] == self.counts[first]:
+        n = self.counts[last] - self.counts[first] if last > first else 0
+        if not n:
             return _NOTHING
-        return Between(*map(sub, self.counts[last], self.counts[first]))
+        return Between(n & _MOST, n >> _BITS & _MOST, n >> 2 * _BITS & _MOST, n >> 3 * _BITS)
 
     def marked(self, first: int, last: int, *kinds: Kind) -> bool:
         """Return whether a phrase of one of these kinds begins at `first` or before `last`."""
@@ -117,24 +121,28 @@ def lines(sentence: str, lexicon: Lexicon) -> list[Line]:
 def _line(words: list[str], spans: list[tuple[int, int]], root: Node) -> Line:
     marks: list[Mark] = []
     inner: list[Mark] = []
-    counts = [_NOTHING] * (len(words) + 1)
+    counts = [0] * (len(words) + 1)
     at = 0
     while at < len(words):
         end, roles = _longest(words, at, root)
-        word, kinds = words[at], {role.kind for role in roles}
+        word = words[at]
         if roles:
             marks.append(Mark(at, end, roles))
-            if Kind.FINDING in kinds and end > at + 1:
-                inner += _inner(words, at, end, root)
-        counts[at + 1] = Between(
-            joins=not roles and word in _JOINS,
-            verbs=Kind.VERB in kinds,
-            prepositions=Kind.PREPOSITION in kinds and word != "of",
-            breaks=Kind.BREAK in kinds or (not roles and word in _BREAKS),
-        )
+            for role in roles:
+                if role.kind is Kind.FINDING and end > at + 1:
+                    inner += _inner(words, at, end, root)
+                elif role.kind is Kind.VERB:
+                    counts[at + 1] |= _VERB
+                elif role.kind is Kind.PREPOSITION and word != "of":
+                    counts[at + 1] |= _PREPOSITION
+                elif role.kind is Kind.BREAK:
+                    counts[at + 1] |= _BREAK
+        elif word in _JOINS:
+            counts[at + 1] = _JOIN
+        elif word in _BREAKS:
+            counts[at + 1] = _BREAK
         at = end
-    sums = accumulate(counts, lambda ones, others: Between(*map(add, ones, others)))
-    return Line(words, spans, marks, inner, _measures(words), list(sums))
+    return Line(words, spans, marks, inner, _measures(words), list(accumulate(counts)))
 
 
 def _inner(words: list[str], first: int, last: int, root: Node) -> list[Mark]:
