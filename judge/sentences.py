@@ -62,7 +62,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
     A span holds neither leading nor trailing white space and at least one letter or digit.
     The number of a list item belongs to its sentence; a heading starts a new one.
     """
-    newlines = [match.start() for match in re.finditer("\n", text)] if "\n" in text else []
+    newlines = [match.start() for match in re.finditer("\n", text)]
     width = max(after - before - 1 for before, after in pairwise([-1, *newlines, len(text)]))
     cuts = [(match.end(), match.start()) for match in _STOP.finditer(text)]
     has_heads = ":" in text
