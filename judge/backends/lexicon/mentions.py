@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -388,8 +390,29 @@ def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal
     """
     if not any(map(str.isalnum, reference)):
         raise ValueError("an empty report has no class")
-    found = (one.finding for one in read(reference, lexicon) if one.positive)
-    return "abnormal" if any(lexicon.findings[name].abnormal for name in found) else "normal"
+    key = _key(reference, lexicon)
+    if key not in _ABNORMAL:
+        remember(reference, read(reference, lexicon), lexicon)
+    return "abnormal" if _ABNORMAL[key] else "normal"
+
+
+_ABNORMAL: dict[bytes, bool] = {}
+"""Whether a report that was read has an abnormal finding: its class is asked for after it."""
+_MOST_REMEMBERED = 1 << 17
+
+
+def _key(report: str, lexicon: Lexicon) -> bytes:
+    return hashlib.blake2b(
+        f"{lexicon.version} {report}".encode("utf-8", "surrogatepass"), digest_size=16
+    ).digest()
+
+
+def remember(report: str, said: Sequence[Mention], lexicon: Lexicon) -> None:
+    """Note the class of a report that says `said`."""
+    if len(_ABNORMAL) >= _MOST_REMEMBERED:
+        _ABNORMAL.clear()
+    found = (one.finding for one in said if one.positive)
+    _ABNORMAL[_key(report, lexicon)] = any(lexicon.findings[name].abnormal for name in found)
 
 
 def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] | None:

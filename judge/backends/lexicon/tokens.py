@@ -12,7 +12,6 @@ from judge.backends.lexicon.data import Kind, Lexicon, Node, Role, stem
 
 _TOKEN = re.compile(r"\d+(?:\.\d+)?(?=(?:mm|cm)\b)|\d+\.\d+|[^\W_]+|[,;:()/]")
 _DROPPED = frozenset({"the", "a", "an"})
-_HIDDEN = re.compile(r"x{3,}")
 _JOINS = frozenset({",", "and", "or", "nor", "(", ")", "/"})
 _BREAKS = frozenset({";", ":"})
 _NUMBER = re.compile(r"\d{1,4}(?:\.\d{1,3})?\Z")
@@ -108,7 +107,7 @@ def lines(sentence: str, lexicon: Lexicon) -> list[Line]:
     spans: list[tuple[int, int]] = []
     for match in _TOKEN.finditer(sentence):
         word = match.group().lower()
-        if word not in _DROPPED and not _HIDDEN.fullmatch(word):
+        if word not in _DROPPED and (not word.startswith("xxx") or word.strip("x")):
             word = stem(word)
             words.append(word if word in lexicon.words else mended(word, lexicon))
             spans.append(match.span())
