@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
@@ -153,7 +151,7 @@ def read(text: str, lexicon: Lexicon, *, of_candidate: bool = False) -> list[Men
     return found
 
 
-@lru_cache(maxsize=16384)
+@lru_cache(maxsize=8192)
 def _numbered(
     piece: str,
     number: int,
@@ -178,7 +176,7 @@ def _joined(shadow: Mention, reading: Mention) -> Mention:
     )
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=32768)
 def _mentions(text: str, lexicon: Lexicon) -> tuple[Mention, ...]:
     return tuple(one for line in lines(text, lexicon) for one in _line(text, line, lexicon))
 
@@ -390,29 +388,12 @@ def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal
     """
     if not any(map(str.isalnum, reference)):
         raise ValueError("an empty report has no class")
-    key = _key(reference, lexicon)
-    if key not in _ABNORMAL:
-        remember(reference, read(reference, lexicon), lexicon)
-    return "abnormal" if _ABNORMAL[key] else "normal"
-
-
-_ABNORMAL: dict[bytes, bool] = {}
-"""Whether a report that was read has an abnormal finding: its class is asked for after it."""
-_MOST_REMEMBERED = 1 << 17
-
-
-def _key(report: str, lexicon: Lexicon) -> bytes:
-    return hashlib.blake2b(
-        f"{lexicon.version} {report}".encode("utf-8", "surrogatepass"), digest_size=16
-    ).digest()
-
-
-def remember(report: str, said: Sequence[Mention], lexicon: Lexicon) -> None:
-    """Note the class of a report that says `said`."""
-    if len(_ABNORMAL) >= _MOST_REMEMBERED:
-        _ABNORMAL.clear()
-    found = (one.finding for one in said if one.positive)
-    _ABNORMAL[_key(report, lexicon)] = any(lexicon.findings[name].abnormal for name in found)
+    for _, piece in _pieces(reference):
+        told = _mentions if len(piece) <= _USUAL else _mentions.__wrapped__
+        found = (one.finding for one in told(piece, lexicon) if one.positive)
+        if any(lexicon.findings[name].abnormal for name in found):
+            return "abnormal"
+    return "normal"
 
 
 def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] | None:

@@ -9,7 +9,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from judge.backends.lexicon.data import Finding, Lexicon
-from judge.backends.lexicon.mentions import Mention, read, remember
+from judge.backends.lexicon.mentions import Mention, read
 from judge.types import Severity
 
 MOST = 64
@@ -38,8 +38,6 @@ class ReadReport:
     def __init__(self, text: str, lexicon: Lexicon, *, of_candidate: bool = False) -> None:
         self.lexicon = lexicon
         self.said = said = read(text, lexicon, of_candidate=of_candidate)
-        if not of_candidate:
-            remember(text, said, lexicon)
         self.present: defaultdict[str, list[Mention]] = defaultdict(list)
         self.denied: defaultdict[str, list[Mention]] = defaultdict(list)
         self.changes: frozenset[str] = frozenset()
