@@ -185,6 +185,8 @@ def scope(line: Line, heads: Sequence[Head], used: set[int]) -> Scope:
 
 def _forward(line: Line, heads: Sequence[Head], used: set[int]) -> Scope:
     result = Scope()
+    if not any(role.kind in _FORWARD for mark in line.marks for role in mark.roles):
+        return result
     by_pivot: defaultdict[int, list[int]] = defaultdict(list)
     for index, head in enumerate(heads):
         by_pivot[head.pivot].append(index)

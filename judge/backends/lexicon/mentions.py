@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
@@ -103,6 +103,9 @@ class Mention:
     words: str = field(default="", compare=False)
     sentence: int = field(default=0, compare=False)
 
+    def __hash__(self) -> int:
+        return hash((self.finding, self.structure, self.present, self.sides, self.changes))
+
     @property
     def positive(self) -> bool:
         """Whether it says that a finding is there."""
@@ -133,6 +136,9 @@ class Mention:
         return any(lexicon.related(a, b) for a in self.names for b in other.names)
 
 
+_FIELDS = tuple(one.name for one in fields(Mention))
+
+
 def read(text: str, lexicon: Lexicon, *, of_candidate: bool = False) -> list[Mention]:
     """Return what `text` mentions, in order.
 
@@ -159,7 +165,16 @@ def _numbered(
     lexicon: Lexicon,
 ) -> tuple[Mention, ...]:
     told = _mentions if len(piece) <= _USUAL else _mentions.__wrapped__
-    return tuple(replace(one, sentence=number) for one in told(piece, lexicon))
+    return tuple(_at(number, one) for one in told(piece, lexicon))
+
+
+def _at(number: int, mention: Mention) -> Mention:
+    """Return a copy in sentence `number`; quicker than `replace`."""
+    copied = object.__new__(Mention)
+    for name in _FIELDS:
+        object.__setattr__(copied, name, getattr(mention, name))
+    object.__setattr__(copied, "sentence", number)
+    return copied
 
 
 def _joined(shadow: Mention, reading: Mention) -> Mention:

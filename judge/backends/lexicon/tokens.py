@@ -106,15 +106,23 @@ def lines(sentence: str, lexicon: Lexicon) -> list[Line]:
     words: list[str] = []
     spans: list[tuple[int, int]] = []
     for match in _TOKEN.finditer(sentence):
-        word = match.group().lower()
-        if word not in _DROPPED and (not word.startswith("xxx") or word.strip("x")):
-            word = stem(word)
-            words.append(word if word in lexicon.words else mended(word, lexicon))
+        if word := _read_as(match.group(), lexicon):
+            words.append(word)
             spans.append(match.span())
     return [
         _line(words[at : at + _MOST_TOKENS], spans[at : at + _MOST_TOKENS], lexicon.phrases)
         for at in range(0, len(words), _MOST_TOKENS)
     ]
+
+
+@lru_cache(maxsize=65536)
+def _read_as(token: str, lexicon: Lexicon) -> str:
+    """Return the word that a token is read as, "" for one that says nothing."""
+    word = token.lower()
+    if word in _DROPPED or (word.startswith("xxx") and not word.strip("x")):
+        return ""
+    word = stem(word)
+    return word if word in lexicon.words else mended(word, lexicon)
 
 
 def _line(words: list[str], spans: list[tuple[int, int]], root: Node) -> Line:
@@ -194,7 +202,6 @@ def _measures(words: list[str]) -> list[Measure]:
     return found
 
 
-@lru_cache(maxsize=65536)
 def mended(word: str, lexicon: Lexicon) -> str:
     """Return `word`, or the one word of the lexicon that it is a slip of.
 
