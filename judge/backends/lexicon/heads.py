@@ -171,7 +171,8 @@ class Scope:
 
 def scope(line: Line, heads: Sequence[Head], used: set[int]) -> Scope:
     """Return which of `heads` are denied, doubted or set aside by the cues of `line`."""
-    result = _forward(line, heads, used)
+    has_cues = any(role.kind in _FORWARD for mark in line.marks for role in mark.roles)
+    result = _forward(line, heads, used) if has_cues else Scope()
     for mark in line.marks:
         if mark.role(Kind.NEGATES_BEFORE) and not _looks_ahead(line, heads, mark):
             for index in _reach_back(line, heads, mark):
@@ -185,8 +186,6 @@ def scope(line: Line, heads: Sequence[Head], used: set[int]) -> Scope:
 
 def _forward(line: Line, heads: Sequence[Head], used: set[int]) -> Scope:
     result = Scope()
-    if not any(role.kind in _FORWARD for mark in line.marks for role in mark.roles):
-        return result
     by_pivot: defaultdict[int, list[int]] = defaultdict(list)
     for index, head in enumerate(heads):
         by_pivot[head.pivot].append(index)
