@@ -278,6 +278,7 @@ class ReportFinding:
     """One abnormal finding of a report, however often the report speaks of it.
 
     `side` is `reference` or `candidate`, `severity` on FineRadScore's scale (see `Discrepancy`).
+    It is at least that of what the other report says otherwise of it.
     `text` are the report's words, `comes_with_age` is true of what is expected in the elderly.
     `partners` are the positions of what matches it in the other report, among all findings.
     """
@@ -294,20 +295,15 @@ class AttributeDifference:
     """What a candidate says otherwise of a finding that matches one of the reference's.
 
     `reference` and `candidate` are their positions. `attribute` is `location`, `severity`,
-    `measurement`, `certainty`, `unspecific`, `overinterpretation` or `temporal`. `severity` is
-    that of the `Discrepancy`; the difference is negligible where it would change no patient's care.
+    `measurement`, `certainty`, `unspecific`, `overinterpretation` or `temporal`. The difference
+    is negligible where it would change no patient's care.
     """
 
     reference: int
     candidate: int
     attribute: Attribute
-    severity: Severity
+    is_negligible: bool
     text: str
-
-    @property
-    def is_negligible(self) -> bool:
-        """Whether it is not actionable."""
-        return self.severity == 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,7 +160,9 @@ def test_what_rules_find_is_an_answer_that_is_counted_in_its_tally(name: str) ->
             ReportFinding("candidate", "Large effusion", 2, partners=(0,)),
             ReportFinding("candidate", "Pneumothorax", 4),
         ),
-        differences=(AttributeDifference(0, 1, "severity", 2, text="large, not small"),),
+        differences=(
+            AttributeDifference(0, 1, "severity", is_negligible=False, text="large, not small"),
+        ),
     )
     annotation = rubric.baseline(comparison, study)
     assert rubric.parse(rubric.render(annotation), study, complete=True) == annotation

@@ -58,7 +58,8 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
             if one.side == side and not one.partners
         ]
     for one in comparison.differences:
-        grade = NEGLIGIBLE if one.is_negligible else _BY_SEVERITY[one.severity]
+        own = items[one.reference].label(SIGNIFICANCE.name)
+        grade = NEGLIGIBLE if one.is_negligible else own
         labels = {TYPE.name: (one.attribute,), SIGNIFICANCE.name: (grade,)}
         items.append(Item(ERROR, one.text, labels, links=(one.reference, one.candidate)))
     return Annotation(tuple(items))

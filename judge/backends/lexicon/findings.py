@@ -31,7 +31,10 @@ _ATTRIBUTES: dict[Category, Attribute] = {
 
 @dataclass(slots=True)
 class _Finding:
-    """A finding: the mention that names it first, and the gravest weight of all of them."""
+    """A finding: the mention that names it first, and the gravest weight of all of them.
+
+    One of the reference weighs no less than what the candidate says otherwise of it.
+    """
 
     side: Side
     mention: Mention
@@ -51,7 +54,7 @@ def told_apart(
     _gather(reports.reference, "reference", findings, at)
     _gather(reports.candidate, "candidate", findings, at)
     # One difference of an attribute for each two findings, the gravest.
-    gravest: dict[tuple[int, int, Attribute], AttributeDifference] = {}
+    gravest: dict[tuple[int, int, Attribute], tuple[Severity, str]] = {}
     errors = [one for one in found if one.pair is not None]
     read = {_ids(one.pair) for one in errors if one.pair and _attribute(one) in _READINGS}
     told: list[tuple[Pair, Attribute, Severity, str]] = [
@@ -69,8 +72,10 @@ def told_apart(
     for pair, attribute, severity, text in told:
         if id(pair[0]) in at and id(pair[1]) in at:
             key = (at[id(pair[0])], at[id(pair[1])], attribute)
-            if key not in gravest or gravest[key].severity < severity:
-                gravest[key] = AttributeDifference(*key, severity, text)
+            if key not in gravest or gravest[key][0] < severity:
+                gravest[key] = (severity, text)
+            reference = findings[key[0]]
+            reference.severity = max(reference.severity, severity)
     made = tuple(
         ReportFinding(
             one.side,
@@ -81,7 +86,11 @@ def told_apart(
         )
         for one in findings
     )
-    return made, tuple(gravest[key] for key in sorted(gravest))
+    differences = (
+        AttributeDifference(*key, severity == 1, text)
+        for key, (severity, text) in sorted(gravest.items())
+    )
+    return made, tuple(differences)
 
 
 _READINGS = ("unspecific", "overinterpretation")
