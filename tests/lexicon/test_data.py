@@ -28,18 +28,6 @@ def test_version_names_the_data_and_changes_with_them(tmp_path):
     assert load(changed).version != version
 
 
-def test_default_is_read_once():
-    assert load() is load()
-
-
-def test_severities_tell_an_emergency_from_an_incidental_finding():
-    findings = load().findings
-    assert findings["tension_pneumothorax"].severity == 4
-    assert findings["pneumothorax"].severity == 3
-    assert findings["granuloma"].severity == 1
-    assert findings["degenerative_spine"].severity == 1
-
-
 def test_a_reader_can_add_a_word(tmp_path):
     added = TEXT.replace('words: ["cardiomegaly|', 'words: ["bovinheart|cardiomegaly|')
     assert added != TEXT
