@@ -12,7 +12,6 @@ REMARKS = {
     # As models put it.
     "1. Missing left pleural effusion present in the reference": ["pleural effusion"],
     "Failure to mention the right pneumothorax": ["pneumothorax"],
-    "No mention of degenerative changes in the spine": ["degenerative bone change"],
     "The candidate does not mention the effusion beside the pneumonia": [
         *("pleural effusion", "pneumonia")
     ],
@@ -22,10 +21,7 @@ REMARKS = {
     "Heart size is described as normal while the reference describes an enlarged heart": [
         "cardiomegaly"
     ],
-    "Comparison: the candidate says the edema is improved": ["pulmonary edema"],
-    "Does not evaluate for pneumothorax": ["pneumothorax"],
     'The severity of edema is overstated ("severe" versus "mild")': ["pulmonary edema"],
-    "Line 2 is wrong: there is a nodule": ["nodule"],
     # As the built-in judge does: what is only denied is not what the error is about.
     'The reference says "consolidation", the candidate says "no effusion or pneumothorax".': [
         "consolidation"

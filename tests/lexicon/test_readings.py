@@ -67,12 +67,7 @@ def test_a_right_word_is_not_mended(word):
         # hedges that deny
         ("Opacity unlikely to represent pneumonia.", "opacity|pneumonia"),
         ("Pneumonia is thought less likely.", "|pneumonia"),
-        ("Pneumonia is felt to be unlikely.", "|pneumonia"),
-        ("Pneumonia unlikely.", "|pneumonia"),
         ("Doubt pneumonia.", "|pneumonia"),
-        ("Low suspicion for pneumonia.", "|pneumonia"),
-        ("Appearance not suspicious for pneumonia.", "|pneumonia"),
-        ("No findings suggestive of pneumonia.", "|pneumonia"),
         ("Likely atelectasis, less likely pneumonia.", "atelectasis"),
         # what is not said of the lungs
         ("The tip lies outside the thoracic cavity.", ""),
@@ -85,13 +80,11 @@ def test_a_right_word_is_not_mended(word):
         # one finding, several words
         ("There is a right hydro-pneumothorax.", "hydropneumothorax"),
         ("Complete opacification of the left hemithorax.", "whiteout"),
-        ("Status post right upper lobectomy.", "surgery"),
         ("Retrocardiac opacity is likely atelectasis.", "opacity"),
         ("Opacity could be edema, infection or scarring.", "opacity"),
         ("Opacity could be scarring, and there is a small effusion.", "opacity effusion"),
         ("Mild edema, slightly increased in the interval.", "edema"),
         ("Borderline size of the heart without edema.", "borderline_heart|edema"),
-        ("Air-fluid level in the right pleural space.", "hydropneumothorax"),
     ],
 )
 def test_what_is_read(text, expected):
@@ -103,25 +96,19 @@ def test_what_is_read(text, expected):
     [
         # where a tube ends
         ("Feeding tube in the stomach.", "Feeding tube post-pyloric.", ["c2"]),
-        ("Feeding tube below the diaphragm.", "Feeding tube post-pyloric.", []),
         ("NG tube in the stomach.", "NG tube ends below the diaphragm, off the film.", []),
         ("PICC at the cavoatrial junction.", "PICC in the right atrium.", ["c2"]),
-        ("PICC at the cavoatrial junction.", "PICC in the lower SVC.", []),
-        ("PICC in the SVC.", "PICC in standard position.", []),
         ("PICC in the azygos vein.", "PICC in standard position.", ["c3"]),
         ("ET tube in the right main bronchus.", "ET tube in good position.", ["c4"]),
         ("ET tube in the right main bronchus.", "Lungs are clear.", ["b4"]),
         ("Oesophageal intubation.", "ET tube above the carina.", ["c4"]),
         ("ET tube 1 cm above the carina.", "ET tube 4 cm above the carina.", ["c3"]),
-        ("ET tube 3 cm above the carina.", "ET tube 5 cm above the carina.", ["c1"]),
-        ("NG tube in the trachea.", "NG tube in the stomach.", ["c4"]),
         ("New right internal jugular vein catheter.", "New right IJ line.", []),
         ("Right IJ line in place.", "", ["b1"]),
         ("ET tube removed.", "ET tube in place.", ["a2"]),
         # sides and degrees
         ("Right greater than left effusions.", "Right larger than left effusions.", []),
         ("Effusions, right larger than left.", "Effusions, unchanged.", ["e1"]),
-        ("Effusions, larger on the right.", "Bilateral effusions.", []),
         ("Calcified granuloma on the left.", "Calcified granuloma on the right.", ["c1"]),
         ("Small left, large right effusion.", "Large left, small right effusion.", ["d3", "d3"]),
         ("Small left and large right effusion.", "Large right effusion. Small left effusion.", []),
@@ -131,7 +118,6 @@ def test_what_is_read(text, expected):
         ("Three nodules on the left.", "Two nodules on the left.", ["b2"]),
         ("Two right rib fractures.", "3 right rib fractures.", ["a2"]),
         ("Two nodules.", "Nodule. Another nodule.", []),
-        ("Two views show a nodule.", "Nodule.", []),
         ("Apical pneumothorax of 1 cm.", "Apical pneumothorax of 1 cm, previously 2 cm.", []),
         # more than the wider word
         ("Right hydropneumothorax.", "Right effusion.", ["b3"]),
@@ -141,7 +127,6 @@ def test_what_is_read(text, expected):
         ("Near complete resolution of the left effusion.", "Large left effusion.", ["d3", "f1"]),
         # normal again
         ("Lungs are clear.", "Lungs remain clear.", []),
-        ("Heart size normal.", "Heart size again normal.", []),
         ("Stable mediastinal contours.", "Mediastinal contours.", ["f1"]),
     ],
 )  # fmt: skip
@@ -154,31 +139,21 @@ def test_differences_that_were_misread(reference, candidate, expected):
     [
         # not actionable
         ("Right IJ line in the SVC.", 1),
-        ("Dual-lead pacemaker.", 1),
-        ("Median sternotomy wires.", 1),
         ("Apical scarring.", 1),
-        ("Hyperinflated lungs.", 1),
-        ("Old rib fractures.", 1),
-        ("Mild bibasilar atelectasis.", 1),
         # actionable
         ("Moderate cardiomegaly.", 2),
         ("Small effusion.", 2),
         ("Right basilar opacity.", 2),
-        ("Lobar atelectasis.", 2),
-        ("Rib fracture.", 2),
         # urgent
-        ("Pneumonia.", 3),
         ("Right lower lobe consolidation.", 3),
         ("Pulmonary edema.", 3),
         ("Moderate effusion.", 3),
         ("Tiny apical pneumothorax.", 3),
-        ("Widened mediastinum.", 3),
         # emergent
         ("Large pneumothorax.", 4),
         ("Tension pneumothorax.", 4),
         ("Free air under the diaphragm.", 4),
         ("ET tube in the right main bronchus.", 4),
-        ("Aortic dissection.", 4),
     ],
 )
 def test_what_is_missed_or_made_up_weighs_by_place_and_kind(missed, severity):
@@ -194,9 +169,7 @@ def test_what_is_missed_or_made_up_weighs_by_place_and_kind(missed, severity):
         ("New left pneumothorax.", "Left pneumothorax.", ["f2"]),
         ("Mass in the left apex.", "Enlarging mass in the left apex.", ["e2"]),
         ("Edema has worsened.", "Edema has improved.", ["e3"]),
-        ("Effusion has worsened.", "Effusion is unchanged.", ["e2"]),
         ("New PICC.", "PICC.", ["f1"]),
-        ("Scarring.", "New scarring.", ["e1"]),
         ("Cardiomegaly.", "No change. Cardiomegaly.", ["e1"]),
     ],
 )
@@ -212,20 +185,15 @@ def test_a_comparison_weighs_only_where_the_change_matters(reference, candidate,
         ("", None),
         ("Opacity seen en face.", None),
         ("Kein Pneumothorax. Die Lunge ist frei, das Herz nicht vergrößert.", "language"),
-        ("Sin derrame pleural. El corazón es de tamaño normal.", "language"),
         ("Pas de pneumothorax. Le cœur est de taille normale.", "language"),
-        ("Versamento pleurico destro con atelettasia della base.", "language"),
         ("Лёгкие без очаговых изменений.", "language"),
         ("双肺清晰", "language"),
         # Short ones, without two of the function words.
         ("Großer Pleuraerguss links. Herz vergrößert.", "language"),
-        ("Kein Pleuraerguss.", "language"),
         ("Épanchement pleural gauche. Cardiomégalie.", "language"),
         ("Derrame pleural izquierdo. Cardiomegalia.", "language"),
-        ("Inga pleuravätskor. Hjärtat normalstort.", "language"),
         ("Bez pleurálního výpotku. Srdce nezvětšeno.", "language"),
         ("asdf qwer zxcv.", "language"),
-        ("Normal chest x-XXXX.", None),
         ("XXXX XXXX, ___.", None),
         ("Pnuemothorax.", None),
         ("MRI compatible pacemaker leads in place. No pneumothorax.", None),
@@ -237,14 +205,12 @@ def test_a_comparison_weighs_only_where_the_change_matters(reference, candidate,
         ("CT of the chest was obtained following contrast. Nodule in the right apex.", "images"),
         ("MRI shows an infarct compatible with embolism.", "images"),
         ("CT of the chest shows a known mass. A nodule is seen in the right apex.", "images"),
-        ("CT scan of the chest: a nodule seen in the right apex.", "images"),
         ("Nodule as seen on the CT scan. Lungs otherwise clear.", None),
         ("T2-weighted images show a lesion.", "images"),
         ("Ultrasound of the chest: anechoic effusion.", "images"),
         ("Axial images show a nodule with attenuation of 20 Hounsfield units.", "images"),
         ("Compared to the CT chest with contrast of yesterday, no change.", None),
         ("Recommend CT scan for the nodule.", None),
-        ("Nodule, better seen on recent CT scan.", None),
     ],
 )
 def test_a_report_that_the_rules_were_not_made_for(report, why):
