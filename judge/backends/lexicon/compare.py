@@ -145,7 +145,7 @@ def _matched(reports: Reports, pairs: Sequence[Pair], found: Sequence[Found]) ->
     }
     against = {one.against for one in found if one.against}
     theirs = _Said(reports.candidate, [one.discrepancy for one in found])
-    kept: dict[str, list[tuple[Mention, list[bool]]]] = defaultdict(list)
+    kept: dict[str, list[tuple[Mention, list[Mention]]]] = defaultdict(list)
     words: dict[int, str] = {}
     denied: set[str] = set()
     groups: list[tuple[Mention, list[Mention]]] = []

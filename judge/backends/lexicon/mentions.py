@@ -422,10 +422,11 @@ def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] |
     """
     pieces = _split(report)
     looks = [_look(piece, lexicon) for piece in pieces]
-    n = _Look(*map(sum, zip(*(look[:-1] for look in looks), strict=True)), None) if looks else None
-    if n is None:
-        return None
-    if n.not_latin > n.letters / 2 or n.english < n.foreign >= _FEWEST:
+    letters, not_latin, foreign, english = (
+        sum(getattr(look, name) for look in looks)
+        for name in ("letters", "not_latin", "foreign", "english")
+    )
+    if not_latin > letters / 2 or english < foreign >= _FEWEST:
         return "language"
     read_alone = [_look(piece, lexicon) for _, piece in _pieces(report)]
     words = sum(look.words for look in read_alone)
