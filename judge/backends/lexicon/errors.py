@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import NamedTuple
 
 from judge.backends.lexicon.data import Lexicon
@@ -19,7 +18,6 @@ from judge.backends.lexicon.reports import (
     Reports,
     is_safe,
     ratio,
-    rules_out,
     weight,
 )
 from judge.types import Attribute, Category, Discrepancy, Severity
@@ -35,23 +33,24 @@ class Found(NamedTuple):
     """A discrepancy, and what it is about: one topic in one sentence makes one error.
 
     `pair` is there where both reports have the finding, `attribute` where the category does not
-    tell which of its attributes differs.
+    tell which of its attributes differs, `against` is what the other report says to the contrary.
     """
 
     discrepancy: Discrepancy
     topic: str
     pair: Pair | None = None
     attribute: Attribute | None = None
+    against: Mention | None = None
 
 
 def differences(pair: Pair, reports: Reports) -> list[Found]:
     """Return the errors in what the candidate says of a finding that both reports have.
 
-    At most one each of reading, number, site, severity and change. What another mention of the
-    same finding in the same report bears out is no error.
+    At most one each of reading, number, site, severity, acuity and change. What another mention of
+    the same finding in the same report bears out is no error.
     """
     both = _Differing(pair, reports)
-    errors = (both.reading(), both.count(), both.site(), both.level(), both.change())
+    errors = (both.reading(), both.count(), both.site(), both.level(), both.acuity(), both.change())
     return [error for error in errors if error]
 
 
@@ -76,7 +75,8 @@ class _Differing:
         one, other = self.one, self.other
         text = f'The reference says "{one.words}", the candidate "{other.words}" ({what}).'
         label, sentences = self.finding.label, (one.sentence, other.sentence)
-        found = Discrepancy(category, severity, label, text, *sentences)
+        again = {said.sentence for said in self.theirs if said == other} - {other.sentence}
+        found = Discrepancy(category, severity, label, text, *sentences, tuple(sorted(again)))
         return Found(found, topic or what, (one, other))
 
     def reading(self) -> Found | None:
@@ -143,6 +143,8 @@ class _Differing:
         elif is_line and ratio(one.sizes, other.sizes) >= _OTHER_SIZE:
             safe = is_safe(one, self.finding) and is_safe(other, self.finding)
             severity = 1 if self.finding.safe and safe else own
+        elif is_line and one.acts != other.acts:
+            severity = own
         else:
             return None
         return self.error(Category.WRONG_LOCATION, severity, "location", self.site_topic)
@@ -158,9 +160,35 @@ class _Differing:
         times = 1.0 if self.finding.where == "line" else ratio(one.sizes, other.sizes)
         if not gaps and times < SAME_SIZE:
             return None
-        severity = own if max(gaps, default=1) > 1 or times >= _OTHER_SIZE else 1
+        far = max(gaps, default=1) > 1 or times >= _OTHER_SIZE or self._swapped()
+        severity = own if far else 1
         error = self.error(Category.WRONG_SEVERITY, severity, "severity or size", self.site_topic)
         return error if gaps else error._replace(attribute="measurement")
+
+    def _swapped(self) -> bool:
+        """Return whether the other side has in each report what this one has in the other."""
+        one, other = self.one, self.other
+        if one.sides != other.sides or len(one.sides) != 1:
+            return False
+        across = [
+            [said.levels for said in report if len(said.sides) == 1 and said.sides != one.sides]
+            for report in (self.mine, self.theirs)
+        ]
+        return other.levels in across[0] and one.levels in across[1]
+
+    def acuity(self) -> Found | None:
+        """Return the error of taking what is old for acute, or what is acute for old."""
+        one, other = self.one, self.other
+        if one.agrees_in_age(other):
+            return None
+        if any(one.acuity & said.acuity for said in self.theirs if said.agrees_in_site(one)):
+            return None
+        findings = (self.finding, self.lexicon.findings[other.finding])
+        matters = any(finding.urgent_if_acute for finding in findings)
+        severity: Severity = max(self.own, 2) if matters else 1
+        return self.error(Category.WRONG_SEVERITY, severity, "acuity")._replace(
+            attribute="temporal"
+        )
 
     def change(self) -> Found | None:
         """Return the error of a comparison that only one of the two makes."""
@@ -169,7 +197,8 @@ class _Differing:
         claimed = other - _changes(self.mine) - self.reports.reference.changes
         severity = _change_weight(self.own, one, other)
         if claimed:
-            what = f"comparison not in the reference: {', '.join(sorted(claimed))}"
+            how = "comparison not in the reference" if not one else "wrong comparison"
+            what = f"{how}: {', '.join(sorted(claimed))}"
             return self.error(Category.FALSE_COMPARISON, severity, what)
         if stated:
             what = f"comparison left out: {', '.join(sorted(stated))}"
@@ -255,7 +284,9 @@ def _unpaired(alone: Sequence[Mention], side: _Side, twins: list[Pair]) -> list[
         same = (
             at
             for other, at in emitted[:MOST]
-            if other.related(mention, side.lexicon) and other.agrees_in_site(mention)
+            if other.related(mention, side.lexicon)
+            and other.agrees_in_site(mention)
+            and other.agrees_in_age(mention)
         )
         known = next(same, None)
         if known is None:
@@ -264,7 +295,11 @@ def _unpaired(alone: Sequence[Mention], side: _Side, twins: list[Pair]) -> list[
         else:
             error = errors[known].discrepancy
             heavier: Severity = max(error.severity, weight(mention, side.lexicon))
-            errors[known] = errors[known]._replace(discrepancy=replace(error, severity=heavier))
+            again = error.again
+            if not side.of_reference and mention.sentence not in (error.candidate_sentence, *again):
+                again = (*again, mention.sentence)
+            heavy = replace(error, severity=heavier, again=again)
+            errors[known] = errors[known]._replace(discrepancy=heavy)
     return errors
 
 
@@ -279,7 +314,8 @@ def _is_blocked(mention: Mention, denial: Mention, side: _Side) -> bool:
 def _alone(mention: Mention, side: _Side) -> Found:
     """Return the error of leaving a finding out, or of making it up."""
     finding = side.lexicon.findings[mention.finding]
-    against = _contrary(mention, side.opposite)
+    contrary = side.opposite.contrary(mention)
+    against = next(iter(contrary), None)
     severity = weight(mention, side.lexicon)
     category = Category.MISSING_FINDING
     if not side.of_reference:
@@ -291,17 +327,11 @@ def _alone(mention: Mention, side: _Side) -> Found:
     rest = f'says "{against.words}"' if against else "does not"
     topic = f"{finding.label} {sorted(mention.sides)}"
     told = side.told(mention, against, rest)
-    return Found(Discrepancy(category, severity, finding.label, *told), topic)
-
-
-def _contrary(mention: Mention, report: ReadReport) -> Mention | None:
-    """Return what `report` says against the finding: its denial, a wider one, or a normal."""
-    lexicon, denied = report.lexicon, report.denied
-    finding = lexicon.findings[mention.finding]
-    wider = (denied[name][0] for name in sorted(finding.kind_of) if name in denied)
-    normal = (one for one in report.said if finding.area in rules_out(one, lexicon))
-    others = (one for one in normal if not one.positive)
-    return report.denial(mention) or next(chain(wider, others), None)
+    same = (one for one in side.own.present[mention.finding][:MOST] if one == mention)
+    others = {one.sentence for one in (contrary[1:] if side.of_reference else same)}
+    again = tuple(sorted(others - {told[-1]}))
+    error = Discrepancy(category, severity, finding.label, *told, again)
+    return Found(error, topic, against=against)
 
 
 def _only_unchanged(mention: Mention, report: ReadReport) -> bool:

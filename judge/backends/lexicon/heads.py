@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from judge.backends.lexicon.data import Kind, Lexicon
+from judge.backends.lexicon.data import Kind, Lexicon, Role
 from judge.backends.lexicon.tokens import Line, Mark
 
 _MAYBE = (Kind.LIKELY_AFTER, Kind.HEDGES_AFTER)
@@ -16,6 +16,7 @@ _FRESH = (Kind.LEVEL, Kind.CHANGE, Kind.STRUCTURE, *_MAYBE)
 _ENDS = (Kind.FINDING, Kind.VERB, Kind.BREAK, Kind.NEGATES_AFTER, *_MAYBE)
 """What a quality does not reach across to a structure after it."""
 
+_OLD = Role(Kind.ACUITY, "old", frozenset({"old"}))
 _REASONS = frozenset({"due", "secondary", "because"})
 _LIMITS = frozenset({"limited", "suboptimal", "insufficient", "limit", "limiting"})
 
@@ -108,7 +109,7 @@ def _adjectival(line: Line, index: int) -> bool:
             return False
         if mark.role(Kind.FINDING):
             return True
-        if not mark.role(Kind.LEVEL, Kind.SIDE, Kind.PLACE):
+        if not mark.role(Kind.LEVEL, Kind.SIDE, Kind.PLACE, Kind.ACUITY):
             return False
     return False
 
@@ -170,7 +171,8 @@ class Scope:
 
 def scope(line: Line, heads: Sequence[Head], used: set[int]) -> Scope:
     """Return which of `heads` are denied, doubted or set aside by the cues of `line`."""
-    result = _forward(line, heads, used)
+    has_cues = any(role.kind in _FORWARD for mark in line.marks for role in mark.roles)
+    result = _forward(line, heads, used) if has_cues else Scope()
     for mark in line.marks:
         if mark.role(Kind.NEGATES_BEFORE) and not _looks_ahead(line, heads, mark):
             for index in _reach_back(line, heads, mark):
@@ -238,6 +240,11 @@ def _starts_afresh(line: Line, token: int, word: str, used: set[int]) -> bool:
     if not upcoming or _listed(line, token):
         return False
     first = upcoming[0]
+    ages = [mark for mark in (first, *line.inner) if mark.first == first.first]
+    if any(mark.roles[-1] == _OLD for mark in ages):
+        return True  # "no effusion, old fracture"
+    if first.role(Kind.ACUITY) and len(upcoming) > 1:
+        first = upcoming[1]
     if first.role(Kind.FINDING) and first.first not in used:
         return _has_predicate(line, first)
     if first.role(Kind.SIDE, Kind.PLACE):
