@@ -76,7 +76,6 @@ def attach(
 
 
 def _count(line: Line, draft: Draft) -> None:
-    """Read off how many there are: "two right lower lobe nodules", with nothing between."""
     head = draft.head
     for at in reversed(range(max(head.first - _MOST_BETWEEN, 0), head.first)):
         if any(line.between(at, head.first)):
@@ -100,7 +99,6 @@ def split(draft: Draft) -> list[Draft]:
 
 
 def _modify(line: Line, drafts: Sequence[Draft], mark: Mark, role: Role, lexicon: Lexicon) -> None:
-    """Give the side, place, severity or acuity to the nearest head that can have one."""
     draft = _nearest(line, [one for one in drafts if _takes(one, role, lexicon)], mark)
     if draft is None:
         return
@@ -161,7 +159,6 @@ def _price(line: Line, mark: Mark | Measure, head: Head) -> float:
 
 
 def _changed(line: Line, drafts: Sequence[Draft], mark: Mark) -> list[Draft]:
-    """Return the heads that a change is said of: the nearest, and those joined to it."""
     able = [draft for at, draft in enumerate(drafts) if _can_change(line, drafts, at)]
     nearest = _nearest(line, able, mark)
     if nearest is None:
@@ -216,7 +213,6 @@ def _joined_after(line: Line, able: Sequence[Draft], nearest: Draft) -> list[Dra
 
 
 def _can_change(line: Line, drafts: Sequence[Draft], at: int) -> bool:
-    """Return whether a change may be said of this head: not of a structure that only says where."""
     head = drafts[at].head
     if head.finding or head.normal:
         return True

@@ -104,12 +104,10 @@ class _Compared(ReportComparison):
 
 
 def _says(mention: Mention) -> bool:
-    """Return whether it says something, not only where or how the image was taken."""
     return bool(mention.finding or mention.normal or mention.changes)
 
 
 def _once(found: Sequence[Found]) -> list[Discrepancy]:
-    """Return the discrepancies, the gravest for each category and topic in a pair of sentences."""
     kept: dict[tuple[object, ...], Discrepancy] = {}
     for one in found:
         error = one.discrepancy
@@ -188,7 +186,6 @@ def _common_sentences(reference: str, candidate: str) -> tuple[str, ...]:
 
 
 def _plain(text: str) -> str:
-    """Return `text` in lower case on one line, without what separates items in a list."""
     return " ".join(text.lower().replace(";", ",").split()).rstrip(".") or "."
 
 
@@ -235,5 +232,4 @@ class _Said:
 
 
 def _widened(areas: frozenset[str]) -> frozenset[str]:
-    """Return the areas, and with the lungs the pleura: clear lungs have no fluid around them."""
     return areas | {"pleura"} if "lungs" in areas else areas

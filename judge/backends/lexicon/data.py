@@ -267,7 +267,6 @@ def load(path: Path = _DEFAULT) -> Lexicon:
 
 
 def _told(error: ValidationError | JudgeError) -> str:
-    """Return the first fault and its place, in one line."""
     if isinstance(error, JudgeError):
         return str(error)
     fault = error.errors()[0]
@@ -324,7 +323,6 @@ def _lexicon(file: _File, digest: str) -> Lexicon:
 
 
 def _references(file: _File) -> Iterator[tuple[str, Iterable[str], Iterable[str]]]:
-    """Yield each entry that names others, the names, and those that are defined."""
     places = {tag for rows in file.places.values() for tags, _ in rows for tag in tags}
     yield "cues", file.cues, {kind.value for kind in Kind if kind not in _SECTIONS}
     for name, finding in file.findings.items():
@@ -346,7 +344,6 @@ def _references(file: _File) -> Iterator[tuple[str, Iterable[str], Iterable[str]
 
 
 def _rules(file: _File) -> dict[tuple[str, str], str]:
-    """Return which finding a structure and a quality make."""
     rules: dict[tuple[str, str], str] = {}
     for finding, entry in file.findings.items():
         for structure, qualities in entry.when.items():
@@ -361,7 +358,6 @@ def _rules(file: _File) -> dict[tuple[str, str], str]:
 
 
 def _phrases(file: _File) -> Iterator[tuple[str, Sequence[str], Role]]:
-    """Yield each entry with its phrases and what they mean."""
     for level, (_, phrases) in file.severity.items():
         yield f"severity: {level}", phrases, Role(Kind.LEVEL, level)
     for domain, rows in file.places.items():

@@ -114,7 +114,6 @@ class _Differing:
         return None
 
     def count(self) -> Found | None:
-        """Return the error of counting too few or too many, where each report counts once."""
         ours, theirs = self.one.count, self.other.count
         differ = ours and theirs and ours != theirs
         if not differ or len(set(self.mine)) > 1 or len(set(self.theirs)) > 1:
@@ -150,7 +149,6 @@ class _Differing:
         return self.error(Category.WRONG_LOCATION, severity, "location", self.site_topic)
 
     def level(self) -> Found | None:
-        """Return the error of another degree or size: urgent at most."""
         one, other, own = self.one, self.other, min(self.own, 3)
         gaps: list[int] = []
         if one.levels and other.levels:
@@ -166,7 +164,6 @@ class _Differing:
         return error if gaps else error._replace(attribute="measurement")
 
     def _swapped(self) -> bool:
-        """Return whether the other side has in each report what this one has in the other."""
         one, other = self.one, self.other
         if one.sides != other.sides or len(one.sides) != 1:
             return False
@@ -177,7 +174,6 @@ class _Differing:
         return other.levels in across[0] and one.levels in across[1]
 
     def acuity(self) -> Found | None:
-        """Return the error of taking what is old for acute, or what is acute for old."""
         one, other = self.one, self.other
         if one.agrees_in_age(other):
             return None
@@ -191,7 +187,6 @@ class _Differing:
         )
 
     def change(self) -> Found | None:
-        """Return the error of a comparison that only one of the two makes."""
         one, other = self.one.changes, self.other.changes
         stated = one - _changes(self.theirs) - self.reports.candidate.changes
         claimed = other - _changes(self.mine) - self.reports.reference.changes
@@ -207,7 +202,6 @@ class _Differing:
 
 
 def _borne_out(mention: Mention, others: Sequence[Mention]) -> bool:
-    """Return whether each side and place of `mention` is named by one of `others` at its site."""
     there = [other for other in others if mention.agrees_in_site(other)]
     sides = {side for other in there for side in other.sides}
     places = {place for other in there for place in other.places}
@@ -215,7 +209,6 @@ def _borne_out(mention: Mention, others: Sequence[Mention]) -> bool:
 
 
 def _levels(own: Mention, partner: Mention, others: Sequence[Mention]) -> set[int]:
-    """Return how severe a report calls a finding, at the partner's site or without one."""
     there = [other for other in others if other.agrees_in_site(partner)]
     return {level for mention in (own, *there) for level in mention.levels}
 
@@ -250,7 +243,6 @@ class _Side:
     def told(
         self, said: Mention, other: Mention | None, rest: str
     ) -> tuple[str, int | None, int | None]:
-        """Return what an error says, and its sentences, the reference's first."""
         text = f'The {self.who} says "{said.words}", the {self.whom} {rest}.'
         theirs = other.sentence if other else None
         return (text, said.sentence, theirs) if self.of_reference else (text, theirs, said.sentence)
@@ -304,7 +296,6 @@ def _unpaired(alone: Sequence[Mention], side: _Side, twins: list[Pair]) -> list[
 
 
 def _is_blocked(mention: Mention, denial: Mention, side: _Side) -> bool:
-    """Return whether the denial holds against a related finding that could stand for it."""
     named = side.opposite.named((mention.finding,))
     return all(one.finding != mention.finding for one in named) or (
         denial not in side.own.denied.get(mention.finding, ())
@@ -312,7 +303,6 @@ def _is_blocked(mention: Mention, denial: Mention, side: _Side) -> bool:
 
 
 def _alone(mention: Mention, side: _Side) -> Found:
-    """Return the error of leaving a finding out, or of making it up."""
     finding = side.lexicon.findings[mention.finding]
     contrary = side.opposite.contrary(mention)
     against = next(iter(contrary), None)
@@ -335,7 +325,6 @@ def _alone(mention: Mention, side: _Side) -> Found:
 
 
 def _only_unchanged(mention: Mention, report: ReadReport) -> bool:
-    """Return whether `report` calls the finding's structure unchanged without calling it normal."""
     area, structures = report.lexicon.findings[mention.finding].area, report.lexicon.structures
     about = [
         one
@@ -389,7 +378,6 @@ def _comparison(topic: str, mention: Mention, other: Mention | None, side: _Side
 
 
 def _lacking(mention: Mention, report: ReadReport) -> tuple[bool, Mention | None]:
-    """Return whether `report` lacks the change, and the statement that ought to have it."""
     if mention.finding:
         # Where the finding is still there, that is the error.
         denials = report.denied.get(mention.finding, ())
@@ -408,7 +396,6 @@ def _lacking(mention: Mention, report: ReadReport) -> tuple[bool, Mention | None
 
 
 def _same_part(mention: Mention, other: Mention, lexicon: Lexicon) -> bool:
-    """Return whether `other` is about the structure of `mention`, or a finding of it."""
     own = lexicon.structures[mention.structure]
     if other.positive:
         return lexicon.findings[other.finding].area in own.rules_out

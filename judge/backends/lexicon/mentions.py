@@ -178,7 +178,6 @@ def _at(number: int, mention: Mention) -> Mention:
 
 
 def _joined(shadow: Mention, reading: Mention) -> Mention:
-    """Return `shadow` with `reading` as one more of its readings."""
     possible = reading.possible | ({reading.finding} if reading.doubted else _NONE)
     return replace(
         shadow,
@@ -284,7 +283,6 @@ def _mention(
 def _reads_as(
     line: Line, earlier: Mention, shadow: Draft, later: Mention, draft: Draft, lexicon: Lexicon
 ) -> bool:
-    """Return whether `later` is offered as a reading of the shadow `earlier`."""
     first, last = shadow.head.last, draft.head.first
     between, words = line.between(first, last), line.words[first:last]
     if line.marked(first, last, Kind.READS_AS, Kind.MAY_READ_AS):

@@ -253,5 +253,4 @@ def is_safe(mention: Mention, finding: Finding) -> bool:
 
 
 def _eased(severity: Severity) -> Severity:
-    """Return one level less, at least 1."""
     return _SCALE[max(severity - 2, 0)]

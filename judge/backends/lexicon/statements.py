@@ -55,7 +55,6 @@ def _of(
 
 
 def _verdict(pair: Pair, side: Side, reports: Reports) -> str:
-    """Return what the other report of a pair of like mentions says of the one on this side."""
     one, other = pair
     if one == other or not one.positive:
         return "entailed"
@@ -80,7 +79,6 @@ def _against(mention: Mention, other: ReadReport) -> Mention | None:
 
 
 def _borne_out(mention: Mention, other: ReadReport) -> Mention | None:
-    """Return what denies the same finding or calls the same part normal, in other words too."""
     if mention.positive or not (mention.finding or mention.normal):
         return None
     said: Sequence[Mention] = [

@@ -117,7 +117,6 @@ def lines(sentence: str, lexicon: Lexicon) -> list[Line]:
 
 @lru_cache(maxsize=65536)
 def _read_as(token: str, lexicon: Lexicon) -> str:
-    """Return the word that a token is read as, "" for one that says nothing."""
     word = token.lower()
     if word in _DROPPED or (word.startswith("xxx") and not word.strip("x")):
         return ""
@@ -183,7 +182,6 @@ def _longest(words: list[str], at: int, root: Node) -> tuple[int, tuple[Role, ..
 
 
 def _measures(words: list[str]) -> list[Measure]:
-    """Return the lengths in `words`, not those of earlier: the largest of "1.2 x 3 cm"."""
     found: list[Measure] = []
     for at, word in enumerate(words):
         if word not in _MM:
@@ -215,7 +213,6 @@ def mended(word: str, lexicon: Lexicon) -> str:
 
 
 def _is_slip(word: str, known: str) -> bool:
-    """Return whether two unlike words are at an optimal string alignment distance of 1."""
     if abs(len(word) - len(known)) > 1:
         return False
     same = 0
