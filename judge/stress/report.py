@@ -149,7 +149,8 @@ def check_one_judge(runs: Sequence[Run]) -> None:
             of = [each.manifest[key] for each in (first, run)]
             names = [one if isinstance(one, str) else one["name"] for one in of]
             if names[0] != names[1]:
-                hint = (
+                several = "; judge compare --by change takes several (--allow judge)"
+                hint = several if key == "judge" else ""
                     "; judge compare --by change --allow judge takes several"
                     if key == "judge"
                     else ""
