@@ -151,10 +151,6 @@ def check_one_judge(runs: Sequence[Run]) -> None:
             if names[0] != names[1]:
                 several = "; judge compare --by change takes several (--allow judge)"
                 hint = several if key == "judge" else ""
-                    "; judge compare --by change --allow judge takes several"
-                    if key == "judge"
-                    else ""
-                )
                 raise JudgeError(
                     f"{first.path} and {run.path} are of two {what}, {names[0]} and {names[1]}; "
                     f"name the runs of one{hint}"

@@ -241,7 +241,7 @@ def test_the_signature_names_what_changes_a_number(
     line = signature(*two)
     assert "seed:20260101" in line
     assert "flips:10000" in line
-    assert "|judge:green=lexicon-2+" in line
+    assert "|judge:green=lexicon-3+" in line
     assert signature(*two, "--seed", 5) == line.replace("20260101", "5")
     untested = signature(*two, "--no-tests")
     assert "seed" not in untested
