@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -231,49 +228,7 @@ def test_the_packages_values_are_taken_study_by_study(package) -> None:
     assert (found.metric.label, found.metric.kind) == ("1/RadCliQ-v1", "inverse")
 
 
-@pytest.mark.parametrize(
-    ("body", "why"),
-    [
-        ("raise Exception('Cannot download the weights')", "Cannot download the weights"),
-        ("import os; os._exit(9)", "no reason given"),
-        (GIVES.format("{'ratescore': [float('nan')] * 2}"), "none at all"),
-    ],
-)
-def test_whatever_goes_wrong_in_the_package_is_a_reason(package, body: str, why: str) -> None:
-    package(body)
-    found = metrics.compute("ratescore", ["a", "b"], ["a", "c"])
-    assert isinstance(found, metrics.Missing)
-    assert why in found.why
-    assert "radeval.metrics" not in sys.modules
-
-
 # RadEval's values of single studies
-
-
-def test_radevals_values_have_names_of_their_own(invoke: Invoke, tmp_path: Path) -> None:
-    values = [at / 20 for at in range(15)]
-    turned = values[::-1]
-    columns = {
-        "study_id": IDS[::-1],
-        "bleu": turned,
-        "rougeL": turned,
-        "radcliq_v1": [one + 0.1 for one in turned],
-        "green": [None, *turned[1:]],
-    }
-    (tmp_path / "radeval.json").write_text(json.dumps(columns), "utf-8-sig")
-    line = ("metrics", *PAIR, "--radeval", "radeval.json")
-    done = invoke(*line, "--out", "m.csv")
-    assert done.exit_code == 0, done.stderr
-    table = pd.read_csv(tmp_path / "m.csv")
-    # Its bleu is BLEU-4: never the column that is ReXrank's BLEU-2.
-    assert list(table)[2:] == ["radeval_bleu", "rougel", "radcliq", "radeval_green"]
-    assert list(table["study_id"]) == IDS
-    assert list(table["radeval_bleu"]) == pytest.approx(values)
-    assert math.isnan(table["radeval_green"].iloc[14])
-    assert "--section" in refused(
-        invoke, *line[1:], "--section", "findings,report", command="metrics"
-    )
-    assert "rougel" in refused(invoke, *line[1:], "--metric", "rougel", command="metrics")
 
 
 @pytest.mark.parametrize(
