@@ -13,10 +13,8 @@ from support import Invoke, write_json
 
 from judge import metrics
 from judge.metrics import bleu2, tokens
-from judge.metrics.radeval_file import read_results
 from judge.metrics.worker import label_counts
 from judge.stats.pooled import CHEXBERT, CORPUS_BLEU, F1_CHEXBERT, pooled_cell
-from judge.types import JudgeError
 
 REFERENCES = [one["section_findings"] for one in REFS.values()]
 CANDIDATES = [PREDS[study_id]["model_prediction"] for study_id in IDS]
@@ -170,21 +168,6 @@ def test_sections_stand_side_by_side_and_groups_below(invoke: Invoke, tmp_path: 
     assert lengths == [15, 7]
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (("--by", "source"), "source"),
-        (("--metric", "meteor"), "bertscore"),
-        (("--out", "no/m"), "no/m"),
-    ],
-)
-def test_a_wrong_word_is_refused_before_the_work(
-    invoke: Invoke, tmp_path: Path, options: tuple[str, ...], named: str
-) -> None:
-    assert named in refused(invoke, *PAIR, *options, command="metrics")
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_metric_that_cannot_be_had_leaves_the_others_alone(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -229,25 +212,3 @@ def test_the_packages_values_are_taken_study_by_study(package) -> None:
 
 
 # RadEval's values of single studies
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ('{"bleu": 0.4}', "per_sample=True"),
-        ('{"bleu": [0.4]}', "'bleu'"),
-        ('{"bleu": [0.4, "x"]}', "'x'"),
-        ('{"rougeL": [35.0, 0.5]}', "'rougeL'"),  # off its scale
-        ('{"study_id": ["a", "c"], "bleu": [0.4, 0.2]}', "'b'"),
-        ('{"bleu": [1, 2], "bleu": [1, 3]}', "'bleu'"),
-        ('{"bleu": [1,', "not JSON"),
-        ("[" * 100_000 + "]" * 100_000, "JSON"),
-        ("", "is empty"),
-    ],
-)
-def test_what_is_no_result_of_radeval_is_refused(tmp_path: Path, text: str, named: str) -> None:
-    path = tmp_path / "radeval.json"
-    path.write_text(text, "utf-8")
-    with pytest.raises(JudgeError, match=re.escape(named)) as error:
-        read_results(path, ["a", "b"])
-    assert "radeval.json" in str(error.value)
