@@ -177,6 +177,6 @@ def policy_of(options: dict[str, Any]) -> RequestPolicy:
     as_given = ("concurrency", "reask", "max_cost", "give_up_after")
     return RequestPolicy(
         max_outage=60 * options["max_outage"],
-        workers=options.get("workers", 1),
+        workers=options.get("workers", 1) or 0,
         **{name: options[name] for name in as_given},
     )

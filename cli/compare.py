@@ -123,14 +123,8 @@ def command(runs: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
     Runs that do not fit together are refused, with a table of what differs between them and the
     option that allows it.
 
-    Runs of judge stress, and its folders, compare judges, not models: what each finds of the same
-    known errors (docs/stress.md). With --allow judge they are runs like any others.
+    Runs of judge stress compare judges: name them A=RUN B=RUN, with --by change --allow judge.
     """
-    from judge.cli import stress_compare
-
-    if stress_compare.are_stress(runs, options):
-        stress_compare.compare(runs, options["form"], options["figures"])
-        return
     if options.pop("by_section"):
         for section, members in _by_section(runs, options).items():
             emit(f"## Section {section}\n" if options["form"] == "md" else f"Section {section}\n")

@@ -99,11 +99,10 @@ _RUNNING = (
     click.option(
         "--workers",
         type=click.IntRange(min=1),
-        default=1,
-        show_default=True,
+        default=None,
         metavar="N",
-        help="The processes that the built-in judge works in, one a core. Other judges have "
-        "--concurrency.",
+        help="The processes that the built-in judge works in.  [default: one, and from 2,000 "
+        "studies on one a core]  Other judges have --concurrency.",
     ),
     *BATCH_OPTIONS,
     heading("Output"),

@@ -44,8 +44,8 @@ def read(
     """Return the one JSON value in `data`; a byte order mark before it is passed over.
 
     `longest` is the most bytes of UTF-8 that are read. With `pairs` every object comes as `Pairs`
-    and may have a key twice; with `nan` NaN is a number, as where tables are written as JSON.
-    Raises `JsonError`.
+    and may have a key twice; with `nan` NaN and infinite numbers are read, as where tables are
+    written as JSON. Raises `JsonError`.
     """
     if len(data) > longest or (isinstance(data, str) and too_long(data, longest)):
         raise JsonError("too long", f"more than {longest:,} bytes")
@@ -142,4 +142,4 @@ def _no_constant(name: str) -> NoReturn:
 
 _ONCE = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite, parse_constant=_no_constant)
 _PAIRS = json.JSONDecoder(object_pairs_hook=Pairs, parse_float=_finite, parse_constant=_no_constant)
-_WITH_NAN = json.JSONDecoder(object_pairs_hook=_once, parse_float=_finite)
+_WITH_NAN = json.JSONDecoder(object_pairs_hook=_once)

@@ -71,7 +71,8 @@ def _spans(text: str) -> tuple[tuple[int, int], ...]:
     newlines = [match.start() for match in re.finditer("\n", text)]
     width = max(after - before - 1 for before, after in pairwise([-1, *newlines, len(text)]))
     cuts = [(match.end(), match.start()) for match in _STOP.finditer(text)]
-    heads = [(match.start(), match.start()) for match in _HEADING.finditer(text)]
+    has_heads = ":" in text
+    heads = [(m.start(), m.start()) for m in _HEADING.finditer(text)] if has_heads else []
     spans: list[tuple[int, int]] = []
     start = 0
     for end, at in (*sorted({*cuts, *heads}), (len(text), len(text))):
@@ -100,6 +101,8 @@ def lines(report: str) -> list[str]:
 
 def skips(sentence: str) -> bool | None:
     """Return whether `sentence` opens a section that is not read; None where it opens none."""
+    if ":" not in sentence:
+        return None
     if _SKIPPED.match(sentence):
         return True
     return False if _READ.match(sentence) else None

@@ -248,7 +248,8 @@ class Discrepancy:
 
     `severity` is on FineRadScore's scale: 1 not actionable, 2 actionable non-urgent, 3 urgent,
     4 emergent. `text` explains it with the words that matched. Sentence numbers count from 0 in
-    the report they belong to; None where that report says nothing of the finding.
+    the report they belong to; None where that report says nothing of the finding. `again` are
+    further sentences of the candidate that say the same, or deny what it misses.
     """
 
     category: Category
@@ -257,6 +258,7 @@ class Discrepancy:
     text: str
     reference_sentence: int | None = None
     candidate_sentence: int | None = None
+    again: tuple[int, ...] = ()
 
 
 Attribute = Literal[
@@ -276,6 +278,7 @@ class ReportFinding:
     """One abnormal finding of a report, however often the report speaks of it.
 
     `side` is `reference` or `candidate`, `severity` on FineRadScore's scale (see `Discrepancy`).
+    It is at least that of what the other report says otherwise of it.
     `text` are the report's words, `comes_with_age` is true of what is expected in the elderly.
     `partners` are the positions of what matches it in the other report, among all findings.
     """

@@ -15,12 +15,8 @@ SHARED = ROOT.parent / "shared" / "data" / "iu_xray"
 EXAMPLES = ROOT / "examples"
 TOYS = ROOT / "tests" / "toy_rubrics"
 
-# Most tests run over every rubric there is. What asks a server, a browser, a terminal or a process
-# of its own takes seconds each, and what it checks there is the same for all rubrics of one form:
-# it runs for one built-in rubric whose reply is text and one whose reply is JSON, and where
-# something is drawn for the toys too, which have among them every shape that a rubric can have.
+# What is the same for all rubrics of a form is tested with one whose reply is text and one of JSON.
 REPLIES = ("green", "fineradscore")
-SHAPES = (*REPLIES, "toy_attributes", "toy_direct", "toy_facts", "toy_scale")
 
 
 def with_rules(names: Iterable[str] | None = None) -> list[str]:

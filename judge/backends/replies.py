@@ -51,7 +51,7 @@ class RefusedError(Exception):
 def completion(data: bytes, mode: Mode | None, body: Mapping[str, Any], key: str) -> Completion:
     """Return the answer that a reply to the request `body` holds; raises as `completion_of`."""
     try:
-        answer = jsonio.read(data)
+        answer = jsonio.read(data, nan=True)  # an odd usage loses no answer
     except jsonio.JsonError as error:
         raise UnreadableReplyError("it is no completion") from error
     tool = body["tools"][0]["function"]["name"] if mode is Mode.TOOLS else None

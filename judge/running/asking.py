@@ -44,7 +44,7 @@ _NUMBERS: Mapping[str, tuple[type | UnionType, int]] = {
     "max_outage": (int | float, 0),
     "max_cost": (int | float, 0),
     "give_up_after": (int, 0),
-    "workers": (int, 1),
+    "workers": (int, 0),
 }
 
 
@@ -70,7 +70,8 @@ class RequestPolicy:
     `max_outage` for how many seconds a server may be gone; `max_cost` how many US dollars
     the run may spend, None for no limit. The run is given up where more than half of the
     first `give_up_after` answers cannot be read, 0 for never. `workers` is how many processes
-    a judge runs in that answers by itself, such as the built-in one. Raises `JudgeError` for a
+    a judge runs in that answers by itself, such as the built-in one; 0 is one a core where there
+    are studies enough. Raises `JudgeError` for a
     number that cannot be.
     """
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import threading
 from collections import Counter
@@ -12,6 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 
+from judge.backends import LEXICON
 from judge.report.words import harmless
 from judge.running.asking import Answer
 from judge.running.progress import Progress
@@ -32,6 +34,7 @@ from judge.types import (
 INTERRUPTED, TERMINATED = "interrupted", "terminated"
 # After SIGTERM the answers under way get so many seconds: who sends it soon kills.
 _GRACE = 5.0
+_WORTH_WORKERS = 2_000
 _TICK = 0.25
 # A single request that goes wrong between two answers is no news.
 _TROUBLE_TICKS = 4
@@ -211,10 +214,10 @@ def judge_set(
                 asyncio.get_running_loop().call_later(_TICK, loading.start)
             ticking = asyncio.create_task(_tick(progress, listener, session.policy.max_outage))
             try:
-                if session.policy.workers > 1:
+                if (n := _n_workers(session, len(studies))) > 1:
                     from judge.running.workers import judge_in_workers  # which imports this
 
-                    await judge_in_workers(session, studies, sink, stop=stop, progress=progress)
+                    await judge_in_workers(session, studies, sink, n, stop=stop, progress=progress)
                 else:
                     await judge_all(
                         session, studies, sink, answer=answer, stop=stop, progress=progress
@@ -232,6 +235,14 @@ def judge_set(
     if progress.done < progress.total:
         raise RunStoppedError(stop.why or INTERRUPTED, progress)
     return progress
+
+
+def _n_workers(session: JudgeSession, n_studies: int) -> int:
+    """Return in how many processes a judge works: the built-in one in more where it pays."""
+    if session.policy.workers or n_studies < _WORTH_WORKERS:
+        return session.policy.workers or 1
+    is_built_in = session.judge.name.split(":")[0] == LEXICON and session.judge.runs_inline
+    return (os.cpu_count() or 1) if is_built_in else 1
 
 
 def _load_tables() -> None:

@@ -65,7 +65,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             )
         if judge.runs_inline:  # one at a time, and the same each time
             policy = replace(policy, concurrency=1, reask=0, give_up_after=0)
-        elif policy.workers != 1:
+        elif policy.workers > 1:
             raise JudgeError(
                 "--workers (RequestPolicy.workers) is for a judge that answers in this process by "
                 f"itself, such as {backends.LEXICON}; how many questions {judge.name} is asked at "

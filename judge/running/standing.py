@@ -85,7 +85,7 @@ class JudgeThread:
     """
 
     def __init__(self, session: JudgeSession) -> None:
-        if session.policy.workers != 1:
+        if session.policy.workers > 1:
             raise JudgeError("a judge that stays loaded answers in one process: leave out workers")
         self.session = session
         self._lock = threading.Lock()

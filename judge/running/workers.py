@@ -43,11 +43,12 @@ async def judge_in_workers(
     session: JudgeSession,
     studies: StudySet,
     sink: Callable[[Judged], None],
+    n_workers: int,
     *,
     stop: Stop,
     progress: Progress,
 ) -> None:
-    """Do what `judge_all` does, in as many processes as the policy has workers.
+    """Do what `judge_all` does, in so many processes.
 
     Raises `JudgeError` for a judge that cannot be handed to another process, and where a process
     ends before its time. None is left when this returns, or raises.
@@ -60,7 +61,7 @@ async def judge_in_workers(
             "leave out --workers (RequestPolicy.workers)"
         ) from error
     numbered = enumerate(studies)
-    n = min(session.policy.workers, -(-len(studies) // _CHUNK))
+    n = min(n_workers, -(-len(studies) // _CHUNK))
     workers = [_Worker(judge, numbered, sink, stop, progress) for _ in range(n)]
     tasks = [asyncio.create_task(worker.work()) for worker in workers]
     try:

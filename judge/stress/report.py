@@ -149,7 +149,8 @@ def check_one_judge(runs: Sequence[Run]) -> None:
             of = [each.manifest[key] for each in (first, run)]
             names = [one if isinstance(one, str) else one["name"] for one in of]
             if names[0] != names[1]:
-                hint = "; judge compare takes several" if key == "judge" else ""
+                several = "; judge compare --by change takes several (--allow judge)"
+                hint = several if key == "judge" else ""
                 raise JudgeError(
                     f"{first.path} and {run.path} are of two {what}, {names[0]} and {names[1]}; "
                     f"name the runs of one{hint}"

@@ -46,6 +46,9 @@ _HEADING = re.compile(
 )
 
 
+_LONGEST_HEADING = 80
+
+
 @dataclass(frozen=True, slots=True)
 class Sections:
     """A report's sections: None where it has no such heading, else the text under it.
@@ -67,6 +70,8 @@ def split_report(text: str) -> Sections:
     ("Indication:", "Comparison:", "Technique:", ...) ends a section. Two sections of one
     name are put one under the other.
     """
+    if len(text) > _LONGEST_HEADING and ":" not in text and "\n" not in text:
+        return Sections(None, None, text.strip())
     found = [match for match in _HEADING.finditer(text) if _is_heading(text, match)]
     starts = [_before_markup(text, match.start()) for match in found]
     bodies: dict[str, list[str]] = {"findings": [], "impression": []}

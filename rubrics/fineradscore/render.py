@@ -90,11 +90,15 @@ def _changed(
     for theirs, ours in comparison.partners:
         partners[ours].add(theirs)
     changed: dict[int, _Draft] = defaultdict(_Draft)
+    also: dict[int, Discrepancy] = {}
     for one in comparison.discrepancies:
         if (at := one.candidate_sentence) is not None:
             changed[at].sources |= partners[at]
             if one.reference_sentence is not None:
                 changed[at].sources.add(one.reference_sentence)
+        for at in one.again:
+            changed[at].sources |= partners[at]
+            also.setdefault(at, one)
     homes = _homes(changed, reference, candidate)
     for at, draft in changed.items():
         draft.sources = {source for source in draft.sources if homes.get(source) == at}
@@ -107,6 +111,8 @@ def _changed(
             changed[at].why.append(one)
         else:  # without a home it is said elsewhere in these words: what contradicts is taken out
             changed[homes.get(source, at)].why.append(one)
+    for at, one in also.items():
+        changed[at].why = changed[at].why or [one]
     return {at: draft for at, draft in changed.items() if draft.why}, displaced
 
 

@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import json
-import random
 import re
 import signal
-import subprocess
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -114,19 +111,6 @@ def test_what_expires_is_asked_again(server: FaultServer, ready: Shell) -> None:
     assert re.search(r"is expired: 4 answered, 8 to be asked again", err)
 
 
-def test_one_that_expires_three_times_fails_its_studies(server: FaultServer, ready: Shell) -> None:
-    server.batches.set(plan=BatchPlan(ending="expired", share=0))
-    code, out, err = ready.run(*BATCH)
-    assert code == 3, err
-    summary = json.loads(out)
-    assert (summary["n_scored"], summary["reasons"]) == (0, {"failed: expired": N})
-    assert server.batches.stats().creates == 3
-    server.batches.set(plan=BatchPlan())
-    code, out, err = ready.run(*BATCH)
-    assert code == 0, err
-    assert json.loads(out)["n_scored"] == N
-
-
 def test_errors_by_line_strange_lines_and_second_answers(server: FaultServer, ready: Shell) -> None:
     faults = {Fault.TOO_LONG: 2, Fault.RATE_LIMIT: 1, Fault.SERVER_ERROR: 1}
     server.batches.next(BatchPlan(faults=faults, lost=1, twice=2, unknown=1))
@@ -150,15 +134,6 @@ def test_a_file_of_answers_that_is_cut_is_an_error_and_no_run(
     assert not (ready.folder / "run").exists()
 
 
-def test_a_batch_cancelled_at_the_provider_stops_it(server: FaultServer, ready: Shell) -> None:
-    server.batches.next(BatchPlan(ending="cancelled", share=0.5))
-    code, _, err = ready.run(*BATCH)
-    assert code == 3
-    assert re.search(r"batch b-\w+ was cancelled\) after 6 of 12 studies", err)
-    assert ready.run(*BATCH)[0] == 0
-    assert set(server.batches.stats().paid.values()) == {1}
-
-
 def test_batches_have_a_size_and_wait_for_room(server: FaultServer, ready: Shell) -> None:
     server.batches.set(batch_limit=2)
     code, out, err = ready.run(*BATCH, "--batch-size", "4")
@@ -170,23 +145,6 @@ def test_batches_have_a_size_and_wait_for_room(server: FaultServer, ready: Shell
     code, _, err = ready.run(*BATCH[:-3], "more")
     assert code == 2
     assert "--batch-size" in err
-
-
-@pytest.mark.parametrize(
-    ("name", "fault"),
-    [
-        ("upload_file", Fault.HTML),
-        ("create_batch", Fault.RATE_LIMIT),
-        ("get_batch", Fault.BROKEN_JSON),
-        ("get_content", Fault.CUT_BODY),
-    ],
-)
-def test_trouble_passes(server: FaultServer, ready: Shell, name: str, fault: Fault) -> None:
-    server.batches.meet(name, first(fault))
-    code, out, err = ready.run(*BATCH)
-    assert code == 0, err
-    assert json.loads(out)["n_scored"] == N
-    paid_once(server)
 
 
 def test_a_server_that_goes_while_a_batch_is_made(server: FaultServer, ready: Shell) -> None:
@@ -250,25 +208,6 @@ def test_list_show_and_cancel(server: FaultServer, ready: Shell) -> None:
     assert name in ready.judge("batch", "list", "--cache", "cache")[1]
 
 
-def test_a_batch_that_is_gone_can_be_forgotten(server: FaultServer, ready: Shell) -> None:
-    server.batches.set(polls=None)
-    name = left_running(server, ready)
-    ready.write(1)
-    code, _, err = ready.run("--out", "plain")
-    assert code == 0, err
-    assert name in err, "a plain run says that it asks what a batch holds"
-    ready.write(N)
-    server.batches.clear()
-    code, _, err = ready.run(*BATCH)
-    assert code == 2
-    assert f"judge batch cancel {name}" in err
-    assert ready.judge("batch", "cancel", name, "--cache", "cache")[0] == 0
-    server.batches.set(polls=2)
-    code, out, err = ready.run(*BATCH)
-    assert code == 0, err
-    assert json.loads(out)["n_scored"] == N
-
-
 @pytest.mark.parametrize(("name", "is_done"), [("upload_file", False), ("create_batch", True)])
 def test_killed_while_a_call_is_under_way(
     server: FaultServer, ready: Shell, name: str, *, is_done: bool
@@ -314,44 +253,12 @@ def test_ctrl_c_leaves_the_batch_running(server: FaultServer, ready: Shell) -> N
 
 
 @pytest.mark.ci
-def test_kills_at_random_moments(server: FaultServer, ready: Shell) -> None:
-    server.batches.set(polls=None, seconds=6)
-    ready.write(120)
-    chance = random.Random(18)
-    ends = []
-    for _ in range(12):
-        with ready.start(*BATCH, "--batch-size", "40") as process:
-            with suppress(subprocess.TimeoutExpired):
-                process.wait(chance.uniform(0.6, 2.6))
-            process.send_signal(signal.SIGKILL)
-            process.communicate()
-            ends.append(process.returncode)
-    code, out, err = ready.run(*BATCH, "--batch-size", "40")
-    assert code == 0, err
-    assert -signal.SIGKILL in ends
-    assert json.loads(out)["n_scored"] == 120
-    paid_once(server, 120)
-
-
-@pytest.mark.ci
 def test_two_processes_share_the_batches(server: FaultServer, ready: Shell) -> None:
     server.batches.set(polls=None, seconds=2)
     with ready.start(*BATCH[:-3], "one") as one, ready.start(*BATCH[:-3], "two") as two:
         results = [process.communicate() for process in (one, two)]
     assert [one.returncode, two.returncode] == [0, 0], results
     paid_once(server)
-
-
-@pytest.mark.parametrize(
-    "options", [("--judge", "lexicon"), ("--base-url", "http://127.0.0.1:9/v1")]
-)
-def test_where_a_batch_cannot_be(ready: Shell, options: tuple[str, str]) -> None:
-    asked = ("green", "preds.json", "refs.json", "--batch", "--cache", "cache", *options)
-    if "lexicon" not in options:
-        asked = (*asked, "--judge", "model-x", "--base-url", ready.url)
-    code, _, err = ready.judge(*asked)
-    assert code == 2
-    assert ("--batch" if "lexicon" in options else "--base-url") in err
 
 
 def test_a_damaged_ledger_is_said(tmp_path: Path) -> None:

@@ -128,27 +128,6 @@ def test_what_stops_a_run_at_once(
     assert server.stats().requests <= 8
 
 
-@pytest.mark.parametrize(
-    ("fault", "reason"),
-    [
-        (Fault.TOO_LONG, "too long"),
-        (Fault.FILTERED_PROMPT, "content filter"),
-        (Fault.FILTERED, "content filter"),
-    ],
-)
-def test_what_one_request_never_escapes_fails_its_study_only(
-    server: FaultServer, runner: Runner, fault: Fault, reason: str
-) -> None:
-    server.set_faults(studies={"study-0003": always(fault)})
-    ends, _ = runner(10)
-    assert ends["study-0003"].outcome == Failed(reason, ends["study-0003"].outcome.detail)  # type: ignore[union-attr]
-    assert sum(isinstance(end.outcome, Annotated) for end in ends.values()) == 9
-    assert server.stats().by_study["study-0003"] == 1
-    ends, progress = runner(10)
-    assert isinstance(ends["study-0003"].outcome, Failed), "what failed must not be in the cache"
-    assert progress.from_cache == 9
-
-
 @both
 @pytest.mark.parametrize(
     ("fault", "reasons"),
@@ -243,22 +222,6 @@ def test_the_limit_on_requests_in_flight_holds(server: FaultServer, runner: Runn
     ends, progress = runner(300, concurrency=64)
     assert all(isinstance(end.outcome, Annotated) for end in ends.values())
     assert progress.retries["rate limit"] < 300
-
-
-def test_what_is_kept_of_an_answer(runner: Runner, server: FaultServer) -> None:
-    server.set_faults(models={"model-x": "model-x-2026-01-01"}, cached_tokens=64)
-    ends, progress = runner(3)
-    completion = ends["study-0001"].completion
-    assert completion is not None
-    assert completion.text == server.reply("study-0001")
-    assert completion.model == "model-x-2026-01-01"
-    assert completion.finish_reason == "stop"
-    assert completion.usage is not None
-    assert completion.usage.cached_tokens == 64
-    assert completion.created is not None
-    assert progress.cached_tokens == 3 * 64
-    again, _ = runner(3)
-    assert again["study-0001"].completion == completion
 
 
 def test_the_key_is_sent_and_kept_nowhere(
@@ -371,11 +334,3 @@ def test_a_dead_server_is_left_out(
     assert [line.split()[0] for line in runner.said] == [server.url]
     # After the first failures it is asked once in a while, to see whether it is back.
     assert server.stats().requests - server.stats().answered <= 32
-
-
-def test_a_server_that_comes_back_is_asked_again(server: FaultServer, pool: Any) -> None:
-    other, run = pool
-    server.set_faults(outage=Outage(Fault.UNAVAILABLE, 0.2, 1.0))
-    other.set_faults(outage=Outage(Fault.UNAVAILABLE, 0.1))
-    ends = run(400)
-    assert all(isinstance(end.outcome, Annotated) for end in ends.values())

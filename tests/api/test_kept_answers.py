@@ -180,25 +180,3 @@ def test_an_answer_that_is_there_already_stays(judged: Shell) -> None:
     assert code == 0
     assert "1 of those that were there already have another answer" in err
     assert list(Contents(judged.folder / "lost")) == before
-
-
-def test_what_is_damaged_is_refused_and_the_rest_taken(judged: Shell) -> None:
-    def damage(at: int, record: dict[str, Any]) -> None:
-        if at == 0:
-            record["answer"]["text"] += "."
-        if at == 1:
-            record["cache_key"] = "v1-" + "g" * 64
-
-    n = len(list(Contents(judged.folder / "lost")))
-    rewrite(judged.folder / "run", damage)
-    with (judged.folder / "run" / "annotations.jsonl").open("ab") as file:
-        file.write(b'{"study_id": "cut\n')
-    code, _, err = judged.judge("cache", "import", "run", "--cache", "cache")
-    assert code == 1
-    for line in (1, 2, N + 1):
-        assert f"line {line}" in err
-    assert len(list(Contents(judged.folder / "cache"))) == n - 2
-    (judged.folder / "none").mkdir()
-    code, _, err = judged.judge("cache", "import", "none", "--cache", "cache")
-    assert code == 2
-    assert "none" in err

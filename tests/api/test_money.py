@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from faultserver import Batching, Fault, FaultServer, always
-from running import Runner, keys, study_set
+from running import Runner, study_set
 
 from judge import backends, rubrics
 from judge.backends.connection import OPENAI_URL
@@ -27,7 +26,6 @@ from judge.running.run import run
 from judge.running.session import JudgeSession
 from judge.types import CompletionRequest, Message, Usage
 
-LATENCY = 0.2
 KIND = "0123456789abcdef"
 N = 12
 PRICED = Prices("gpt-4o", OPENAI_URL)
@@ -94,33 +92,6 @@ def coming(
     return found
 
 
-def test_typical_comes_from_answers_to_others(server: FaultServer, runner: Runner) -> None:
-    server.set_faults(latency=LATENCY)
-    began = time.monotonic()
-    _, progress = runner(6)
-    took = time.monotonic() - began
-    found = coming(runner, 10, 6, url=server.url)
-    assert (found.requests, found.cached, found.n_seen) == (10, 0, 6)
-    assert found.typical is not None
-    each = progress.completion_tokens / 6
-    assert found.typical.usage == Usage(found.prompt_tokens, round(10 * each))
-    assert found.typical.minutes is not None
-    # No answer took less than the server's wait, nor longer than all of them beside one another.
-    assert LATENCY <= found.typical.minutes * 60 * 4 / 10 <= took
-    # At most four of the requests are under way, and no more than there are.
-    more = coming(runner, 10, 6, url=server.url, concurrency=40).typical
-    assert more is not None
-    assert more.minutes == pytest.approx(found.typical.minutes * 4 / 10)
-    # At worst each is asked for twice, and its answer is as long as it may be.
-    worst = found.worst
-    assert (worst.requests, worst.usage.completion_tokens) == (20, 20 * 2048)
-    assert worst.usage.prompt_tokens == 2 * found.prompt_tokens + 10 * 2048
-    assert worst.minutes == pytest.approx(
-        found.typical.minutes * worst.usage.completion_tokens / (10 * each)
-    )
-    assert coming(runner, 10, 6, url=server.url, reask=0).worst.requests == 10
-
-
 def test_dollars_are_those_of_the_model(server: FaultServer, runner: Runner) -> None:
     runner(4, model="gpt-4o")  # a server of our own, under the name of the one that costs
     found = coming(runner, 100, 4, model="gpt-4o")
@@ -131,18 +102,6 @@ def test_dollars_are_those_of_the_model(server: FaultServer, runner: Runner) -> 
     assert found.worst.dollars is not None
     assert found.worst.dollars > dollars
     assert coming(runner, 1, 4, model="model-x", url=server.url).worst.dollars is None
-
-
-def test_a_forecast_counts_unread_answers(server: FaultServer, runner: Runner) -> None:
-    server.set_faults(studies={key: always(Fault.MALFORMED) for key in keys(2)})
-    runner(5, reask=0)
-    plain = coming(runner, 5, 0, url=server.url, reask=0)
-    again = coming(runner, 5, 0, url=server.url, reask=1)
-    assert (plain.requests, plain.cached) == (0, 5)
-    assert (again.requests, again.cached, again.n_seen) == (2, 5, 5)
-    # Each is asked for again no more than the policy has it: once, and that was counted.
-    assert again.worst.requests == 2
-    assert runner(5, reask=1)[1].asked == 2
 
 
 # A limit

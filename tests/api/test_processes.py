@@ -3,23 +3,17 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import signal
 import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
-from pathlib import Path
 
 import pandas as pd
-import pytest
-import yaml
 from faultserver import Fault, FaultServer, always, first
-from hostile import Hostile, reply
 from running import Shell, keys
 
-from judge import prompts
 from judge.rubrics import Rubric
 
 Made = Callable[[int], Shell]
@@ -82,36 +76,6 @@ def test_ctrl_c_collects_what_is_under_way(server: FaultServer, shell: Made) -> 
     assert server.stats().requests == 100 - done
 
 
-def test_ctrl_c_twice_stops_now(server: FaultServer, shell: Made) -> None:
-    ready = shell(50)
-    server.set_faults(latency=0.01, studies={"study-0010": always(Fault.STALL)})
-    with ready.start() as process:
-        server.wait_for(lambda stats: stats.answered >= 40)
-        process.send_signal(signal.SIGINT)
-        time.sleep(0.5)
-        assert process.poll() is None, "it waits for what is under way"
-        process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=10)
-    assert process.returncode == 130
-    assert "Traceback" not in err
-
-
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
-def test_the_first_signal_ends_a_long_wait(tmp_path: Path, number: int, code: int) -> None:
-    with Hostile(reply({}, "429 Too Many Requests", "Retry-After: 250")) as server:
-        shell = Shell(tmp_path, server.url, "green")
-        shell.write(30)
-        with shell.start() as process:
-            while not server.requests:
-                time.sleep(0.05)
-            time.sleep(0.5)
-            process.send_signal(number)
-            out, err = process.communicate(timeout=60)
-    assert (process.returncode, out) == (code, ""), err
-    assert "Traceback" not in err
-    assert not list(tmp_path.glob("judge-runs/*/.writing")), "nothing half-written is left"
-
-
 def test_a_dry_run_sends_nothing_and_knows_what_is_cached(server: FaultServer, shell: Made) -> None:
     ready = shell(20)
     code, out, _ = ready.run("--dry-run")
@@ -127,19 +91,6 @@ def test_a_dry_run_sends_nothing_and_knows_what_is_cached(server: FaultServer, s
     assert code == 2, "several judges are for a dry run"
     assert "--dry-run" in err
     assert server.stats().requests == 0
-
-
-def test_a_prompt_with_one_more_character_asks_again(server: FaultServer, shell: Made) -> None:
-    ready = shell(5)
-    kept = Path(prompts.__file__).parent / "green.yaml"
-    prompt = yaml.safe_load(kept.read_text("utf-8"))
-    for words in (prompt["user"], prompt["user"] + "."):
-        mine = yaml.safe_dump({**prompt, "user": words})
-        (ready.folder / "mine.yaml").write_text(mine, "utf-8")
-        for requests in (5, 0):
-            server.reset()
-            assert ready.run("--prompt", "mine.yaml")[0] == 0
-            assert server.stats().requests == requests
 
 
 def test_a_server_that_is_not_there_is_named_at_once(server: FaultServer, shell: Made) -> None:
@@ -190,34 +141,3 @@ def test_a_damaged_answer_is_asked_for_again(server: FaultServer, shell: Made) -
     (manifest,) = ready.folder.glob("judge-runs/*/manifest.json")
     assert json.loads(manifest.read_text())["spent"]["damaged"] == 2
     assert "damaged" not in ready.run()[2]
-
-
-def test_a_run_is_its_owners_alone(shell: Made) -> None:
-    ready = shell(3)
-    before = os.umask(0)
-    try:
-        assert ready.run("--out", "deep/run")[0] == 0
-        assert ready.judge("audit", "deep/run", "--html", "page.html")[0] == 0
-    finally:
-        os.umask(before)
-    made = [ready.folder / "page.html"]
-    for folder in (ready.folder / "deep", ready.folder / "cache"):
-        made += [folder, *folder.rglob("*")]
-    rights = {str(path): path.stat().st_mode & 0o777 for path in made}
-    assert all(rights[str(path)] == (0o700 if path.is_dir() else 0o600) for path in made), rights
-
-
-def test_a_terminal_is_not_steered_by_a_server_or_an_id(tmp_path: Path) -> None:
-    nasty = "\x1b]0;owned\x07\x1b[2J\x9b31m"
-    said = {"error": {"message": f"no {nasty} such model"}}
-    with Hostile(reply(said, "404 Not Found")) as server:
-        shell = Shell(tmp_path, server.url, "green")
-        shell.write(2)
-        code, out, err = shell.run()
-    assert code == 2
-    assert "such model" in err
-    assert not {"\x1b", "\x07", "\x9b"} & {*out, *err}
-    (tmp_path / "both.csv").write_text(f"study_id,reference,candidate\n{nasty},a,b\n{nasty},a,c\n")
-    code, out, err = shell.judge("green", "both.csv")
-    assert code == 2
-    assert not {"\x1b", "\x07", "\x9b"} & {*out, *err}

@@ -5,9 +5,6 @@ from __future__ import annotations
 import asyncio
 import gzip
 import json
-import tracemalloc
-from datetime import UTC, datetime, timedelta
-from email.utils import format_datetime
 from pathlib import Path
 
 import openai
@@ -21,7 +18,6 @@ from judge.backends.errors import (
     TransientError,
     UnavailableError,
 )
-from judge.backends.openai_client import MOST_BYTES
 from judge.backends.replies import LONGEST_WAIT, ErrorReply, RefusedError
 from judge.types import Annotated, Failed, JudgeError, Usage
 
@@ -173,13 +169,6 @@ def test_retry_after_is_read_or_ignored(value: str, seconds: float | None) -> No
     assert error(429, {}, **{"retry-after": value}).retry_after == seconds
 
 
-def test_a_date_and_milliseconds() -> None:
-    later = format_datetime(datetime.now(UTC) + timedelta(seconds=100), usegmt=True)
-    assert error(429, {}, **{"retry-after": later}).retry_after == pytest.approx(100, abs=30)
-    both = {"retry-after-ms": "1500", "retry-after": "9"}
-    assert error(429, {}, **both).retry_after == 1.5
-
-
 # Replies that are none
 
 
@@ -198,34 +187,10 @@ async def drip(writer: asyncio.StreamWriter) -> None:
         await asyncio.sleep(0.05)
 
 
-async def flood(writer: asyncio.StreamWriter) -> None:
-    """Chunks without end."""
-    writer.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
-    piece = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-    while True:
-        writer.write(piece)
-        await writer.drain()
-
-
 def test_a_timeout_is_for_the_whole_answer(tmp_path: Path) -> None:
     found, asked = outcome(drip, tmp_path, timeout=0.5)
     assert isinstance(found, Failed)
     assert (found.reason, asked) == ("timeout", 2)
-
-
-@pytest.mark.parametrize("is_packed", [False, True])
-def test_a_reply_without_end_is_not_held_in_memory(tmp_path: Path, is_packed: bool) -> None:
-    packed = gzip.compress(b" " * (20 * MOST_BYTES))
-    bomb = reply(packed, "200 OK", "Content-Encoding: gzip")
-    tracemalloc.start()
-    try:
-        found, asked = outcome(bomb if is_packed else flood, tmp_path)
-        _, peak = tracemalloc.get_traced_memory()
-    finally:
-        tracemalloc.stop()
-    assert isinstance(found, Failed)
-    assert asked == 2
-    assert peak < 6 * MOST_BYTES
 
 
 NO_COMPLETION = {
@@ -250,13 +215,6 @@ def test_what_is_no_completion_is_asked_for_twice_and_no_more(tmp_path: Path, na
     found, asked = outcome(NO_COMPLETION[name], tmp_path, max_requests=8)
     assert isinstance(found, Failed), found
     assert (found.reason, asked) == ("unreadable response", 2)
-
-
-def test_a_run_of_no_completions_stops_after_ten_studies(tmp_path: Path) -> None:
-    with Hostile(NO_COMPLETION["a page"]) as server:
-        with pytest.raises(JudgeError, match="10 studies"):
-            judged(server.url, tmp_path, 300, max_requests=8)
-        assert 20 <= len(server.requests) <= 20 + 4
 
 
 @pytest.mark.parametrize(
@@ -288,18 +246,6 @@ def test_a_completion_is_read_whatever_it_is_called(tmp_path: Path) -> None:
     kind = "Content-Type: text/html; charset=no-such"
     found, _ = outcome(reply(packed, "200 OK", "Content-Encoding: gzip", kind), tmp_path)
     assert isinstance(found, Annotated)
-
-
-def test_no_redirect_is_followed(tmp_path: Path) -> None:
-    with Hostile(reply(completion())) as other:
-        where = f"{other.url.replace('http://', 'http://me:hunter2@')}/chat/completions?key=hunter3"
-        with Hostile(reply(b"", "307 Moved", f"Location: {where}")) as server:
-            with pytest.raises(JudgeError, match="redirects to") as caught:
-                judged(server.url, tmp_path)
-            assert len(server.requests) == 1
-        assert not other.requests
-    assert f"127.0.0.1:{other.port}/v1/chat/completions" in str(caught.value)
-    assert "hunter" not in str(caught.value)
 
 
 def test_a_key_that_the_server_echoes_is_masked(tmp_path: Path) -> None:

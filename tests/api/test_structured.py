@@ -18,14 +18,12 @@ from judge.types import (
     Annotated,
     Completion,
     CompletionRequest,
-    Failed,
     Message,
     Unparsed,
     Usage,
 )
 
 SCHEMA, TOOLS, JSON = Mode
-STYLES = ("openai", "azure", "vllm", "llamacpp", "ollama")
 SEEN = {Mode.JSON_SCHEMA: "json_schema", Mode.TOOLS: "tools", Mode.JSON: "text"}
 REQUEST = CompletionRequest("chat", "m", (Message("user", "q"),), {"max_tokens": 100}, {"a": 1})
 
@@ -83,31 +81,6 @@ def test_the_first_mode_that_is_not_refused_is_used(
         assert body["tool_choice"]["function"]["name"] == tool["function"]["name"] == FORM.tool
         assert tool["function"]["strict"] is True
         assert tool["function"]["parameters"]["properties"] == schema["properties"]
-
-
-def test_requests_refused_together_are_one_step_down(server: FaultServer, runner: Runner) -> None:
-    server.set_faults(refused_modes=("json_schema",))
-    ends, _ = runner(60, concurrency=16)
-    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
-    modes = server.stats().by_mode
-    assert modes["json_schema"] <= 16
-    assert modes["tools"] == 60
-    assert "text" not in modes
-    assert len(runner.said) == 1
-
-
-def test_a_reply_that_the_server_withholds_is_no_step_down(
-    server: FaultServer, runner: Runner, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("judge.running.asking._LONGEST_PAUSE", 0.5)
-    server.set_faults(studies={"study-0003": first(Fault.WITHHELD)})
-    ends, progress = runner(10)
-    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
-    assert set(server.stats().by_mode) == {"json_schema"}
-    assert progress.retries == {"withheld reply": 1}
-    server.set_faults(studies={"study-0012": always(Fault.WITHHELD)})
-    ends, _ = runner(13)
-    assert isinstance(ends["study-0012"].outcome, Failed), "and it costs no other study"
 
 
 WORDINGS = [
@@ -227,31 +200,6 @@ def test_a_call_is_read_as_it_is_written() -> None:
 
 
 # Asked again
-
-
-def test_an_unread_reply_is_shown(server: FaultServer, runner: Runner) -> None:
-    plan = first(Fault.MALFORMED, Fault.MALFORMED)
-    server.set_faults(studies={"study-0003": plan}, record=True)
-    ends, progress = runner(5, reask=2)
-    end = ends["study-0003"]
-    assert isinstance(end.outcome, Annotated)
-    assert end.attempt == 2
-    bodies = [each["body"] for each in server.requests() if each["study"] == "study-0003"]
-    turns = [body["messages"] for body in bodies]
-    assert [len(each) - len(turns[0]) for each in turns] == [0, 2, 4], "each shows all before it"
-    answer, wrong = turns[1][-2:]
-    assert answer["role"] == "assistant"
-    assert wrong["role"] == "user"
-    assert turns[2][: len(turns[1])] == turns[1]
-    assert all(body["response_format"] == bodies[0]["response_format"] for body in bodies)
-    assert progress.asked == 7
-    assert progress.prompt_tokens == server.stats().prompt_tokens
-    assert progress.completion_tokens == server.stats().completion_tokens
-    server.reset()
-    again_ends, resumed = runner(5, reask=2)
-    assert server.stats().requests == 0
-    assert (resumed.asked, resumed.from_cache) == (0, 7)
-    assert again_ends == ends
 
 
 @pytest.mark.parametrize("fault", [Fault.TRUNCATED, Fault.REFUSAL, Fault.NULL])

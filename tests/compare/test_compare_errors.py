@@ -9,7 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
-from judged_runs import IDS, data, fail, refused
+from judged_runs import IDS, data, refused
 from support import Invoke
 
 from judge import Run
@@ -52,19 +52,6 @@ def test_errors_are_those_of_the_annotations(
             assert row["per_study"] == pytest.approx(row["errors"] / len(IDS))
             assert row["low"] <= row["per_study"] <= row["high"]
     assert sum(counted(runs["bad"], rubric).values()) > 10
-
-
-def test_a_study_without_a_score_is_no_study_without_errors(invoke: Invoke, two: Two) -> None:
-    fail(two[1], IDS[:4])
-    found = data(invoke, *two, "--no-tests")["groups"][0]["errors"]
-    own = {(row["category"], row["level"]): row for row in found if row["model"] == "bad"}
-    wanted = counted(two[1], "green", IDS[4:])
-    assert {cut: row["errors"] for cut, row in own.items() if row["errors"]} == wanted
-    assert {row["n"] for row in own.values()} == {len(IDS) - 4}
-    assert f"bad (n {len(IDS) - 4})" in invoke("compare", *two, "--tables", "errors").stdout
-    fail(two[1], IDS)
-    found = data(invoke, *two, "--no-tests")["groups"][0]["errors"]
-    assert {row["model"] for row in found} == {"good"}
 
 
 def test_tables_and_columns_are_those_asked_for(invoke: Invoke, two: Two, fine: Two) -> None:

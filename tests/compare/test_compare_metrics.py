@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -16,10 +13,8 @@ from support import Invoke, write_json
 
 from judge import metrics
 from judge.metrics import bleu2, tokens
-from judge.metrics.radeval_file import read_results
 from judge.metrics.worker import label_counts
 from judge.stats.pooled import CHEXBERT, CORPUS_BLEU, F1_CHEXBERT, pooled_cell
-from judge.types import JudgeError
 
 REFERENCES = [one["section_findings"] for one in REFS.values()]
 CANDIDATES = [PREDS[study_id]["model_prediction"] for study_id in IDS]
@@ -173,21 +168,6 @@ def test_sections_stand_side_by_side_and_groups_below(invoke: Invoke, tmp_path: 
     assert lengths == [15, 7]
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (("--by", "source"), "source"),
-        (("--metric", "meteor"), "bertscore"),
-        (("--out", "no/m"), "no/m"),
-    ],
-)
-def test_a_wrong_word_is_refused_before_the_work(
-    invoke: Invoke, tmp_path: Path, options: tuple[str, ...], named: str
-) -> None:
-    assert named in refused(invoke, *PAIR, *options, command="metrics")
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_metric_that_cannot_be_had_leaves_the_others_alone(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -231,68 +211,4 @@ def test_the_packages_values_are_taken_study_by_study(package) -> None:
     assert (found.metric.label, found.metric.kind) == ("1/RadCliQ-v1", "inverse")
 
 
-@pytest.mark.parametrize(
-    ("body", "why"),
-    [
-        ("raise Exception('Cannot download the weights')", "Cannot download the weights"),
-        ("import os; os._exit(9)", "no reason given"),
-        (GIVES.format("{'ratescore': [float('nan')] * 2}"), "none at all"),
-    ],
-)
-def test_whatever_goes_wrong_in_the_package_is_a_reason(package, body: str, why: str) -> None:
-    package(body)
-    found = metrics.compute("ratescore", ["a", "b"], ["a", "c"])
-    assert isinstance(found, metrics.Missing)
-    assert why in found.why
-    assert "radeval.metrics" not in sys.modules
-
-
 # RadEval's values of single studies
-
-
-def test_radevals_values_have_names_of_their_own(invoke: Invoke, tmp_path: Path) -> None:
-    values = [at / 20 for at in range(15)]
-    turned = values[::-1]
-    columns = {
-        "study_id": IDS[::-1],
-        "bleu": turned,
-        "rougeL": turned,
-        "radcliq_v1": [one + 0.1 for one in turned],
-        "green": [None, *turned[1:]],
-    }
-    (tmp_path / "radeval.json").write_text(json.dumps(columns), "utf-8-sig")
-    line = ("metrics", *PAIR, "--radeval", "radeval.json")
-    done = invoke(*line, "--out", "m.csv")
-    assert done.exit_code == 0, done.stderr
-    table = pd.read_csv(tmp_path / "m.csv")
-    # Its bleu is BLEU-4: never the column that is ReXrank's BLEU-2.
-    assert list(table)[2:] == ["radeval_bleu", "rougel", "radcliq", "radeval_green"]
-    assert list(table["study_id"]) == IDS
-    assert list(table["radeval_bleu"]) == pytest.approx(values)
-    assert math.isnan(table["radeval_green"].iloc[14])
-    assert "--section" in refused(
-        invoke, *line[1:], "--section", "findings,report", command="metrics"
-    )
-    assert "rougel" in refused(invoke, *line[1:], "--metric", "rougel", command="metrics")
-
-
-@pytest.mark.parametrize(
-    ("text", "named"),
-    [
-        ('{"bleu": 0.4}', "per_sample=True"),
-        ('{"bleu": [0.4]}', "'bleu'"),
-        ('{"bleu": [0.4, "x"]}', "'x'"),
-        ('{"rougeL": [35.0, 0.5]}', "'rougeL'"),  # off its scale
-        ('{"study_id": ["a", "c"], "bleu": [0.4, 0.2]}', "'b'"),
-        ('{"bleu": [1, 2], "bleu": [1, 3]}', "'bleu'"),
-        ('{"bleu": [1,', "cut short"),
-        ("[" * 100_000 + "]" * 100_000, "JSON"),
-        ("", "is empty"),
-    ],
-)
-def test_what_is_no_result_of_radeval_is_refused(tmp_path: Path, text: str, named: str) -> None:
-    path = tmp_path / "radeval.json"
-    path.write_text(text, "utf-8")
-    with pytest.raises(JudgeError, match=re.escape(named)) as error:
-        read_results(path, ["a", "b"])
-    assert "radeval.json" in str(error.value)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from fractions import Fraction
 
 import numpy as np
@@ -98,19 +97,6 @@ def test_a_p_value_is_never_nought_and_equal_models_do_not_differ() -> None:
     assert only(panel_of({SCORE: first}))[0].p == pytest.approx(1 / 10_001)
     test = only(panel_of({SCORE: second}))[0]
     assert (test.difference, test.low, test.high, test.p) == (0, 0, 0, 1)
-
-
-@pytest.mark.parametrize(("models", "said"), [(4, False), (5, True)])
-def test_too_few_flips_for_so_many_pairs_are_said(models: int, said: bool) -> None:
-    # Six pairs of 1 / 200 are 0.03, ten are 0.05 and can never be below it.
-    panel = panel_of({SCORE: RNG.random((30, models)) - 5 * np.arange(models)})
-    found = compare(panel, how=Resampling(1, resamples=100, flips=199))
-    notes = [note for note in found.notes if "flips are too few" in note]
-    assert bool(notes) is said
-    assert any(test.is_significant for test in found.tests[0]["score"]) is not said
-    if said:
-        flips = int(re.search(r"--flips (\d+)", notes[0]).group(1))
-        assert not compare(panel, how=Resampling(1, resamples=100, flips=flips)).notes
 
 
 # The bootstrap
@@ -211,13 +197,3 @@ def test_one_study_or_patient_is_no_test(n: int, clusters: list[int] | None) -> 
     assert (test.n, test.difference) == (n, 0.25)
     assert test.low is test.high is test.p is test.p_holm is None
     assert not test.is_significant
-
-
-def test_no_study_in_common_and_one_model_alone_are_no_test() -> None:
-    nan = np.nan
-    tests = only(panel_of({SCORE: [[1, nan, 2], [nan, 1, 2], [1, nan, 3]]}))
-    assert (tests[0].n, tests[0].difference, tests[0].p, tests[0].p_holm) == (0, None, None, None)
-    assert (tests[1].n, tests[1].p is None) == (2, False)
-    found = compare_pairs(panel_of({SCORE: RNG.random((9, 1))}), {}, HOW)
-    assert found.pairs["score"] == ()
-    assert found.rank_shares["score"][0].shares == (1.0,)

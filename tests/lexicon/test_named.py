@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
-import yaml
 
 from judge.backends import lexicon
 
 RULES = lexicon.load()
-TABLES = yaml.safe_load(Path(__file__).with_name("tables.yaml").read_text("utf-8"))
 
 REMARKS = {
     # As models put it.
     "1. Missing left pleural effusion present in the reference": ["pleural effusion"],
     "Failure to mention the right pneumothorax": ["pneumothorax"],
-    "No mention of degenerative changes in the spine": ["degenerative bone change"],
     "The candidate does not mention the effusion beside the pneumonia": [
         *("pleural effusion", "pneumonia")
     ],
@@ -26,10 +21,7 @@ REMARKS = {
     "Heart size is described as normal while the reference describes an enlarged heart": [
         "cardiomegaly"
     ],
-    "Comparison: the candidate says the edema is improved": ["pulmonary edema"],
-    "Does not evaluate for pneumothorax": ["pneumothorax"],
     'The severity of edema is overstated ("severe" versus "mild")': ["pulmonary edema"],
-    "Line 2 is wrong: there is a nodule": ["nodule"],
     # As the built-in judge does: what is only denied is not what the error is about.
     'The reference says "consolidation", the candidate says "no effusion or pneumothorax".': [
         "consolidation"
@@ -51,7 +43,15 @@ def test_a_remark_names_findings(remark: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "findings"), TABLES["an_edit_is_about_what_it_changes"]
+    ("before", "after", "findings"),
+    [
+        ("Heart is mildly enlarged.", "Heart size is normal.", ["cardiomegaly"]),
+        ("Small effusion, no pneumothorax.", "No effusion, no pneumothorax.", ["pleural effusion"]),
+        ("Large right effusion.", "Large left effusion.", ["pleural effusion"]),
+        ("", "No edema.", ["pulmonary edema"]),
+        ("There is a nodule.", "", ["nodule"]),
+        ("Unremarkable.", "As before.", []),
+    ],
 )
 def test_an_edit_is_about_what_it_changes(before: str, after: str, findings: list[str]) -> None:
     assert lexicon.changed(before, after, RULES) == tuple(findings)

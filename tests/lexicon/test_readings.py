@@ -1,9 +1,6 @@
 """How single words, hedges, numbers and places are read: each was once read wrongly."""
 
-from pathlib import Path
-
 import pytest
-import yaml
 from support import EXAMPLES
 
 from judge.backends.lexicon import compare, load, unfamiliar
@@ -11,7 +8,6 @@ from judge.backends.lexicon.mentions import read
 from judge.backends.lexicon.tokens import mended
 
 LEXICON = load()
-TABLES = yaml.safe_load(Path(__file__).with_name("tables.yaml").read_text("utf-8"))
 
 
 def said(text):
@@ -28,7 +24,19 @@ def errors(reference, candidate):
     return sorted(f"{error.category.value}{error.severity}" for error in found)
 
 
-@pytest.mark.parametrize(("slip", "word"), TABLES["a_slip_is_read_as_the_word"])
+@pytest.mark.parametrize(
+    ("slip", "word"),
+    [
+        ("pnuemothorax", "pneumothorax"),
+        ("pneumothoraces", "pneumothorax"),
+        ("effusoin", "effusion"),
+        ("atelectesis", "atelectasis"),
+        ("cardiomegally", "cardiomegaly"),
+        ("pleual", "pleural"),
+        ("bilaterral", "bilateral"),
+        ("emphsema", "emphysema"),
+    ],
+)
 def test_a_slip_is_read_as_the_word(slip, word):
     assert read(f"There is {slip}.", LEXICON) == read(f"There is {word}.", LEXICON)
 
@@ -36,58 +44,118 @@ def test_a_slip_is_read_as_the_word(slip, word):
 @pytest.mark.parametrize(
     "word",
     [
-        "confusion",
-        "injection",
-        "infusion",
-        "diffusion",
-        "perfusion",
-        "patient",
-        "medial",
-        "precious",
-        "stricture",
-        "cardia",
-        "arteritis",
-        "making",
-        "string",
-        "swallow",
-        "modest",
-        "nodes",
-        "evacuation",
-        "maternal",
-        "lesser",
+        "confusion", "injection", "infusion", "diffusion", "perfusion", "patient", "medial",
+        "precious", "stricture", "cardia", "arteritis", "making", "string", "swallow", "modest",
+        "nodes", "evacuation", "maternal", "lesser",
     ],
-)
+)  # fmt: skip
 def test_a_right_word_is_not_mended(word):
     assert mended(word, LEXICON) == word
     assert said(f"There is {word}.") == ""
 
 
-def test_no_word_of_the_lexicon_is_taken_for_another():
-    assert all(mended(word, LEXICON) == word for word in LEXICON.words)
-
-
-@pytest.mark.parametrize(("text", "expected"), TABLES["what_is_read"])
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        # abbreviations
+        ("Bibasilar atx.", "atelectasis"),
+        ("RLL PNA.", "pneumonia"),
+        ("Bilateral GGO.", "opacity"),
+        ("Lungs w/o consolidation.", "|consolidation"),
+        ("Opacity c/w pneumonia.", "opacity"),
+        ("Film to r/o pneumonia.", ""),
+        # hedges that deny
+        ("Opacity unlikely to represent pneumonia.", "opacity|pneumonia"),
+        ("Pneumonia is thought less likely.", "|pneumonia"),
+        ("Doubt pneumonia.", "|pneumonia"),
+        ("Likely atelectasis, less likely pneumonia.", "atelectasis"),
+        # what is not said of the lungs
+        ("The tip lies outside the thoracic cavity.", ""),
+        ("The study is limited for evaluation of pneumonia.", ""),
+        ("Evaluation for pneumothorax is limited.", ""),
+        ("Evaluation of the bases for effusion is limited; small pneumothorax.", "pneumothorax"),
+        ("Evaluation of the spine is limited due to osteopenia.", "osteopenia"),
+        ("No respiratory failure.", ""),
+        ("Known metastases are better assessed on CT.", "mass"),
+        # one finding, several words
+        ("There is a right hydro-pneumothorax.", "hydropneumothorax"),
+        ("Complete opacification of the left hemithorax.", "whiteout"),
+        ("Retrocardiac opacity is likely atelectasis.", "opacity"),
+        ("Opacity could be edema, infection or scarring.", "opacity"),
+        ("Opacity could be scarring, and there is a small effusion.", "opacity effusion"),
+        ("Mild edema, slightly increased in the interval.", "edema"),
+        ("Borderline size of the heart without edema.", "borderline_heart|edema"),
+    ],
+)
 def test_what_is_read(text, expected):
     assert said(text) == expected
 
 
-def test_a_strong_hedge_weighs_like_a_firm_word_and_a_weak_one_less():
-    def weight(text):
-        (error,) = compare("The lungs are clear.", text, LEXICON).discrepancies
-        return error.severity
-
-    assert weight("Opacity concerning for pneumonia.") == weight("Likely pneumonia.") == 3
-    assert weight("Opacity, possibly pneumonia.") == weight("Possible pneumonia.") == 2
-
-
 @pytest.mark.parametrize(
-    ("reference", "candidate", "expected"), TABLES["differences_that_were_misread"]
-)
+    ("reference", "candidate", "expected"),
+    [
+        # where a tube ends
+        ("Feeding tube in the stomach.", "Feeding tube post-pyloric.", ["c2"]),
+        ("NG tube in the stomach.", "NG tube ends below the diaphragm, off the film.", []),
+        ("PICC at the cavoatrial junction.", "PICC in the right atrium.", ["c2"]),
+        ("PICC in the azygos vein.", "PICC in standard position.", ["c3"]),
+        ("ET tube in the right main bronchus.", "ET tube in good position.", ["c4"]),
+        ("ET tube in the right main bronchus.", "Lungs are clear.", ["b4"]),
+        ("Oesophageal intubation.", "ET tube above the carina.", ["c4"]),
+        ("ET tube 1 cm above the carina.", "ET tube 4 cm above the carina.", ["c3"]),
+        ("New right internal jugular vein catheter.", "New right IJ line.", []),
+        ("Right IJ line in place.", "", ["b1"]),
+        ("ET tube removed.", "ET tube in place.", ["a2"]),
+        # sides and degrees
+        ("Right greater than left effusions.", "Right larger than left effusions.", []),
+        ("Effusions, right larger than left.", "Effusions, unchanged.", ["e1"]),
+        ("Calcified granuloma on the left.", "Calcified granuloma on the right.", ["c1"]),
+        ("Small left, large right effusion.", "Large left, small right effusion.", ["d3", "d3"]),
+        ("Small left and large right effusion.", "Large right effusion. Small left effusion.", []),
+        ("Nodule in the left apex, mass in the right base.",
+         "Nodule in the right apex, mass in the left base.", ["c3", "c3"]),
+        # how many
+        ("Three nodules on the left.", "Two nodules on the left.", ["b2"]),
+        ("Two right rib fractures.", "3 right rib fractures.", ["a2"]),
+        ("Two nodules.", "Nodule. Another nodule.", []),
+        ("Apical pneumothorax of 1 cm.", "Apical pneumothorax of 1 cm, previously 2 cm.", []),
+        # more than the wider word
+        ("Right hydropneumothorax.", "Right effusion.", ["b3"]),
+        ("Right hydropneumothorax.", "Right effusion and pneumothorax.", []),
+        ("Right upper lobe opacity.", "Right upper lobe cavity.", ["a3"]),
+        ("Right upper lobe mass.", "Right upper lobe opacity.", ["b2"]),
+        ("Near complete resolution of the left effusion.", "Large left effusion.", ["d3", "f1"]),
+        # normal again
+        ("Lungs are clear.", "Lungs remain clear.", []),
+        ("Stable mediastinal contours.", "Mediastinal contours.", ["f1"]),
+    ],
+)  # fmt: skip
 def test_differences_that_were_misread(reference, candidate, expected):
     assert errors(reference, candidate) == expected
 
 
-@pytest.mark.parametrize(("missed", "severity"), TABLES["what_is_missed_or_made_up_weighs"])
+@pytest.mark.parametrize(
+    ("missed", "severity"),
+    [
+        # not actionable
+        ("Right IJ line in the SVC.", 1),
+        ("Apical scarring.", 1),
+        # actionable
+        ("Moderate cardiomegaly.", 2),
+        ("Small effusion.", 2),
+        ("Right basilar opacity.", 2),
+        # urgent
+        ("Right lower lobe consolidation.", 3),
+        ("Pulmonary edema.", 3),
+        ("Moderate effusion.", 3),
+        ("Tiny apical pneumothorax.", 3),
+        # emergent
+        ("Large pneumothorax.", 4),
+        ("Tension pneumothorax.", 4),
+        ("Free air under the diaphragm.", 4),
+        ("ET tube in the right main bronchus.", 4),
+    ],
+)
 def test_what_is_missed_or_made_up_weighs_by_place_and_kind(missed, severity):
     assert errors(missed, "") == [f"b{severity}"]
     assert errors("", missed) == [f"a{severity}"]
@@ -95,32 +163,56 @@ def test_what_is_missed_or_made_up_weighs_by_place_and_kind(missed, severity):
 
 @pytest.mark.parametrize(
     ("reference", "candidate", "expected"),
-    TABLES["a_comparison_weighs"],
+    [
+        ("Left effusion.", "Left effusion, unchanged.", ["e1"]),
+        ("Left effusion, improved.", "Left effusion.", ["f1"]),
+        ("New left pneumothorax.", "Left pneumothorax.", ["f2"]),
+        ("Mass in the left apex.", "Enlarging mass in the left apex.", ["e2"]),
+        ("Edema has worsened.", "Edema has improved.", ["e3"]),
+        ("New PICC.", "PICC.", ["f1"]),
+        ("Cardiomegaly.", "No change. Cardiomegaly.", ["e1"]),
+    ],
 )
 def test_a_comparison_weighs_only_where_the_change_matters(reference, candidate, expected):
     assert errors(reference, candidate) == expected
 
 
-def test_matching_is_local_to_a_statement():
-    candidate = "Cardiac contours are within normal limits. The lungs are clear."
-
-    def green(reference):
-        told = compare(reference, candidate, LEXICON)
-        significant = sum(error.severity >= 2 for error in told.discrepancies)
-        return len(told.matched) / (len(told.matched) + significant)
-
-    assert green("Heart size is normal. No effusion.") == 1
-    assert green("Heart size is normal. No effusion. Vascular congestion.") == 3 / 4
-    for candidate, matches in [("Left lung", True), ("Lungs", True), ("Right lung", False)]:
-        told = compare("Left lung is clear.", f"{candidate} clear.", LEXICON)
-        assert bool(told.matched) == matches
-    # What a finding contradicts is not matched; the rest is.
-    assert compare("Lungs clear. Heart normal.", "Pneumonia. Heart normal.", LEXICON).matched == (
-        "Heart normal",
-    )
-
-
-@pytest.mark.parametrize(("report", "why"), TABLES["a_report_that_the_rules_were_not_made_for"])
+@pytest.mark.parametrize(
+    ("report", "why"),
+    [
+        ("No pneumothorax. The lungs are clear.", None),
+        ("Clear lungs.", None),
+        ("", None),
+        ("Opacity seen en face.", None),
+        ("Kein Pneumothorax. Die Lunge ist frei, das Herz nicht vergrößert.", "language"),
+        ("Pas de pneumothorax. Le cœur est de taille normale.", "language"),
+        ("Лёгкие без очаговых изменений.", "language"),
+        ("双肺清晰", "language"),
+        # Short ones, without two of the function words.
+        ("Großer Pleuraerguss links. Herz vergrößert.", "language"),
+        ("Épanchement pleural gauche. Cardiomégalie.", "language"),
+        ("Derrame pleural izquierdo. Cardiomegalia.", "language"),
+        ("Bez pleurálního výpotku. Srdce nezvětšeno.", "language"),
+        ("asdf qwer zxcv.", "language"),
+        ("XXXX XXXX, ___.", None),
+        ("Pnuemothorax.", None),
+        ("MRI compatible pacemaker leads in place. No pneumothorax.", None),
+        ("Known mass on CT scan. Lungs otherwise clear.", None),
+        ("Lungs clear. Electronically signed by John Smith, Department of Imaging.", None),
+        ("Indication: Pelvic organ prolapse preop for surgery Impression: Clear lungs.", None),
+        ("Tortuous aorta.", None),
+        ("CT chest with intravenous contrast. Nodule in the right apex.", "images"),
+        ("CT of the chest was obtained following contrast. Nodule in the right apex.", "images"),
+        ("MRI shows an infarct compatible with embolism.", "images"),
+        ("CT of the chest shows a known mass. A nodule is seen in the right apex.", "images"),
+        ("Nodule as seen on the CT scan. Lungs otherwise clear.", None),
+        ("T2-weighted images show a lesion.", "images"),
+        ("Ultrasound of the chest: anechoic effusion.", "images"),
+        ("Axial images show a nodule with attenuation of 20 Hounsfield units.", "images"),
+        ("Compared to the CT chest with contrast of yesterday, no change.", None),
+        ("Recommend CT scan for the nodule.", None),
+    ],
+)
 def test_a_report_that_the_rules_were_not_made_for(report, why):
     assert unfamiliar(report, LEXICON) == why
 

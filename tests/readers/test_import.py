@@ -363,29 +363,6 @@ def test_what_a_reader_was_not_asked_for_is_never_counted_as_none(
     assert "categories" in done.stderr
 
 
-def test_the_same_again_and_another_in_its_place(invoke: Invoke, tmp_path: Path) -> None:
-    folder = tmp_path / "readers"
-    runs = imported(invoke, folder, TIDY, options=FINDINGS)
-    (runs["fern"].path / "reviews.jsonl").write_text("")  # somebody has begun to review
-    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
-    imported(invoke, folder, TIDY, options=FINDINGS)
-    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
-    fewer = tmp_path / "fewer.csv"  # the same readers, other errors
-    fewer.write_text(TIDY.read_text().replace(",significant,", ",insignificant,"))
-    for words in (
-        (DATA / "radevalx.csv",),
-        (fewer, *FINDINGS),
-        (TIDY, *FINDINGS, "--model", "other"),
-    ):
-        done = invoke("import", "auto", *words, "--out", folder)
-        assert done.exit_code == 2
-        assert "another run" in done.stderr or "something else" in done.stderr
-    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
-    deep = tmp_path / "deep" / "out"
-    assert invoke("import", "auto", TIDY, "--out", deep, "--by", "colour").exit_code == 2
-    assert not deep.parent.exists()
-
-
 def test_killed_while_it_writes_it_leaves_no_run(tmp_path: Path) -> None:
     """All runs or none, and it can be repeated."""
     file, out = tmp_path / "many.csv", tmp_path / "out"

@@ -19,8 +19,7 @@ from hypothesis import strategies as st
 from judge import rubrics
 from judge.readers import kept
 from judge.readers.kept import KeptReading, MarkedItem, new_reading
-from judge.rubrics.reading import as_read
-from judge.types import Edit, JudgeError
+from judge.types import Edit
 
 RECORD: dict[str, Any] = {
     "study_id": "s1",
@@ -119,23 +118,6 @@ def test_two_processes_lose_and_mix_nothing(tmp_path: Path) -> None:
         assert [r.study_id for r in readings if r.reader == name] == [f"s{n}" for n in range(100)]
 
 
-@pytest.mark.parametrize(
-    "line",
-    [
-        "[]",
-        '{"id": "x", "at": "t", "reader": "r", "study_id": "s"}',
-        '{"id": "x", "at": "t", "reader": "r", "study_id": "s", "done": "yes"}',
-    ],
-)
-def test_a_whole_line_that_is_no_reading_is_not_passed_over(tmp_path: Path, line: str) -> None:
-    """Passed over, an earlier save would count in its place."""
-    kept.append(tmp_path, reading())
-    with (tmp_path / kept.FILE).open("a") as file:
-        file.write(line + "\n")
-    with pytest.raises(JudgeError, match="line 2"):
-        kept.read(tmp_path)
-
-
 def test_a_full_disk_keeps_all_of_a_reading_or_nothing(tmp_path: Path) -> None:
     limit = (
         "import resource, signal\n"
@@ -151,42 +133,3 @@ def test_a_full_disk_keeps_all_of_a_reading_or_nothing(tmp_path: Path) -> None:
 
 def fine(*edits: Edit) -> list[MarkedItem]:
     return [MarkedItem("error", URGENT, edit=edit) for edit in edits]
-
-
-def test_what_was_read_right_has_no_fault() -> None:
-    end = len(RECORD["candidate"])
-    for rubric, items in (
-        (GREEN, [MarkedItem("error", FALSE, "", "candidate", 0, end), MarkedItem("matched")]),
-        (GREEN, []),
-        (FINE, fine(Edit("delete", 0, ""))),
-        (FINE, fine(Edit("insert", None, "x"), Edit("insert", 2, "x"))),
-    ):
-        assert kept.fault(reading(*items), rubric, RECORD) is None
-    own = as_read(GREEN, {}, ["poor_wording"])
-    worded = MarkedItem("error", {"category": ("poor_wording",), "significance": ("significant",)})
-    assert kept.fault(reading(worded), own, RECORD) is None
-    assert kept.fault(reading(worded), GREEN, RECORD)
-    assert kept.fault(reading(), GREEN, RECORD | {"candidate": "Heart is enlarged."})
-    assert kept.fault(reading(), GREEN, RECORD | {"study_id": "s2"})
-    assert kept.unreadable(GREEN) is kept.unreadable(FINE) is None
-    assert kept.unreadable(replace(GREEN, tally=None))
-
-
-@pytest.mark.parametrize(
-    ("rubric", "items", "names"),
-    [
-        (GREEN, [MarkedItem("wisdom")], "'wisdom'"),
-        (GREEN, [MarkedItem("error", {"category": ("a",)})], "significance"),
-        (GREEN, [MarkedItem("error", {**FALSE, "category": ("g",)})], "'g'"),
-        (GREEN, [MarkedItem("error", FALSE, "", "candidate", 0, 48)], "candidate"),
-        (GREEN, [MarkedItem("error", FALSE, "", "reference", -1, 3)], "reference"),
-        (GREEN, [MarkedItem("error", FALSE, "", None, 0, 3)], "report"),
-        (GREEN, [MarkedItem("error", FALSE, edit=Edit("delete", 0, ""))], "lines"),
-        (FINE, fine(Edit("delete", 2, "")), "line 2"),
-        (FINE, fine(Edit("change", None, "x")), "line"),
-        (FINE, fine(Edit("change", 1, " ")), "text"),
-        (FINE, fine(Edit("delete", 1, ""), Edit("change", 1, "x")), "line 1"),
-    ],
-)
-def test_what_a_reading_cannot_say(rubric: Any, items: list[MarkedItem], names: str) -> None:
-    assert names in (kept.fault(reading(*items), rubric, RECORD) or "")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -164,52 +163,6 @@ def test_corrected_lines_make_the_corrected_report(invoke: Invoke, tmp_path: Pat
     assert ash["measures"]["closeness_corrected"] > ash["measures"]["closeness_candidate"]
     assert elm["corrected"] is elm["measures"]["closeness_corrected"] is None
     assert totals(runs["ash"])["severity3_a"] == 1
-
-
-def test_classes_and_own_categories_stay(invoke: Invoke, tmp_path: Path) -> None:
-    refs = {"s1": "Heart size is normal. No effusion.", "s2": "Large left effusion."}
-    (tmp_path / "texts.json").write_text(json.dumps(refs))
-    done = invoke("green", "texts.json", "texts.json", "--section", "report", "--out", "run")
-    assert done.exit_code == 0, done.stderr
-    for record in Run(tmp_path / "run").records():
-        kept.append(tmp_path / "run", new_reading("ash", record, [MATCHED], done=True))
-    made = exported(invoke, tmp_path / "run", tmp_path / "inferred")["ash"]
-    assert made.summary()["n_class_inferred"] == 2
-    done = invoke("import", "tidy", EXAMPLES / "readers/readings.csv", "--out", tmp_path / "r")
-    assert done.exit_code == 0, done.stderr
-    run = Run(tmp_path / "r" / "reader-fern")
-    worded = MarkedItem("error", {"category": ("poor_wording",), "significance": ("significant",)})
-    kept.append(run.path, new_reading("ash", run.record("ex-001"), [worded, MATCHED], done=True))
-    made = exported(invoke, run.path, tmp_path / "again")["ash"]
-    assert totals(made)["significant_poor_wording"] == 1
-
-
-def test_what_cannot_be_made_a_run(
-    invoke: Invoke, example_run: Path, read: Read, tmp_path: Path
-) -> None:
-    out = tmp_path / "readers"
-
-    def refused(names: str, *options: object) -> None:
-        done = invoke("readings", example_run, "--out", out, *options)
-        assert done.exit_code == 2
-        assert names in done.stderr
-        assert not out.exists()
-
-    refused(str(example_run))
-    read("ash", "ex-001", WRONG, done=False)
-    refused(str(example_run))
-    refused("'elm'", "--reader", "elm")
-    read("ash", "ex-001", MATCHED)
-    lines = (example_run / kept.FILE).read_bytes()
-    record = Run(example_run).record("ex-002")
-    for change, items, names in (
-        ({"study_id": "ex-99"}, [], "ex-99"),
-        ({"candidate": "Clear."}, [], "other reports"),
-        ({}, [MarkedItem("fact")], "'fact'"),
-    ):
-        kept.append(example_run, new_reading("ash", record | change, items, done=True))
-        refused(names)
-        (example_run / kept.FILE).write_bytes(lines)
 
 
 def test_the_examples_readings_are_of_the_examples(

@@ -136,29 +136,6 @@ def test_what_cannot_be_drawn(invoke: Invoke, example_run: Path) -> None:
     assert not (example_run / SAMPLE).exists()
 
 
-@pytest.mark.parametrize(
-    ("old", "new"),
-    [
-        ('"order"', '"'),
-        ('"seed": 1', '"seed": "1"'),
-        ('"seed": 1', '"seed": 2'),
-        ("ex-006", "ex-099"),
-        ('"n_drawn": 4', '"n_drawn": 3'),
-    ],
-)
-def test_a_kept_sample_that_is_none_of_the_run(
-    invoke: Invoke, example_run: Path, old: str, new: str
-) -> None:
-    assert invoke("sample", example_run, "-n", 6).exit_code == 0
-    path = example_run / SAMPLE
-    assert old in path.read_text()
-    path.write_text(path.read_text().replace(old, new))
-    for args in (("-n", 8), ()):
-        done = invoke("sample", example_run, *args)
-        assert done.exit_code == 2
-        assert SAMPLE in done.stderr
-
-
 def test_what_was_read_is_random_where_no_study_was_passed_over(
     invoke: Invoke, example_run: Path
 ) -> None:

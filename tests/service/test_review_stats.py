@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from judge.stats.estimate import wilson
-from judge.stats.review import Verdict, fingerprints, kappa, statistics
+from judge.stats.review import Verdict, kappa, statistics
 
 
 def test_kappa_of_tables_worked_out_by_hand() -> None:
@@ -56,14 +56,3 @@ def test_precision_by_hand() -> None:
     (pair,) = found["kappa"]
     assert (pair["readers"], pair["n"], pair["agreed"]) == (["anna", "bob"], 3, 2)
     assert pair["kappa"] == pytest.approx((2 / 3 - 4 / 9) / (1 - 4 / 9))
-
-
-def test_a_fingerprint_is_the_one_under_which_errors_were_reviewed_before_there_were_items() -> (
-    None
-):
-    """Made by the release before, of {level, categories, text, edit}: reviews hang on it."""
-    edit = {"kind": "change", "line": 1, "corrected": "Heart size is normal."}
-    labels = {"category": ["a", "d"], "severity": ["severity3"]}
-    said = {"labels": labels, "text": "Too large.", "edit": edit}
-    error = {"kind": "error", "grade": "severity3", **said}
-    assert fingerprints([error], {"error": "severity"}) == ["84db1594c6f938ce"]

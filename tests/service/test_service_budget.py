@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -132,25 +130,6 @@ from judge.service.budget import Ledger
 ledger = Ledger(Path(sys.argv[1]), "a", 1.0)
 print(sum(ledger.reserve(1 / 64) == "" for _ in range(25)))
 """
-
-
-def test_threads_and_processes_reserve_no_dollar_twice(tmp_path: Path) -> None:
-    path = tmp_path / "jobs" / FILE
-    ledger = Ledger(path, "a", 1.0)
-    command = [sys.executable, "-c", ASK, str(path)]
-    children = [subprocess.Popen(command, stdout=subprocess.PIPE) for _ in range(2)]
-    with ThreadPoolExecutor(8) as pool:
-        own = sum(why == "" for why in pool.map(lambda _: ledger.reserve(1 / 64), range(40)))
-    others = [int(child.communicate()[0]) for child in children]
-    assert own + sum(others) == 64
-    assert ledger.left() == 0
-    ledger.settle(1 / 64, 1 / 128)
-    ledger.settle(1 / 64, None)
-    assert ledger.spent() == 1 - 1 / 128
-    assert Ledger(path, "b").reserve(70.0) == ""
-    assert (ledger.spent(), Ledger(path, "b").spent()) == (1 - 1 / 128, 70.0)
-    assert ledger.reserve(None), "an unknown price has no place in a budget"
-    assert Ledger(path, "b").reserve(None) == ""
 
 
 GPT, O3, LOCAL = {"gpt-4o": None}, {"o3": None}, {"mine": "http://127.0.0.1:9/v1"}

@@ -272,40 +272,6 @@ def test_files_are_read_as_an_ordinary_run_reads_them(invoke: Invoke, tmp_path: 
         assert "side_swapped" in invoke("stress", "make", "--list", "--format", form).stdout
 
 
-def test_the_order_and_the_number_of_references_change_no_candidate(
-    invoke: Invoke, tmp_path: Path
-) -> None:
-    refs = json.loads(REFS.read_text("utf-8"))
-    turned = write_json(tmp_path / "turned.json", dict(reversed(refs.items())))
-    for source, n, seed in ((REFS, 15, 1), (turned, 15, 1), (turned, 4, 1), (REFS, 8, 1)):
-        out = f"{source.stem}{n}"
-        options = ("-n", n, "--seed", seed, "--out", out)
-        assert invoke("stress", "make", source, *options).exit_code == 0
-    made = {out: truth_of(tmp_path / out) for out in ("refs15", "turned15", "turned4", "refs8")}
-    assert made["refs15"] == made["turned15"]
-    assert made["turned4"].items() <= made["refs8"].items() <= made["refs15"].items()
-    assert invoke("stress", "make", REFS, "--seed", 2, "--out", "e").exit_code == 0
-    assert truth_of(tmp_path / "e") != made["refs15"]
-    hostile = ("--changes", "instruction", "--out", "hostile")
-    assert invoke("stress", "make", REFS, *hostile).exit_code == 0
-    changes = {one["change"] for one in truth_of(tmp_path / "hostile").values()}
-    assert changes == {"errors_1", "instruction"}  # which it is compared with
-
-
-def test_odd_references_are_made_whole_or_counted(invoke: Invoke, tmp_path: Path) -> None:
-    odd = "Größe ½. \u201cSmall\u201d left pneumothorax\u2014new?\n\n1. Hiatal hernia. \U0001f600"
-    texts = {"é/ü": odd, "empty": "", "short": "Normal.", "de": "Kein Pneumothorax. Herz normal."}
-    refs = write_json(tmp_path / "refs.json", {k: {"findings": v} for k, v in texts.items()})
-    done = invoke("stress", "make", refs, "--out", "made", "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    assert "1 reference is empty" in done.stderr
-    found = truth_of(tmp_path / "made")
-    assert {one["study"] for one in found.values()} == {"é/ü", "short"}
-    assert found["é/ü/identical"]["after"] == odd
-    denied = next(one for one in json.loads(done.stdout)["changes"] if one["change"] == "denied")
-    assert denied["not_made"]["the reference is not in English"] == 1
-
-
 @pytest.mark.parametrize(
     ("words", "names"),
     [

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browserhelp import NARROW, WIDE, axe_in_both_schemes, chromium, ready, watch
+from browserhelp import WIDE, chromium, ready, watch
 from click.testing import CliRunner
 from support import EXAMPLES, write_json
 
@@ -111,14 +110,6 @@ def truths(work: Path) -> dict[str, dict[str, Any]]:
     return {one["id"]: one for one in map(json.loads, lines)}
 
 
-def choose(tab: Any, name: str, label: str) -> int:
-    """Choose what begins so; return the number beside it."""
-    options = tab.locator(f"#{name} option").all_inner_texts()
-    (text,) = [one for one in options if re.fullmatch(rf"{re.escape(label)} \([\d,]+\)", one)]
-    tab.select_option(f"#{name}", label=text)
-    return int(re.search(r"\(([\d,]+)\)$", text)[1].replace(",", ""))
-
-
 def letters(text: str) -> str:
     return "".join(text.split())
 
@@ -165,43 +156,6 @@ def test_what_was_put_in_stands_beside_what_the_judge_wrote(work: Path, shown: A
     assert "line" in tab.locator("[aria-labelledby=judge-title] .error").first.inner_text()
 
 
-def test_each_choice_has_as_many_pairs_as_the_report_counts(work: Path, shown: Any) -> None:
-    found = report_of(work / "mixed").plain()
-    tab = shown("mixed")
-    assert tab.locator("#verdict > ul li").all_inner_texts() == found["verdict"]
-    every, alarms = found["detection_all"], found["false_alarms"]
-    wanted = {
-        "found": every["found"]["k"],
-        "missed": every["found"]["n"] - every["found"]["k"],
-        "found, in no right category": every["found"]["k"] - every["right_category"]["k"],
-        "false alarm": sum(one["any"]["k"] for one in alarms),
-        "no error, as it must be": sum(one["any"]["n"] - one["any"]["k"] for one in alarms),
-        "changed reading": len(found["hostile"]),
-        "not read": found["runs"][0]["n_unparsed"],
-    }
-    assert min(wanted.values()) > 0
-    for label, n in wanted.items():
-        assert choose(tab, "came", label) == n
-        assert int(re.match(r"\d+", tab.inner_text("#list .count"))[0]) == n
-    # An answer that cannot be read is shown as it was written.
-    tab.locator("#list tbody a").first.click()
-    tab.locator("#study-title:focus").wait_for()
-    assert tab.locator("#study pre").text_content() == UNREAD
-    assert tab.locator("#study img, #study b").count() == 0
-    # A hostile text leads to the pair without it.
-    one = found["hostile"][0]
-    tab = shown("mixed", one["id"])
-    tab.locator("[aria-labelledby=put-title] a").click()
-    opened(tab, one["base"])
-    assert tab.evaluate("decodeURIComponent(location.hash)") == f"#{one['base']}"
-
-
-def test_it_is_read_on_a_narrow_screen_in_both_schemes(shown: Any) -> None:
-    tab = shown("mixed", "ex-014/errors_3", viewport=NARROW)
-    assert tab.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
-    assert not axe_in_both_schemes(tab)
-
-
 def test_hostile_texts_are_shown_and_do_nothing(work: Path, shown: Any) -> None:
     assert EVIL not in (work / "evil.html").read_text("utf-8")
     tab = shown("evil")
@@ -217,24 +171,6 @@ def test_hostile_texts_are_shown_and_do_nothing(work: Path, shown: Any) -> None:
     tab.goto(address)
     ready(tab)
     opened(tab, pair)
-
-
-def test_a_truth_that_does_not_fit_and_a_file_of_somebody_elses(work: Path, tmp_path: Path) -> None:
-    broken = list(truths(work).values())
-    broken[20]["words"] = [{"before": "x", "after": "y", "at": [3, 9999], "to": [3, 4]}]
-    (tmp_path / "truth.jsonl").write_text("".join(json.dumps(one) + "\n" for one in broken))
-    mine = tmp_path / "mine.html"
-    mine.write_text("<html>mine</html>")
-    words = ["stress", "report", str(work / "clean"), "--html"]
-    for more, names in (
-        ([str(tmp_path / "p.html"), "--truth", str(tmp_path)], "line 21, 'at'"),
-        ([str(mine)], str(mine)),
-    ):
-        done = CliRunner().invoke(main, [*words, *more])
-        assert done.exit_code
-        assert names in done.output
-    assert mine.read_text() == "<html>mine</html>"
-    assert not (tmp_path / "p.html").exists()
 
 
 @pytest.mark.ci

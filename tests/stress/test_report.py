@@ -9,7 +9,6 @@ import csv
 import io
 import json
 import math
-import shutil
 from collections import defaultdict
 from pathlib import Path
 from typing import Any
@@ -338,41 +337,6 @@ def test_what_is_damaged_is_said_with_its_line(
         read_truth(file)
 
 
-def test_where_a_truth_is_found(invoke: Invoke, tmp_path: Path) -> None:
-    """Above the folder of the run, beside the predictions, or where one says."""
-    made = written(tmp_path / "made", LINES)
-    inside = judged(made, made / "runs" / "a", at_random(1))
-    apart = judged(made, tmp_path / "apart", at_random(1))
-    wanted = report_of(inside).plain()["detection"]
-    assert report_of(made).plain()["detection"] == wanted
-    assert report_of(apart).plain()["detection"] == wanted
-    moved = shutil.move(made, tmp_path / "moved")
-    done = invoke("stress", "report", apart)
-    assert (done.exit_code, done.stdout) == (2, "")
-    assert "--truth" in done.stderr
-    assert invoke("stress", "report", apart, "--truth", moved).exit_code == 0
-    others = written(tmp_path / "others", [*LINES, line("s2", "identical", "unchanged")])
-    changed = written(tmp_path / "changed", damaged(1, after="Something else."))
-    for folder, names in ((others, "'s2/identical'"), (changed, "'s1/reordered'")):
-        run = judged(folder, folder / "run", at_random(1))
-        with pytest.raises(JudgeError, match=names):
-            report_of(run, Path(moved))
-    for words in (["missing"], [moved / "none"], [apart, "--truth", "gone"], []):
-        assert invoke("stress", "report", *words).exit_code == 2
-
-
-def test_a_run_of_a_part_is_counted(tmp_path: Path) -> None:
-    """What is not in the run is in no rate, and is said."""
-    made = written(tmp_path / "made", LINES)
-    part = written(tmp_path / "part", [LINES[0], LINES[4]])
-    found = report_of(judged(part, tmp_path / "run", by_text({})), made).plain()
-    assert found["runs"][0]["n_absent"] == 3
-    assert found["detection"][0]["lost"]["absent"] == 1
-    # The text without the trick was not read: nothing is said of the one with it.
-    assert found["hostile_all"][0]["n"] == 0
-    assert any("3 of 5 candidates" in text for text in found["verdict"])
-
-
 # Repeats and prompts.
 
 # Six targets by four judges [Shrout and Fleiss 1979, table 2].
@@ -450,27 +414,6 @@ def test_repeats_by_hand(tmp_path: Path) -> None:
         ("repeat 1", 9),
         ("repeat 2", 9),
     ]
-
-
-def test_prompts_are_compared_by_their_first_reading(tmp_path: Path) -> None:
-    made = candidates(tmp_path / "made")
-    runs = [
-        judged(made, tmp_path / f"{name}{at}", at_random(seed, bad=0), prompt=name, repeat=at)
-        for seed, (name, at) in enumerate([("b", 0), ("a", 1), ("a", 0), ("b", 1)])
-    ]
-    found = report_of(runs, made).plain()
-    assert found["prompts"] == ["b", "a"]
-    assert [(one["prompt"], one["repeat"]) for one in found["runs"]] == [
-        *(("b", 0), ("b", 1), ("a", 0), ("a", 1))
-    ]
-    assert found["stability"]["prompts"]["of"] == ["b", "a"]
-    assert found["stability"]["prompts"]["rate"] is None  # they do not differ by chance alone
-    assert found["stability"]["repeats"]["of"] == ["repeat 0", "repeat 1"]
-    first = report_of(runs[0], made).plain()
-    assert first["detection"] == found["detection"]
-    assert first["false_alarms"] == found["false_alarms"]
-    assert first["stability"]["repeats"] is first["stability"]["prompts"] is None
-    assert "read once" in first["stability"]["why"]
 
 
 # What is printed.

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from faultserver import Behaviour, Fault, FaultServer
-from support import EXAMPLES, ROOT, Invoke, write_json
+from support import EXAMPLES, Invoke, write_json
 
 from judge.running.budget import Purse
 from judge.running.folder import Run
@@ -203,17 +203,3 @@ def test_what_is_wrong_is_said_and_nothing_is_written(
     assert names in done.output
     assert "Traceback" not in done.stderr
     assert sorted(tmp_path.rglob("*")) == before
-
-
-def test_two_wordings_of_one_name_are_two_and_one_wording_of_two_names_is_one(
-    invoke: Invoke, server: FaultServer, tmp_path: Path
-) -> None:
-    own = (ROOT / "prompts" / "green.yaml").read_text("utf-8")
-    edited, renamed = tmp_path / "edited.yaml", tmp_path / "renamed.yaml"
-    edited.write_text(own.replace("You are", "You really are", 1), "utf-8")
-    renamed.write_text(own.replace("name: green", "name: green-two", 1), "utf-8")
-    prompts = ("--prompt", "green", "--prompt", edited, "--prompt", renamed)
-    done = invoke("stress", REFS, "--out", "made", *asked_of(server, *prompts), "--format", "json")
-    assert done.exit_code == 0, done.stderr
-    assert len(runs_in(tmp_path / "made")) == 2
-    assert len(json.loads(done.stdout)["stability"]["prompts"]["of"]) == 2

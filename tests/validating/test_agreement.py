@@ -193,16 +193,6 @@ def test_who_never_varies_has_a_reason_and_spoils_no_other() -> None:
     assert ceiling.ranges == dict.fromkeys(METHODS)
 
 
-@pytest.mark.parametrize("seed", range(8))
-def test_whatever_is_missing_the_json_has_no_nan(seed: int) -> None:
-    random = np.random.default_rng([3, seed])
-    n = int(random.integers(0, 14))
-    values = random.integers(0, 2, (n, 5)).astype(float)
-    values[random.random((n, 5)) < 0.4] = NAN
-    found = agreement(values, 2, resampled(n, random.integers(0, 9, n)))
-    assert json.dumps(found.plain(), allow_nan=False)
-
-
 # Bias and limits of agreement.
 
 

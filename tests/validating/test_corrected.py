@@ -241,23 +241,6 @@ def test_studies_of_a_patient_go_together(invoke: Invoke, judges: Path, tmp_path
     assert third["why_not"] == "too few patients: 3 of at least 10"
 
 
-def test_readers_of_another_rubric_correct_what_both_have(
-    invoke: Invoke, judges: Path, tmp_path: Path
-) -> None:
-    levels = ("urgent", "not actionable")
-    (ann,) = read(tmp_path / "readers", {"ann": chosen(READ)}, levels)
-    summary = corrected(invoke, judges / "m", "--readings", ann, AT_RANDOM)
-    assert {name for name, one in summary["statistics"].items() if "corrected" in one} == {
-        "errors",
-        RATE,
-    }
-    assert any(note.startswith("ann used FineRadScore") for note in summary["readings"]["notes"])
-    found = corrected(invoke, judges / "fine", "--readings", ann, AT_RANDOM)["statistics"]
-    assert "corrected" in found["no_actionable_error"]
-    score, inverse = (found[name]["corrected"] for name in ("fineradscore", "inverse_fineradscore"))
-    assert inverse["value"] == pytest.approx(1 / score["value"])
-
-
 def test_compare_prints_them_for_the_models_that_were_read(
     invoke: Invoke, judges: Path, ann: Path
 ) -> None:

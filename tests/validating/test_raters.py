@@ -188,26 +188,6 @@ def same(value, rest):
     return np.mean([value == other for other in rest])
 
 
-@pytest.mark.parametrize("missing", [0.0, 0.3])
-@pytest.mark.parametrize("epsilon", [0.0, 0.2])
-@pytest.mark.parametrize(("scoring", "score"), [("negative rmse", near), ("accuracy", same)])
-def test_many_studies_against_the_definition(missing, epsilon, scoring, score) -> None:
-    random = np.random.default_rng(5)
-    values = random.poisson(random.gamma(1, 2, 150)[:, None], (150, 6)).astype(float)
-    values[random.random(values.shape) < missing] = NAN
-    values[:, 0] = np.where(random.random(150) < 0.3, values[:, 1], values[:, 0])
-    found = outcome(values, epsilon=epsilon, scoring=scoring)
-    expected = brute(values, epsilon, score)
-    assert [one.n for one in found.readers] == [n for n, _, _ in expected]
-    assert {one.method for one in found.readers} == {"t test"}
-    assert [one.p for one in found.readers] == pytest.approx([p for *_, p in expected])
-    assert found.rho == pytest.approx(np.mean([wins for _, wins, _ in expected]))
-    adjusted = stats.false_discovery_control([p for *_, p in expected], method="by")
-    assert [one.p_adjusted for one in found.readers] == pytest.approx(adjusted)
-    assert found.omega == np.mean(adjusted <= 0.05)
-    assert found.passes == (found.omega >= 0.5)
-
-
 def judged(noise: float, n: int = 200, seed: int = 0) -> np.ndarray:
     random = np.random.default_rng(seed)
     truth = random.poisson(2, n)[:, None]

@@ -259,25 +259,6 @@ def test_from_a_layouts_files_to_agreement_and_a_corrected_rate(
         assert {row["n"] for row in found["preference"] if row["quantity"] == "rating"} == {1}
 
 
-def test_lines_without_a_reference_are_held_against_a_judge_of_the_candidates(
-    invoke: Invoke, tmp_path: Path
-) -> None:
-    readers = tmp_path / "readers"
-    called(invoke, "import", "refisco", DATA / "refisco.csv", "--out", readers)
-    run = sorted(readers.iterdir())[0]
-    no_references = invoke("green", run)
-    assert no_references.exit_code == 2
-    assert str(run) in no_references.stderr
-    for name, key in (("preds", "candidate"), ("refs", "reference")):
-        texts = {each["study_id"]: {key: each["candidate"]} for each in Run(run).records()}
-        (tmp_path / f"{name}.json").write_text(json.dumps(texts))
-    sides = (tmp_path / "preds.json", tmp_path / "refs.json")
-    called(invoke, "fineradscore", *sides, "--out", tmp_path / "judge")
-    found = validated(invoke, tmp_path / "judge", "--readers", readers)
-    assert any("the references are not in" in note for note in found["notes"])
-    assert {row["quantity"] for row in found["limits"]} == {"errors", "significant", "actionable"}
-
-
 # What is refused.
 
 

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browserhelp import NARROW, WIDE, axe_in_both_schemes, chromium, ready, watch
+from browserhelp import WIDE, chromium, ready, watch
 from click.testing import CliRunner
 from support import EXAMPLES
 
 from judge.cli import main
 from judge.comparing.names import RunChoice
-from judge.report.validate_page.data import Beside, PageRater, wanted
+from judge.report.validate_page.data import Beside, PageRater
 from judge.report.validate_page.file import page
 from judge.validating.raters import RatedStudies, rated, raters, readers_below, records
 from judge.validating.validation import validate
@@ -169,14 +169,6 @@ def test_points_open_their_studies_with_judge_and_readers(
         assert words.split() == record[side].split()
 
 
-def test_it_is_read_on_a_narrow_screen_in_both_schemes(shown: Any) -> None:
-    tab = shown(viewport=NARROW)
-    tab.locator("#list [data-study]").first.click()
-    tab.locator("#study-title:focus").wait_for()
-    assert tab.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
-    assert not axe_in_both_schemes(tab)
-
-
 def test_hostile_texts_are_shown_and_do_nothing(shown: Any) -> None:
     tab = shown("evil.html")
     tab.locator("#list [data-study]").first.click()
@@ -184,32 +176,6 @@ def test_hostile_texts_are_shown_and_do_nothing(shown: Any) -> None:
     assert EVIL in tab.locator("[aria-labelledby=candidate-title]").inner_text().replace("\n", "")
     assert tab.locator("main img, main b").count() == 0
     assert EVIL in tab.inner_text("#rater-0")
-
-
-def test_of_many_studies_every_point_has_some_and_rare_ones_all(studies: RatedStudies) -> None:
-    rng, n = np.random.default_rng(3), 4000
-    truth = rng.poisson(2, size=(n, 1))
-    grid = np.maximum(0, truth + rng.integers(-1, 2, size=(n, 4))).astype(float)
-    of = beside(studies)
-    ids = tuple(map(str, range(n)))
-    many = Beside(of.found, of.raters, ids, (None,) * n, dict.fromkeys(of.counted, grid))
-    assert wanted(many, most=4 * n) == list(range(n))
-    rows = wanted(many, most=4 * 400)
-    assert len(set(rows)) == 400
-    for pair in np.unique(both := np.c_[grid[:, 0], grid[:, 1:].mean(axis=1)], axis=0):
-        whole = set(np.flatnonzero((both == pair).all(axis=1)).tolist())
-        assert whole & set(rows)
-        assert len(whole) > 2 or whole <= set(rows)
-
-
-def test_a_file_of_somebody_elses_stays(read_examples: Path, tmp_path: Path) -> None:
-    mine = tmp_path / "mine.html"
-    mine.write_text("<html>mine</html>")
-    sides = [read_examples / "judged", "--readers", read_examples / "readers"]
-    done = CliRunner().invoke(main, ["validate", *map(str, sides), "--html", str(mine)])
-    assert done.exit_code
-    assert str(mine) in done.output
-    assert mine.read_text() == "<html>mine</html>"
 
 
 @pytest.mark.ci

@@ -13,7 +13,8 @@ from judge.backends.lexicon.tokens import Line, Mark, Measure
 _COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
 _NUMBERS = {word: n for n, name in enumerate(_COUNTS, start=2) for word in (name, str(n))}
 _MOST_BETWEEN = 5
-_PLACED = (Kind.SIDE, Kind.PLACE)
+_WITH = frozenset({"with", "adjacent", "associated", "accompanying", "overlying", "underlying"})
+_TOLD = (Kind.SIDE, Kind.PLACE, Kind.ACUITY, Kind.ACTION)
 
 _TOO_FAR = 9.0
 """A modifier that is dearer than this to attach belongs to no head (see `_price`)."""
@@ -32,6 +33,8 @@ class Draft:
     sides: set[str] = field(default_factory=set)
     places: set[str] = field(default_factory=set)
     changes: set[str] = field(default_factory=set)
+    acuity: set[str] = field(default_factory=set)
+    acts: bool = False
     sizes: set[float] = field(default_factory=set)
     count: int = 0
     said_sides: dict[int, frozenset[str]] = field(default_factory=dict)
@@ -61,7 +64,7 @@ def attach(
                     draft.cover(mark.first, mark.last)
                 if not changed and role.name != "resolved":
                     study.append((mark, role.name))
-            elif role.kind in _PLACED or (role.kind is Kind.LEVEL and mark.first not in used):
+            elif role.kind in _TOLD or (role.kind is Kind.LEVEL and mark.first not in used):
                 _modify(line, drafts, mark, role, lexicon)
     for measure in line.measures:
         if measured := _nearest(line, findings, measure):
@@ -73,7 +76,6 @@ def attach(
 
 
 def _count(line: Line, draft: Draft) -> None:
-    """Read off how many there are: "two right lower lobe nodules", with nothing between."""
     head = draft.head
     for at in reversed(range(max(head.first - _MOST_BETWEEN, 0), head.first)):
         if any(line.between(at, head.first)):
@@ -97,7 +99,6 @@ def split(draft: Draft) -> list[Draft]:
 
 
 def _modify(line: Line, drafts: Sequence[Draft], mark: Mark, role: Role, lexicon: Lexicon) -> None:
-    """Give the side, place or severity word to the nearest head that can have one."""
     draft = _nearest(line, [one for one in drafts if _takes(one, role, lexicon)], mark)
     if draft is None:
         return
@@ -107,6 +108,10 @@ def _modify(line: Line, drafts: Sequence[Draft], mark: Mark, role: Role, lexicon
             return
         draft.sides |= role.tags
         draft.said_sides[mark.first] = role.tags
+    elif role.kind is Kind.ACUITY:
+        draft.acuity.add(role.name)
+    elif role.kind is Kind.ACTION:
+        draft.acts = True
     elif role.kind is Kind.PLACE:
         # Each place of a tube narrows down where it ends.
         narrowed = draft.places & role.tags if role.name == "line" else None
@@ -120,7 +125,12 @@ def _modify(line: Line, drafts: Sequence[Draft], mark: Mark, role: Role, lexicon
 def _takes(draft: Draft, role: Role, lexicon: Lexicon) -> bool:
     if not draft.head.finding:
         return role.kind is Kind.SIDE and draft.head.normal
-    return role.kind is not Kind.PLACE or lexicon.findings[draft.head.finding].where == role.name
+    finding = lexicon.findings[draft.head.finding]
+    if role.kind is Kind.ACUITY:
+        return not finding.rules_out  # "no acute process" is said as one
+    if role.kind is Kind.ACTION:
+        return finding.where == "line"
+    return role.kind is not Kind.PLACE or finding.where == role.name
 
 
 def _nearest(line: Line, drafts: Sequence[Draft], mark: Mark | Measure) -> Draft | None:
@@ -149,11 +159,11 @@ def _price(line: Line, mark: Mark | Measure, head: Head) -> float:
 
 
 def _changed(line: Line, drafts: Sequence[Draft], mark: Mark) -> list[Draft]:
-    """Return the heads that a change is said of: the nearest, and those joined to it."""
     able = [draft for at, draft in enumerate(drafts) if _can_change(line, drafts, at)]
     nearest = _nearest(line, able, mark)
     if nearest is None:
         return []
+    nearest = _principal(line, able, nearest, mark)
     changed = [nearest]
     if mark.last <= nearest.head.first and "of" in line.words[mark.last - 1 : mark.last + 1]:
         # "Removal of the tube and the line" is said of both.
@@ -169,6 +179,21 @@ def _changed(line: Line, drafts: Sequence[Draft], mark: Mark) -> list[Draft]:
             changed.append(draft)
             edge = draft.head.first
     return changed
+
+
+def _principal(line: Line, able: Sequence[Draft], nearest: Draft, mark: Mark) -> Draft:
+    """Return what a change after its verb is said of: not what only goes with it.
+
+    "Effusion with adjacent atelectasis has increased" is about the effusion.
+    """
+    at = able.index(nearest)
+    if at and mark.first >= nearest.head.last:
+        before = able[at - 1]
+        first, last = before.head.last, nearest.head.first
+        goes_with = not _WITH.isdisjoint(line.words[first : last + 1])
+        if goes_with and before.head.finding and not line.between(first, last).verbs:
+            return before
+    return nearest
 
 
 def _joined_after(line: Line, able: Sequence[Draft], nearest: Draft) -> list[Draft]:
@@ -188,7 +213,6 @@ def _joined_after(line: Line, able: Sequence[Draft], nearest: Draft) -> list[Dra
 
 
 def _can_change(line: Line, drafts: Sequence[Draft], at: int) -> bool:
-    """Return whether a change may be said of this head: not of a structure that only says where."""
     head = drafts[at].head
     if head.finding or head.normal:
         return True

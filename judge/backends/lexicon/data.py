@@ -40,6 +40,7 @@ class Kind(StrEnum):
     PLACE = "place"
     LEVEL = "level"
     CHANGE = "change"
+    ACUITY = "acuity"
     NEGATES_AFTER = "negates_after"
     NEGATES_BEFORE = "negates_before"
     LIKELY_AFTER = "likely_after"
@@ -48,6 +49,7 @@ class Kind(StrEnum):
     READS_AS = "reads_as"
     MAY_READ_AS = "may_read_as"
     IGNORES_AFTER = "ignores_after"
+    ACTION = "action"
     BREAK = "breaks"
     VERB = "verbs"
     PREPOSITION = "prepositions"
@@ -118,7 +120,8 @@ class Finding(Entry):
     where it is; `safe` are the least and most millimetres above the carina. `kind_of`
     holds the wider findings that may stand for it, `more_than` those of them that leave
     something out; `shadow` is the group of readings of one shadow; `level` how severe the
-    word is by itself; `where` the domain of places that count; `when` the qualities of a
+    word is by itself, `acuity` how old; `urgent_if_acute` tells that acute or old is a
+    significant difference; `where` the domain of places that count; `when` the qualities of a
     structure that make it.
     """
 
@@ -134,6 +137,8 @@ class Finding(Entry):
     more_than: frozenset[str] = frozenset()
     shadow: str = Field("", alias="confused")
     level: str = ""
+    acuity: Literal["", "acute", "old"] = ""
+    urgent_if_acute: StrictBool = False
     where: Literal["lung", "bone", "line", "none"] = "lung"
     sided: StrictBool = True
     abnormal: StrictBool = True
@@ -211,7 +216,7 @@ _LONG = 7
 _MENDED = (Kind.FINDING, Kind.STRUCTURE, Kind.SIDE)
 """The phrases whose words slips are mended to."""
 
-_SECTIONS = (*_MENDED, Kind.QUALITY, Kind.PLACE, Kind.LEVEL, Kind.CHANGE)
+_SECTIONS = (*_MENDED, Kind.QUALITY, Kind.PLACE, Kind.LEVEL, Kind.CHANGE, Kind.ACUITY)
 """What phrases of other sections than `cues` do."""
 
 
@@ -233,6 +238,7 @@ class _File(Entry):
     places: dict[Literal["lung", "bone", "line"], list[tuple[frozenset[str], Phrases]]]
     severity: dict[str, tuple[StrictInt, Phrases]]
     changes: dict[Literal["new", "worse", "better", "unchanged", "resolved"], Phrases]
+    acuity: dict[Literal["acute", "old"], Phrases] = {}
     cues: dict[str, Phrases]
     right_words: list[str]
     unfamiliar: _Unfamiliar
@@ -261,7 +267,6 @@ def load(path: Path = _DEFAULT) -> Lexicon:
 
 
 def _told(error: ValidationError | JudgeError) -> str:
-    """Return the first fault and its place, in one line."""
     if isinstance(error, JudgeError):
         return str(error)
     fault = error.errors()[0]
@@ -318,7 +323,6 @@ def _lexicon(file: _File, digest: str) -> Lexicon:
 
 
 def _references(file: _File) -> Iterator[tuple[str, Iterable[str], Iterable[str]]]:
-    """Yield each entry that names others, the names, and those that are defined."""
     places = {tag for rows in file.places.values() for tags, _ in rows for tag in tags}
     yield "cues", file.cues, {kind.value for kind in Kind if kind not in _SECTIONS}
     for name, finding in file.findings.items():
@@ -340,7 +344,6 @@ def _references(file: _File) -> Iterator[tuple[str, Iterable[str], Iterable[str]
 
 
 def _rules(file: _File) -> dict[tuple[str, str], str]:
-    """Return which finding a structure and a quality make."""
     rules: dict[tuple[str, str], str] = {}
     for finding, entry in file.findings.items():
         for structure, qualities in entry.when.items():
@@ -355,7 +358,6 @@ def _rules(file: _File) -> dict[tuple[str, str], str]:
 
 
 def _phrases(file: _File) -> Iterator[tuple[str, Sequence[str], Role]]:
-    """Yield each entry with its phrases and what they mean."""
     for level, (_, phrases) in file.severity.items():
         yield f"severity: {level}", phrases, Role(Kind.LEVEL, level)
     for domain, rows in file.places.items():
@@ -372,6 +374,8 @@ def _phrases(file: _File) -> Iterator[tuple[str, Sequence[str], Role]]:
         yield f"sides: {side}", phrases, Role(Kind.SIDE, side, tags)
     for change, phrases in file.changes.items():
         yield f"changes: {change}", phrases, Role(Kind.CHANGE, change)
+    for age, phrases in file.acuity.items():
+        yield f"acuity: {age}", phrases, Role(Kind.ACUITY, age, frozenset({age}))
     for cue, phrases in file.cues.items():
         yield f"cues: {cue}", phrases, Role(Kind(cue))
 

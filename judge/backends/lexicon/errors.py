@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from itertools import chain
 from typing import NamedTuple
 
 from judge.backends.lexicon.data import Lexicon
@@ -19,7 +18,6 @@ from judge.backends.lexicon.reports import (
     Reports,
     is_safe,
     ratio,
-    rules_out,
     weight,
 )
 from judge.types import Attribute, Category, Discrepancy, Severity
@@ -35,23 +33,24 @@ class Found(NamedTuple):
     """A discrepancy, and what it is about: one topic in one sentence makes one error.
 
     `pair` is there where both reports have the finding, `attribute` where the category does not
-    tell which of its attributes differs.
+    tell which of its attributes differs, `against` is what the other report says to the contrary.
     """
 
     discrepancy: Discrepancy
     topic: str
     pair: Pair | None = None
     attribute: Attribute | None = None
+    against: Mention | None = None
 
 
 def differences(pair: Pair, reports: Reports) -> list[Found]:
     """Return the errors in what the candidate says of a finding that both reports have.
 
-    At most one each of reading, number, site, severity and change. What another mention of the
-    same finding in the same report bears out is no error.
+    At most one each of reading, number, site, severity, acuity and change. What another mention of
+    the same finding in the same report bears out is no error.
     """
     both = _Differing(pair, reports)
-    errors = (both.reading(), both.count(), both.site(), both.level(), both.change())
+    errors = (both.reading(), both.count(), both.site(), both.level(), both.acuity(), both.change())
     return [error for error in errors if error]
 
 
@@ -76,7 +75,8 @@ class _Differing:
         one, other = self.one, self.other
         text = f'The reference says "{one.words}", the candidate "{other.words}" ({what}).'
         label, sentences = self.finding.label, (one.sentence, other.sentence)
-        found = Discrepancy(category, severity, label, text, *sentences)
+        again = {said.sentence for said in self.theirs if said == other} - {other.sentence}
+        found = Discrepancy(category, severity, label, text, *sentences, tuple(sorted(again)))
         return Found(found, topic or what, (one, other))
 
     def reading(self) -> Found | None:
@@ -114,7 +114,6 @@ class _Differing:
         return None
 
     def count(self) -> Found | None:
-        """Return the error of counting too few or too many, where each report counts once."""
         ours, theirs = self.one.count, self.other.count
         differ = ours and theirs and ours != theirs
         if not differ or len(set(self.mine)) > 1 or len(set(self.theirs)) > 1:
@@ -143,12 +142,13 @@ class _Differing:
         elif is_line and ratio(one.sizes, other.sizes) >= _OTHER_SIZE:
             safe = is_safe(one, self.finding) and is_safe(other, self.finding)
             severity = 1 if self.finding.safe and safe else own
+        elif is_line and one.acts != other.acts:
+            severity = own
         else:
             return None
         return self.error(Category.WRONG_LOCATION, severity, "location", self.site_topic)
 
     def level(self) -> Found | None:
-        """Return the error of another degree or size: urgent at most."""
         one, other, own = self.one, self.other, min(self.own, 3)
         gaps: list[int] = []
         if one.levels and other.levels:
@@ -158,18 +158,42 @@ class _Differing:
         times = 1.0 if self.finding.where == "line" else ratio(one.sizes, other.sizes)
         if not gaps and times < SAME_SIZE:
             return None
-        severity = own if max(gaps, default=1) > 1 or times >= _OTHER_SIZE else 1
+        far = max(gaps, default=1) > 1 or times >= _OTHER_SIZE or self._swapped()
+        severity = own if far else 1
         error = self.error(Category.WRONG_SEVERITY, severity, "severity or size", self.site_topic)
         return error if gaps else error._replace(attribute="measurement")
 
+    def _swapped(self) -> bool:
+        one, other = self.one, self.other
+        if one.sides != other.sides or len(one.sides) != 1:
+            return False
+        across = [
+            [said.levels for said in report if len(said.sides) == 1 and said.sides != one.sides]
+            for report in (self.mine, self.theirs)
+        ]
+        return other.levels in across[0] and one.levels in across[1]
+
+    def acuity(self) -> Found | None:
+        one, other = self.one, self.other
+        if one.agrees_in_age(other):
+            return None
+        if any(one.acuity & said.acuity for said in self.theirs if said.agrees_in_site(one)):
+            return None
+        findings = (self.finding, self.lexicon.findings[other.finding])
+        matters = any(finding.urgent_if_acute for finding in findings)
+        severity: Severity = max(self.own, 2) if matters else 1
+        return self.error(Category.WRONG_SEVERITY, severity, "acuity")._replace(
+            attribute="temporal"
+        )
+
     def change(self) -> Found | None:
-        """Return the error of a comparison that only one of the two makes."""
         one, other = self.one.changes, self.other.changes
         stated = one - _changes(self.theirs) - self.reports.candidate.changes
         claimed = other - _changes(self.mine) - self.reports.reference.changes
         severity = _change_weight(self.own, one, other)
         if claimed:
-            what = f"comparison not in the reference: {', '.join(sorted(claimed))}"
+            how = "comparison not in the reference" if not one else "wrong comparison"
+            what = f"{how}: {', '.join(sorted(claimed))}"
             return self.error(Category.FALSE_COMPARISON, severity, what)
         if stated:
             what = f"comparison left out: {', '.join(sorted(stated))}"
@@ -178,7 +202,6 @@ class _Differing:
 
 
 def _borne_out(mention: Mention, others: Sequence[Mention]) -> bool:
-    """Return whether each side and place of `mention` is named by one of `others` at its site."""
     there = [other for other in others if mention.agrees_in_site(other)]
     sides = {side for other in there for side in other.sides}
     places = {place for other in there for place in other.places}
@@ -186,7 +209,6 @@ def _borne_out(mention: Mention, others: Sequence[Mention]) -> bool:
 
 
 def _levels(own: Mention, partner: Mention, others: Sequence[Mention]) -> set[int]:
-    """Return how severe a report calls a finding, at the partner's site or without one."""
     there = [other for other in others if other.agrees_in_site(partner)]
     return {level for mention in (own, *there) for level in mention.levels}
 
@@ -221,7 +243,6 @@ class _Side:
     def told(
         self, said: Mention, other: Mention | None, rest: str
     ) -> tuple[str, int | None, int | None]:
-        """Return what an error says, and its sentences, the reference's first."""
         text = f'The {self.who} says "{said.words}", the {self.whom} {rest}.'
         theirs = other.sentence if other else None
         return (text, said.sentence, theirs) if self.of_reference else (text, theirs, said.sentence)
@@ -255,7 +276,9 @@ def _unpaired(alone: Sequence[Mention], side: _Side, twins: list[Pair]) -> list[
         same = (
             at
             for other, at in emitted[:MOST]
-            if other.related(mention, side.lexicon) and other.agrees_in_site(mention)
+            if other.related(mention, side.lexicon)
+            and other.agrees_in_site(mention)
+            and other.agrees_in_age(mention)
         )
         known = next(same, None)
         if known is None:
@@ -264,12 +287,15 @@ def _unpaired(alone: Sequence[Mention], side: _Side, twins: list[Pair]) -> list[
         else:
             error = errors[known].discrepancy
             heavier: Severity = max(error.severity, weight(mention, side.lexicon))
-            errors[known] = errors[known]._replace(discrepancy=replace(error, severity=heavier))
+            again = error.again
+            if not side.of_reference and mention.sentence not in (error.candidate_sentence, *again):
+                again = (*again, mention.sentence)
+            heavy = replace(error, severity=heavier, again=again)
+            errors[known] = errors[known]._replace(discrepancy=heavy)
     return errors
 
 
 def _is_blocked(mention: Mention, denial: Mention, side: _Side) -> bool:
-    """Return whether the denial holds against a related finding that could stand for it."""
     named = side.opposite.named((mention.finding,))
     return all(one.finding != mention.finding for one in named) or (
         denial not in side.own.denied.get(mention.finding, ())
@@ -277,9 +303,9 @@ def _is_blocked(mention: Mention, denial: Mention, side: _Side) -> bool:
 
 
 def _alone(mention: Mention, side: _Side) -> Found:
-    """Return the error of leaving a finding out, or of making it up."""
     finding = side.lexicon.findings[mention.finding]
-    against = _contrary(mention, side.opposite)
+    contrary = side.opposite.contrary(mention)
+    against = next(iter(contrary), None)
     severity = weight(mention, side.lexicon)
     category = Category.MISSING_FINDING
     if not side.of_reference:
@@ -291,21 +317,14 @@ def _alone(mention: Mention, side: _Side) -> Found:
     rest = f'says "{against.words}"' if against else "does not"
     topic = f"{finding.label} {sorted(mention.sides)}"
     told = side.told(mention, against, rest)
-    return Found(Discrepancy(category, severity, finding.label, *told), topic)
-
-
-def _contrary(mention: Mention, report: ReadReport) -> Mention | None:
-    """Return what `report` says against the finding: its denial, a wider one, or a normal."""
-    lexicon, denied = report.lexicon, report.denied
-    finding = lexicon.findings[mention.finding]
-    wider = (denied[name][0] for name in sorted(finding.kind_of) if name in denied)
-    normal = (one for one in report.said if finding.area in rules_out(one, lexicon))
-    others = (one for one in normal if not one.positive)
-    return report.denial(mention) or next(chain(wider, others), None)
+    same = (one for one in side.own.present[mention.finding][:MOST] if one == mention)
+    others = {one.sentence for one in (contrary[1:] if side.of_reference else same)}
+    again = tuple(sorted(others - {told[-1]}))
+    error = Discrepancy(category, severity, finding.label, *told, again)
+    return Found(error, topic, against=against)
 
 
 def _only_unchanged(mention: Mention, report: ReadReport) -> bool:
-    """Return whether `report` calls the finding's structure unchanged without calling it normal."""
     area, structures = report.lexicon.findings[mention.finding].area, report.lexicon.structures
     about = [
         one
@@ -359,7 +378,6 @@ def _comparison(topic: str, mention: Mention, other: Mention | None, side: _Side
 
 
 def _lacking(mention: Mention, report: ReadReport) -> tuple[bool, Mention | None]:
-    """Return whether `report` lacks the change, and the statement that ought to have it."""
     if mention.finding:
         # Where the finding is still there, that is the error.
         denials = report.denied.get(mention.finding, ())
@@ -378,7 +396,6 @@ def _lacking(mention: Mention, report: ReadReport) -> tuple[bool, Mention | None
 
 
 def _same_part(mention: Mention, other: Mention, lexicon: Lexicon) -> bool:
-    """Return whether `other` is about the structure of `mention`, or a finding of it."""
     own = lexicon.structures[mention.structure]
     if other.positive:
         return lexicon.findings[other.finding].area in own.rules_out

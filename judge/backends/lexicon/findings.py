@@ -18,7 +18,6 @@ from judge.types import Attribute, AttributeDifference, Category, ReportFinding,
 _WITH_AGE = frozenset({"aortic_calcification", "degenerative_spine", "tortuous_aorta"})
 """What is expected in the elderly [Baharoon et al. 2026]."""
 
-_ACTIONABLE = 2
 _URGENT = 3
 _ATTRIBUTES: dict[Category, Attribute] = {
     Category.FALSE_FINDING: "overinterpretation",
@@ -32,7 +31,10 @@ _ATTRIBUTES: dict[Category, Attribute] = {
 
 @dataclass(slots=True)
 class _Finding:
-    """A finding: the mention that names it first, and the gravest weight of all of them."""
+    """A finding: the mention that names it first, and the gravest weight of all of them.
+
+    One of the reference weighs no less than what the candidate says otherwise of it.
+    """
 
     side: Side
     mention: Mention
@@ -52,11 +54,11 @@ def told_apart(
     _gather(reports.reference, "reference", findings, at)
     _gather(reports.candidate, "candidate", findings, at)
     # One difference of an attribute for each two findings, the gravest.
-    gravest: dict[tuple[int, int, Attribute], AttributeDifference] = {}
+    gravest: dict[tuple[int, int, Attribute], tuple[Severity, str]] = {}
     errors = [one for one in found if one.pair is not None]
     read = {_ids(one.pair) for one in errors if one.pair and _attribute(one) in _READINGS}
-    told: list[tuple[Pair, Attribute, bool, str]] = [
-        (one.pair, _attribute(one), one.discrepancy.severity < _ACTIONABLE, one.discrepancy.text)
+    told: list[tuple[Pair, Attribute, Severity, str]] = [
+        (one.pair, _attribute(one), one.discrepancy.severity, one.discrepancy.text)
         for one in errors
         if one.pair
     ]
@@ -67,11 +69,13 @@ def told_apart(
             findings[second].partners.add(first)
             told += _certainty(pair, reports.lexicon)
             told += () if _ids(pair) in read else _precision(pair, reports)
-    for pair, attribute, is_negligible, text in told:
+    for pair, attribute, severity, text in told:
         if id(pair[0]) in at and id(pair[1]) in at:
             key = (at[id(pair[0])], at[id(pair[1])], attribute)
-            if key not in gravest or gravest[key].is_negligible > is_negligible:
-                gravest[key] = AttributeDifference(*key, is_negligible, text)
+            if key not in gravest or gravest[key][0] < severity:
+                gravest[key] = (severity, text)
+            reference = findings[key[0]]
+            reference.severity = max(reference.severity, severity)
     made = tuple(
         ReportFinding(
             one.side,
@@ -82,7 +86,11 @@ def told_apart(
         )
         for one in findings
     )
-    return made, tuple(gravest[key] for key in sorted(gravest))
+    differences = (
+        AttributeDifference(*key, severity == 1, text)
+        for key, (severity, text) in sorted(gravest.items())
+    )
+    return made, tuple(differences)
 
 
 _READINGS = ("unspecific", "overinterpretation")
@@ -109,7 +117,7 @@ def _gather(report: ReadReport, side: Side, findings: list[_Finding], at: dict[i
         known = (
             number
             for number, one in enumerate(findings[first : first + MOST], first)
-            if _is_same(one.mention, mention)
+            if is_same(one.mention, mention)
         )
         number = next(known, len(findings))
         severity = weight(mention, lexicon)
@@ -119,12 +127,13 @@ def _gather(report: ReadReport, side: Side, findings: list[_Finding], at: dict[i
         at[id(mention)] = number
 
 
-def _is_same(one: Mention, other: Mention) -> bool:
+def is_same(one: Mention, other: Mention) -> bool:
+    """Return whether two mentions of one report are of the same finding."""
     is_named = not set(one.names).isdisjoint(other.names)
     return is_named and one.agrees_in_site(other) and ratio(one.sizes, other.sizes) < SAME_SIZE
 
 
-def _certainty(pair: Pair, lexicon: Lexicon) -> Sequence[tuple[Pair, Attribute, bool, str]]:
+def _certainty(pair: Pair, lexicon: Lexicon) -> Sequence[tuple[Pair, Attribute, Severity, str]]:
     """Return the difference of a finding that only one report is certain of.
 
     It matters where the finding is urgent when certain.
@@ -133,11 +142,11 @@ def _certainty(pair: Pair, lexicon: Lexicon) -> Sequence[tuple[Pair, Attribute, 
     if one.doubted == other.doubted:
         return ()
     certain = other if one.doubted else one
-    is_negligible = weight(certain, lexicon) < _URGENT
-    return ((pair, "certainty", is_negligible, _told(pair, "certainty")),)
+    own = weight(certain, lexicon)
+    return ((pair, "certainty", own if own >= _URGENT else 1, _told(pair, "certainty")),)
 
 
-def _precision(pair: Pair, reports: Reports) -> Sequence[tuple[Pair, Attribute, bool, str]]:
+def _precision(pair: Pair, reports: Reports) -> Sequence[tuple[Pair, Attribute, Severity, str]]:
     """Return the difference of a finding that one report names more narrowly than the other.
 
     None where the other report has the narrower name too. It matters where the two weigh
@@ -145,6 +154,8 @@ def _precision(pair: Pair, reports: Reports) -> Sequence[tuple[Pair, Attribute, 
     """
     one, other = pair
     lexicon = reports.lexicon
+    if one.acuity and other.acuity:
+        return ()  # which is a difference of its own
     wider, narrower = lexicon.findings[one.finding].kind_of, lexicon.findings[other.finding].kind_of
     attribute: Attribute
     if one.finding in narrower and other.finding not in reports.reference.present:
@@ -154,7 +165,8 @@ def _precision(pair: Pair, reports: Reports) -> Sequence[tuple[Pair, Attribute, 
     else:
         return ()
     plain = [lexicon.findings[mention.finding].severity for mention in pair]
-    return ((pair, attribute, plain[0] == plain[1], _told(pair, attribute)),)
+    severity: Severity = 1 if plain[0] == plain[1] else max(plain)
+    return ((pair, attribute, severity, _told(pair, attribute)),)
 
 
 def _told(pair: Pair, what: str) -> str:

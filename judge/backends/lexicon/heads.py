@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from judge.backends.lexicon.data import Kind, Lexicon
+from judge.backends.lexicon.data import Kind, Lexicon, Role
 from judge.backends.lexicon.tokens import Line, Mark
 
 _MAYBE = (Kind.LIKELY_AFTER, Kind.HEDGES_AFTER)
@@ -16,6 +16,7 @@ _FRESH = (Kind.LEVEL, Kind.CHANGE, Kind.STRUCTURE, *_MAYBE)
 _ENDS = (Kind.FINDING, Kind.VERB, Kind.BREAK, Kind.NEGATES_AFTER, *_MAYBE)
 """What a quality does not reach across to a structure after it."""
 
+_OLD = Role(Kind.ACUITY, "old", frozenset({"old"}))
 _REASONS = frozenset({"due", "secondary", "because"})
 _LIMITS = frozenset({"limited", "suboptimal", "insufficient", "limit", "limiting"})
 
@@ -71,7 +72,6 @@ def heads(line: Line, lexicon: Lexicon) -> tuple[list[Head], set[int]]:
 
 
 def _described(quality: Mark, subject: Mark, lexicon: Lexicon) -> Head | None:
-    """Return what the quality makes of the structure, if it says something about it."""
     structure = subject.role(Kind.STRUCTURE)
     name = structure.name if structure else ""
     for role in quality.roles:
@@ -84,7 +84,6 @@ def _described(quality: Mark, subject: Mark, lexicon: Lexicon) -> Head | None:
 
 
 def _subjects(line: Line, index: int, bound: dict[int, list[Mark]], lexicon: Lexicon) -> list[Mark]:
-    """Return the structures that the quality at `index` says something about."""
     quality = line.marks[index]
     if quality.role(Kind.FINDING) and quality.last - quality.first > 1:
         return []
@@ -98,7 +97,6 @@ def _subjects(line: Line, index: int, bound: dict[int, list[Mark]], lexicon: Lex
 
 
 def _adjectival(line: Line, index: int) -> bool:
-    """Return whether the quality only colours a finding that follows ("large effusion")."""
     quality = line.marks[index]
     if any(role.kind is Kind.QUALITY and role.name == "normal" for role in quality.roles):
         return False
@@ -108,13 +106,12 @@ def _adjectival(line: Line, index: int) -> bool:
             return False
         if mark.role(Kind.FINDING):
             return True
-        if not mark.role(Kind.LEVEL, Kind.SIDE, Kind.PLACE):
+        if not mark.role(Kind.LEVEL, Kind.SIDE, Kind.PLACE, Kind.ACUITY):
             return False
     return False
 
 
 def _before(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark]:
-    """Return the structures before the quality, back to the last quality, finding or break."""
     run: list[Mark] = []
     for back in range(index - 1, -1, -1):
         mark = line.marks[back]
@@ -131,7 +128,6 @@ def _before(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark]:
 
 
 def _after(line: Line, index: int) -> list[Mark]:
-    """Return the structures that follow the quality directly, and those joined to them."""
     run: list[Mark] = []
     edge = line.marks[index].last
     for mark in line.marks[index + 1 :]:
@@ -154,7 +150,6 @@ def _after(line: Line, index: int) -> list[Mark]:
 
 
 def _predicated(line: Line, subject: Mark) -> bool:
-    """Return whether `subject` has a predicate of its own ("... and the lungs are clear")."""
     following = [mark for mark in line.marks if 0 <= mark.first - subject.last <= 1]
     return bool(following) and following[0].role(Kind.VERB, Kind.QUALITY) is not None
 
@@ -170,7 +165,8 @@ class Scope:
 
 def scope(line: Line, heads: Sequence[Head], used: set[int]) -> Scope:
     """Return which of `heads` are denied, doubted or set aside by the cues of `line`."""
-    result = _forward(line, heads, used)
+    has_cues = any(role.kind in _FORWARD for mark in line.marks for role in mark.roles)
+    result = _forward(line, heads, used) if has_cues else Scope()
     for mark in line.marks:
         if mark.role(Kind.NEGATES_BEFORE) and not _looks_ahead(line, heads, mark):
             for index in _reach_back(line, heads, mark):
@@ -233,11 +229,15 @@ def _pass_word(line: Line, token: int, state: dict[str, Mark], used: set[int]) -
 
 
 def _starts_afresh(line: Line, token: int, word: str, used: set[int]) -> bool:
-    """Return whether what follows a comma or "and" is a statement of its own."""
     upcoming = [mark for mark in line.marks if mark.first > token][:3]
     if not upcoming or _listed(line, token):
         return False
     first = upcoming[0]
+    ages = [mark for mark in (first, *line.inner) if mark.first == first.first]
+    if any(mark.roles[-1] == _OLD for mark in ages):
+        return True  # "no effusion, old fracture"
+    if first.role(Kind.ACUITY) and len(upcoming) > 1:
+        first = upcoming[1]
     if first.role(Kind.FINDING) and first.first not in used:
         return _has_predicate(line, first)
     if first.role(Kind.SIDE, Kind.PLACE):
@@ -246,13 +246,11 @@ def _starts_afresh(line: Line, token: int, word: str, used: set[int]) -> bool:
 
 
 def _has_predicate(line: Line, finding: Mark) -> bool:
-    """Return whether "cardiomegaly is stable" follows, not just an item of a list."""
     verbs = [mark for mark in line.marks if mark.first == finding.last and mark.role(Kind.VERB)]
     return any(line.marked(one.last, one.last + 3, Kind.CHANGE, Kind.LEVEL) for one in verbs)
 
 
 def _listed(line: Line, token: int) -> bool:
-    """Return whether the list goes on to an "or": then every item is under the denial."""
     for later in range(token + 1, len(line.words)):
         if line.words[later] in ("or", "nor"):
             return True
@@ -263,7 +261,6 @@ def _listed(line: Line, token: int) -> bool:
 
 
 def _looks_ahead(line: Line, heads: Sequence[Head], cue: Mark) -> bool:
-    """Return whether a cue that may look both ways is about what follows: "unlikely pneumonia"."""
     return cue.role(Kind.NEGATES_AFTER, Kind.HEDGES_AFTER) is not None and any(
         cue.last <= head.first <= cue.last + _NEAR and not any(line.between(cue.last, head.first))
         for head in heads
@@ -271,7 +268,6 @@ def _looks_ahead(line: Line, heads: Sequence[Head], cue: Mark) -> bool:
 
 
 def _reach_back(line: Line, heads: Sequence[Head], cue: Mark) -> list[int]:
-    """Return the heads that a cue after them is about: the subject that ends before it."""
     if any(head.first <= cue.first < head.last for head in heads):
         return []
     reached: list[int] = []

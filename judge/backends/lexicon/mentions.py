@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field, fields, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from judge.backends.lexicon.attach import Draft, attach, split
 from judge.backends.lexicon.data import Kind, Lexicon, stem
@@ -46,6 +46,12 @@ _ELSEWHERE = re.compile(
 )
 """A sentence with one of these speaks of another examination, or of a device."""
 
+_DECOR = re.compile(r"(?:exam\w*|findings?|impression|technique|procedure|study)\s*:?", re.I)
+"""A heading alone does not begin a report."""
+
+_SOON_TOLD = 25
+"""Characters within which a report's first sentence says what it is of."""
+
 _UNSAID = re.compile(
     r"\bno (?:mention|description|report|documentation) of\b|\bfailure to\b|\blines? \d+"
     r"|\b(?:not|never|n't|fail\w* to|without) (?:mention|report|describ|includ|not|stat|document"
@@ -53,6 +59,13 @@ _UNSAID = re.compile(
     re.I,
 )
 """What a report leaves unsaid is not denied; its failure is no heart's, and its line no tube."""
+
+_WHERE = (Kind.SIDE, Kind.PLACE, Kind.PREPOSITION)
+_OWN = re.compile(
+    r'The (?:reference|candidate) says "([^"]*)", the (?:reference|candidate)(?: says)? "[^"]*"'
+    r"(?: \((?:not )?(?:read as|said to be) ([^()]*)\))?"
+)
+"""An error of the built-in judge, which is about what it quotes first or what is (not) read."""
 
 _BACKWARD = frozenset({"this", "these", "it", "which", "finding", "appearance", "they", "such"})
 _NONE: frozenset[str] = frozenset()
@@ -66,7 +79,8 @@ class Mention:
     them only as `possible`; or a `structure` that is called normal (`normal`), or of which
     only a change is said; or, with neither, a change of the whole study. `count` is how many
     there are said to be, 0 where nothing is said. `sizes` are in millimetres; of a line or
-    tube they say where it ends. `words` quote the report, `sentence` is the number of the
+    tube they say where it ends, and `acts` that it has to be moved. `acuity` is `acute` or `old`,
+    or both. `words` quote the report, `sentence` is the number of the
     sentence, counted from 0; neither enters comparisons.
     """
 
@@ -83,9 +97,14 @@ class Mention:
     levels: frozenset[int] = frozenset()
     changes: frozenset[str] = _NONE
     sizes: frozenset[float] = frozenset()
-    refers_back: bool = False
+    acuity: frozenset[str] = _NONE
+    acts: bool = False
+    refers_back: bool = field(default=False, compare=False)
     words: str = field(default="", compare=False)
     sentence: int = field(default=0, compare=False)
+
+    def __hash__(self) -> int:
+        return hash((self.finding, self.structure, self.present, self.sides, self.changes))
 
     @property
     def positive(self) -> bool:
@@ -108,30 +127,57 @@ class Mention:
         places = not self.places or not other.places or bool(self.places & other.places)
         return sides and places
 
+    def agrees_in_age(self, other: Mention) -> bool:
+        """Return whether not one of the two is acute and the other old."""
+        return not self.acuity or not other.acuity or bool(self.acuity & other.acuity)
+
     def related(self, other: Mention, lexicon: Lexicon) -> bool:
         """Return whether the two may be of one finding, by their names alone."""
         return any(lexicon.related(a, b) for a in self.names for b in other.names)
 
 
-def read(text: str, lexicon: Lexicon) -> list[Mention]:
+_FIELDS = tuple(one.name for one in fields(Mention))
+
+
+def read(text: str, lexicon: Lexicon, *, of_candidate: bool = False) -> list[Mention]:
     """Return what `text` mentions, in order.
 
-    Sections such as Indication or Technique are left out where a later heading ends them.
+    Sections such as Indication or Technique are left out where a later heading ends them. No
+    mention of a candidate is the same object as one of a reference.
     """
     found: list[Mention] = []
     for number, piece in _pieces(text):
-        told = _mentions if len(piece) <= _USUAL else _mentions.__wrapped__
-        for mention in told(piece, lexicon):
+        told = _numbered if len(piece) <= _USUAL else _numbered.__wrapped__
+        for mention in told(piece, number, of_candidate, lexicon):
             near = mention.refers_back and found and number - found[-1].sentence <= 1
             if near and (found[-1].positive or not mention.finding):
                 found[-1] = _joined(found[-1], mention)
             else:
-                found.append(replace(mention, refers_back=False, sentence=number))
+                found.append(mention)
     return found
 
 
+@lru_cache(maxsize=8192)
+def _numbered(
+    piece: str,
+    number: int,
+    of_candidate: bool,  # noqa: FBT001, ARG001 - each side remembers its own objects
+    lexicon: Lexicon,
+) -> tuple[Mention, ...]:
+    told = _mentions if len(piece) <= _USUAL else _mentions.__wrapped__
+    return tuple(_at(number, one) for one in told(piece, lexicon))
+
+
+def _at(number: int, mention: Mention) -> Mention:
+    """Return a copy in sentence `number`; quicker than `replace`."""
+    copied = object.__new__(Mention)
+    for name in _FIELDS:
+        object.__setattr__(copied, name, getattr(mention, name))
+    object.__setattr__(copied, "sentence", number)
+    return copied
+
+
 def _joined(shadow: Mention, reading: Mention) -> Mention:
-    """Return `shadow` with `reading` as one more of its readings."""
     possible = reading.possible | ({reading.finding} if reading.doubted else _NONE)
     return replace(
         shadow,
@@ -144,7 +190,7 @@ def _joined(shadow: Mention, reading: Mention) -> Mention:
     )
 
 
-@lru_cache(maxsize=8192)
+@lru_cache(maxsize=32768)
 def _mentions(text: str, lexicon: Lexicon) -> tuple[Mention, ...]:
     return tuple(one for line in lines(text, lexicon) for one in _line(text, line, lexicon))
 
@@ -181,7 +227,18 @@ def _line(text: str, line: Line, lexicon: Lexicon) -> list[Mention]:
 
 
 def _quote(text: str, line: Line, first: int, last: int) -> str:
+    """Return the words of some tokens, and what follows where they would break off in the middle.
+
+    "Collapse of the right" goes on to "lung", and what a bracket opens on to where it is closed.
+    """
+    for mark in line.marks:
+        if mark.first == last and mark.role(Kind.STRUCTURE, Kind.PLACE):
+            ends_in_place = any(one.last == last and one.role(*_WHERE) for one in line.marks)
+            last = mark.last if ends_in_place else last
     start, end = line.spans[first][0], line.spans[last - 1][1]
+    if text.count("(", start, end) > text.count(")", start, end):
+        closed = text.find(")", end)
+        end = closed + 1 if closed >= 0 else end
     quoted = " ".join(text[start:end].replace(";", ",").split())
     return quoted if len(quoted) <= _LONGEST_QUOTE else quoted[: _LONGEST_QUOTE - 3] + "..."
 
@@ -216,6 +273,8 @@ def _mention(
         levels=levels,
         changes=frozenset(draft.changes if present else draft.changes & {"resolved"}),
         sizes=frozenset(draft.sizes),
+        acuity=frozenset(draft.acuity or ({finding.acuity} - {""})),
+        acts=draft.acts,
         count=draft.count,
         words=words,
     )
@@ -224,7 +283,6 @@ def _mention(
 def _reads_as(
     line: Line, earlier: Mention, shadow: Draft, later: Mention, draft: Draft, lexicon: Lexicon
 ) -> bool:
-    """Return whether `later` is offered as a reading of the shadow `earlier`."""
     first, last = shadow.head.last, draft.head.first
     between, words = line.between(first, last), line.words[first:last]
     if line.marked(first, last, Kind.READS_AS, Kind.MAY_READ_AS):
@@ -253,7 +311,7 @@ def named(remark: str, lexicon: Lexicon) -> tuple[str, ...]:
     Those that it says are there; where it says that of none, every finding that it names: denied,
     or only spoken of. "Small effusion, not 'no acute disease'" is about the effusion.
     """
-    told = _UNSAID.sub(" ", remark)
+    told = _UNSAID.sub(" ", _OWN.sub(lambda own: f"{own[2] or own[1]}.", remark))
     pieces = [told[start:end] for start, end in sentences(told)]
     said = (one for piece in pieces for one in _mentions(piece, lexicon) if one.positive)
     found = [name for one in said for name in one.names if name] or [
@@ -278,12 +336,17 @@ def changed(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=64)
+def _split(text: str) -> list[str]:
+    return [text[start:end] for start, end in sentences(text)]
+
+
+@lru_cache(maxsize=64)
 def _pieces(text: str) -> tuple[tuple[int, str], ...]:
     """Return the sentences of what is read, with their numbers in the whole text.
 
     Those of the reports at hand are remembered: whether the rules know them is asked first.
     """
-    pieces = [text[start:end] for start, end in sentences(text)]
+    pieces = _split(text)
     opens = [skips(piece) for piece in pieces]
     last_read = max((at for at, opened in enumerate(opens) if opened is False), default=-1)
     skipping = False
@@ -295,15 +358,39 @@ def _pieces(text: str) -> tuple[tuple[int, str], ...]:
     return tuple(found)
 
 
+class _Look(NamedTuple):
+    """How many words of a sentence are read or known, and of which language they seem to be.
+
+    `image` is where it begins to speak of another examination in its own words, None where not.
+    """
+
+    words: int
+    known: int
+    letters: int
+    not_latin: int
+    foreign: int
+    english: int
+    image: int | None
+
+
 @lru_cache(maxsize=8192)
-def _n_words(piece: str, lexicon: Lexicon) -> tuple[int, int]:
-    """Return how many words a sentence has, and how many are known or common in reports.
+def _look(piece: str, lexicon: Lexicon) -> _Look:
+    """Return what a sentence looks like.
 
     A letter alone says nothing, nor does what stands where a name was taken out, as in XXXX.
     """
-    words = [word for word in map(str.lower, _WORD.findall(piece)) if len(set(word)) > 1]
+    every = _WORD.findall(piece.lower())
+    words = [word for word in every if len(set(word)) > 1]
     known = sum(word in _OF_REPORTS or stem(word) in lexicon.vocabulary for word in words)
-    return len(words), known
+    image = lexicon.other_images.search(piece)
+    letters = "".join(every)
+    return _Look(
+        *(len(words), known, len(letters)),
+        0 if letters.isascii() else len(_NOT_LATIN.findall(letters)),
+        sum(map(lexicon.foreign.__contains__, every)),
+        sum(map(_ENGLISH.__contains__, every)),
+        image.start() if image and not _ELSEWHERE.search(piece) else None,
+    )
 
 
 def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal"]:
@@ -314,8 +401,12 @@ def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal
     """
     if not any(map(str.isalnum, reference)):
         raise ValueError("an empty report has no class")
-    found = (one.finding for one in read(reference, lexicon) if one.positive)
-    return "abnormal" if any(lexicon.findings[name].abnormal for name in found) else "normal"
+    for _, piece in _pieces(reference):
+        told = _mentions if len(piece) <= _USUAL else _mentions.__wrapped__
+        found = (one.finding for one in told(piece, lexicon) if one.positive)
+        if any(lexicon.findings[name].abnormal for name in found):
+            return "abnormal"
+    return "normal"
 
 
 def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] | None:
@@ -323,24 +414,25 @@ def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] |
 
     `language`: most of its letters are not Latin, more of its words are function words of
     another language than of English, or of the words that are read (two or more) fewer than half
-    are in the vocabulary or are common in English reports. `images`: it tells of CT, MRI or
-    ultrasound, other than to compare with one or to ask for one.
+    are in the vocabulary or are common in English reports. `images`: it is itself of CT, MRI or
+    ultrasound: it begins by saying so, or says so twice, other than to compare with one or to ask
+    for one.
     """
-    words = _WORD.findall(report.lower())
-    letters = "".join(words)
-    foreign = sum(map(lexicon.foreign.__contains__, words))
-    if len(_NOT_LATIN.findall(letters)) > len(letters) / 2 or (
-        foreign >= _FEWEST and foreign > sum(map(_ENGLISH.__contains__, words))
-    ):
+    pieces = _split(report)
+    looks = [_look(piece, lexicon) for piece in pieces]
+    letters, not_latin, foreign, english = (
+        sum(getattr(look, name) for look in looks)
+        for name in ("letters", "not_latin", "foreign", "english")
+    )
+    if not_latin > letters / 2 or english < foreign >= _FEWEST:
         return "language"
-    counts = [_n_words(piece, lexicon) for _, piece in _pieces(report)]
-    n, known = (sum(column) for column in zip((0, 0), *counts, strict=True))
-    if n >= _FEWEST and known < n / 2:
+    read_alone = [_look(piece, lexicon) for _, piece in _pieces(report)]
+    words = sum(look.words for look in read_alone)
+    if words >= _FEWEST and sum(look.known for look in read_alone) < words / 2:
         return "language"
-    found = lexicon.other_images.search
-    if found(report) and any(
-        found(report, start, end) and not _ELSEWHERE.search(report, start, end)
-        for start, end in sentences(report)
-    ):
-        return "images"
-    return None
+    images = [at for at, look in enumerate(looks) if look.image is not None]
+    if not images:
+        return None
+    first = next((at for at, piece in enumerate(pieces) if not _DECOR.fullmatch(piece)), 0)
+    begins = images[0] == first and (looks[first].image or 0) <= _SOON_TOLD
+    return "images" if begins or len(images) > 1 else None

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from itertools import islice
+from operator import itemgetter
 from typing import NamedTuple
 
 from judge.backends.lexicon.data import Finding, Lexicon
@@ -20,6 +21,7 @@ WHOLE = ("", "chest")
 SAME_SIZE = 1.25
 """Lengths whose ratio is below this are equal."""
 
+_OLD = {"old"}
 _SCALE: tuple[Severity, ...] = (1, 2, 3, 4)
 
 Pair = tuple[Mention, Mention]
@@ -29,13 +31,13 @@ Pair = tuple[Mention, Mention]
 class ReadReport:
     """What one report says.
 
-    `present` and `denied` hold the mentions by finding, `changes` what is said to have
-    changed in the study as a whole.
+    `present` and `denied` hold the mentions by finding, `normal` what is denied or called normal,
+    `changes` what is said to have changed in the study as a whole.
     """
 
-    def __init__(self, text: str, lexicon: Lexicon) -> None:
+    def __init__(self, text: str, lexicon: Lexicon, *, of_candidate: bool = False) -> None:
         self.lexicon = lexicon
-        self.said = said = read(text, lexicon)
+        self.said = said = read(text, lexicon, of_candidate=of_candidate)
         self.present: defaultdict[str, list[Mention]] = defaultdict(list)
         self.denied: defaultdict[str, list[Mention]] = defaultdict(list)
         self.changes: frozenset[str] = frozenset()
@@ -47,6 +49,8 @@ class ReadReport:
                 self.denied[one.finding].append(one)
             elif one.structure in WHOLE:
                 self.changes |= one.changes
+        normal = [one for one in said if not one.positive and (one.finding or one.normal)]
+        self.normal = normal[: 2 * MOST]
 
     def named(self, wanted: Iterable[str]) -> list[Mention]:
         """Return what is present under any of the `wanted` names or readings."""
@@ -56,16 +60,25 @@ class ReadReport:
         """Return what repeats `mention`, under its name or a related one, the same name first."""
         related = self.lexicon.related
         names = [name for name in self.present if any(related(name, n) for n in mention.names)]
-        twins = [one for one in self.named(names) if one.agrees_in_site(mention)]
+        twins = [
+            one
+            for one in self.named(names)
+            if one.agrees_in_site(mention) and one.agrees_in_age(mention)
+        ]
         return min(twins, key=lambda n: (n.finding != mention.finding, n.sentence), default=None)
+
+    def contrary(self, mention: Mention) -> list[Mention]:
+        """Return what this report says that cannot be where `mention` is so.
+
+        Its denial first, then that of a wider finding, then a part that is called normal.
+        """
+        against = ((clash(one, mention, self.lexicon), one) for one in self.normal)
+        return [one for _, one in sorted(filter(itemgetter(0), against), key=itemgetter(0))]
 
     def denial(self, mention: Mention) -> Mention | None:
         """Return the statement that denies exactly this finding at this side."""
-        for one in self.denied.get(mention.finding, ())[:MOST]:
-            same_level = not one.levels or one.levels & mention.levels
-            if same_level and (not one.sides or not mention.sides or one.sides & mention.sides):
-                return one
-        return None
+        denied = self.denied.get(mention.finding, ())[:MOST]
+        return next((one for one in denied if clash(one, mention, self.lexicon)), None)
 
     def denies_all(self, wanted: Sequence[str]) -> bool:
         """Return whether each of the `wanted` findings is denied outright and never present."""
@@ -96,24 +109,22 @@ class Alignment(NamedTuple):
 def align(reports: Reports) -> Alignment:
     """Pair the mentions of two reports, equal ones first, each with one partner at most.
 
-    Equal mentions that are left over in one report count once. Only findings that are
-    present are paired with a differing one.
+    What a report repeats in the same words counts once. Only findings that are present are
+    paired with a differing one.
     """
-    reference, candidate = reports.reference.said, reports.candidate.said
-    waiting: defaultdict[Mention, list[Mention]] = defaultdict(list)
-    for mention in reversed(candidate):
-        waiting[mention].append(mention)
-    same = [(mention, waiting[mention].pop()) for mention in reference if waiting[mention]]
-    left, right = _others(reference, same), _others(candidate, same)
-    pairs = _closest(left, right, reports.lexicon)
-    return Alignment(same, pairs, _others(left, pairs), _others(right, pairs))
-
-
-def _others(mentions: Iterable[Mention], pairs: Sequence[Pair]) -> list[Mention]:
-    """Return the mentions that are in none of the pairs, equal ones once."""
+    left = {mention: mention for mention in reversed(reports.reference.said)}
+    right = {mention: mention for mention in reversed(reports.candidate.said)}
+    same = [(one, right.pop(one)) for one in [*left.values()][::-1] if one in right]
+    for one, _ in same:
+        del left[one]
+    ours, theirs = [*left.values()][::-1], [*right.values()][::-1]
+    pairs = _closest(ours, theirs, reports.lexicon)
     paired = {id(mention) for pair in pairs for mention in pair}
-    alone = [mention for mention in mentions if id(mention) not in paired]
-    return list({mention: mention for mention in reversed(alone)}.values())[::-1]
+    return Alignment(
+        same,
+        pairs,
+        *([one for one in alone if id(one) not in paired] for alone in (ours, theirs)),
+    )
 
 
 def _closest(left: Sequence[Mention], right: Sequence[Mention], lexicon: Lexicon) -> list[Pair]:
@@ -150,6 +161,8 @@ def _likeness(one: Mention, other: Mention, lexicon: Lexicon) -> float:
     if one.sides and other.sides:
         shared = one.sides & other.sides
         score += (2.0 if one.sides == other.sides else -0.5) if shared else -3.0
+    if not one.agrees_in_age(other):
+        score -= 2.0
     if one.places and other.places:
         score += 1.0 if one.places & other.places else -1.5
     if one.sizes and other.sizes:
@@ -176,6 +189,29 @@ def rules_out(mention: Mention, lexicon: Lexicon) -> frozenset[str]:
     return lexicon.findings[mention.finding].rules_out if mention.finding else frozenset()
 
 
+def clash(normal: Mention, mention: Mention, lexicon: Lexicon) -> int:
+    """Return whether `mention`, a finding, cannot be so where `normal` is; 0 where it can.
+
+    1 for its denial, 2 for that of a wider finding, 3 for a part that is called normal. "No acute
+    disease" denies nothing that is old or not actionable.
+    """
+    if normal.sides and mention.sides and not normal.sides & mention.sides:
+        return 0
+    if not normal.agrees_in_age(mention):
+        return 0
+    if normal.levels and not normal.levels & mention.levels:
+        return 0
+    if normal.finding == mention.finding:
+        return 1
+    finding = lexicon.findings[mention.finding]
+    if normal.finding in finding.kind_of:
+        return 2
+    if finding.area not in rules_out(normal, lexicon):
+        return 0
+    is_old = bool(normal.finding) and (mention.acuity == _OLD or weight(mention, lexicon) == 1)
+    return 0 if is_old else 3
+
+
 def weight(mention: Mention, lexicon: Lexicon) -> Severity:
     """Return the severity of leaving this finding out, or of making it up.
 
@@ -184,7 +220,8 @@ def weight(mention: Mention, lexicon: Lexicon) -> Severity:
     only possible with one less.
     """
     severity = _plain(mention.finding, mention, lexicon)
-    if mention.doubted or max(mention.levels, default=1) == 0:
+    is_old = mention.acuity == _OLD and lexicon.findings[mention.finding].urgent_if_acute
+    if mention.doubted or is_old or max(mention.levels, default=1) == 0:
         severity = _eased(severity)
     for name in mention.also:
         reading = _plain(name, mention, lexicon)
@@ -208,11 +245,12 @@ def _plain(name: str, mention: Mention, lexicon: Lexicon) -> Severity:
 
 def is_safe(mention: Mention, finding: Finding) -> bool:
     """Return whether a tube ends where it should above the carina, or nothing is said of it."""
+    if mention.acts:
+        return False
     if finding.safe is None or not mention.sizes:
         return True
     return finding.safe[0] <= max(mention.sizes) <= finding.safe[1]
 
 
 def _eased(severity: Severity) -> Severity:
-    """Return one level less, at least 1."""
     return _SCALE[max(severity - 2, 0)]

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from judge.backends.lexicon.errors import differences
 from judge.backends.lexicon.mentions import Mention
-from judge.backends.lexicon.reports import Alignment, Pair, ReadReport, Reports, rules_out
+from judge.backends.lexicon.reports import Alignment, Pair, ReadReport, Reports, clash, rules_out
 from judge.types import Category, Side, Statement
 
 _OTHERWISE = {Category.WRONG_LOCATION, Category.WRONG_SEVERITY}
@@ -36,6 +36,8 @@ def _of(
     reports: Reports,
 ) -> Iterator[Statement]:
     for mention in dict.fromkeys(report.said):
+        if not (mention.finding or mention.normal or mention.changes):
+            continue  # it says where, or how the image was taken
         partner = partners.get(mention)
         if partner is None and mention.positive:
             partner = other.twin(mention)
@@ -53,7 +55,6 @@ def _of(
 
 
 def _verdict(pair: Pair, side: Side, reports: Reports) -> str:
-    """Return what the other report of a pair of like mentions says of the one on this side."""
     one, other = pair
     if one == other or not one.positive:
         return "entailed"
@@ -70,21 +71,14 @@ def _against(mention: Mention, other: ReadReport) -> Mention | None:
     is denied or called normal, by a finding that is there.
     """
     if mention.positive:
-        if denial := other.denial(mention):
-            return denial
-        area = other.lexicon.findings[mention.finding].area
-        ruled = (one for one in other.said if one.normal and _meet(one, mention))
-        return next((one for one in ruled if area in rules_out(one, other.lexicon)), None)
-    areas = rules_out(mention, other.lexicon) if mention.normal else frozenset[str]()
-    for one in (one for one in other.said if one.positive and _meet(one, mention)):
-        finding = other.lexicon.findings[one.finding]
-        if mention.finding in one.names or (finding.abnormal and finding.area in areas):
-            return one
-    return None
+        return next(iter(other.contrary(mention)), None)
+    if not (mention.finding or mention.normal):
+        return None
+    there = dict.fromkeys(one for one in other.said if one.positive)
+    return next((one for one in there if clash(mention, one, other.lexicon)), None)
 
 
 def _borne_out(mention: Mention, other: ReadReport) -> Mention | None:
-    """Return what denies the same finding or calls the same part normal, in other words too."""
     if mention.positive or not (mention.finding or mention.normal):
         return None
     said: Sequence[Mention] = [

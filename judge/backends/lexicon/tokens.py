@@ -6,20 +6,20 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from operator import add, sub
 from typing import NamedTuple
 
 from judge.backends.lexicon.data import Kind, Lexicon, Node, Role, stem
 
 _TOKEN = re.compile(r"\d+(?:\.\d+)?(?=(?:mm|cm)\b)|\d+\.\d+|[^\W_]+|[,;:()/]")
 _DROPPED = frozenset({"the", "a", "an"})
-_HIDDEN = re.compile(r"x{3,}")
 _JOINS = frozenset({",", "and", "or", "nor", "(", ")", "/"})
 _BREAKS = frozenset({";", ":"})
 _NUMBER = re.compile(r"\d{1,4}(?:\.\d{1,3})?\Z")
 _FORMERLY = frozenset({"previously", "formerly", "prior", "was"})
 _MM = {"mm": 1.0, "millimeter": 1.0, "cm": 10.0, "centimeter": 10.0}
 _BETWEEN_NUMBERS = frozenset({"x", "by", "to", *_MM})
+
+_INNER = (Kind.SIDE, Kind.PLACE, Kind.ACUITY)
 
 _MOST_TOKENS = 200
 """A sentence of more words than this is read in pieces, so that time stays linear."""
@@ -68,14 +68,18 @@ class Between(NamedTuple):
 
 
 _NOTHING = Between()
+_BITS = 10
+_MOST = (1 << _BITS) - 1
+_JOIN, _VERB, _PREPOSITION, _BREAK = (1 << _BITS * at for at in range(4))
+"""The four running counts in one number, each of fewer than 1,024: sums are then quick."""
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
     """A sentence as words: the spans in its text, the phrases, and running counts.
 
-    `inner` holds the sides and places within a finding's own phrase ("basilar atelectasis").
-    `counts` holds at position i what lies before token i.
+    `inner` holds the sides, places and acuity within a finding's phrase ("basilar atelectasis").
+    `counts` holds at position i what lies before token i, four counts in one number.
     """
 
     words: list[str]
@@ -83,13 +87,14 @@ class Line:
     marks: list[Mark]
     inner: list[Mark]
     measures: list[Measure]
-    counts: list[Between]
+    counts: list[int]
 
     def between(self, first: int, last: int) -> Between:
         """Return what stands from token `first` to `last` (exclusive), if that comes later."""
-        if last <= first or self.counts[last] == self.counts[first]:
+        n = self.counts[last] - self.counts[first] if last > first else 0
+        if not n:
             return _NOTHING
-        return Between(*map(sub, self.counts[last], self.counts[first]))
+        return Between(n & _MOST, n >> _BITS & _MOST, n >> 2 * _BITS & _MOST, n >> 3 * _BITS)
 
     def marked(self, first: int, last: int, *kinds: Kind) -> bool:
         """Return whether a phrase of one of these kinds begins at `first` or before `last`."""
@@ -101,10 +106,8 @@ def lines(sentence: str, lexicon: Lexicon) -> list[Line]:
     words: list[str] = []
     spans: list[tuple[int, int]] = []
     for match in _TOKEN.finditer(sentence):
-        word = match.group().lower()
-        if word not in _DROPPED and not _HIDDEN.fullmatch(word):
-            word = stem(word)
-            words.append(word if word in lexicon.words else mended(word, lexicon))
+        if word := _read_as(match.group(), lexicon):
+            words.append(word)
             spans.append(match.span())
     return [
         _line(words[at : at + _MOST_TOKENS], spans[at : at + _MOST_TOKENS], lexicon.phrases)
@@ -112,39 +115,56 @@ def lines(sentence: str, lexicon: Lexicon) -> list[Line]:
     ]
 
 
+@lru_cache(maxsize=65536)
+def _read_as(token: str, lexicon: Lexicon) -> str:
+    word = token.lower()
+    if word in _DROPPED or (word.startswith("xxx") and not word.strip("x")):
+        return ""
+    word = stem(word)
+    return word if word in lexicon.words else mended(word, lexicon)
+
+
 def _line(words: list[str], spans: list[tuple[int, int]], root: Node) -> Line:
     marks: list[Mark] = []
     inner: list[Mark] = []
-    counts = [_NOTHING] * (len(words) + 1)
+    counts = [0] * (len(words) + 1)
     at = 0
     while at < len(words):
         end, roles = _longest(words, at, root)
-        word, kinds = words[at], {role.kind for role in roles}
+        word = words[at]
         if roles:
             marks.append(Mark(at, end, roles))
-            if Kind.FINDING in kinds and end > at + 1:
-                inner += _inner(words, at, end, root)
-        counts[at + 1] = Between(
-            joins=not roles and word in _JOINS,
-            verbs=Kind.VERB in kinds,
-            prepositions=Kind.PREPOSITION in kinds and word != "of",
-            breaks=Kind.BREAK in kinds or (not roles and word in _BREAKS),
-        )
+            for role in roles:
+                if role.kind is Kind.FINDING and end > at + 1:
+                    inner += _inner(words, at, end, root)
+                elif role.kind is Kind.VERB:
+                    counts[at + 1] |= _VERB
+                elif role.kind is Kind.PREPOSITION and word != "of":
+                    counts[at + 1] |= _PREPOSITION
+                elif role.kind is Kind.BREAK:
+                    counts[at + 1] |= _BREAK
+        elif word in _JOINS:
+            counts[at + 1] = _JOIN
+        elif word in _BREAKS:
+            counts[at + 1] = _BREAK
         at = end
-    sums = accumulate(counts, lambda ones, others: Between(*map(add, ones, others)))
-    return Line(words, spans, marks, inner, _measures(words), list(sums))
+    return Line(words, spans, marks, inner, _measures(words), list(accumulate(counts)))
 
 
 def _inner(words: list[str], first: int, last: int, root: Node) -> list[Mark]:
     found: list[Mark] = []
     for at in range(first, last):
+        # "Acute" is part of the phrase "acute fracture" and says how old it is.
         end, roles = _longest(words[:last], at, root)
+        if at == first and end == last:
+            end, roles = _longest(words[: last - 1], at, root)
+            roles = tuple(role for role in roles if role.kind is Kind.ACUITY)
         kept = tuple(
             role
             for role in roles
-            if role.kind is Kind.SIDE or (role.kind is Kind.PLACE and role.name != "line")
+            if role.kind in _INNER and (role.kind is not Kind.PLACE or role.name != "line")
         )
-        if kept and end - at < last - first:
+        if kept:
             found.append(Mark(at, end, kept))
     return found
 
@@ -162,7 +182,6 @@ def _longest(words: list[str], at: int, root: Node) -> tuple[int, tuple[Role, ..
 
 
 def _measures(words: list[str]) -> list[Measure]:
-    """Return the lengths in `words`, not those of earlier: the largest of "1.2 x 3 cm"."""
     found: list[Measure] = []
     for at, word in enumerate(words):
         if word not in _MM:
@@ -175,12 +194,12 @@ def _measures(words: list[str]) -> list[Measure]:
             elif before not in _BETWEEN_NUMBERS:
                 break
             first -= 1
-        if largest and not (first and words[first - 1] in _FORMERLY):
+        moved = words[first] == "by"  # how far to pull, not how large
+        if largest and not moved and not (first and words[first - 1] in _FORMERLY):
             found.append(Measure(first, at + 1, largest * _MM[word]))
     return found
 
 
-@lru_cache(maxsize=65536)
 def mended(word: str, lexicon: Lexicon) -> str:
     """Return `word`, or the one word of the lexicon that it is a slip of.
 
@@ -194,7 +213,6 @@ def mended(word: str, lexicon: Lexicon) -> str:
 
 
 def _is_slip(word: str, known: str) -> bool:
-    """Return whether two unlike words are at an optimal string alignment distance of 1."""
     if abs(len(word) - len(known)) > 1:
         return False
     same = 0

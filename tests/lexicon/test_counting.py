@@ -1,0 +1,181 @@
+"""What counts as matched and as an error, once each, and what holds of any reports."""
+
+import json
+from itertools import product
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support import EXAMPLES
+
+from judge import rubrics
+from judge.backends.lexicon import compare, load
+from judge.backends.lexicon.mentions import read
+from judge.types import Study
+
+LEXICON = load()
+
+
+def counted(reference, candidate):
+    """How many match, and how many errors are significant and not."""
+    told = compare(reference, candidate, LEXICON)
+    significant = sum(error.severity > 1 for error in told.discrepancies)
+    return len(told.matched), significant, len(told.discrepancies) - significant
+
+
+def green(reference, candidate):
+    matched, significant, _ = counted(reference, candidate)
+    return matched / (matched + significant) if matched else 0.0
+
+
+@pytest.mark.parametrize(
+    ("reference", "candidate", "expected"),
+    [
+        # One matched finding is one of the reference, however often either says it.
+        ("Heart size is normal. No pleural effusion.",
+         "Cardiac silhouette is not enlarged. Costophrenic angles are sharp.", (2, 0, 0)),
+        ("Heart size is normal. No pleural effusion. Small right pneumothorax.",
+         "Cardiac silhouette is not enlarged. Costophrenic angles are sharp.", (2, 1, 0)),
+        ("Heart size is normal. The heart is not enlarged.", "Normal heart.", (1, 0, 0)),
+        ("No effusion.", "No effusion. Pleural spaces are clear. Sharp angles.", (1, 0, 0)),
+        ("Left effusion. IMPRESSION: Left effusion.", "Left effusion.", (1, 0, 0)),
+        ("Small right effusion. Small left effusion.", "Small bilateral effusions.", (2, 0, 0)),
+        # What is an error is not matched as well.
+        ("ET tube 3 cm above the carina.", "ET tube 5 cm above the carina.", (0, 0, 1)),
+        ("Moderate left effusion.", "Small left effusion.", (0, 0, 1)),
+        ("Left effusion. IMPRESSION: Moderate left effusion.", "Small left effusion.", (0, 0, 1)),
+        ("Lungs are clear.", "Mild basilar atelectasis. No focal consolidation.", (0, 0, 1)),
+        ("Lungs clear. Heart normal.", "Pneumonia. Heart normal.", (1, 1, 0)),
+        # ... but a comparison that does not matter leaves its finding matched.
+        ("Stable cardiomegaly.", "Cardiomegaly.", (1, 0, 1)),
+        ("Effusion has improved.", "Effusion has worsened.", (0, 1, 0)),
+        # What is not acute says nothing against "no acute disease".
+        ("No acute cardiopulmonary process.",
+         "No acute cardiopulmonary process. Hiatal hernia.", (1, 0, 1)),
+        ("No acute cardiopulmonary process.",
+         "No acute cardiopulmonary process. Degenerative spine.", (1, 0, 1)),
+        ("Lungs are clear.", "Lungs are clear. Calcified granuloma.", (1, 0, 1)),
+        ("No acute cardiopulmonary process.",
+         "No acute cardiopulmonary process. Pneumonia.", (0, 1, 0)),
+        ("No acute fracture.", "No acute fracture. Old rib fracture.", (1, 0, 1)),
+        # How the image was taken is no finding.
+        ("PA and lateral views of the chest. No effusion.", "Chest, two views. No effusion.",
+         (1, 0, 0)),
+    ],
+)  # fmt: skip
+def test_each_thing_is_counted_once(reference, candidate, expected):
+    assert counted(reference, candidate) == expected
+
+
+def spelled(phrase):
+    """A phrase of the lexicon in its shortest form, and with each choice once."""
+    words = [word.rstrip("?").split("|") for word in phrase.split() if not word.endswith("?")]
+    words = words or [phrase.split()[0].rstrip("?").split("|")]
+    for at in range(max(map(len, words))):
+        yield " ".join(choices[min(at, len(choices) - 1)] for choices in words)
+
+
+def reworded():
+    """Sentences that say the same: a finding in all its words, a structure in its normal ones."""
+    for finding in LEXICON.findings.values():
+        yield [f"There is {text}." for phrase in finding.words for text in spelled(phrase)]
+        yield [f"No {text}." for phrase in finding.words for text in spelled(phrase)]
+    for part in LEXICON.structures.values():
+        yield [f"The {text} is normal." for phrase in part.words for text in spelled(phrase)]
+
+
+def facts(sentence):
+    """What a sentence says beside the name of its finding or structure."""
+    return [
+        (
+            *(one.finding, one.structure, one.normal, one.present),
+            *(one.sides, one.places, one.levels, one.acuity, one.changes),
+        )
+        for one in read(sentence, LEXICON)
+    ]
+
+
+def test_a_synonym_changes_no_score():
+    n = 0
+    for sentences in reworded():
+        first, *others = sentences
+        alike = [one for one in others if facts(one) == facts(first)]
+        for other in alike:
+            for one, two in ((first, other), (other, first)):
+                rest = " Small left pneumothorax. The heart is enlarged."
+                assert counted(one + rest, two + rest) == counted(one + rest, one + rest), (
+                    one,
+                    two,
+                )
+                n += 1
+    assert n > 1500
+
+
+def texts_of(name):
+    found = json.loads((EXAMPLES / name).read_text("utf-8"))
+    for study, entry in found.items():
+        text = entry.get("section_findings") or entry.get("model_prediction")
+        if text:
+            yield study, text
+
+
+REPORTS = dict(texts_of("refs.json"))
+EXAMPLE_PAIRS = [
+    (REPORTS[study], text)
+    for name in ("preds.json", "preds_alder.json", "preds_birch.json")
+    for study, text in texts_of(name)
+    if study in REPORTS
+]
+SENTENCES = [
+    "No pneumothorax.", "The lungs are clear.", "Heart size is normal.", "Small left effusion.",
+    "Moderate right effusion, increased.", "Acute rib fracture.", "Old rib fractures.",
+    "Stable cardiomegaly.", "ET tube 3 cm above the carina.", "No acute disease.",
+    "Right lower lobe opacity, may represent pneumonia.", "Hiatal hernia.", "Normal chest.",
+    "Calcified granuloma in the left apex.", "Bibasilar atelectasis.", "PICC tip in the SVC.",
+]  # fmt: skip
+ERRORS = [
+    "Large right tension pneumothorax.", "Free air under the diaphragm.", "Aortic dissection.",
+    "Lytic bone lesion.", "Empyema.", "Pneumomediastinum.", "Foreign body.",
+]  # fmt: skip
+REPORT = st.lists(st.sampled_from(SENTENCES), min_size=1, max_size=6, unique=True)
+
+
+@settings(max_examples=150)
+@given(REPORT, REPORT, st.data())
+def test_a_repeated_sentence_changes_nothing(reference, candidate, data):
+    whole = counted(" ".join(reference), " ".join(candidate))
+    again = data.draw(st.sampled_from(candidate))
+    assert counted(" ".join(reference), " ".join([*candidate, again])) == whole
+    again = data.draw(st.sampled_from(reference))
+    assert counted(" ".join([*reference, again]), " ".join(candidate)) == whole
+
+
+@settings(max_examples=150)
+@given(REPORT, REPORT, st.sampled_from(ERRORS))
+def test_one_error_more_never_raises_the_score(reference, candidate, error):
+    one, other = " ".join(reference), " ".join(candidate)
+    assert green(one, f"{other} {error}") <= green(one, other)
+
+
+@settings(max_examples=150)
+@given(REPORT)
+def test_a_report_has_all_that_it_says(sentences):
+    text = " ".join(sentences)
+    assert counted(text, text)[1:] == (0, 0)
+
+
+def test_the_corrected_report_has_no_error_left():
+    rubric = rubrics.load("fineradscore")
+    made = [(" ".join(one), " ".join(two)) for one, two in product(
+        [SENTENCES[:4], SENTENCES[4:8], SENTENCES[8:12], SENTENCES[12:]], repeat=2
+    )]  # fmt: skip
+    more = [
+        ("Tiny residual apical pneumothorax. Right basilar opacity.",
+         "No pneumothorax. The lungs are clear. No acute disease."),
+        ("Lungs clear.", "Surgical clips. No effusion. There are cholecystectomy clips."),
+    ]  # fmt: skip
+    for reference, candidate in (*EXAMPLE_PAIRS, *more, *made):
+        study = Study("s", reference, candidate)
+        annotation = rubric.baseline(compare(reference, candidate, LEXICON), study)
+        corrected = rubric.editor(annotation, study)
+        assert compare(reference, corrected, LEXICON).discrepancies == (), (reference, corrected)
