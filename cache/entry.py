@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
+from judge import jsonio
 from judge.cache.keys import VERSION, canonical, key_of, request_of
 from judge.types import Completion, JudgeError, Usage
 
@@ -92,8 +93,8 @@ def decode(
 ) -> Entry:
     """Return the entry in a value; `asked` is the canonical request of the key, if known."""
     try:
-        data = json.loads(value)
-    except ValueError:
+        data = jsonio.read(value)
+    except jsonio.JsonError:
         raise UnreadableError("not the JSON text of an entry") from None
     return entry_of(row, name, data, stored, asked)
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import math
 import re
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 DEEPEST = 100
@@ -17,7 +18,8 @@ DEEPEST = 100
 LONGEST = 64 * 2**20
 """The most bytes that are read where the caller names no limit."""
 
-_BRACKETS = re.compile(r'"(?:[^"\\]|\\.)*+"?|[\[{]|[\]}]', re.S)
+_BRACKETS = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"?|[\[{]|[\]}]', re.S)
+_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class JsonError(ValueError):
@@ -53,15 +55,30 @@ def read(
         except UnicodeDecodeError as error:
             raise JsonError("not UTF-8", f"byte {error.start}") from error
     text = data.removeprefix("\ufeff")
-    check_depth(text)
+    _check_depth(text)
     try:
         return (_PAIRS if pairs else _WITH_NAN if nan else _ONCE).decode(text)
-    except JsonError:
-        raise
-    except json.JSONDecodeError as error:
-        raise JsonError(_reason(error, text), str(error)) from error
-    except (ValueError, RecursionError) as error:  # a number of thousands of digits
-        raise JsonError("not JSON", str(error)) from error
+    except ValueError as error:
+        raise _explained(error, text) from error
+
+
+def values(text: str, made: Callable[[list[tuple[str, Any]]], Any]) -> list[Any]:
+    """Return the JSON values that follow one another in `text`, as in JSONL, of any length.
+
+    For tables of studies: `made` makes each object of its pairs, and says what a key that stands
+    twice is; NaN and infinite numbers are numbers. Raises `JsonError`.
+    """
+    _check_depth(text)
+    decoder = json.JSONDecoder(object_pairs_hook=made)
+    found, position = [], _after_space(text, 0)
+    try:
+        while position < len(text):
+            value, position = decoder.raw_decode(text, position)
+            found.append(value)
+            position = _after_space(text, position)
+    except ValueError as error:
+        raise _explained(error, text) from error
+    return found
 
 
 def too_long(text: str, longest: int) -> bool:
@@ -71,8 +88,7 @@ def too_long(text: str, longest: int) -> bool:
     return len(text) > longest or len(text.encode("utf-8", "surrogatepass")) > longest
 
 
-def check_depth(text: str) -> None:
-    """Raise `JsonError` where objects and lists stand in one another too deeply."""
+def _check_depth(text: str) -> None:
     if text.count("[") + text.count("{") <= DEEPEST:
         return
     depth = 0
@@ -81,16 +97,28 @@ def check_depth(text: str) -> None:
         if token in ("[", "{"):
             depth += 1
             if depth > DEEPEST:
-                raise JsonError("nested too deeply", f"more than {DEEPEST} levels")
+                line = text.count("\n", 0, match.start()) + 1
+                column = match.start() - text.rfind("\n", 0, match.start())
+                where = f"more than {DEEPEST} levels at line {line} column {column}"
+                raise JsonError("nested too deeply", where)
         elif token in ("]", "}"):
             depth -= 1
 
 
-def _reason(error: json.JSONDecodeError, text: str) -> str:
+def _after_space(text: str, position: int) -> int:
+    match = _SPACE.match(text, position)
+    return match.end() if match else position
+
+
+def _explained(error: ValueError, text: str) -> JsonError:
+    if isinstance(error, JsonError):
+        return error
+    if not isinstance(error, json.JSONDecodeError):  # a number of thousands of digits
+        return JsonError("not JSON", str(error))
     if error.msg.startswith("Extra data"):
-        return "several values"
+        return JsonError("several values", str(error))
     is_cut = error.pos >= len(text.rstrip()) or error.msg.startswith("Unterminated")
-    return "cut short" if is_cut else "not JSON"
+    return JsonError("cut short" if is_cut else "not JSON", str(error))
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

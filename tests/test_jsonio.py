@@ -55,6 +55,18 @@ def test_what_is_refused(data: bytes | str, reason: str) -> None:
     assert caught.value.reason == reason
 
 
+def test_the_place_of_what_is_too_deep() -> None:
+    with pytest.raises(jsonio.JsonError, match=r"line 2 column 98$"):
+        jsonio.read("[[[\n" + "[" * 98)
+
+
+def test_values_that_follow_one_another() -> None:
+    found = jsonio.values('{"a": NaN, "a": 1}\n[2]\n', list)
+    assert str(found) == "[[('a', nan), ('a', 1)], [2]]"
+    with pytest.raises(jsonio.JsonError, match="line 2 column 1"):
+        jsonio.values('{"a": 1}\n}', dict)
+
+
 def test_brackets_in_texts_are_no_depth() -> None:
     text = json.dumps(['[{"\\' * 200, "]" * 200])
     assert jsonio.read(text) == ['[{"\\' * 200, "]" * 200]

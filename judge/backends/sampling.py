@@ -62,7 +62,7 @@ def checked(given: Mapping[str, object]) -> dict[str, object]:
             raise JudgeError(f"sampling: {name} is set by {_OPTIONS[name]}")
         try:
             found[name] = jsonio.read(json.dumps(value, allow_nan=False))
-        except (TypeError, ValueError) as error:
+        except (TypeError, ValueError, RecursionError) as error:  # json.dumps raises all three
             raise JudgeError(f"sampling: {name} is no value of JSON: {error}") from error
         if isinstance(value, float) and value.is_integer():
             found[name] = int(value)

@@ -219,8 +219,14 @@ class Provider:
             raise UnavailableError("connection", str(error.__cause__ or error)[:300]) from error
         except httpx2.HTTPError as error:  # in the middle of a file
             raise UnavailableError("connection", str(error)[:300]) from error
-        # A page instead of JSON comes as text, JSON that is none as a ValueError.
-        except (openai.OpenAIError, AttributeError, TypeError, ValueError) as error:
+        # A page instead of JSON comes as text, JSON that is none as a ValueError; openai reads it.
+        except (
+            openai.OpenAIError,
+            AttributeError,
+            TypeError,
+            ValueError,
+            RecursionError,
+        ) as error:
             raise UnreadableReplyError("it is no reply about batches") from error
 
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -20,8 +18,6 @@ _EXPECTED = (
     "expected an object keyed by study id, an object of id to text, a list of objects or of "
     "texts, or JSONL"
 )
-_DEEPEST = 100
-_SPACE = re.compile(r"[ \t\r\n]*")
 
 
 class _Object(dict[str, Any]):
@@ -65,25 +61,10 @@ def read_object(name: str, text: str) -> dict[str, Any]:
 
 
 def _values(name: str, text: str) -> list[Any]:
-    decoder = json.JSONDecoder(object_pairs_hook=_object)
-    values = []
     try:
-        jsonio.check_depth(text)
+        return jsonio.values(text, _object)
     except jsonio.JsonError as error:
-        raise JudgeError(f"{name} can't be read as JSON: {error}") from error
-    position = _after_space(text, 0)
-    while position < len(text):
-        try:
-            value, position = decoder.raw_decode(text, position)
-        except json.JSONDecodeError as error:
-            where = f"line {error.lineno}, column {error.colno}"
-            why = error.msg.removesuffix(" at")  # two of Python's messages end in it
-            raise JudgeError(f"{name} is not JSON: {why} at {where}") from error
-        except ValueError as error:  # a number of thousands of digits
-            raise JudgeError(f"{name} can't be read as JSON: {error}") from error
-        values.append(value)
-        position = _after_space(text, position)
-    return values
+        raise JudgeError(f"{name} cannot be read as JSON: {error}") from error
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -93,11 +74,6 @@ def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     repeated = _Object(unique)
     repeated.pairs = pairs
     return repeated
-
-
-def _after_space(text: str, position: int) -> int:
-    match = _SPACE.match(text, position)
-    return match.end() if match else position
 
 
 def _is_record(value: object, id_field: str | None, *, lines: bool) -> bool:
@@ -174,11 +150,9 @@ def _id_beside_row_numbers(keys: Sequence[str], columns: Mapping[str, list[objec
 
 
 def _check_record(name: str, where: str, record: dict[str, Any]) -> None:
-    inner: list[tuple[object, int]] = [(record, 0)]
+    inner: list[object] = [record]
     while inner:
-        value, depth = inner.pop()
-        if depth > _DEEPEST:
-            raise JudgeError(f"{name}: {where} nests more than {_DEEPEST} objects and lists")
+        value = inner.pop()
         if isinstance(value, _Object):
             for key, entry in value.pairs:
                 if entry != value[key]:
@@ -188,7 +162,7 @@ def _check_record(name: str, where: str, record: dict[str, Any]) -> None:
                     )
         if isinstance(value, dict | list):
             entries = value.values() if isinstance(value, dict) else value
-            inner += [(entry, depth + 1) for entry in entries if isinstance(entry, dict | list)]
+            inner += [entry for entry in entries if isinstance(entry, dict | list)]
 
 
 def _is_texts(value: object) -> bool:

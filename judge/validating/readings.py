@@ -192,13 +192,16 @@ def _check_texts(run: Run, opened: Sequence[Run], ids: Collection[str]) -> list[
     ours = digests(run, wanted)
     for one, texts in zip(opened, theirs, strict=True):
         has_candidates = any(candidate for _, candidate in texts.values())
+        read, judged = one.manifest["section"], run.manifest["section"]
+        sections = ""
+        if read != judged:
+            sections = (
+                f"it holds readings of the section {read}, and {run.path} is of {judged}: judge "
+                f"that section (--section {read})"
+            )
         if not has_candidates:
-            read, judged = one.manifest["section"], run.manifest["section"]
-            if read != judged:
-                raise JudgeError(
-                    f"{one.path} holds readings of the section {read} without their texts, and "
-                    f"{run.path} is of {judged}: judge that section (--section {read})"
-                )
+            if sections:
+                raise JudgeError(f"{one.path} has no texts to compare, and {sections}")
             notes.append(
                 f"{one.path} holds no candidates: that they are those of {run.path} is not checked"
             )
@@ -213,7 +216,7 @@ def _check_texts(run: Run, opened: Sequence[Run], ids: Collection[str]) -> list[
                 f"{one.path} is about other texts than {run.path}: the candidate or the "
                 f"reference differs for {len(differing):,} of "
                 f"{counted(len(texts), 'study', 'studies')} in common, {differing[0]!r} first; "
-                "give readings of the reports that were judged"
+                + (sections or "give readings of the reports that were judged")
             )
     return notes
 

@@ -11,10 +11,13 @@ from pathlib import Path
 
 import pytest
 from faultserver import BatchPlan, Fault, FaultServer, always, first
+from hostile import Hostile, reply
 from running import Shell, keys
 
+from judge.backends.connection import Connection
 from judge.batching import making
 from judge.batching.ledger import Ledger
+from judge.batching.openai_form import Provider
 from judge.running.folder import Run
 from judge.types import JudgeError
 
@@ -265,3 +268,13 @@ def test_a_damaged_ledger_is_said(tmp_path: Path) -> None:
     file.write_bytes(b"no database at all" * 100)
     with pytest.raises(JudgeError, match=r"ledger\.db"):
         Ledger(tmp_path)
+
+
+@pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"[" * 200_000])
+def test_what_is_no_reply_about_a_batch(body: bytes) -> None:
+    with (
+        Hostile(reply(body)) as server,
+        pytest.raises(JudgeError, match="no reply about batches"),
+        Provider(Connection(server.url), "key") as provider,
+    ):
+        provider.look("batch")

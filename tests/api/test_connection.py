@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import ssl
+from functools import reduce
 from pathlib import Path
 from typing import Any
 
@@ -182,6 +183,8 @@ def test_what_the_user_wants_is_not_left_out_silently(server: FaultServer, runne
         ({"model": "x"}, "--judge"),
         ({"n": 2}, "n cannot be set"),
         ({"x": float("inf")}, "no value of JSON"),
+        ({"x": reduce(lambda inner, _: [inner], range(100_000), 1)}, "no value of JSON"),
+        ({"x": reduce(lambda inner, _: [inner], range(101), 1)}, "nested too deeply"),
     ],
 )
 def test_what_no_server_takes_or_would_spoil_the_answer(given: dict[str, Any], says: str) -> None:

@@ -219,6 +219,16 @@ def test_a_changed_value_is_none(tmp_path: Path, part: str, change: dict[str, ob
         assert cache.n_damaged == 1
 
 
+def test_a_value_nested_deeply_is_none(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    fill(path, 3)
+    with closing(database(path)) as data:
+        data.execute("UPDATE Cache SET value = ? WHERE key = ?", (b"[" * 100_000, NAME))
+    with CompletionCache(path) as cache:
+        assert cache.get(request("question 1")) is None
+        assert cache.n_damaged == 1
+
+
 def test_the_answer_to_one_request_is_not_given_to_another(tmp_path: Path) -> None:
     path = tmp_path / "c"
     fill(path, 3)

@@ -68,6 +68,12 @@ def test_a_model_that_is_not_to_be_had_is_one_message(name: str, says: str) -> N
         files.find(name, {})
 
 
+def test_a_configuration_that_cannot_be_read_is_named(model: Path) -> None:
+    (model / "config.json").write_bytes(b"[" * 100_000)
+    with pytest.raises(JudgeError, match=r"config\.json"):
+        files.find(str(model), {}).json("config.json")
+
+
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "model.safetensors"])
 def test_any_change_of_a_model_changes_its_name(model: Path, name: str) -> None:
     before = files.find(str(model), {}).version

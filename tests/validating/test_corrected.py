@@ -322,13 +322,16 @@ def test_a_sample_that_is_not_of_this_run_is_refused(
     refused(invoke, "rates", run, *readings([ann, bob]), names="site")
 
 
+@pytest.mark.parametrize("text", ["", "Another part of the report."])
 def test_readings_of_another_section_are_refused(
-    invoke: Invoke, judges: Path, tmp_path: Path
+    invoke: Invoke, judges: Path, tmp_path: Path, text: str
 ) -> None:
-    rows = [[study_id, "ann", "significant", 1] for study_id in chosen(READ)]
+    rows = [[study_id, "ann", "significant", 1, text] for study_id in chosen(READ)]
     with (tmp_path / "ann.csv").open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows([["study_id", "reader", "level", "count"], *rows])
+        csv.writer(file).writerows([["study_id", "reader", "level", "count", "candidate"], *rows])
     call("import", "tidy", tmp_path / "ann.csv", "--section", "findings", "--out", tmp_path / "ann")
     done = invoke("rates", judges / "m", "--readings", tmp_path / "ann", AT_RANDOM)
     assert done.exit_code == 2
+    assert "section findings" in done.stderr
+    assert "is of report" in done.stderr
     assert "--section findings" in done.stderr

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from judge import jsonio
 from judge.distribution import install
 from judge.types import JudgeError
 
@@ -35,7 +35,7 @@ class ModelFiles:
     def json(self, name: str) -> dict[str, Any]:
         """Return the content of a JSON file of the folder; empty where there is no such file."""
         try:
-            data = json.loads((self.folder / name).read_text("utf-8"))
+            data = jsonio.read((self.folder / name).read_bytes())
         except FileNotFoundError:
             return {}
         except (OSError, ValueError) as error:
