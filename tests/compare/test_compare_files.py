@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from judged_runs import IDS, PAIR, REFS, judged, refused
+from judged_runs import PAIR, refused
 from support import Invoke
 
 Two = tuple[Path, Path]
@@ -35,13 +35,6 @@ def test_a_pipe_is_never_replaced_and_a_link_is_written_through(
         (tmp_path / "there/file").chmod(0o600)
     assert stat.S_IMODE((tmp_path / "there/file").stat().st_mode) == 0o600
     assert [path.name for path in (tmp_path / "there").iterdir()] == ["file"]
-
-
-def test_what_cannot_be_written_is_said_before_the_work(invoke: Invoke, two: Two) -> None:
-    # The runs themselves are looked at only later.
-    assert "no/p.html" in refused(invoke, two[0], "missing", "--html", "no/p.html")
-    for option in ("--html", "--figures"):
-        assert option in refused(invoke, two[0], option, "-")
 
 
 def shell(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
@@ -103,33 +96,3 @@ def test_what_is_finished_is_kept_on_ctrl_c(
     (tmp_path / "m.csv").write_text("a whole table")
     assert invoke(*asked).exit_code == 130
     assert (tmp_path / "m.csv").read_text() == "a whole table"
-
-
-# Figures
-
-
-def test_without_matplotlib_figures_are_refused_before_the_work(
-    invoke: Invoke, two: Two, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert "matplotlib" in refused(invoke, two[0], "missing", "--figures", "d")
-
-
-@pytest.mark.ci
-def test_figures_are_drawn_and_a_persons_own_file_is_left(
-    invoke: Invoke, tmp_path: Path, two: Two
-) -> None:
-    refs = {key: {**REFS[key], "site": f"site {at % 4}"} for at, key in enumerate(IDS)}
-    run = judged(tmp_path, "a", refs=refs)
-    words = (f"a={run}", f"b={run}", "--no-tests", "--figures", "d")
-    assert invoke("compare", *words, "--top-sites", 3).exit_code == 0
-    captions = tmp_path / "d" / "captions.md"
-    assert "the 3 largest of 4 sites" in captions.read_text("utf-8")
-    captions.write_text("mine", "utf-8")
-    assert "d/captions.md" in refused(invoke, *words)
-    assert captions.read_text("utf-8") == "mine"
-    # Damaged records are noticed before figures are drawn.
-    file = two[0] / "annotations.jsonl"
-    file.write_text("".join(file.read_text("utf-8").splitlines(keepends=True)[:-1]), "utf-8")
-    refused(invoke, two[0], "--figures", "e", "--html", "p.html")
-    assert not (tmp_path / "e").exists()

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-from decimal import Decimal
 from pathlib import Path
 
 import pyarrow as pa
@@ -161,15 +159,6 @@ def test_values_that_are_no_measurement(tmp_path: Path, value: str) -> None:
     assert "'bleu'" in text
 
 
-@pytest.mark.parametrize(
-    ("value", "number"),
-    [("-0.0", 0), ("1e-12", 1e-12), ("+1.e12", 1e12), (".5", 0.5), (" 2E-3 ", 0.002)],
-)
-def test_values_that_are_numbers(tmp_path: Path, value: str, number: float) -> None:
-    _, column = read_metrics(table(tmp_path / "m.csv", mine=value), higher=["mine"]).columns[0]
-    assert set(column) == {number}
-
-
 # Forms
 
 
@@ -190,26 +179,3 @@ def test_values_that_are_numbers(tmp_path: Path, value: str, number: float) -> N
 def test_files_that_are_no_table_of_metrics(tmp_path: Path, text: str, named: str) -> None:
     (tmp_path / "m.csv").write_text(text, "utf-8")
     assert named in not_read(str(tmp_path / "m.csv"))
-
-
-@pytest.mark.parametrize("text", ['[{"study_id": "s1", "bleu": 0.5}]', "study_id\tbleu\ns1\t0.5\n"])
-def test_metrics_have_any_form_that_reports_have(tmp_path: Path, text: str) -> None:
-    (tmp_path / "m").write_bytes(gzip.compress(text.encode()))
-    found = read_metrics(str(tmp_path / "m"))
-    assert (found.study_ids, found.columns[0][1].tolist()) == (("s1",), [0.5])
-
-
-def test_parquet_bytes_are_text_decimals_numbers_and_an_index_no_metric(tmp_path: Path) -> None:
-    ids = pa.array([b"s1", "ö".encode()], pa.binary())
-    values = [Decimal("0.5"), Decimal("0.25")]
-    found = read_metrics(
-        parquet(tmp_path / "m", __index_level_0__=[7, 8], study_id=ids, bleu=values)
-    )
-    assert (found.study_ids, found.names) == (("s1", "ö"), ("bleu",))
-    assert found.columns[0][1].tolist() == [0.5, 0.25]
-    (tmp_path / "m.csv").write_text("Unnamed: 0,study_id,bleu\n0,s1,0.5\n")
-    assert read_metrics(str(tmp_path / "m.csv")).names == ("bleu",)
-    assert "'True'" in not_read(parquet(tmp_path / "m", study_id=["s1"], bleu=[True]))
-    columns = [pa.array(["s1"]), pa.array([0.5]), pa.array([0.6])]
-    pq.write_table(pa.table(columns, names=["study_id", "bleu", "bleu"]), tmp_path / "m")
-    assert "bleu" in not_read(str(tmp_path / "m"))

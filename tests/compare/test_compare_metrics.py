@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import re
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -173,21 +172,6 @@ def test_sections_stand_side_by_side_and_groups_below(invoke: Invoke, tmp_path: 
     assert lengths == [15, 7]
 
 
-@pytest.mark.parametrize(
-    ("options", "named"),
-    [
-        (("--by", "source"), "source"),
-        (("--metric", "meteor"), "bertscore"),
-        (("--out", "no/m"), "no/m"),
-    ],
-)
-def test_a_wrong_word_is_refused_before_the_work(
-    invoke: Invoke, tmp_path: Path, options: tuple[str, ...], named: str
-) -> None:
-    assert named in refused(invoke, *PAIR, *options, command="metrics")
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_metric_that_cannot_be_had_leaves_the_others_alone(
     invoke: Invoke, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -229,22 +213,6 @@ def test_the_packages_values_are_taken_study_by_study(package) -> None:
     (found,) = metrics.compute("radcliq", ["a", "bb"], ["ccc", ""])
     assert found.values == (31, 2)
     assert (found.metric.label, found.metric.kind) == ("1/RadCliQ-v1", "inverse")
-
-
-@pytest.mark.parametrize(
-    ("body", "why"),
-    [
-        ("raise Exception('Cannot download the weights')", "Cannot download the weights"),
-        ("import os; os._exit(9)", "no reason given"),
-        (GIVES.format("{'ratescore': [float('nan')] * 2}"), "none at all"),
-    ],
-)
-def test_whatever_goes_wrong_in_the_package_is_a_reason(package, body: str, why: str) -> None:
-    package(body)
-    found = metrics.compute("ratescore", ["a", "b"], ["a", "c"])
-    assert isinstance(found, metrics.Missing)
-    assert why in found.why
-    assert "radeval.metrics" not in sys.modules
 
 
 # RadEval's values of single studies

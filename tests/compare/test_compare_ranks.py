@@ -8,11 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from panels import COST, INVERSE, RATE, SCORE, panel_of
 
-from judge.report.leaderboard import all_tables, ranks_table, signed
-from judge.report.leaderboard import tests_table as table_of_tests
+from judge.report.leaderboard import ranks_table
 from judge.stats.compare import compare
 from judge.stats.paired import Resampling, compare_pairs
-from judge.stats.panel import group_cells, rank_shares, ranks_with_ties
+from judge.stats.panel import group_cells, rank_shares
 
 HOW = Resampling(seed=7, resamples=400, flips=200)
 RNG = np.random.default_rng(5)
@@ -69,17 +68,6 @@ def test_a_real_difference_is_none_of_rounding_whatever_stands_beside_it() -> No
 
 
 # Places
-
-
-@given(st.integers(0, 10_000), st.booleans())
-def test_places_are_those_of_a_count(seed: int, higher: bool) -> None:
-    figures = np.random.default_rng(seed).integers(0, 4, (6, 5)).astype(float)
-    better, equal = ranks_with_ties(figures, EXACT, higher=higher)
-    for row in range(6):
-        for at, value in enumerate(figures[row]):
-            others = figures[row] > value if higher else figures[row] < value
-            assert better[row, at] == others.sum()
-            assert equal[row, at] == (figures[row] == value).sum()
 
 
 def test_shares_of_places_by_hand() -> None:
@@ -149,13 +137,3 @@ def test_resamples_without_a_reciprocal_are_not_left_out_in_silence() -> None:
     assert [note.split(":")[0] for note in found.notes] == [
         "the mean cost of a is 0 or less in some resamples"
     ]
-
-
-def test_no_table_says_minus_nought() -> None:
-    texts = [signed(value, 3) for value in (-0.0004, 0.0, -0.0006, 0.1)]
-    assert texts == ["0.000", "0.000", "-0.001", "+0.100"]
-    values = np.column_stack([[0.1, 0.2, -0.3, 0.0001], [0.1, 0.2, -0.3, 0.0002]])
-    found = compare(panel_of({SCORE: values, RATE: [[1, 1], [0, 0], [1, 0], [0, 1]]}), how=HOW)
-    cells = [cell for table in all_tables(found) for row in table.rows for cell in row]
-    assert not any("-0.000" in cell or "+0.000" in cell for cell in cells)
-    assert table_of_tests(found, 0).rows[0][3] == "0.000 [0.000, 0.000]"

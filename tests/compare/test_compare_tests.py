@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from fractions import Fraction
 
 import numpy as np
@@ -100,19 +99,6 @@ def test_a_p_value_is_never_nought_and_equal_models_do_not_differ() -> None:
     assert (test.difference, test.low, test.high, test.p) == (0, 0, 0, 1)
 
 
-@pytest.mark.parametrize(("models", "said"), [(4, False), (5, True)])
-def test_too_few_flips_for_so_many_pairs_are_said(models: int, said: bool) -> None:
-    # Six pairs of 1 / 200 are 0.03, ten are 0.05 and can never be below it.
-    panel = panel_of({SCORE: RNG.random((30, models)) - 5 * np.arange(models)})
-    found = compare(panel, how=Resampling(1, resamples=100, flips=199))
-    notes = [note for note in found.notes if "flips are too few" in note]
-    assert bool(notes) is said
-    assert any(test.is_significant for test in found.tests[0]["score"]) is not said
-    if said:
-        flips = int(re.search(r"--flips (\d+)", notes[0]).group(1))
-        assert not compare(panel, how=Resampling(1, resamples=100, flips=flips)).notes
-
-
 # The bootstrap
 
 
@@ -173,18 +159,6 @@ def test_percentiles_are_numpys_and_pass_over_what_is_missing(rows: list[list[fl
     assert percentiles(values, (0.025, 0.975)) == pytest.approx(wanted)
     gaps = np.vstack([values, np.full(3, np.nan)])
     assert percentiles(gaps, (0.025, 0.975)) == pytest.approx(wanted)
-
-
-# Chance
-
-
-def test_the_seed_decides_intervals_and_p_values() -> None:
-    panel = panel_of({SCORE: np.random.default_rng(1).random((50, 2))})
-    first, again, second = (only(panel, how=Resampling(seed))[0] for seed in (1, 1, 2))
-    assert first == again
-    assert first.difference == second.difference
-    assert (first.low, first.high) != (second.low, second.high)
-    assert first.p != second.p
 
 
 # Patients
