@@ -15,7 +15,7 @@ from support import EXAMPLES
 
 from judge.cli import main
 from judge.comparing.names import RunChoice
-from judge.report.validate_page.data import Beside, PageRater, wanted
+from judge.report.validate_page.data import Beside, PageRater
 from judge.report.validate_page.file import page
 from judge.validating.raters import RatedStudies, rated, raters, readers_below, records
 from judge.validating.validation import validate
@@ -138,16 +138,6 @@ def test_points_open_their_studies_with_judge_and_readers(
     tab.locator("#differences .dot").first.click()  # the largest is drawn first
     tab.locator("#list-title:focus").wait_for()
     assert tab.locator("#list tbody th").all_inner_texts() == sorted(names)
-    tab.get_by_role("button", name="Show all studies").click()
-    tab.wait_for_function("document.querySelectorAll('#list tbody tr').length === 15")
-    judge, readers = counts_of(studies, "errors")
-    order = np.lexsort((np.arange(len(judge)), -np.abs(judge - readers)))
-    expected = [studies.study_ids[row] for row in order]
-    assert tab.locator("#list tbody th").all_inner_texts() == expected
-    tab.locator("#against .dot[tabindex='0']").focus()
-    tab.keyboard.press("ArrowRight")
-    tab.keyboard.press("Enter")
-    tab.locator("#study-title:focus, #list-title:focus").wait_for()
     # A study that a reader has not read.
     row, rater = (int(one[0]) for one in np.nonzero(np.isnan(studies.values["errors"])))
     study = studies.study_ids[row]
@@ -184,61 +174,3 @@ def test_hostile_texts_are_shown_and_do_nothing(shown: Any) -> None:
     assert EVIL in tab.locator("[aria-labelledby=candidate-title]").inner_text().replace("\n", "")
     assert tab.locator("main img, main b").count() == 0
     assert EVIL in tab.inner_text("#rater-0")
-
-
-def test_of_many_studies_every_point_has_some_and_rare_ones_all(studies: RatedStudies) -> None:
-    rng, n = np.random.default_rng(3), 4000
-    truth = rng.poisson(2, size=(n, 1))
-    grid = np.maximum(0, truth + rng.integers(-1, 2, size=(n, 4))).astype(float)
-    of = beside(studies)
-    ids = tuple(map(str, range(n)))
-    many = Beside(of.found, of.raters, ids, (None,) * n, dict.fromkeys(of.counted, grid))
-    assert wanted(many, most=4 * n) == list(range(n))
-    rows = wanted(many, most=4 * 400)
-    assert len(set(rows)) == 400
-    for pair in np.unique(both := np.c_[grid[:, 0], grid[:, 1:].mean(axis=1)], axis=0):
-        whole = set(np.flatnonzero((both == pair).all(axis=1)).tolist())
-        assert whole & set(rows)
-        assert len(whole) > 2 or whole <= set(rows)
-
-
-def test_a_file_of_somebody_elses_stays(read_examples: Path, tmp_path: Path) -> None:
-    mine = tmp_path / "mine.html"
-    mine.write_text("<html>mine</html>")
-    sides = [read_examples / "judged", "--readers", read_examples / "readers"]
-    done = CliRunner().invoke(main, ["validate", *map(str, sides), "--html", str(mine)])
-    assert done.exit_code
-    assert str(mine) in done.output
-    assert mine.read_text() == "<html>mine</html>"
-
-
-@pytest.mark.ci
-def test_figures_have_the_numbers_of_the_json(studies: RatedStudies, tmp_path: Path) -> None:
-    from judge.plots import draw_validation
-    from judge.plots.output import draw, settings
-    from judge.plots.raters import JITTER, plan
-    from judge.plots.style import PAGE
-
-    found = validate(studies)
-    drawings = {one.name: one for one in plan(found, studies.values).drawings}
-    with settings():
-        figure = draw(drawings["agreement_kendall"], PAGE)
-    for name, axes in zip(("errors", "significant"), figure.axes, strict=True):
-        (ceiling,) = [one for one in found["ceiling_mean"] if one["quantity"] == name]
-        own = [one["kendall"] for one in found["agreement"] if one["quantity"] == name]
-        (marks,) = [line for line in axes.lines if line.get_marker() == "o"]
-        assert np.asarray(marks.get_xdata()) == pytest.approx([one["value"] for one in own])
-        (bars,) = axes.collections
-        ends = np.array([segment[:, 0] for segment in bars.get_segments()])
-        assert ends == pytest.approx(np.array([(o["low"], o["high"]) for o in own]))
-        (dashed,) = [line for line in axes.lines if line.get_linestyle() == "--"]
-        assert np.asarray(dashed.get_xdata()) == pytest.approx([ceiling["kendall"]["value"]] * 2)
-    judge, readers = counts_of(studies, "errors")
-    (panel,) = drawings["counts_errors"].data.panels
-    assert np.abs(panel.x - readers).max() <= JITTER
-    assert np.abs(panel.y - judge).max() <= JITTER
-    draw_validation(found, studies.values, tmp_path / "figures")
-    assert {path.name.split(".")[0] for path in (tmp_path / "figures").glob("[!.]*.*.*")} == {
-        "agreement_kendall",
-        *(f"{kind}_{of}" for kind in ("counts", "limits") for of in ("errors", "significant")),
-    }
