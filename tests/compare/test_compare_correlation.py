@@ -31,13 +31,6 @@ def test_against_scipy_with_ties(method, theirs, pairs: list[tuple[int, int]]) -
         assert xy == yx == pytest.approx(theirs(x, y).statistic, abs=1e-9)
 
 
-@pytest.mark.parametrize("method", [method for method, _ in MEASURES])
-def test_too_few_values_correlate_with_nothing(method) -> None:
-    nan = np.nan
-    for x, y in (([], []), ([1.0], [2.0]), ([1.0, 1.0], [2.0, 3.0]), ([1, nan, 2], [nan, 1, 2])):
-        assert correlation([np.array(x), np.array(y)], method)[0][1] is None
-
-
 def test_agreement_is_positive_whatever_the_direction() -> None:
     rng = np.random.default_rng(3)
     good = rng.random((100, 2))

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import re
 from collections import Counter
 from pathlib import Path
 
 import pytest
-from judged_runs import IDS, data, refused
+from judged_runs import IDS, data, fail
 from support import Invoke
 
 from judge import Run
-from judge.report.leaderboard import TABLES
 
 LEVELS = {"green": "significance", "fineradscore": "severity"}
 Two = tuple[Path, Path]
@@ -54,23 +52,14 @@ def test_errors_are_those_of_the_annotations(
     assert sum(counted(runs["bad"], rubric).values()) > 10
 
 
-def test_tables_and_columns_are_those_asked_for(invoke: Invoke, two: Two, fine: Two) -> None:
-    begins = {
-        "leaderboard": ["Summary", "Leaderboard", "Leaderboard"],
-        "errors": ["Errors by category"] * 2,
-        "tests": ["Differences"],
-        "ranks": ["Ranks"],
-        "correlations": ["Correlation"] * 3,
-    }
-    assert tuple(begins) == TABLES
-    for name, wanted in begins.items():
-        done = invoke("compare", *two, *fine, "--tables", name, "--format", "md")
-        found = re.findall(rf"^## ({'|'.join(map(re.escape, wanted))})\b", done.stdout, re.M)
-        assert found == wanted
-        assert done.stdout.count("\n## ") + 1 == len(wanted)
-    asked = ("--tables", "leaderboard", "--columns", "GREEN,1/FineRadScore", "--format", "md")
-    head = invoke("compare", *two, *fine, *asked).stdout.splitlines()[2]
-    assert re.findall(r"[^|\s][^|]*[^|\s]", head) == ["rank", "model", "GREEN", "1/FineRadScore"]
-    assert "errors" in refused(invoke, *two, "--tables", "errrors")
-    assert "BLEURT" in refused(invoke, *two, "--columns", "BLEURT")
-    assert "--format csv" in refused(invoke, *two, "--tables", "errors", "--format", "csv")
+def test_a_study_without_a_score_is_no_study_without_errors(invoke: Invoke, two: Two) -> None:
+    fail(two[1], IDS[:4])
+    found = data(invoke, *two, "--no-tests")["groups"][0]["errors"]
+    own = {(row["category"], row["level"]): row for row in found if row["model"] == "bad"}
+    wanted = counted(two[1], "green", IDS[4:])
+    assert {cut: row["errors"] for cut, row in own.items() if row["errors"]} == wanted
+    assert {row["n"] for row in own.values()} == {len(IDS) - 4}
+    assert f"bad (n {len(IDS) - 4})" in invoke("compare", *two, "--tables", "errors").stdout
+    fail(two[1], IDS)
+    found = data(invoke, *two, "--no-tests")["groups"][0]["errors"]
+    assert {row["model"] for row in found} == {"good"}

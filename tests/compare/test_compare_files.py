@@ -2,22 +2,39 @@
 
 from __future__ import annotations
 
+import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pytest
-from judged_runs import IDS, REFS, judged, refused
+from judged_runs import PAIR, refused
 from support import Invoke
 
 Two = tuple[Path, Path]
 
 
-def test_what_cannot_be_written_is_said_before_the_work(invoke: Invoke, two: Two) -> None:
-    # The runs themselves are looked at only later.
-    assert "no/p.html" in refused(invoke, two[0], "missing", "--html", "no/p.html")
-    for option in ("--html", "--figures"):
-        assert option in refused(invoke, two[0], option, "-")
+@pytest.mark.parametrize("command", ["compare", "metrics"])
+def test_a_pipe_is_never_replaced_and_a_link_is_written_through(
+    invoke: Invoke, example_run: Path, tmp_path: Path, command: str
+) -> None:
+    words = {"compare": (example_run, "--html"), "metrics": (*PAIR, "--out")}[command]
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / "loop").symlink_to("loop")
+    for name in ("pipe", "loop", "no/file", ""):
+        refused(invoke, *words, tmp_path / name if name else "", command=command)
+    assert (tmp_path / "pipe").is_fifo()
+    (tmp_path / "there").mkdir()
+    (tmp_path / "link").symlink_to("there/file")
+    for _ in range(2):  # to a file that is not there yet, and to one that is
+        assert invoke(command, *words, tmp_path / "link").exit_code == 0
+        assert (tmp_path / "link").is_symlink()
+        assert (tmp_path / "there/file").stat().st_size > 0
+        (tmp_path / "there/file").chmod(0o600)
+    assert stat.S_IMODE((tmp_path / "there/file").stat().st_mode) == 0o600
+    assert [path.name for path in (tmp_path / "there").iterdir()] == ["file"]
 
 
 def shell(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
@@ -31,31 +48,51 @@ def shell(folder: Path, line: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-# Figures
+@pytest.mark.usefixtures("example_run")
+def test_output_that_is_full_closed_or_left_early_is_one_message_or_none(tmp_path: Path) -> None:
+    done = shell(tmp_path, "judge compare example-run > /dev/full")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    done = shell(tmp_path, "judge compare example-run --html p.html >&-")
+    assert (done.returncode, len(done.stderr.splitlines())) == (2, 1)
+    assert not (tmp_path / "p.html").exists()
+    done = shell(tmp_path, "judge compare example-run --html p.html | head -c 1")
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "p.html").stat().st_size > 0
+    done = shell(tmp_path, "PYTHONIOENCODING=ascii judge compare Zürich=example-run")
+    assert (done.returncode, "Zürich" in done.stdout) == (0, True)
 
 
-def test_without_matplotlib_figures_are_refused_before_the_work(
-    invoke: Invoke, two: Two, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("name", ["m.csv", "m.parquet"])
+def test_a_table_that_breaks_off_leaves_the_old_one(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
 ) -> None:
-    monkeypatch.setitem(sys.modules, "matplotlib", None)
-    assert "matplotlib" in refused(invoke, two[0], "missing", "--figures", "d")
+    def breaks(_table: pd.DataFrame, path: Path, **_options: object) -> None:
+        Path(path).write_text("half a t")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(pd.DataFrame, "to_csv", breaks)
+    monkeypatch.setattr(pd.DataFrame, "to_parquet", breaks)
+    (tmp_path / name).write_text("old")
+    refused(invoke, *PAIR, "--out", name, command="metrics")
+    assert [path.name for path in tmp_path.iterdir()] == [name]
+    assert (tmp_path / name).read_text() == "old"
 
 
-@pytest.mark.ci
-def test_figures_are_drawn_and_a_persons_own_file_is_left(
-    invoke: Invoke, tmp_path: Path, two: Two
+def test_what_is_finished_is_kept_on_ctrl_c(
+    invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    refs = {key: {**REFS[key], "site": f"site {at % 4}"} for at, key in enumerate(IDS)}
-    run = judged(tmp_path, "a", refs=refs)
-    words = (f"a={run}", f"b={run}", "--no-tests", "--figures", "d")
-    assert invoke("compare", *words, "--top-sites", 3).exit_code == 0
-    captions = tmp_path / "d" / "captions.md"
-    assert "the 3 largest of 4 sites" in captions.read_text("utf-8")
-    captions.write_text("mine", "utf-8")
-    assert "d/captions.md" in refused(invoke, *words)
-    assert captions.read_text("utf-8") == "mine"
-    # Damaged records are noticed before figures are drawn.
-    file = two[0] / "annotations.jsonl"
-    file.write_text("".join(file.read_text("utf-8").splitlines(keepends=True)[:-1]), "utf-8")
-    refused(invoke, two[0], "--figures", "e", "--html", "p.html")
-    assert not (tmp_path / "e").exists()
+    # A metric after which, while it is computed, somebody presses Ctrl-C.
+    folder = tmp_path / "packages" / "radeval"
+    folder.mkdir(parents=True)
+    (folder / "__init__.py").write_text(
+        "import os, signal, time\nos.kill(os.getppid(), signal.SIGINT)\ntime.sleep(60)"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(folder.parent))
+    # The parent must only believe that it is there: its import would send the signal.
+    monkeypatch.setattr("judge.metrics.importlib.util.find_spec", lambda _: object())
+    asked = ("metrics", *PAIR, "--metric", "bleu2,radcliq", "--out", "m.csv")
+    assert invoke(*asked).exit_code == 130
+    assert list(pd.read_csv(tmp_path / "m.csv").columns) == ["study_id", "model", "bleu2"]
+    (tmp_path / "m.csv").write_text("a whole table")
+    assert invoke(*asked).exit_code == 130
+    assert (tmp_path / "m.csv").read_text() == "a whole table"

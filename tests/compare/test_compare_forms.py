@@ -5,22 +5,17 @@ from __future__ import annotations
 import csv
 import io
 import re
-import shutil
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pytest
 from panels import COST, INVERSE, SCORE, panel_of
-from seeded_comparison import seeded
 
-from judge.report.leaderboard import ranks_table
+from judge.report.formats import own_columns
 from judge.report.leaderboard import tests_table as table_of_tests
 from judge.report.leaderboard_formats import (
     as_csv,
     as_latex,
     as_markdown,
-    as_rexrank,
     pairs_as_csv,
 )
 from judge.stats.compare import Comparison, compare
@@ -29,6 +24,14 @@ from judge.stats.paired import Resampling
 from judge.stats.panel import Panel
 
 FEW = Resampling(1, resamples=100, flips=100)
+CSV_COLUMNS = (
+    *("row", "n_studies", "model", "metric", "label"),
+    *("n", "k", "value", "low", "high", "rank", "rank_low", "rank_high", "first", "signature"),
+)
+PAIRS_COLUMNS = (
+    *("row", "metric", "model", "other", "n", "difference", "low", "high"),
+    *("p", "p_holm", "test", "significant", "signature"),
+)
 
 
 def rows_of(text: str) -> list[dict[str, str]]:
@@ -95,18 +98,6 @@ def test_a_difference_is_that_of_the_better_model_less_the_other(by_cost: Compar
     assert {names.index(row[0]) < names.index(row[1]) for row in rows} == {True, False}
 
 
-def test_a_rank_has_its_interval_and_the_shares_of_first_first_two_first_three(
-    by_cost: Comparison,
-) -> None:
-    rows = ranks_table(by_cost, 0).rows
-    assert [row[:2] for row in rows] == [("b", "1"), ("a", "2"), ("c", "3")]
-    for row in rows:
-        found = by_cost.rank_shares[0]["cost"][by_cost.panel.models.index(row[0])]
-        assert row[2] == f"{found.low} to {found.high}"
-        shares = [100 * sum(found.shares[:top]) for top in (1, 2, 3)]
-        assert [decimals(text)[0] for text in row[3:]] == pytest.approx(shares, abs=0.06)
-
-
 # CSV
 
 
@@ -131,11 +122,21 @@ def test_csv_has_each_models_figures_by_rank(known: Comparison) -> None:
         assert row["significant"] == str(float(row["p_holm"]) < 0.05)
 
 
-def test_rexranks_table_has_three_decimals_and_shared_ranks(known: Comparison) -> None:
-    rows = rows_of(as_rexrank(known))
-    assert [(row["Rank"], row["Model Name"], row["BLEU"]) for row in rows] == [
-        *(("1", "c", "0.800"), ("2", "a", "0.600"), ("2", "d", "0.600"), ("4", "b", "0.300"))
-    ]
+@pytest.mark.parametrize(
+    ("write", "columns"), [(as_csv, CSV_COLUMNS), (pairs_as_csv, PAIRS_COLUMNS)]
+)
+def test_a_field_never_hides_a_column(write, columns: tuple[str, ...]) -> None:
+    models = ("=1+1", '@a,"b"')  # names stand as they are
+    rows = rows_of(write(compared(models=models)))
+    assert set(rows[0]) == {*columns, "site"}
+    assert {row["model"] for row in rows} <= {*models}
+    rows = rows_of(write(compared("model")))
+    assert set(rows[0]) == {*columns, "by_model"}
+    assert {row["by_model"] for row in rows} == {"", "x", "y"}
+    assert own_columns(["label", "by_label"], ["label"]) == {
+        "label": "by_by_label",
+        "by_label": "by_label",
+    }
 
 
 # Markdown
@@ -162,20 +163,6 @@ def test_names_do_nothing_in_markdown() -> None:
 
 # LaTeX
 
-TRAPS = ("a--b---c", "?`q !`x ``r''", "<<s>> ,,t", 'Łódź "u" %&_#$^~\\|{}*')
-
-
-def negative() -> str:
-    rng = np.random.default_rng(3)
-    scores = rng.normal(size=(40, 3)) - np.array([0, 1, 5])
-    panel = panel_of({SCORE: scores, COST: -scores})
-    return as_latex(compare(renamed(panel, ("x-1", "-2", "z -3")), how=FEW))
-
-
-def body(text: str) -> str:
-    """What is printed: all but comments."""
-    return "\n".join(line for line in text.splitlines() if not line.startswith("%"))
-
 
 def test_latex_takes_no_name_for_a_command() -> None:
     comparison = compared(models=("[x]", "a|b*"), values=("u\nv", "%"), notes=("one\ntwo",))
@@ -195,21 +182,3 @@ def test_latex_has_the_best_of_each_column_in_bold_and_nothing_else(known: Compa
         ("c", 2),
         ("b", 3),
     }
-
-
-@pytest.mark.ci
-@pytest.mark.skipif(not shutil.which("pdflatex"), reason="needs pdflatex")
-def test_pdflatex_takes_it(tmp_path: Path) -> None:
-    parts = "\n\n\\clearpage\n\n".join((as_latex(seeded(4, models=TRAPS, tests=True)), negative()))
-    (tmp_path / "t.tex").write_text(
-        "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n\\tiny\n"
-        f"{parts}\n\\end{{document}}\n",
-        "utf-8",
-    )
-    line = ["pdflatex", "-interaction=nonstopmode", "-halt-on-error", "t.tex"]
-    done = subprocess.run(line, cwd=tmp_path, capture_output=True, check=False)
-    assert done.returncode == 0, done.stdout[-2000:].decode("utf-8", "replace")
-    assert b"Missing character" not in (tmp_path / "t.log").read_bytes()
-
-
-# What --sort takes

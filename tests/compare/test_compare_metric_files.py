@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import io
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from judged_runs import IDS, data, refused
 from support import Invoke
 
 from judge.comparing.metric_files import check_directions, read_metrics
+from judge.stats.metric import KNOWN
 from judge.types import JudgeError
 
 N = len(IDS)
@@ -93,7 +93,39 @@ def test_values_that_are_missing_or_of_no_study_are_counted(
     assert "'rougel'" in refused(invoke, two[0], "--metrics", file)  # off its scale
 
 
+def test_a_rubrics_own_metric_and_that_of_a_file_stand_apart(
+    invoke: Invoke, two: Two, fine: Two, tmp_path: Path
+) -> None:
+    file = table(tmp_path / "m.csv", model="good", GREEN=0.25, FineRadScore=4)
+    runs = (two[0], fine[0])
+    cells = data(invoke, *runs, "--metrics", file)["groups"][0]["cells"]
+    assert (
+        cells["file_green"]["good"]["value"] == cells["file_fineradscore"]["good"]["value"] == 0.25
+    )
+    assert cells["green"]["good"]["value"] == 1
+    shown = invoke("compare", *runs, "--metrics", file, "--format", "rexrank").stdout
+    row = next(csv.DictReader(io.StringIO(shown)))
+    assert row["1/FineRadScore"] == f"{cells['inverse_fineradscore']['good']['value']:.3f}"
+    twice = table(tmp_path / "n.csv", GREEN=0.5, file_green=0.9)
+    more = ("--metrics", twice, "--higher-is-better", "file_green")
+    assert "'file_green'" in refused(invoke, two[0], *more)
+
+
 # Names and directions
+
+
+def test_spellings_of_a_known_metric_are_that_metric(
+    invoke: Invoke, two: Two, tmp_path: Path
+) -> None:
+    first = table(tmp_path / "1.csv", radcliq=[0.5] * 5 + [""] * (N - 5))
+    second = table(tmp_path / "2.csv", **{"RadCliQ-v1": [""] * 5 + [1] * (N - 5)})
+    files = ("--metrics", first, "--metrics", second, "--lower-is-better", "radcliq")
+    cells = data(invoke, two[0], *files)["groups"][0]["cells"]
+    assert cells["radcliq"]["good"]["value"] == pytest.approx(N / (0.5 * 5 + (N - 5)))
+    assert "RadCliQ-v1" not in cells
+    assert (KNOWN["radcliq"].label, KNOWN["radcliq"].higher_is_better) == ("1/RadCliQ-v1", True)
+    # A true direction changes nothing.
+    assert read_metrics(first, lower=["radcliq"]).columns[0][0] == KNOWN["radcliq"]
 
 
 def test_directions_that_say_nothing_or_the_wrong_thing_are_errors(tmp_path: Path) -> None:
@@ -147,10 +179,3 @@ def test_values_that_are_no_measurement(tmp_path: Path, value: str) -> None:
 def test_files_that_are_no_table_of_metrics(tmp_path: Path, text: str, named: str) -> None:
     (tmp_path / "m.csv").write_text(text, "utf-8")
     assert named in not_read(str(tmp_path / "m.csv"))
-
-
-@pytest.mark.parametrize("text", ['[{"study_id": "s1", "bleu": 0.5}]', "study_id\tbleu\ns1\t0.5\n"])
-def test_metrics_have_any_form_that_reports_have(tmp_path: Path, text: str) -> None:
-    (tmp_path / "m").write_bytes(gzip.compress(text.encode()))
-    found = read_metrics(str(tmp_path / "m"))
-    assert (found.study_ids, found.columns[0][1].tolist()) == (("s1",), [0.5])

@@ -11,7 +11,7 @@ from panels import COST, INVERSE, RATE, SCORE, panel_of
 from judge.report.leaderboard import ranks_table
 from judge.stats.compare import compare
 from judge.stats.paired import Resampling, compare_pairs
-from judge.stats.panel import group_cells, rank_shares, ranks_with_ties
+from judge.stats.panel import group_cells, rank_shares
 
 HOW = Resampling(seed=7, resamples=400, flips=200)
 RNG = np.random.default_rng(5)
@@ -54,18 +54,20 @@ def test_figures_that_are_equal_but_for_the_last_bit_share_a_rank(metric, values
         assert compare_pairs(panel, {}, HOW).pairs[metric.name][0].difference == 0
 
 
+def test_a_real_difference_is_none_of_rounding_whatever_stands_beside_it() -> None:
+    small = np.tile([0.5, 0.5 + 1e-9], (30, 1))
+    assert ranks(panel_of({SCORE: small}), SCORE) == [2, 1]
+    beside = np.column_stack([small, np.full(30, 1e11)])
+    assert ranks(panel_of({SCORE: beside}), SCORE) == [3, 2, 1]
+    first, second, _ = compare_pairs(panel_of({COST: beside}), {}, HOW).rank_shares["cost"]
+    assert (first.shares[0], second.shares[1]) == (1, 1)
+    pair = RNG.normal(size=(20, 2)) + np.array([0.6, 0])
+    alone, huge = pair, np.column_stack([pair, 1e13 * RNG.random(20)])
+    tests = [compare_pairs(panel_of({SCORE: v}), {}, HOW).pairs["score"][0] for v in (alone, huge)]
+    assert tests[0].p == tests[1].p
+
+
 # Places
-
-
-@given(st.integers(0, 10_000), st.booleans())
-def test_places_are_those_of_a_count(seed: int, higher: bool) -> None:
-    figures = np.random.default_rng(seed).integers(0, 4, (6, 5)).astype(float)
-    better, equal = ranks_with_ties(figures, EXACT, higher=higher)
-    for row in range(6):
-        for at, value in enumerate(figures[row]):
-            others = figures[row] > value if higher else figures[row] < value
-            assert better[row, at] == others.sum()
-            assert equal[row, at] == (figures[row] == value).sum()
 
 
 def test_shares_of_places_by_hand() -> None:
@@ -102,3 +104,36 @@ def test_one_study_or_patient_has_no_rank_shares(metric, n: int, clusters) -> No
     assert compare_pairs(panel, {}, HOW).rank_shares[metric.name] == (None, None)
     rows = ranks_table(compare(panel, how=HOW), 0).rows
     assert rows[0] == ("a", "1", "n/a", "n/a", "n/a", "n/a")
+
+
+def near_nought(mean: float, n: int = 40) -> np.ndarray:
+    column = RNG.normal(size=n)
+    return column - column.mean() + mean
+
+
+def test_a_model_without_a_reciprocal_is_not_ranked_but_said() -> None:
+    values = np.column_stack([near_nought(9), near_nought(-1), near_nought(8)])
+    found = compare(panel_of({INVERSE: values, SCORE: values}), how=HOW)
+    assert [cell.value is None for cell in found.groups[0].cells["inverse"]] == [False, True, False]
+    assert found.rank_shares[0]["inverse"] == (None,) * 3
+    assert None not in found.rank_shares[0]["score"]
+    tests = {(test.a, test.b): test for test in found.tests[0]["inverse"]}
+    assert tests[0, 1].difference is tests[0, 1].low is tests[0, 1].p is None
+    assert None not in (tests[0, 2].difference, tests[0, 2].low, tests[0, 2].p)
+    assert [note.split(":")[0] for note in found.notes] == [
+        "the mean cost of b is 0 or less",
+        "the mean cost of b is 0 or less in some resamples",
+    ]
+
+
+def test_resamples_without_a_reciprocal_are_not_left_out_in_silence() -> None:
+    values = np.column_stack([near_nought(0.1), near_nought(9), near_nought(8)])
+    found = compare(panel_of({INVERSE: values}), how=HOW)
+    assert found.groups[0].cells["inverse"][0].value == pytest.approx(10)
+    test = found.tests[0]["inverse"][0]
+    assert test.difference == pytest.approx(10 - 1 / 9)
+    assert (test.low, test.high, test.p is None) == (None, None, False)
+    assert found.rank_shares[0]["inverse"] == (None,) * 3
+    assert [note.split(":")[0] for note in found.notes] == [
+        "the mean cost of a is 0 or less in some resamples"
+    ]

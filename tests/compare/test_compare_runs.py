@@ -14,7 +14,6 @@ from support import Invoke
 from judge import rubrics
 from judge.comparing.comparison import compare_runs
 from judge.comparing.names import RunChoice, choice
-from judge.report.compare_page.data import overview
 from judge.report.leaderboard import all_tables
 from judge.report.tables import Table
 from judge.stats.compare import Comparison
@@ -29,17 +28,6 @@ def with_field(name: str, value_of) -> dict[str, dict[str, object]]:
 
 
 # Figures
-
-
-def test_models_are_ranked_and_tested(invoke: Invoke, two: Two) -> None:
-    found = data(invoke, *two, "--sort", "GREEN")
-    cells = found["groups"][0]["cells"]["green"]
-    assert (cells["good"]["rank"], cells["bad"]["rank"]) == (1, 2)
-    assert cells["good"]["n"] == len(IDS)
-    test = found["groups"][0]["tests"]["green"][0]
-    assert (test["a"], test["b"], test["n"]) == ("good", "bad", len(IDS))
-    assert test["difference"] == pytest.approx(cells["good"]["value"] - cells["bad"]["value"])
-    assert found["groups"][0]["ranks"]["green"]["good"]["shares"][0] > 0.9
 
 
 @pytest.mark.parametrize("rubric", ["green", "fineradscore"])
@@ -91,20 +79,6 @@ def test_a_class_without_a_scored_study_is_not_a_number_but_said(invoke: Invoke,
     assert (cell["n"], cell["value"], cell["rank"]) == (0, None, None)
     assert (group["tests"]["green"][0]["n"], group["tests"]["green"][0]["p"]) == (0, None)
     assert found["groups"][0]["cells"]["green"]["good"]["n"] == len(IDS) - len(normal)
-    assert "n/a (n 0)" in invoke("compare", *two, "--by", "study_class").stdout
-    names = ("n_studies", "n_scored", "n_unparsed", "n_failed")
-    counts = [found["runs"][0][name] for name in names]
-    assert counts == [len(IDS), len(IDS) - len(normal), 0, len(normal)]
-    assert any(note.startswith("studies not scored: good ") for note in found["notes"])
-
-
-def test_an_unknown_metric_or_field_is_refused(invoke: Invoke, two: Two) -> None:
-    assert "green_no_significant_error" in refused(invoke, *two, "--sort", "bleu")
-    for column in ("nowhere", "green", "outcome"):  # what a judge said is no field
-        assert f"cannot group by {column!r}" in refused(invoke, *two, "--by", column)
-
-
-# Names
 
 
 def test_two_runs_of_one_model_are_refused(
@@ -116,8 +90,6 @@ def test_two_runs_of_one_model_are_refused(
     # A guessed name of two files of predictions may be two models.
     other = judged(tmp_path, "good", said("No."), "fineradscore")
     assert "NAME=RUN" in refused(invoke, two[0], other)
-    notes = data(invoke, f"good={two[0]}", f"good={other}", "--no-tests")["notes"]
-    assert any("different files of predictions" in note for note in notes)
     assert data(invoke, *two, *fine, "--no-tests")["models"] == ["good", "bad"]
     for argument in ("=x", "name=", "missing"):
         refused(invoke, argument)
@@ -194,17 +166,8 @@ def test_a_model_without_a_run_of_a_rubric_has_no_place_in_it(
     board = table(by_green, "Leaderboard", ", FineRadScore")
     assert board.head[:2] == ("rank by GREEN", "model")
     assert {row[1] for row in board.rows} == {"good", "bad"}
-    assert "no run of fineradscore is of best" in by_green.notes
     by_severity = compared(runs, "severity_sum")
     assert [set(row[:2]) for row in table(by_severity, "Differences in").rows] == [{"good", "bad"}]
-    tests = overview(by_severity)["groups"][0]["tests"]
-    assert (len(tests[by_severity.sort]), len(tests["green"])) == (1, 3)
-    assert table(by_severity, "Summary").rows[-1][:2] == ("n/a", "best")
-    # A run of which nothing was scored stays in its table.
-    fail(best, IDS)
-    assert table(compared(runs, "green"), "Leaderboard", ", GREEN").rows[-1][:3] == (
-        *("n/a", "best", "n/a (n 0)"),
-    )
 
 
 # The signature

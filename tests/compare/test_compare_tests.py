@@ -161,18 +161,6 @@ def test_percentiles_are_numpys_and_pass_over_what_is_missing(rows: list[list[fl
     assert percentiles(gaps, (0.025, 0.975)) == pytest.approx(wanted)
 
 
-# Chance
-
-
-def test_the_seed_decides_intervals_and_p_values() -> None:
-    panel = panel_of({SCORE: np.random.default_rng(1).random((50, 2))})
-    first, again, second = (only(panel, how=Resampling(seed))[0] for seed in (1, 1, 2))
-    assert first == again
-    assert first.difference == second.difference
-    assert (first.low, first.high) != (second.low, second.high)
-    assert first.p != second.p
-
-
 # Patients
 
 

@@ -147,22 +147,6 @@ def test_shares_and_tests_are_of_the_studies_that_both_scored(two: Two, invoke: 
     assert tests[0]["p"] == pytest.approx(exact - stats.binom.pmf(2, 19, 0.5))
 
 
-def test_what_a_test_supports_is_said_in_a_sentence(two: Two, invoke: Invoke) -> None:
-    said = (
-        "(b) missing finding, pleural effusion: alder in 52.6% of 38 studies, birch in 13.2%, "
-        "4.0 times as often (p < 0.001, Holm)"
-    )
-    for runs in (two, two[::-1]):  # the model that makes it more often comes first
-        assert data(invoke, *runs)["told"][1] == said
-    lines = [" ".join(line.split()) for line in invoke("errors", *two).stdout.splitlines()]
-    assert said in lines
-    frame = recurring_errors(*two)
-    assert frame["p"].tolist()[:2] == pytest.approx([mid_p(17, 2), mid_p(4, 6)])
-    printed = pd.read_csv(io.StringIO(invoke("errors", *two, "--format", "csv").stdout))
-    assert list(printed.columns) == list(frame.columns)
-    assert printed["k_other"].tolist() == frame["k_other"].tolist()
-
-
 def test_patients_with_several_studies_are_flipped_together(tmp_path: Path, invoke: Invoke) -> None:
     # All 20 errors of alder's are of two patients: two coins decide, which is no evidence.
     fields = {"patient": {study_id: f"p{number // 10}" for number, study_id in enumerate(IDS)}}

@@ -170,11 +170,8 @@ def test_groups_are_corrected_by_their_own_readings(
     assert found["small"]["why_not"] == f"too few readings: {n['small']} of at least 10"
     assert found["small"]["value"] is found["small"]["labels"] is None
     rows = list(csv.DictReader(io.StringIO(invoke("rates", *words, "--format", "csv").stdout)))
-    assert [row["site"] for row in rows] == ["north", "small", "south", ""]
-    assert (rows[-1][f"{RATE}_read"], rows[-1][f"{RATE}_of"]) == ("50", str(N))
     assert float(rows[0][f"{RATE}_corrected"]) == found["north"]["value"]
     assert rows[1][f"{RATE}_corrected"] == ""
-    assert f"| {n['north']} of 60 |" in invoke("rates", *words, "--format", "md").stdout
 
 
 def test_several_readers_of_a_study_are_averaged(
@@ -186,20 +183,6 @@ def test_several_readers_of_a_study_are_averaged(
     fixed = found["statistics"][RATE]["corrected"]
     y = [np.mean([of[s][0] == 0 for of in readers.values() if s in of]) for s in readers["ann"]]
     assert (fixed["labels"], fixed["n"]) == (pytest.approx(np.mean(y)), 50)
-    # The folder of their runs is each of them.
-    by_folder = corrected(invoke, judges / "m", "--readings", tmp_path / "readers", AT_RANDOM)
-    assert by_folder == found
-
-
-def test_where_all_was_read_it_is_the_readers_rate_and_nothing_need_be_said(
-    invoke: Invoke, judges: Path, tmp_path: Path
-) -> None:
-    (ann,) = read(tmp_path / "readers", {"ann": chosen(range(N))})
-    summary = corrected(invoke, judges / "m", "--readings", ann)
-    fixed, own = summary["statistics"][RATE]["corrected"], corrected(invoke, ann)
-    for end in ("value", "low", "high"):
-        assert fixed[end] == pytest.approx(own["statistics"][RATE][end])
-    assert (summary["readings"]["drawn"], fixed["worth"]) == ("all", 0)
 
 
 def test_a_sample_in_strata_is_weighted_by_them(
@@ -273,16 +256,11 @@ def test_what_is_no_ground_for_a_correction_is_refused(
     refused(invoke, *of_run, other, AT_RANDOM, names="'other-0'")
     refused(invoke, "rates", ann, "--readings", ann, AT_RANDOM, names="reader's run")
     refused(invoke, *of_run, run, AT_RANDOM, names="not of a reader")
-    refused(invoke, *of_run, tmp_path / "none", AT_RANDOM, names=str(tmp_path / "none"))
     refused(invoke, *of_run, tmp_path, AT_RANDOM, names=str(tmp_path))
     refused(invoke, *of_run, ann, *twice, AT_RANDOM, names="'ann'")
-    refused(invoke, "rates", run, AT_RANDOM, names="--readings")
     refused(invoke, *of_run, ann, AT_RANDOM, "--patient-field", "ward", names="'ward'")
-    both = ("compare", run, judges / "n")
-    refused(invoke, *both, "--readings", ann, names="--readings-at-random")
-    refused(invoke, *both, "--readings", f"x={ann}", AT_RANDOM, names="'x'")
-    refused(invoke, *both, "--readings", ann, AT_RANDOM, "--format", "csv", names="--format")
-    refused(invoke, *both, AT_RANDOM, names="--readings")
+    both = ("compare", run, judges / "n", "--readings", ann)
+    refused(invoke, *both, names="--readings-at-random")
 
 
 @pytest.mark.parametrize("field", ["candidate", "reference"])

@@ -87,8 +87,6 @@ def test_where_all_was_read_it_is_what_the_readers_say() -> None:
     expected = wilson(int(y.sum()), 60)
     assert figures(found) == pytest.approx((expected.value, expected.low, expected.high))
     assert found.weight == found.worth == 0
-    by_stratum = corrected(f, y, RATE, (np.arange(60) % 3 == 0).astype(np.intp))
-    assert by_stratum.value == pytest.approx(expected.value)
 
 
 def test_too_few_readings_or_patients_have_no_figure() -> None:
@@ -116,18 +114,6 @@ def test_a_stratum_has_the_weight_of_its_studies() -> None:
     strata = (np.arange(140) >= 130).astype(np.intp)
     assert corrected(f, y, RATE, strata).why_not == "no reading of a stratum of 10 studies"
     assert corrected(f, y, RATE, strata, is_even=True) == corrected(f, y, RATE)
-
-
-def test_studies_of_a_patient_do_not_count_as_so_many() -> None:
-    rng = np.random.default_rng(10)
-    patients = np.repeat(np.arange(100), 4)
-    truth = np.repeat(rng.random(100) < 0.5, 4).astype(float)
-    readers = np.where(patients < 30, truth, np.nan)
-    judge = np.abs(truth - np.repeat(rng.random(100) < 0.1, 4))
-    alone, together = (corrected(judge, readers, RATE, patients=one) for one in (None, patients))
-    assert together.value == alone.value
-    assert np.ptp(figures(together)[1:]) > 1.6 * np.ptp(figures(alone)[1:])
-    assert np.ptp(labels(together)[1:]) > 1.6 * np.ptp(labels(alone)[1:])
 
 
 def test_means_scores_and_reciprocals() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from browserhelp import WIDE, chromium, ready, watch
+from browserhelp import NARROW, WIDE, axe_in_both_schemes, chromium, ready, watch
 from click.testing import CliRunner
 from support import EXAMPLES
 
@@ -138,16 +138,6 @@ def test_points_open_their_studies_with_judge_and_readers(
     tab.locator("#differences .dot").first.click()  # the largest is drawn first
     tab.locator("#list-title:focus").wait_for()
     assert tab.locator("#list tbody th").all_inner_texts() == sorted(names)
-    tab.get_by_role("button", name="Show all studies").click()
-    tab.wait_for_function("document.querySelectorAll('#list tbody tr').length === 15")
-    judge, readers = counts_of(studies, "errors")
-    order = np.lexsort((np.arange(len(judge)), -np.abs(judge - readers)))
-    expected = [studies.study_ids[row] for row in order]
-    assert tab.locator("#list tbody th").all_inner_texts() == expected
-    tab.locator("#against .dot[tabindex='0']").focus()
-    tab.keyboard.press("ArrowRight")
-    tab.keyboard.press("Enter")
-    tab.locator("#study-title:focus, #list-title:focus").wait_for()
     # A study that a reader has not read.
     row, rater = (int(one[0]) for one in np.nonzero(np.isnan(studies.values["errors"])))
     study = studies.study_ids[row]
@@ -169,6 +159,14 @@ def test_points_open_their_studies_with_judge_and_readers(
         assert words.split() == record[side].split()
 
 
+def test_it_is_read_on_a_narrow_screen_in_both_schemes(shown: Any) -> None:
+    tab = shown(viewport=NARROW)
+    tab.locator("#list [data-study]").first.click()
+    tab.locator("#study-title:focus").wait_for()
+    assert tab.evaluate("document.documentElement.scrollWidth") <= NARROW["width"]
+    assert not axe_in_both_schemes(tab)
+
+
 def test_hostile_texts_are_shown_and_do_nothing(shown: Any) -> None:
     tab = shown("evil.html")
     tab.locator("#list [data-study]").first.click()
@@ -176,35 +174,3 @@ def test_hostile_texts_are_shown_and_do_nothing(shown: Any) -> None:
     assert EVIL in tab.locator("[aria-labelledby=candidate-title]").inner_text().replace("\n", "")
     assert tab.locator("main img, main b").count() == 0
     assert EVIL in tab.inner_text("#rater-0")
-
-
-@pytest.mark.ci
-def test_figures_have_the_numbers_of_the_json(studies: RatedStudies, tmp_path: Path) -> None:
-    from judge.plots import draw_validation
-    from judge.plots.output import draw, settings
-    from judge.plots.raters import JITTER, plan
-    from judge.plots.style import PAGE
-
-    found = validate(studies)
-    drawings = {one.name: one for one in plan(found, studies.values).drawings}
-    with settings():
-        figure = draw(drawings["agreement_kendall"], PAGE)
-    for name, axes in zip(("errors", "significant"), figure.axes, strict=True):
-        (ceiling,) = [one for one in found["ceiling_mean"] if one["quantity"] == name]
-        own = [one["kendall"] for one in found["agreement"] if one["quantity"] == name]
-        (marks,) = [line for line in axes.lines if line.get_marker() == "o"]
-        assert np.asarray(marks.get_xdata()) == pytest.approx([one["value"] for one in own])
-        (bars,) = axes.collections
-        ends = np.array([segment[:, 0] for segment in bars.get_segments()])
-        assert ends == pytest.approx(np.array([(o["low"], o["high"]) for o in own]))
-        (dashed,) = [line for line in axes.lines if line.get_linestyle() == "--"]
-        assert np.asarray(dashed.get_xdata()) == pytest.approx([ceiling["kendall"]["value"]] * 2)
-    judge, readers = counts_of(studies, "errors")
-    (panel,) = drawings["counts_errors"].data.panels
-    assert np.abs(panel.x - readers).max() <= JITTER
-    assert np.abs(panel.y - judge).max() <= JITTER
-    draw_validation(found, studies.values, tmp_path / "figures")
-    assert {path.name.split(".")[0] for path in (tmp_path / "figures").glob("[!.]*.*.*")} == {
-        "agreement_kendall",
-        *(f"{kind}_{of}" for kind in ("counts", "limits") for of in ("errors", "significant")),
-    }
