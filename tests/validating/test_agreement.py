@@ -85,6 +85,18 @@ def estimate_of(x: list[float], y: list[float], clusters: object = None) -> Esti
     return estimates[0]
 
 
+def test_many_studies_and_values_far_from_0() -> None:
+    random = np.random.default_rng(5)
+    latent = random.normal(size=4000)
+    x = latent + random.normal(size=4000)
+    y = np.round(latent + random.normal(size=4000), 1)
+    expected = [by_scipy(name, x, y) for name in METHODS]
+    found = correlate(x, y, resampled(4000, resamples=2)).figures[0]
+    assert found == pytest.approx(expected, abs=1e-10)
+    far = correlate(x.round(3) + 1e8, y, resampled(4000, resamples=2)).figures[0]
+    assert far == pytest.approx(expected, abs=1e-4)
+
+
 def test_every_missing_value_and_interval_has_a_reason() -> None:
     two = estimate_of([1, 2, NAN], [2, 1, 3])
     assert (two.n, two.n_undefined, two.value) == (2, 1, None)
