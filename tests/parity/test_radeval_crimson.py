@@ -39,7 +39,7 @@ def _reply(rng: random.Random) -> dict[str, Any]:
         [
             {
                 "id": f"{letter}{at}",
-                "finding": f"finding {at}",
+                "finding": f"nodule {at}",
                 "clinical_significance": rng.choice(rng.choice([LEVELS, LEVELS, LEVELS[-1:]])),
             }
             for at in range(1, rng.choice([0, 1, 2, 3, 6]) + 1)
