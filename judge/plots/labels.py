@@ -48,8 +48,9 @@ def fitted(names: Sequence[str], inches: float, size: float) -> list[str]:
     """
     cut = [one_line(name, inches, size) for name in names]
     marks = [f"{number}. " for number in range(1, len(names) + 1)]
+    x = width_of("x", size)  # alone, a mark has no width for the blank at its end
     return [
-        mark + one_line(name, inches - width_of(mark, size), size)
+        mark + one_line(name, inches - width_of(f"{mark}x", size) + x, size)
         if cut.count(short) > 1
         else short
         for mark, name, short in zip(marks, names, cut, strict=True)
