@@ -202,10 +202,6 @@ class Combination:
     def _quotient(
         self, ratio: Statistic, found: Sequence[Measures]
     ) -> tuple[float, float] | tuple[None, None]:
-        """Return what is divided by what in a study: both of the part that the rule takes.
-
-        None where no part has something to divide by.
-        """
         pairs = [(_sum(ratio.measures, one), _sum(ratio.per, one)) for one in found]
         known = sorted((a / b, b, a) for a, b in pairs if a is not None and b)
         if not known:
@@ -220,7 +216,6 @@ class Combination:
         orders = (*first, *rubric.worst)
 
         def worst(measures: Measures) -> list[tuple[bool, float]]:
-            """As a key: small for what is good; a number that is missing comes after all others."""
             return [
                 (value is None, (value or 0) * (1 if one.largest_first else -1))
                 for one in orders
@@ -276,7 +271,6 @@ class Combination:
         return [one for one in rubric.statistics if self._is_of_one_part(one)]
 
     def _is_of_one_part(self, one: Statistic) -> bool:
-        """Whether a ratio needs both of its sums from one part; the best part has all numbers."""
         return one.kind == "ratio" and self.rule == "majority"
 
     def _needs_own(self, rate: Statistic) -> bool:
@@ -292,7 +286,6 @@ class Combination:
 
 
 def _middle(n: int, *, up: bool) -> int:
-    """Return which of `n` values in ascending order is the middle one; of two the worse."""
     return (n - 1) // 2 if up else n // 2
 
 
@@ -325,7 +318,6 @@ def rated(rubric: Rubric, measures: Measures | None) -> list[float | None]:
 
 
 def _outvoted(rate: Statistic, said: Sequence[bool]) -> float | None:
-    """Return 0 where the majority says what the rate counts, 1 where not; ties to the worse."""
     if not said:
         return None
     yes = 2 * sum(said)
@@ -337,7 +329,6 @@ def _rates(rubric: Rubric) -> list[Statistic]:
 
 
 def _sum(names: Sequence[str], measures: Measures) -> float | None:
-    """Return the sum of a part's measures of these names, None where it lacks one."""
     known = [value for name in names if (value := measures[name]) is not None]
     return sum(known) if len(known) == len(names) else None
 

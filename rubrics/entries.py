@@ -28,17 +28,8 @@ _NOTHING = frozenset(
         ),
         *("none found", "none identified", "none noted", "no entry", "no entries", "see above"),
         *("string", "text", "entry", "error", "finding", "phrase", "matched finding", "no phrase"),
-        *(
-            "no phrases",
-            "no finding",
-            "no findings",
-            "keine",
-            "aucune",
-            "aucun",
-            "ninguno",
-            "ninguna",
-            "nessuno",
-        ),
+        *("no phrases", "no finding", "no findings", "keine", "aucune", "aucun"),
+        *("ninguno", "ninguna", "nessuno"),
     )
 )
 _WRONG = (

@@ -98,10 +98,6 @@ def _counts(
 
 
 def _lacking(measure: Measure, lacks: Mapping[str, str], beside: str = "") -> Measure:
-    """Return a measure, undefined where the reader was not asked for what it is made of.
-
-    The label of the facet `beside` is not looked at.
-    """
     made_of = [*measure.needs]
     if measure.counts:
         labels = measure.counts.labels

@@ -82,10 +82,6 @@ def _annotation(reply: Reply, modality: str | None) -> Annotation:
 
 
 def _types(named: Sequence[str], modality: str | None) -> tuple[str, ...]:
-    """Return the types; a side is one of its own in mammography, else a place.
-
-    Raises `UnparsedError` for a type that reports of this modality have not.
-    """
     own = ["location" if one == "laterality" and modality != "mg" else one for one in named]
     for one in own:
         if MODALITY_OF.get(one) not in (None, modality):

@@ -77,12 +77,6 @@ def _plain(value: Any) -> Any:  # noqa: ANN401 - JSON is any of a few types
 
 
 def _of_lines(pairs: Pairs) -> list[dict[str, Any]]:
-    """Return the corrections in an object of lines, the original's form, as ours has them.
-
-    Every "None" key is an insertion of its own, and so is each entry of a list under one.
-    Raises `UnparsedError` for a key that is no line, the mark of a failed answer, and an
-    entry that is no correction.
-    """
     found = []
     for key, value in pairs:
         if key.strip().lower() == "failed":

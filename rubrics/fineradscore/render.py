@@ -45,8 +45,6 @@ def _entry(error: Item) -> dict[str, object]:
 
 @dataclass(slots=True)
 class _Draft:
-    """What is wrong in one place, and the reference's lines that belong there."""
-
     sources: set[int] = field(default_factory=set)
     why: list[Discrepancy] = field(default_factory=list)
 
@@ -80,12 +78,6 @@ def baseline(comparison: ReportComparison, study: Study) -> Annotation:
 def _changed(
     comparison: ReportComparison, reference: Sequence[str], candidate: Sequence[str]
 ) -> tuple[dict[int, _Draft], list[Discrepancy]]:
-    """Return a draft for each candidate line to correct, and what is to be put right elsewhere.
-
-    A line of the reference goes to one place only, to the line that is most like it, and to
-    none where the candidate has it already. A discrepancy goes where its line of the
-    reference goes; only what the reference does not have is put right by taking it out.
-    """
     partners: dict[int, set[int]] = defaultdict(set)
     for theirs, ours in comparison.partners:
         partners[ours].add(theirs)

@@ -33,8 +33,6 @@ _REFUSAL = re.compile(
     re.IGNORECASE,
 )
 
-# ------------------------------------------------------------------------------- sections
-
 _SECTIONS = (*LEVELS, MATCHED)
 _KIND = {TITLES[kind].lower(): kind for kind in _SECTIONS}
 # A line that opens with a title of a section, in whatever form; `_HEADING` is the form.
@@ -51,8 +49,6 @@ _EXPLANATION = re.compile(
     re.IGNORECASE,
 )
 
-# ---------------------------------------------------------------------------------- lines
-
 _WORDS = (
     *("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"),
     *("eleven", "twelve"),
@@ -68,8 +64,6 @@ _NONE = re.compile(
     rf"(?P<level>in)?(?P<is_level>significant))? errors?|no match(?:ed finding|e)s){_SAID})\.?",
     re.IGNORECASE,
 )
-
-# ---------------------------------------------------------------------------------- items
 
 _IN_BRACKETS = re.compile(r"\([^()]*\)")
 _MARK = re.compile(
@@ -97,8 +91,6 @@ _NEXT_SENTENCE = re.compile(r"\w{4}[.!?]\s+[A-Z]")
 
 
 class _Listed(NamedTuple):
-    """The count that a line states, and its items."""
-
     stated: int
     items: Sequence[str] = ()
 
@@ -172,7 +164,6 @@ def _is_none(text: str, kind: str) -> bool:
 
 
 def _errors(body: str, level: str, *, faithful: bool) -> dict[str, _Listed]:
-    """Return the categories that a section has a line for; none where it says that none is."""
     lines = _lines(body)
     if not lines:
         raise unparsed(Reason.MISSING_SECTION, f"nothing under {TITLES[level]}")

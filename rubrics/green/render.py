@@ -92,7 +92,6 @@ def baseline(comparison: ReportComparison, _study: Study) -> Annotation:
 
 
 def _entry(text: str) -> str:
-    """Return `text` as a list of the layout can hold it; signs that would mislead are left out."""
     entry = " ".join(text.replace(";", ",").split()).strip(_EDGES)
     for change in (
         lambda text: _NUMBER_STOP.sub("", text.translate(_NO_COLONS)),
