@@ -10,8 +10,6 @@ from typing import Any, Literal
 
 import yaml
 
-_MOST_NAMED = 3
-
 
 @dataclass(frozen=True, slots=True)
 class Source:
@@ -38,7 +36,7 @@ class Source:
     def short(self) -> str:
         """Up to three authors and the year as they stand in a sentence: "Chen and Cherry 2014"."""
         names = [name.partition(",")[0].strip("{}") for name in self.authors]
-        if self.is_longer or len(names) > _MOST_NAMED:
+        if self.is_longer or len(names) > 3:
             return f"{names[0]} et al. {self.year}"
         *others, last = names
         return f"{', '.join(others)}{' and ' if others else ''}{last} {self.year}"
