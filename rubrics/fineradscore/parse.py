@@ -133,10 +133,9 @@ def _fits(correction: Correction, candidate: Sequence[str]) -> None:
 def _is_idle(
     correction: Correction, candidate: Sequence[str], real: Container[tuple[str, ...]]
 ) -> bool:
-    """Whether a correction leaves the report as it is.
+    """Whether it changes nothing: its text is there already, or says that nothing is to be done.
 
-    It does where the text stands there already, and where it says that nothing is to be
-    done ("No change needed"), unless the reference has just this sentence ("No change.").
+    "No change needed" is such a text, "No change." is none where the reference says just this.
     """
     text = says(correction.corrected)
     if correction.edit == "delete":
