@@ -28,7 +28,7 @@ BATCH = ("--batch", "--batch-poll", "0.05", "--out", "run", "--format", "json")
 
 @pytest.fixture
 def ready(server: FaultServer, shell: Made, monkeypatch: pytest.MonkeyPatch) -> Shell:
-    server.batches.set(polls=2)
+    server.batches.polls = 2
     monkeypatch.setattr(making, "_LEAST_WAIT", 0.2)
     return shell(N)
 
@@ -37,7 +37,7 @@ def paid_once(server: FaultServer, n: int = N) -> None:
     """Every study was answered once, in a batch."""
     stats = server.batches.stats()
     assert set(stats.created.values()) <= {1}, "a question stood in two batches"
-    assert set(stats.paid.values()) == {1}
+    assert set(stats.answered.values()) == {1}
     assert sorted(stats.studies.values()) == keys(n)
     assert server.stats().requests == 0
 
@@ -62,7 +62,7 @@ def test_a_run_in_batches_is_the_same_run(server: FaultServer, ready: Shell) -> 
     assert [*plain.lines()] == [*batched.lines()]
     code, _, err = ready.run(*BATCH[:-3], "third")
     assert code == 0, err
-    assert server.batches.stats().uploads == 1, "the cache has all"
+    assert server.batches.stats().creates == 1, "the cache has all"
     paid_once(server)
     ledger = ready.folder / "cache" / "batches" / "ledger.db"
     assert b"lungs" not in ledger.read_bytes(), "the questions, which hold reports, are gone"
@@ -74,7 +74,7 @@ def test_unreadable_answers_go_into_a_second_batch(server: FaultServer, ready: S
     code, out, err = ready.run(*BATCH, "--min-coverage", "0.5")
     assert code == 0, err
     assert json.loads(out)["n_scored"] == N - 3
-    assert set(server.batches.stats().paid.values()) == {1}
+    assert set(server.batches.stats().answered.values()) == {1}
     (one, two) = Run(ready.folder / "run").manifest["batches"]
     assert (one["n"], two["n"]) == (N, 3)
 
@@ -102,7 +102,7 @@ def test_the_next_batch_lacks_what_a_model_refuses(server: FaultServer, ready: S
 
 
 def test_what_expires_is_asked_again(server: FaultServer, ready: Shell) -> None:
-    server.batches.next(BatchPlan(ending="expired", share=0.4))
+    server.batches.plan = BatchPlan(ending="expired", share=0.4)
     code, out, err = ready.run(*BATCH)
     assert code == 0, err
     assert json.loads(out)["n_scored"] == N
@@ -112,22 +112,26 @@ def test_what_expires_is_asked_again(server: FaultServer, ready: Shell) -> None:
 
 
 def test_errors_by_line_strange_lines_and_second_answers(server: FaultServer, ready: Shell) -> None:
-    faults = {Fault.TOO_LONG: 2, Fault.RATE_LIMIT: 1, Fault.SERVER_ERROR: 1}
-    server.batches.next(BatchPlan(faults=faults, lost=1, twice=2, unknown=1))
+    faults = {
+        **dict.fromkeys(keys(2), always(Fault.TOO_LONG)),
+        **dict.fromkeys(keys(4)[2:], first(Fault.RATE_LIMIT)),
+    }
+    server.set_faults(studies=faults)
+    server.batches.plan = BatchPlan(lost=1, twice=2, unknown=1)
     code, out, err = ready.run(*BATCH, "--min-coverage", "0.5")
     assert code == 0, err
     summary = json.loads(out)
     assert (summary["n_scored"], summary["reasons"]) == (N - 2, {"failed: too long": 2})
     assert re.search(r"7 answered, 2 without hope of an answer, 3 to be asked again", err)
     assert "Left out: 1 answers to what was not asked, 2 second answers" in err
-    assert set(server.batches.stats().paid.values()) == {1}
+    assert set(server.batches.stats().answered.values()) == {1}
 
 
 def test_a_file_of_answers_that_is_cut_is_an_error_and_no_run(
     server: FaultServer, ready: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("judge.batching.collecting._PAUSE", 0.05)
-    server.batches.next(BatchPlan(cut=True))
+    server.batches.plan = BatchPlan(cut=True)
     code, _, err = ready.run(*BATCH)
     assert code == 2
     assert server.url in err
@@ -135,12 +139,12 @@ def test_a_file_of_answers_that_is_cut_is_an_error_and_no_run(
 
 
 def test_batches_have_a_size_and_wait_for_room(server: FaultServer, ready: Shell) -> None:
-    server.batches.set(batch_limit=2)
+    server.batches.limit = 2
     code, out, err = ready.run(*BATCH, "--batch-size", "4")
     assert code == 0, err
     assert json.loads(out)["n_scored"] == N
-    assert set(server.batches.stats().paid.values()) == {1}
-    server.batches.set(batch_limit=0)
+    assert set(server.batches.stats().answered.values()) == {1}
+    server.batches.limit = 0
     ready.write(N + 2)
     code, _, err = ready.run(*BATCH[:-3], "more")
     assert code == 2
@@ -184,7 +188,7 @@ def test_list_show_and_cancel(server: FaultServer, ready: Shell) -> None:
         code, _, err = ready.judge("batch", word, "b-1", "--cache", "cache")
         assert code == 2
         assert "--cache" in err
-    server.batches.next(BatchPlan(ending="stays", share=0.5))
+    server.batches.plan = BatchPlan(ending="stays", share=0.5)
     name = left_running(server, ready)
     with FaultServer() as other:
         elsewhere = Shell(ready.folder, other.url, "green")
@@ -192,7 +196,7 @@ def test_list_show_and_cancel(server: FaultServer, ready: Shell) -> None:
         assert code == 2
         assert name in err
         assert server.url in err
-        assert other.batches.stats().uploads == 0
+        assert not other.batches.stats().requests
     shown = ("batch", "show", name, "--cache", "cache", "--format", "json")
     remote = json.loads(ready.judge(*shown)[1])
     assert (remote["there"], remote["answered_there"]) == ("in_progress", 6)
@@ -228,7 +232,7 @@ def test_killed_while_a_call_is_under_way(
 
 
 def test_ctrl_c_leaves_the_batch_running(server: FaultServer, ready: Shell) -> None:
-    server.batches.set(polls=None)
+    server.batches.polls = None
     # As a shell does to what it starts with `&`.
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
@@ -243,8 +247,8 @@ def test_ctrl_c_leaves_the_batch_running(server: FaultServer, ready: Shell) -> N
     assert process.returncode == 130, err
     assert "judge green preds.json refs.json --judge model-x" in err
     assert "Traceback" not in err
-    assert [batch["status"] for batch in server.batches.all()] == ["in_progress"]
-    server.batches.set(polls=1)
+    assert not server.batches.stats().requests["cancel_batch"]
+    server.batches.polls = 1
     ready.write(N + 5)
     code, _, err = ready.run(*BATCH)
     assert code == 0, err
@@ -254,7 +258,7 @@ def test_ctrl_c_leaves_the_batch_running(server: FaultServer, ready: Shell) -> N
 
 @pytest.mark.ci
 def test_two_processes_share_the_batches(server: FaultServer, ready: Shell) -> None:
-    server.batches.set(polls=None, seconds=2)
+    server.batches.polls = 40  # two seconds
     with ready.start(*BATCH[:-3], "one") as one, ready.start(*BATCH[:-3], "two") as two:
         results = [process.communicate() for process in (one, two)]
     assert [one.returncode, two.returncode] == [0, 0], results

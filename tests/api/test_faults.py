@@ -69,9 +69,7 @@ def test_one_study_that_always_fails_costs_itself_only_and_is_asked_by_the_next_
 
 
 def test_a_server_that_never_answers_is_given_up(server: FaultServer, runner: Runner) -> None:
-    server.set_faults(
-        studies={"study-0001": first(Fault.STALL), "study-0002": first(Fault.STALL_BODY)}
-    )
+    server.set_faults(studies={"study-0001": first(Fault.STALL)})
     began = time.monotonic()
     ends, _ = runner(10, timeout=1.0)
     assert all(isinstance(end.outcome, Annotated) for end in ends.values())
@@ -79,44 +77,36 @@ def test_a_server_that_never_answers_is_given_up(server: FaultServer, runner: Ru
     assert server.stats().by_study["study-0001"] == 2
 
 
-@pytest.mark.parametrize(("fault", "seconds"), [(Fault.UNAVAILABLE, 3), (Fault.REFUSED, 2)])
-def test_an_outage_costs_its_time_and_little_more(
-    server: FaultServer, runner: Runner, fault: Fault, seconds: int
-) -> None:
-    server.set_faults(latency=0.1, outage=Outage(fault, 0.5, 0.5 + seconds))
+def test_an_outage_costs_its_time_and_little_more(server: FaultServer, runner: Runner) -> None:
+    server.set_faults(latency=0.1, outage=Outage(Fault.UNAVAILABLE, 0.5, 2.5))
     began = time.monotonic()
     ends, progress = runner(300)
     took = time.monotonic() - began
     assert len(ends) == 300
     assert all(isinstance(end.outcome, Annotated) for end in ends.values())
-    assert took >= 0.5 + seconds
+    assert took >= 2.5
     assert "timeout" not in progress.retries, "nothing waits for what is lost"
     # Those that were under way, and then one at a time, at most every quarter of a second.
-    assert sum(progress.retries.values()) <= 2 * 32 + 4 * seconds
+    assert sum(progress.retries.values()) <= 2 * 32 + 4 * 2
 
 
 def test_an_outage_longer_than_patience_ends_the_run(server: FaultServer, runner: Runner) -> None:
     server.set_faults(latency=0.05, outage=Outage(Fault.UNAVAILABLE, 0.3))
     with pytest.raises(JudgeError, match="--max-outage"):
         runner(400, max_outage=1.0, concurrency=8)
-    answered = {row.study for row in server.log() if str(row.status) == "200"}
+    answered = server.stats().answered
     assert answered
     server.set_faults(outage=None)
     server.reset()
     ends, progress = runner(400)
     assert len(ends) == 400
-    assert progress.from_cache == len(answered)
-    assert not answered & set(server.stats().by_study)
+    assert progress.from_cache == answered
+    assert server.stats().requests == 400 - answered
 
 
 @pytest.mark.parametrize(
     ("fault", "says"),
-    [
-        (Fault.WRONG_KEY, "key"),
-        (Fault.FORBIDDEN, "key"),
-        (Fault.UNKNOWN_MODEL, "model"),
-        (Fault.NO_QUOTA, "quota"),
-    ],
+    [(Fault.WRONG_KEY, "key"), (Fault.NO_QUOTA, "quota")],
 )
 def test_what_stops_a_run_at_once(
     server: FaultServer, runner: Runner, fault: Fault, says: str
@@ -151,17 +141,10 @@ def test_an_answer_that_is_none_is_unparsed_with_its_reason(
     assert server.stats().by_study["study-0003"] == 2
 
 
-@pytest.mark.parametrize(
-    "fault",
-    [
-        *(Fault.BROKEN_JSON, Fault.HTML, Fault.NO_CHOICES, Fault.EMPTY_CHOICES),
-        *(Fault.CUT_BODY, Fault.RESET),
-    ],
-)
 def test_a_broken_response_is_asked_for_again(
-    server: FaultServer, runner: Runner, rubric: Rubric, fault: Fault
+    server: FaultServer, runner: Runner, rubric: Rubric
 ) -> None:
-    server.set_faults(studies={"study-0003": first(fault)})
+    server.set_faults(studies={"study-0003": first(Fault.CUT_BODY)})
     ends, _ = runner(10)
     assert ends["study-0003"].measures == rubric.measured(
         server.annotation("study-0003"), ends["study-0003"].study
@@ -215,13 +198,6 @@ def test_a_refused_parameter_is_left_out(server: FaultServer, runner: Runner) ->
     assert "max_tokens" not in last
     assert last["max_completion_tokens"] == 2048
     assert sum("refuses" in line for line in runner.said) == 2
-
-
-def test_the_limit_on_requests_in_flight_holds(server: FaultServer, runner: Runner) -> None:
-    server.set_faults(latency=0.02, max_in_flight=10)
-    ends, progress = runner(300, concurrency=64)
-    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
-    assert progress.retries["rate limit"] < 300
 
 
 def test_the_key_is_sent_and_kept_nowhere(
@@ -324,13 +300,9 @@ def test_they_share_the_load(server: FaultServer, runner: Runner, pool: Any) -> 
     assert not runner.said, "a question that no server can answer costs no server"
 
 
-@pytest.mark.parametrize("fault", [Fault.REFUSED, Fault.SERVER_ERROR])
-def test_a_dead_server_is_left_out(
-    server: FaultServer, runner: Runner, pool: Any, fault: Fault
-) -> None:
-    server.set_faults(outage=Outage(fault, 0.2))
-    ends = pool[1](300)
-    assert all(isinstance(end.outcome, Annotated) for end in ends.values())
-    assert [line.split()[0] for line in runner.said] == [server.url]
-    # After the first failures it is asked once in a while, to see whether it is back.
-    assert server.stats().requests - server.stats().answered <= 32
+def test_a_dead_server_is_left_out(server: FaultServer, runner: Runner, pool: Any) -> None:
+    other, run = pool
+    other.stop()
+    assert all(isinstance(end.outcome, Annotated) for end in run(300).values())
+    assert [line.split()[0] for line in runner.said] == [other.url]
+    assert server.stats().requests == 300

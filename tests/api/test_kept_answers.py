@@ -121,7 +121,7 @@ def judged(server: FaultServer, shell: Made) -> Shell:
     faults = {
         "study-0002": first(Fault.MALFORMED),
         "study-0003": always(Fault.MALFORMED),
-        "study-0004": first(Fault.MALFORMED, then=Fault.FILTERED_PROMPT),
+        "study-0004": first(Fault.MALFORMED, then=Fault.TOO_LONG),
         "study-0005": always(Fault.REFUSAL_TEXT),
         "study-0006": always(Fault.TRUNCATED),
     }
@@ -129,7 +129,7 @@ def judged(server: FaultServer, shell: Made) -> Shell:
     code, _, err = ready.run("--out", "run", "--min-coverage", "0")
     assert code == 0, err
     (ready.folder / "cache").rename(ready.folder / "lost")
-    server.set_faults(studies={name: always(Fault.FILTERED_PROMPT) for name in keys(N)})
+    server.set_faults(studies={name: always(Fault.TOO_LONG) for name in keys(N)})
     server.reset()
     return ready
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import pytest
-from faultserver import Batching, Fault, FaultServer, always
+from faultserver import Fault, FaultServer, always
 from running import Runner, study_set
 
 from judge import backends, rubrics
@@ -33,7 +34,8 @@ PRICED = Prices("gpt-4o", OPENAI_URL)
 
 @pytest.fixture
 def server(rubric: Rubric) -> Iterator[FaultServer]:
-    with FaultServer(rubric=rubric.name, batching=Batching(polls=2)) as running:
+    with FaultServer(rubric=rubric.name) as running:
+        running.batches.polls = 2
         yield running
 
 
@@ -139,8 +141,7 @@ def test_every_attempt_is_paid_for(
     _, progress = runner(3, reask=2)
     stats = server.stats()
     assert progress.asked == stats.answered == 5
-    spent = Usage(stats.prompt_tokens, stats.completion_tokens, stats.cached_tokens)
-    assert progress.dollars == pytest.approx(PRICED.dollars(spent))
+    assert progress.dollars == pytest.approx(PRICED.dollars(stats.usage))
     assert progress.cached_tokens == 5 * 50
 
 
@@ -189,11 +190,8 @@ def test_what_it_cost_stands_in_the_manifest(server: FaultServer, tmp_path: Path
             done = run(opened, study_set(N), out=tmp_path / "run")
     manifest = json.loads((done.path / "manifest.json").read_text())
     (batch,) = manifest["batches"]
-    tokens = server.batches.stats().tokens
-    assert [batch[name] for name in ("prompt_tokens", "cached_tokens", "completion_tokens")] == [
-        *tokens
-    ]
-    used = Usage(tokens[0], tokens[2], tokens[1])
+    used = server.batches.stats().usage
+    assert {name: batch[name] for name in asdict(used)} == asdict(used)
     dollars = Prices("gpt-4o", OPENAI_URL, in_batches=True).dollars(used)
     assert batch["dollars"] == pytest.approx(dollars)
     assert f"cost ${dollars:,.2f}" in " ".join(said)
@@ -230,4 +228,4 @@ def test_nothing_is_sent_without_a_budget(server: FaultServer, tmp_path: Path) -
     with opened, pytest.raises(RunStoppedError, match="could pass --max-cost"), asking:
         raise AssertionError("nothing was asked")
     assert server.stats().requests == 0
-    assert server.batches.stats().uploads == 0
+    assert not server.batches.stats().requests

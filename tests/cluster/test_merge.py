@@ -78,7 +78,7 @@ def test_a_models_answers_unread_and_missing_too(
     faults = {
         "study-0002": always(Fault.EMPTY),
         "study-0005": always(Fault.REFUSAL),
-        "study-0011": always(Fault.FILTERED),
+        "study-0011": always(Fault.TOO_LONG),
         "study-0017": always(Fault.TRUNCATED),
     }
     with FaultServer(Behaviour(studies=faults), rubric=rubric) as server:

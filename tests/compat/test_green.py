@@ -130,7 +130,6 @@ def test_a_call_asks_nothing_twice_and_the_judge_stays(
     assert other(refs, hyps)[2] == first[2]
     other.close()
     assert server.stats().requests == 5
-    assert server.stats().connections <= 5
 
 
 def test_the_name_of_a_green_model_or_a_folder_is_a_model_in_this_process(tmp_path: Path) -> None:

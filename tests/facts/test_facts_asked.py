@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -49,7 +48,7 @@ def test_models_share_the_phrases_of_the_reference(tmp_path: Path) -> None:
     with server(latency=0.05) as running:
         given = studies(GOOD, OTHER)
         _, progress = judged(session(running.url, tmp_path), given)
-        asked = Counter(row.study for row in running.log())
+        asked = running.stats().by_study
         assert set(asked.values()) == {1}
         # The reference's phrases, those of two candidates, and two times two verdicts.
         assert sum(asked.values()) == progress.asked == 7
@@ -92,14 +91,14 @@ def test_a_killed_run_goes_on_with_the_answers_that_it_had(tmp_path: Path) -> No
         process.kill()
         process.wait()
         running.set_faults(latency=0.0)
-        before = Counter(row.study for row in running.log() if row.status == "200")
+        before = running.stats().answered
         pairs = [(references[name], candidates[name]) for name in references]
         ends, progress = judged(session(running.url, tmp_path / "cache"), studies(*pairs))
         assert all(isinstance(end.outcome, Annotated) for end in ends)
         assert [end.measures and end.measures["recall"] for end in ends] == [0.5] * 12
         # Only what was under way when it was killed may have been answered in vain.
         assert progress.from_cache > 0
-        assert progress.asked <= 48 - sum(before.values()) + 4
+        assert progress.asked <= 48 - before + 4
 
 
 def test_an_answer_that_failed_fails_its_study_and_no_other(tmp_path: Path) -> None:

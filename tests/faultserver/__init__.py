@@ -9,19 +9,17 @@ wrong is decided by study key and request number alone. Files and batches: `serv
 """
 
 from faultserver.answers import ANNOTATE, annotation_for
-from faultserver.batches import Batching, BatchPlan
+from faultserver.batches import BatchPlan
 from faultserver.faults import Behaviour, Fault, Outage, StudyPlan, always, first, spread
-from faultserver.server import FaultServer, Stats
+from faultserver.server import FaultServer
 
 __all__ = [
     "ANNOTATE",
     "BatchPlan",
-    "Batching",
     "Behaviour",
     "Fault",
     "FaultServer",
     "Outage",
-    "Stats",
     "StudyPlan",
     "always",
     "annotation_for",

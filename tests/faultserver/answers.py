@@ -38,13 +38,8 @@ _INSERTED = (Category.MISSING_FINDING, Category.OMITTED_COMPARISON)
 REFUSAL = "I am sorry, but I cannot assist with assessing these reports."
 """What a judge that refuses says."""
 
-MALFORMED = (
-    "The candidate agrees with the reference in most respects. Overall it is a fair report.",
-    "| aspect | verdict |\n|---|---|\n| effusion | agrees |\n| heart size | differs |",
-    "Verdict: acceptable, with some differences in the lung bases",
-    '{"verdict": "acceptable", "quality": "fair"}',
-)
-"""Answers that are in no rubric's format."""
+MALFORMED = "The candidate agrees with the reference in most respects. It is a fair report."
+"""An answer that is in no rubric's format."""
 
 
 def annotation_for(key: str, seed: int = 0) -> Annotation:
@@ -128,11 +123,8 @@ def findings_for(key: str, seed: int = 0) -> Annotation:
 
 
 def _words(rng: random.Random) -> dict[str, str]:
-    return {
-        "finding": rng.choice(_FINDINGS),
-        "side": rng.choice(_SIDES),
-        "size": rng.choice(_SIZES),
-    }
+    choices = {"finding": _FINDINGS, "side": _SIDES, "size": _SIZES}
+    return {name: rng.choice(words) for name, words in choices.items()}
 
 
 ANNOTATE: dict[str, Annotate] = {

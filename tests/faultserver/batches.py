@@ -4,51 +4,30 @@ from __future__ import annotations
 
 import copy
 import json
-import random
-import time
 from collections import Counter
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from faultserver.faults import Fault, StudyPlan
-from faultserver.replies import Ask, Reply, digest_of, error, error_for
-
-# Without the reply, what was asked for is not done.
-_NOT_DONE = (Fault.DROP, Fault.STALL, Fault.HTML)
+from faultserver.replies import NOTHING, Reply, plus
+from judge.types import Usage
 
 
 @dataclass(frozen=True, slots=True)
 class BatchPlan:
     """What one batch meets: how it ends, and when `share` of its lines are answered.
 
-    Of its lines `lost` are in neither file, `twice` stand in the output twice, `unknown` are
-    added with an id that nobody asked, `faults` says how many meet which fault. `cut` ends the
-    output within a line.
+    The first `lost` are in neither file, the next `twice` stand in the output twice, `unknown`
+    are added with an id that nobody asked. `cut` ends the output within a line.
     """
 
-    ending: Literal["completed", "failed", "expired", "cancelled", "stays"] = "completed"
+    ending: Literal["completed", "expired", "cancelled", "stays"] = "completed"
     share: float = 1.0
     lost: int = 0
     twice: int = 0
     unknown: int = 0
-    faults: Mapping[Fault, int] = field(default_factory=dict)
     cut: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Batching:
-    """When batches go on: at the first poll one is in progress, at the `polls`th at its end.
-
-    Without `polls` it stays until `finish`; with `seconds` it ends so long after it was
-    created. `plan` is for batches without one of their own. A batch has no room, and fails, where
-    more than `batch_limit` are in progress.
-    """
-
-    polls: int | None = None
-    seconds: float | None = None
-    plan: BatchPlan = field(default_factory=BatchPlan)
-    batch_limit: int | None = None
 
 
 @dataclass(slots=True)
@@ -56,18 +35,11 @@ class BatchStats:
     """What was done since the start or the last reset, by endpoint or by custom_id."""
 
     requests: Counter[str] = field(default_factory=Counter)
-    uploads: int = 0
     creates: int = 0
     created: Counter[str] = field(default_factory=Counter)  # in how many batches it stood
     answered: Counter[str] = field(default_factory=Counter)
-    direct: Counter[str] = field(default_factory=Counter)  # answered over chat instead
     studies: dict[str, str] = field(default_factory=dict)
-    tokens: tuple[int, int, int] = (0, 0, 0)  # of prompts, cached ones, completions
-
-    @property
-    def paid(self) -> Counter[str]:
-        """How often each custom_id was answered, in a batch or directly."""
-        return self.answered + self.direct
+    usage: Usage = NOTHING
 
 
 @dataclass(slots=True)
@@ -76,7 +48,6 @@ class _Batch:
     metadata: dict[str, str] | None
     lines: list[dict[str, Any]]
     plan: BatchPlan
-    created: float = field(default_factory=time.time)
     polls: int = 0
     status: str = "validating"
     errors: list[dict[str, Any]] = field(default_factory=list)
@@ -99,63 +70,46 @@ class _Batch:
 
 
 class Batches:
-    """All files and batches. `call` runs a function in the server's thread."""
+    """All files and batches. `call` runs a function in the server's thread.
+
+    At the first poll a batch is in progress, at the `polls`th at its end; without `polls` it
+    stays until `finish`. Where more than `limit` are in progress, it has no room and fails.
+    """
 
     def __init__(
         self,
         call: Callable[[Callable[[], Any]], Any],
-        answer: Callable[[dict[str, Any], Fault | None], tuple[str, Reply]],
-        batching: Batching,
+        answer: Callable[[dict[str, Any]], tuple[str, Reply]],
     ) -> None:
         self._call = call
         self._answer = answer
-        self._batching = batching
-        self._plans: list[BatchPlan] = []
+        self.polls: int | None = None
+        self.limit: int | None = None
+        self.plan = BatchPlan()  # of the next batch
         self._meets: dict[str, tuple[StudyPlan, bool]] = {}
         self._met: Counter[str] = Counter()
         self._files: dict[str, bytes] = {}
         self._batches: dict[str, _Batch] = {}
-        self._of_digest: dict[str, str] = {}
         self._numbers = 0
         self._stats = BatchStats()
 
     # The test's side
 
-    def set(self, **changes: Any) -> None:
-        self._batching = replace(self._batching, **changes)
-
-    def next(self, *plans: BatchPlan) -> None:
-        self._plans += plans
-
     def meet(self, endpoint: str, plan: StudyPlan, *, after: bool = False) -> None:
-        """Say what the requests for an endpoint meet from now on, in turn.
-
-        With `after` they are carried out first, and the fault takes the reply's place.
-        """
+        """Say what requests for an endpoint meet from now on; with `after`, once carried out."""
         self._meets[endpoint] = plan, after
         self._met[endpoint] = 0
 
     def finish(self) -> None:
         self._call(lambda: [self._go_on(each, is_end=True) for each in self._batches.values()])
 
-    def clear(self) -> None:
-        self._call(lambda: (self._files.clear(), self._batches.clear()))
-
     def stats(self) -> BatchStats:
         return self._call(lambda: copy.deepcopy(self._stats))
-
-    def all(self) -> list[dict[str, Any]]:
-        return self._call(lambda: [each.to_json() for each in self._batches.values()])
 
     # The server's side
 
     def forget(self) -> None:
         self._stats = BatchStats()
-
-    def asked_directly(self, ask: Ask) -> None:
-        """Count a request that was answered over chat, if a batch holds it too."""
-        if (digest := digest_of(ask.payload)) in self._of_digest:
-            self._stats.direct[self._of_digest[digest]] += 1
 
     def serve(self, method: str, path: str, body: bytes) -> tuple[Fault | None, Reply]:
         kind, _, rest = path.partition("/")
@@ -169,21 +123,16 @@ class Batches:
         plan, is_after = self._meets.get(endpoint, (StudyPlan(), False))
         fault = plan.at(self._met[endpoint])
         self._met[endpoint] += 1
-        wrong = error_for(fault)
-        if not is_after and (wrong or fault in _NOT_DONE):
-            return fault, wrong or Reply(200, b"{}")
-        reply = self._do(endpoint, name, body)
-        return fault, wrong or reply
+        if fault and not is_after:
+            return fault, Reply(200, b"{}")
+        return fault, self._do(endpoint, name, body)
 
     def _do(self, endpoint: str, name: str, body: bytes) -> Reply:
         match endpoint:
             case "upload_file":
-                self._stats.uploads += 1
                 return _json({"id": self._keep(body)})
             case "get_content":
-                if name not in self._files:
-                    return error(404, f"No such File object: {name}")
-                return Reply(200, self._files[name], content_type="application/octet-stream")
+                return Reply(200, self._files[name])
             case "create_batch":
                 return self._create(json.loads(body))
             case "list_batches":
@@ -191,9 +140,7 @@ class Batches:
                 for each in listed:
                     self._poll(each)
                 return _json({"data": [each.to_json() for each in listed], "has_more": False})
-        batch = self._batches.get(name)
-        if batch is None:
-            return error(404, f"No batch found with id '{name}'.")
+        batch = self._batches[name]
         if endpoint == "cancel_batch":
             batch.status = "cancelling"
         else:
@@ -206,35 +153,29 @@ class Batches:
         return f"file-{self._numbers}"
 
     def _create(self, asked: dict[str, Any]) -> Reply:
-        plan = self._plans.pop(0) if self._plans else self._batching.plan
+        plan, self.plan = self.plan, BatchPlan()
         self._numbers += 1
         name, file = f"batch_{self._numbers}", asked["input_file_id"]
         lines = [json.loads(line) for line in self._files[file].splitlines()]
-        random.Random(0).shuffle(lines)
+        lines.reverse()
         batch = _Batch(name, asked.get("metadata"), lines, plan)
         self._batches[name] = batch
         self._stats.creates += 1
         for line in lines:
             self._stats.created[line["custom_id"]] += 1
-            self._of_digest[digest_of(line["body"])] = line["custom_id"]
         return _json(batch.to_json())
 
     def _poll(self, batch: _Batch) -> None:
         batch.polls += 1
-        polls, seconds = self._batching.polls, self._batching.seconds
-        is_late = seconds is not None and time.time() - batch.created >= seconds
-        self._go_on(batch, is_end=is_late or (polls is not None and batch.polls >= polls))
+        self._go_on(batch, is_end=self.polls is not None and batch.polls >= self.polls)
 
     def _go_on(self, batch: _Batch, *, is_end: bool) -> None:
         if batch.status == "validating":
             batch.status = "in_progress"
             others = [each for each in self._batches.values() if each.status == "in_progress"]
-            limit = self._batching.batch_limit
-            no_room = limit is not None and len(others) > limit
-            if no_room or batch.plan.ending == "failed":
-                code = "token_limit_exceeded" if no_room else "invalid_json_line"
-                line = None if no_room else 1
-                batch.errors = [{"code": code, "line": line, "message": code, "param": None}]
+            if self.limit is not None and len(others) > self.limit:
+                code = "token_limit_exceeded"
+                batch.errors = [{"code": code, "line": None, "message": code, "param": None}]
                 batch.status = "failed"
         if batch.status == "in_progress" and batch.plan.ending == "stays":
             self._execute(batch, batch.plan.share)
@@ -247,8 +188,7 @@ class Batches:
 
     def _execute(self, batch: _Batch, share: float) -> None:
         plan = batch.plan
-        roles: list[str] = ["lost"] * plan.lost + ["twice"] * plan.twice
-        roles += [fault for fault, n in sorted(plan.faults.items()) for _ in range(n)]
+        roles = ["lost"] * plan.lost + ["twice"] * plan.twice
         until = int(share * len(batch.lines) + 1e-9)
         for at in range(batch.executed, until):
             self._execute_line(batch, batch.lines[at], roles[at] if at < len(roles) else "")
@@ -258,8 +198,7 @@ class Batches:
         if role == "lost":
             return
         custom_id = line["custom_id"]
-        fault = Fault(role) if role and role != "twice" else None
-        key, reply = self._answer(line["body"], fault)
+        key, reply = self._answer(line["body"])
         self._stats.studies[custom_id] = key
         response = {"status_code": reply.status, "body": json.loads(reply.body)}
         if reply.status != 200:
@@ -268,8 +207,7 @@ class Batches:
             return
         batch.counts["completed"] += 1
         self._stats.answered[custom_id] += 1
-        a, b, c = (old + new for old, new in zip(self._stats.tokens, reply.tokens, strict=True))
-        self._stats.tokens = a, b, c
+        self._stats.usage = plus(self._stats.usage, reply.usage)
         for _ in range(2 if role == "twice" else 1):
             self._write(batch, "output", custom_id, response)
         if batch.counts["completed"] <= batch.plan.unknown:

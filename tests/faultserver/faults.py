@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,34 +13,19 @@ class Fault(StrEnum):
 
     RATE_LIMIT = "rate_limit"
     SERVER_ERROR = "server_error"
-    BAD_GATEWAY = "bad_gateway"
     UNAVAILABLE = "unavailable"
     DROP = "drop"  # the connection is closed before the answer
-    RESET = "reset"  # ... reset in the middle of the body
-    CUT_BODY = "cut_body"  # ... closed there
+    CUT_BODY = "cut_body"  # ... in the middle of it
     STALL = "stall"  # the request is never answered
-    STALL_BODY = "stall_body"  # half of the body comes, and nothing more
-    BROKEN_JSON = "broken_json"
-    HTML = "html"  # 200 with a web page
-    NO_CHOICES = "no_choices"
-    EMPTY_CHOICES = "empty_choices"
-    WITHHELD = "withheld"  # 400: the server saw that the reply has another form
     MALFORMED = "malformed"  # an answer that is in no rubric's format
     EMPTY = "empty"
     NULL = "null"
     REFUSAL = "refusal"  # in `message.refusal`
     REFUSAL_TEXT = "refusal_text"
     TRUNCATED = "truncated"  # half of the right answer, with finish reason `length`
-    SEVERAL_CALLS = "several_calls"  # the right answer twice, in two calls of the tool
-    OTHER_CALL = "other_call"  # ... in a call of a tool that nobody offered
-    FILTERED = "filtered"  # half of the right answer, with finish reason `content_filter`
-    FILTERED_PROMPT = "filtered_prompt"
     TOO_LONG = "too_long"
     WRONG_KEY = "wrong_key"
-    FORBIDDEN = "forbidden"
-    UNKNOWN_MODEL = "unknown_model"
     NO_QUOTA = "no_quota"
-    REFUSED = "refused"  # nobody listens on the port; for outages only
 
 
 # `spread` gives these to a study's first request alone; the others stay with it.
@@ -75,11 +59,6 @@ def spread(keys: Iterable[str], shares: Mapping[Fault, float]) -> dict[str, Stud
     return {key: first(fault) if fault in PASSING else always(fault) for key, fault in pairs}
 
 
-def unit(*parts: object) -> float:
-    digest = hashlib.blake2b(repr(parts).encode(), digest_size=7).digest()
-    return int.from_bytes(digest, "big") / 2**56
-
-
 @dataclass(frozen=True, slots=True)
 class Outage:
     """Every request that comes from `start` to `end` seconds after the first meets `fault`."""
@@ -97,20 +76,17 @@ class Behaviour:
     """Everything that can be changed while the server runs.
 
     `rates` are shares of studies that meet a fault at all their requests; `studies`, the plans
-    of single ones, take precedence; an `outage` takes precedence over all. Above `max_in_flight`
-    a request gets a 429. `models` maps the names that are served to those that answers give.
-    `refused_parameters` maps parameters to error codes; with `unsupported_value` the value 1 is
-    allowed. `refused_modes`: `json_schema`, `json_object`, `tools`. The study key is the first
-    match of `key_pattern` in the last message that has one. `record` keeps the requests whole.
+    of single ones, take precedence; an `outage` takes precedence over all. `refused_parameters`
+    maps parameters to error codes; with `unsupported_value` the value 1 is allowed.
+    `refused_modes`: `json_schema`, `json_object`, `tools`. The study key is the first match of
+    `key_pattern` in the last message that has one. `record` keeps the requests whole.
     """
 
     rates: Mapping[Fault, float] = field(default_factory=dict)
     studies: Mapping[str, StudyPlan] = field(default_factory=dict)
     outage: Outage | None = None
     latency: float = 0.0
-    max_in_flight: int | None = None
     api_keys: tuple[str, ...] | None = None
-    models: Mapping[str, str] | None = None
     refused_parameters: Mapping[str, str] = field(default_factory=dict)
     refused_modes: tuple[str, ...] = ()
     cached_tokens: int = 0
@@ -120,7 +96,7 @@ class Behaviour:
     def plan_of(self, key: str) -> StudyPlan:
         if key in self.studies:
             return self.studies[key]
-        point = unit(0, key, "lasting")
+        point = random.Random(key).random()
         for fault in sorted(self.rates):
             point -= self.rates[fault]
             if point < 0:

@@ -16,7 +16,7 @@ from served import Served, is_problem, until
 from judge.backends.connection import OPENAI_URL
 from judge.running.progress import Prices
 from judge.service.budget import FILE, Ledger, limits
-from judge.types import JudgeError, Usage
+from judge.types import JudgeError
 
 MODEL = "model-x"
 PRICED = os.pathsep.join(
@@ -43,9 +43,7 @@ def left(service: Served) -> float:
 
 def billed(model: FaultServer) -> float:
     """What a provider would ask for the answers that the model gave."""
-    stats = model.stats()
-    usage = Usage(stats.prompt_tokens, stats.completion_tokens, stats.cached_tokens)
-    dollars = Prices("gpt-4o", OPENAI_URL).dollars(usage)
+    dollars = Prices("gpt-4o", OPENAI_URL).dollars(model.stats().usage)
     assert dollars is not None
     return dollars
 

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 from faultserver import Behaviour, Fault, FaultServer
-from support import EXAMPLES, Invoke, write_json
+from support import EXAMPLES, Invoke
 
 from judge.running.budget import Purse
 from judge.running.folder import Run
@@ -111,18 +111,12 @@ def test_kill_9_and_the_same_command_asks_only_what_is_missing(
     assert len(runs_in(tmp_path / "made")) == 2
 
 
-def test_answers_that_cannot_be_read(invoke: Invoke, server: FaultServer, tmp_path: Path) -> None:
+def test_answers_that_cannot_be_read(invoke: Invoke, server: FaultServer) -> None:
     server.set_faults(rates={Fault.MALFORMED: 0.5})
     done = invoke("stress", REFS, "--out", "made", *asked_of(server))
     assert done.exit_code == 3
     assert done.stdout  # the report, with fewer candidates
     assert "--min-coverage" in done.stderr
-    server.set_faults(rates={Fault.MALFORMED: 1.0})
-    options = asked_of(server, "--give-up-after", "5", "--concurrency", "2", "--max-tokens", "99")
-    done = invoke("stress", REFS, "--out", "other", *options)
-    assert (done.exit_code, done.stdout) == (3, "")
-    assert {path.name for path in (tmp_path / "other").iterdir()} >= {"preds.json", "truth.jsonl"}
-    assert not [*(tmp_path / "other").glob("runs/*/manifest.json")]
 
 
 def test_one_budget_is_for_all_runs(invoke: Invoke, server: FaultServer) -> None:
@@ -147,9 +141,7 @@ def test_other_or_changed_candidates_are_not_judged(invoke: Invoke, tmp_path: Pa
     whole = {path.name: path.read_text("utf-8") for path in made.iterdir() if path.is_file()}
     for change, names in (
         (("--seed", "2"), "seed"),
-        (("-n", "3"), "number of studies"),
         (("--changes", "added"), "changes"),
-        (("--section", "report"), "section"),
     ):
         done = invoke(*words, *change)
         assert done.exit_code == 2
@@ -160,9 +152,7 @@ def test_other_or_changed_candidates_are_not_judged(invoke: Invoke, tmp_path: Pa
     for name, text in (
         ("preds.json", json.dumps(preds)),
         ("truth.jsonl", "".join(lines[:-1])),
-        ("truth.jsonl", whole["truth.jsonl"].replace('"significant": true', '"significant": 1')),
         ("stress.json", "{"),
-        ("stress.json", '{"changes": [1]}'),
     ):
         assert text != whole[name]
         (made / name).write_text(text, "utf-8")
@@ -177,24 +167,16 @@ def test_other_or_changed_candidates_are_not_judged(invoke: Invoke, tmp_path: Pa
     ("words", "names"),
     [
         (["nowhere.json"], "nowhere.json"),
-        ([EXAMPLES / "preds.json"], "--reference-field"),
         ([REFS, "--rubric", "nothing"], "'nothing'"),
-        ([REFS, "--judge", "lexcion"], "'lexcion'"),
         ([REFS, "--prompt", "nothing"], "'nothing'"),
-        ([REFS, "--changes", "nothing"], "'nothing'"),
-        ([REFS, "--repeats", "0"], "--repeats"),
         ([REFS, "--repeats", "2", "--sampling-seed", "5"], "--sampling-seed"),
         ([REFS, "--temperature", "1"], "--temperature"),
-        ([REFS, "--writer", "gpt-4o"], "--writer"),
         ([REFS, "--out", "mine"], "stress.json"),
-        (["one.json", "--changes", "side_swapped"], "one.json"),
-        ([], "REFS"),
     ],
 )
 def test_what_is_wrong_is_said_and_nothing_is_written(
     invoke: Invoke, tmp_path: Path, words: list[object], names: str
 ) -> None:
-    write_json(tmp_path / "one.json", {"a": {"findings": "Clear."}})
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "file").write_text("mine")
     before = sorted(tmp_path.rglob("*"))

@@ -129,21 +129,6 @@ def test_the_ends_are_percentiles_and_a_few_undefined_resamples_are_left_out() -
     assert interval(figures, 50, "studies")[0] is None
 
 
-def test_studies_that_are_written_down_twice_say_no_more() -> None:
-    """The interval of pairs of equal studies of one patient is that of one study each."""
-    x, y = kinds_of_values(4)[0]
-    once = resampled(len(x), resamples=400)
-    twice = resampled(2 * len(x), np.repeat(np.arange(len(x)), 2), 400)
-    as_studies = resampled(2 * len(x), resamples=400)
-    assert (twice.weights.sum(axis=0) == len(x)).all()
-    alone = correlate(x, y, once).estimate("pearson", once)
-    doubled = np.repeat(x, 2), np.repeat(y, 2)
-    by_patient = correlate(*doubled, twice).estimate("pearson", twice)
-    by_study = correlate(*doubled, as_studies).estimate("pearson", as_studies)
-    assert (by_patient.low, by_patient.high) == pytest.approx((alone.low, alone.high))
-    assert by_study.high - by_study.low < 0.85 * (alone.high - alone.low)
-
-
 # Judges against the mean of the readers, and each reader against the others.
 
 
@@ -170,20 +155,6 @@ def test_agreement_and_ceiling_against_scipy(missing: float) -> None:
         assert ceiling.value == pytest.approx(np.mean(expected), abs=1e-9)
         assert ceiling.n == ((~np.isnan(readers)).sum(axis=1) > 1).sum()
         assert found.ceiling.ranges[method] == pytest.approx((min(own), max(own)))
-
-
-def test_who_never_varies_has_a_reason_and_spoils_no_other() -> None:
-    values = counts(7)
-    alone = agreement(np.delete(values, 1, axis=1), 1, resampled(80))
-    values[:, 1] = 2
-    found = agreement(values, 2, resampled(80))
-    assert found.judges[1].kendall.reason == "the judge never varies"
-    assert found.judges[0] == alone.judges[0]
-    assert found.ceiling == alone.ceiling
-    values[:, 2:] = 1
-    ceiling = agreement(values, 2, resampled(80)).ceiling
-    assert ceiling.mean.kendall.value is None
-    assert ceiling.ranges == dict.fromkeys(METHODS)
 
 
 # Bias and limits of agreement.

@@ -280,8 +280,8 @@ def test_readings_of_other_texts_are_refused(
 def test_a_sample_that_is_not_of_this_run_is_refused(
     invoke: Invoke, judges: Path, tmp_path: Path
 ) -> None:
-    run, rows = judges / "m", range(0, N, 3)
-    ann, bob = read(tmp_path / "two", {"ann": chosen(rows), "bob": chosen(rows)})
+    run = judges / "m"
+    (ann,) = read(tmp_path / "readers", {"ann": chosen(range(0, N, 3))})
     right = sample(["study_class"], {("abnormal",): 30, ("normal",): 90})
     change_manifest(ann, sample=right)
     assert corrected(invoke, run, "--readings", ann)["readings"]["drawn"] == "drawn"
@@ -294,10 +294,6 @@ def test_a_sample_that_is_not_of_this_run_is_refused(
     ):
         change_manifest(ann, sample=damaged)
         refused(invoke, "rates", run, "--readings", ann, names=names)
-    change_manifest(ann, sample=sample([], {(): 60}))
-    refused(invoke, "rates", run, *readings([ann, bob]), AT_RANDOM, names="reader-bob")
-    change_manifest(bob, sample=sample(["site"], {("north",): 60, ("south",): 54, ("small",): 6}))
-    refused(invoke, "rates", run, *readings([ann, bob]), names="site")
 
 
 @pytest.mark.parametrize("text", ["", "Another part of the report."])
