@@ -98,6 +98,7 @@ REFUSED: dict[str, tuple[int, object]] = {
 }
 OTHERS: dict[str, tuple[int, object, type[Exception]]] = {
     "azure filter": (400, openais("The response was filtered", "content_filter"), StudyError),
+    "withheld": (400, openais("JSON does not match", "json_validate_failed"), TransientError),
     "rate": (429, openais("Rate limit reached", "rate_limit_exceeded"), OverloadError),
     "conflict": (409, {}, TransientError),
     "error": (500, openais("The server had an error", None, "server_error"), TransientError),
