@@ -10,7 +10,9 @@ from pathlib import Path
 import openai
 import pytest
 from hostile import ANSWER, Hostile, Serve, completion, judged, reply
+from running import study_set
 
+from judge import rubrics
 from judge.backends.errors import (
     AskError,
     OverloadError,
@@ -18,8 +20,10 @@ from judge.backends.errors import (
     TransientError,
     UnavailableError,
 )
-from judge.backends.replies import LONGEST_WAIT, ErrorReply, RefusedError
-from judge.types import Annotated, Failed, JudgeError, Usage
+from judge.backends.replies import LONGEST_WAIT, ErrorReply, RefusedError, completion_of
+from judge.backends.structured import Mode
+from judge.running.records import read
+from judge.types import Annotated, Failed, JudgeError, Unparsed, Usage
 
 
 def openais(message: str, code: str | None = None, kind: str = "invalid_request_error") -> object:
@@ -98,6 +102,7 @@ REFUSED: dict[str, tuple[int, object]] = {
 }
 OTHERS: dict[str, tuple[int, object, type[Exception]]] = {
     "azure filter": (400, openais("The response was filtered", "content_filter"), StudyError),
+    "withheld": (400, openais("JSON does not match", "json_validate_failed"), TransientError),
     "rate": (429, openais("Rate limit reached", "rate_limit_exceeded"), OverloadError),
     "conflict": (409, {}, TransientError),
     "error": (500, openais("The server had an error", None, "server_error"), TransientError),
@@ -246,6 +251,18 @@ def test_a_completion_is_read_whatever_it_is_called(tmp_path: Path) -> None:
     kind = "Content-Type: text/html; charset=no-such"
     found, _ = outcome(reply(packed, "200 OK", "Content-Encoding: gzip", kind), tmp_path)
     assert isinstance(found, Annotated)
+
+
+@pytest.mark.parametrize("names", [["another"], ["Verdict", "Verdict"]])
+def test_another_call_than_the_one_is_no_whole_answer(names: list[str]) -> None:
+    calls = [{"function": {"name": name, "arguments": ANSWER}} for name in names]
+    choice = {"finish_reason": "stop", "message": {"tool_calls": calls}}
+    found = completion_of(completion(choices=[choice]), Mode.TOOLS, "Verdict", "")
+    assert found.finish_reason == "tool_calls"
+    assert [call["arguments"] for call in json.loads(found.text)] == [ANSWER] * len(names)
+    outcome, measures = read(rubrics.load("green"), study_set(1).study(0), found)
+    assert isinstance(outcome, Unparsed)
+    assert measures is None
 
 
 def test_a_key_that_the_server_echoes_is_masked(tmp_path: Path) -> None:

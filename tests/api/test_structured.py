@@ -182,6 +182,7 @@ def test_a_call_is_read_as_it_is_written() -> None:
     text, as_asked = called(message(good, good), "Verdict") or ("", True)
     assert json.loads(text) == [good, good]
     assert not as_asked
+    assert called(message({**good, "name": "another"}), "Verdict")[1] is False  # type: ignore[index]
 
 
 # Asked again
