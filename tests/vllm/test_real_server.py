@@ -170,5 +170,5 @@ def test_an_instruct_model_that_is_held_to_a_schema_is_read(tmp_path: Path) -> N
     answers = [record["answer"]["text"] for record in records(tmp_path / "run")]
     whole = [json.loads(text) for text in answers if text.rstrip().endswith("}")]
     assert len(answers) == 6
-    assert whole
+    assert len(whole) >= 3
     assert all("clinically_significant_errors" in reply for reply in whole)
