@@ -45,17 +45,24 @@ if TYPE_CHECKING:
     metavar="NAME",
     help="Who read, for radevalx, whose file does not say. Default: the name of the file.",
 )
+@click.option(
+    "--strict",
+    is_flag=True,
+    help="Refuse files with a study whose rows contradict each other. Default: leave it out.",
+)
 @encoding_option
 @heading("Output")
 @by_option
 @format_of("table", "json", text="What to print: the readers for people, or JSON.")
 def command(
+    *,
     layout: str,
     files: tuple[str, ...],
     out: Path,
     model: str | None,
     section: str | None,
     reader: str | None,
+    strict: bool,
     encoding: str | None,
     by: list[str],
     form: str,
@@ -63,18 +70,19 @@ def command(
     """Make a run of what each reader wrote in FILE, which rates, audit, compare and serve open.
 
     LAYOUT is tidy, rexval, refisco, radpref or radevalx (docs/readers.md has their columns), or
-    auto, which takes the one that the files are found to have. Nothing is written where anything
-    in them is wrong. No judge is asked.
+    auto, which goes by their columns. A study whose rows contradict each other is left out,
+    counted and named. No judge is asked.
     """
-    from judge.readers import layouts
+    from judge.readers import datasets
     from judge.readers.runs import write_runs
     from judge.studies.names import given_model
     from judge.studies.sections import known_section
 
     known = known_section(section)
     model = None if model is None else given_model(model)
-    layout, readings, inputs = layouts.read(layout, files, reader, encoding)
-    arguments = {"layout": layout, "files": list(files), "model": model, "reader": reader, "by": by}
+    layout, readings, inputs = datasets.read(layout, files, reader, encoding, strict=strict)
+    arguments = {"layout": layout, "files": list(files), "model": model, "reader": reader}
+    arguments |= {"strict": strict, "by": by}
     runs = write_runs(
         layout, [readings], inputs, out, model=model, section=known, by=by, arguments=arguments
     )

@@ -30,11 +30,13 @@ from judge.studies.join import first_ids
 from judge.studies.names import model_of
 from judge.studies.sections import Section
 from judge.studies.study_set import InputFile, StudySet
-from judge.types import Annotated, Annotation, JudgeError
+from judge.types import Annotation, JudgeError
 
 READER = "reader:"
 """What the name of a judge who is a reader begins with."""
 NOTE = "a reader's annotations"
+UNREADABLE = "unreadable"
+"""Why studies are left out whose rows in a reader's file contradict themselves."""
 _DIGITS = 8
 
 
@@ -60,7 +62,8 @@ def write_runs(
     for readings in found:
         rubric = as_read(rubrics.load(readings.rubric), readings.lacks, readings.own)
         for reader, said in readings.by_reader.items():
-            studies = _study_set(said, readings, inputs, rubric, model, section)
+            left_out = readings.left_out.get(reader, {})
+            studies = _study_set(said, readings, inputs, rubric, model, section, left_out)
             with_class = _with_classes(studies, readings.class_source)
             runs[reader] = _ReaderRun(reader, layout, readings, rubric, *with_class)
     folders = _folders(runs)
@@ -118,6 +121,7 @@ def _study_set(
     rubric: Rubric,
     model: str | None,
     section: Section | None,
+    left_out: Mapping[str, str],
 ) -> StudySet:
     studies = [one.study for one in found]
     names = dict.fromkeys(name for one in studies for name in one.fields)
@@ -141,6 +145,8 @@ def _study_set(
         model=model or (models.pop() if len(models) == 1 else None) or None,
         inputs=tuple(inputs),
         notes=(*readings.notes, *_renames(columns, kept)),
+        omitted={UNREADABLE: len(left_out)} if left_out else {},
+        omitted_ids={UNREADABLE: tuple(left_out)} if left_out else {},
     )
 
 
@@ -179,7 +185,7 @@ class _ReaderRun:
             f"layout:{self.layout}",
             f"section:{studies.section}",
             f"class:{self.class_source}",
-            "omitted:0",
+            f"omitted:{sum(studies.omitted.values())}",
             f"studies:{studies_digest(studies)}",
             f"version:{version()}",
         )
@@ -196,7 +202,7 @@ class _ReaderRun:
             "prompt": None,
             "section": studies.section,
             "class_source": self.class_source,
-            "omitted": {},
+            "omitted": dict(studies.omitted),
             "notes": [*studies.notes, *self._notes()],
             "reading": {
                 "layout": self.layout,
@@ -211,10 +217,8 @@ class _ReaderRun:
             for at, (study, one) in enumerate(
                 zip(studies, readings.by_reader[self.reader], strict=True)
             ):
-                outcome, measures = one.outcome, None
-                if isinstance(outcome, Annotated):
-                    measures = self.rubric.measured(outcome.annotation, study)
-                writer.add(Judged(at, study, outcome, measures, None))
+                measures = self.rubric.measured(one.outcome.annotation, study)
+                writer.add(Judged(at, study, one.outcome, measures, None))
             table = writer.table()
             manifest = {
                 "format": FORMAT,
@@ -222,7 +226,7 @@ class _ReaderRun:
                 "arguments": dict(arguments),
                 "inputs": [asdict(file) for file in studies.inputs],
                 "fields": list(studies.fields),
-                "omitted_ids": {},
+                "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
                 "started": now,
                 "finished": now,
                 "versions": versions(),
@@ -241,13 +245,11 @@ class _ReaderRun:
             if told:
                 verb = "is" if len(told) == 1 else "are"
                 notes.append(f"{_all(told)} {verb} undefined: {why}")
-        lost = [
-            one.study.study_id
-            for one in self.readings.by_reader[self.reader]
-            if not isinstance(one.outcome, Annotated)
-        ]
-        if lost:
-            notes.append(f"not scored, a score is blank: {len(lost)} ({first_ids(lost)})")
+        if left_out := self.readings.left_out.get(self.reader):
+            study_id, why = next(iter(left_out.items()))
+            n = counted(len(left_out), "study", "studies")
+            ids = first_ids([*left_out])
+            notes.append(f"{n} left out for contradictory rows ({ids}); {study_id}: {why}")
         return notes
 
 
@@ -260,6 +262,4 @@ def _all(words: Sequence[str]) -> str:
 
 
 def _plain(one: Reading) -> object:
-    if isinstance(one.outcome, Annotated):
-        return adapter(Annotation).dump_python(one.outcome.annotation, mode="json")
-    return [one.outcome.reason, one.outcome.detail]
+    return adapter(Annotation).dump_python(one.outcome.annotation, mode="json")

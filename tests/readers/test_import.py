@@ -27,7 +27,7 @@ from judge.running.folder import Run
 DATA = Path(__file__).parent / "data"
 TIDY = EXAMPLES / "readers" / "readings.csv"
 REXVAL = (DATA / "rexval_reports.csv", DATA / "rexval_counts.csv")
-RADPREF = (DATA / "preference_data.json", DATA / "user_1.json", DATA / "user_2.json")
+READERS = Path(__file__).parents[3] / "shared" / "data" / "readers"
 FINDINGS = ("--section", "findings")
 HEAD = "study_id,reader,category,level,count,text,reference\n"
 
@@ -92,11 +92,12 @@ def test_refisco(invoke: Invoke, tmp_path: Path) -> None:
     score = {k: (v["fineradscore"], v["fineradscore_sum"]) for k, v in ann.items()}
     assert score == {"s1/alder": (3.0, 6.0), "s1/birch": (1.0, 0.0), "s2": (4.0, 5.0)}
     assert ann["s1/alder"]["severity3_c"] is None  # no category was given: not 0
-    # A blank score is no "no error": the study is not scored.
+    # A blank score is no "no error": the study is left out, counted and named.
     assert set(ben) == {"s1/alder"}
-    record = runs["ben"].record("s2")
-    assert (record["outcome"], record["reason"]) == ("unparsed", "blank score")
-    assert "row 13" in record["detail"]
+    assert runs["ben"].manifest["omitted_ids"] == {"unreadable": ["s2"]}
+    assert "|omitted:1|" in runs["ben"].signature
+    (note,) = [note for note in runs["ben"].summary()["notes"] if "left out" in note]
+    assert "row 13" in note
     # The lines as they were edited; of two sentences changed at once neither has a line.
     record = runs["ann"].record("s1/alder")
     assert record["candidate"] == "No pneumothorax.\nSmall left effusion.\nOld rib fracture."
@@ -166,26 +167,119 @@ def test_radevalx(invoke: Invoke, tmp_path: Path) -> None:
         }
 
 
+FINDINGS_OF = {
+    "ground_truth": ("Pulmonary edema", "Right internal jugular catheter"),
+    "C1": ("Small right pleural effusion", "Right upper lobe nodule", "Rib fracture"),
+    "C2": ("Large right pleural effusion", "Mild cardiomegaly"),
+}
+
+
+def radpref_files(folder: Path) -> tuple[list[Path], dict[str, Any]]:
+    """Two studies and two readers with the keys, types and oddities of the published files."""
+    record: dict[str, Any] = {
+        f"{name}_{what}": list(found) if what == "findings" else ". ".join(found)
+        for name, found in FINDINGS_OF.items()
+        for what in ("findings", "report")
+    }
+    record |= {"C1_source": "medgemma", "C2_source": "gpt", "PatientAge": "050Y"}
+    reports = [{"id": f"p{n}_s1", **record} for n in (1, 2)]
+    first = {
+        "finding_errors": {
+            "0": {"error_type": "false", "clinical_significance": "urgent"},
+            "2": {
+                "error_type": "false",
+                "clinical_significance": "benign_expected",
+                "explanation": "Old",
+            },
+        },
+        "missing_findings": {"1": {"clinical_significance": "actionable_not_urgent"}},
+        "rating": 2,
+        "rating_explanation": "Most findings agree.",
+    }
+    second = {
+        "finding_errors": {
+            "0": {
+                "error_type": "attribute",
+                "attributes": {"severity": "significant", "measurement": "negligible"},
+            },
+            "1": {"error_type": "attribute", "attributes": {"certainty": "negligible"}},
+        },
+        "missing_findings": {},
+        "rating": 5,
+    }
+    indices = {"new_finding_indices": {"C1": [0], "C2": [], "GT": []}}
+    annotations = {
+        "p1_s1": {"C1": first, "C2": second, **indices},
+        "p2_s1": {"C2": {"finding_errors": {}, "missing_findings": {}, "rating": 4}},
+    }
+    files = [folder / "preference_data.json", folder / "user_1.json", folder / "user_2.json"]
+    files[0].write_text(json.dumps(reports))
+    for file in files[1:]:
+        file.write_text(json.dumps({"user_id": file.stem, "annotations": annotations}))
+    return files, annotations
+
+
 def test_radpref(invoke: Invoke, tmp_path: Path) -> None:
-    runs = imported(invoke, tmp_path / "out", *RADPREF)
+    files, _ = radpref_files(tmp_path)
+    runs = imported(invoke, tmp_path / "out", *files)
+    assert set(runs) == {"user_1", "user_2"}
     found = measures(runs["user_1"])
-    assert set(found) == {"q1/C1", "q1/C2", "q2/C1"}  # q2/C2 was not read
-    one = found["q1/C1"]
+    assert set(found) == {"p1_s1/C1", "p1_s1/C2", "p2_s1/C2"}  # p2's C1 was not read
+    one = found["p1_s1/C1"]
     assert (one["n_significant"], one["n_actionable"], one["n_insignificant"]) == (1, 2, 2)
-    assert (one["severity2_a"], one["severity3_b"], one["severity1_b"]) == (1, 1, 1)
-    assert found["q1/C2"]["severity3_attribute"] == 1
-    # The readers' scale has no "emergent", and no category of wrong locations.
-    for name in ("fineradscore", "fineradscore_sum", "n_severity4", "severity3_c"):
+    assert (one["severity3_a"], one["severity2_b"], one["severity1_a"]) == (1, 1, 1)
+    # An attribute error weighs by its attributes, and may be of several categories.
+    two = found["p1_s1/C2"]
+    assert (two["n_actionable"], two["severity2_d"], two["severity2_measurement"]) == (1, 1, 1)
+    assert two["severity1_certainty"] == 1
+    # The readers' scale has no "emergent", and no category of comparisons.
+    for name in ("fineradscore", "fineradscore_sum", "n_severity4", "severity3_e"):
         assert one[name] is None, name
-    assert runs["user_1"].record("q1/C1")["fields"] == {
-        "model": "C1",
-        "patient": "q1",
-        "rating": 1,
-        "preference": "C2",
+    record = runs["user_1"].record("p1_s1/C1")
+    assert [(item["side"], item["text"]) for item in record["annotation"]["items"]] == [
+        ("candidate", "Small right pleural effusion"),
+        ("candidate", "Rib fracture: Old"),
+        ("reference", "Right internal jugular catheter"),
+    ]
+    assert record["annotation"]["explanation"] == "Most findings agree."
+    assert record["fields"] == {
+        "age": "050Y",
+        "model": "medgemma",
+        "patient": "p1_s1",
+        "rating": 2,
         "benign_expected": 1,
     }
-    blank = runs["user_2"].record("q1/C1")
-    assert (blank["outcome"], blank["reason"]) == ("unparsed", "blank score")
+    texts = [item["text"] for item in runs["user_1"].record("p1_s1/C2")["annotation"]["items"]]
+    assert texts[0].startswith("Large right pleural effusion (severity significant")
+
+
+@pytest.mark.skipif(not READERS.is_dir(), reason="shared/data/readers is not there")
+def test_the_published_layouts_are_read_with_nothing_silently_lost(
+    invoke: Invoke, tmp_path: Path
+) -> None:
+    """Every reading and every error of the files is in a run, or left out by name."""
+    users = sorted(READERS.glob("user_*.json"))
+    runs = imported(invoke, tmp_path / "rp", READERS / "preference_data.json", *users)
+    for user in users:
+        annotations = json.loads(user.read_text())["annotations"].values()
+        sides = [study[side] for study in annotations for side in ("C1", "C2") if side in study]
+        n_errors = sum(len(s["finding_errors"]) + len(s["missing_findings"]) for s in sides)
+        run = runs[user.stem]
+        assert run.manifest["omitted_ids"] == {}
+        assert len(measures(run)) == len(sides)
+        items = [len(record["annotation"]["items"]) for record in run.records()]
+        assert sum(items) == n_errors
+    for name, id_, score in (
+        ("refisco-v0.csv", ("id", "source", "annotator"), "score"),
+        ("refisco-v1.csv", ("data_id", "report_type", "annotator_id"), "error_clinical_severity"),
+    ):
+        rows = pd.read_csv(READERS / name, dtype=str, keep_default_na=False)
+        runs = imported(invoke, tmp_path / name, READERS / name)
+        readings = len(rows.groupby(list(id_)))
+        left_out = [run.manifest["omitted"].get("unreadable", 0) for run in runs.values()]
+        assert sum(len(measures(run)) for run in runs.values()) + sum(left_out) == readings
+        errors = [run.summary()["totals"]["n_severity4"]["n"] for run in runs.values()]
+        assert sum(errors) == (rows[score] == "Emergent error").sum()
 
 
 # What is refused: file and row, and nothing is written.
@@ -193,11 +287,19 @@ def test_radpref(invoke: Invoke, tmp_path: Path) -> None:
 
 def refused(invoke: Invoke, out: Path, *files: Path, layout: str = "auto") -> str:
     before = set(out.parent.iterdir())
-    done = invoke("import", layout, *files, "--out", out)
+    done = invoke("import", layout, *files, "--strict", "--out", out)
     assert (done.exit_code, done.stdout) == (2, "")
     assert set(out.parent.iterdir()) == before
     (line,) = done.stderr.splitlines()
     return line
+
+
+def left_out(invoke: Invoke, out: Path, *files: Path) -> dict[str, list[str]]:
+    """The studies of each reader that are left out of the runs, while the others are there."""
+    runs = imported(invoke, out, *files)
+    assert all(measures(run) for run in runs.values())
+    lost = {reader: run.manifest["omitted_ids"] for reader, run in runs.items()}
+    return {reader: ids["unreadable"] for reader, ids in lost.items() if ids}
 
 
 @pytest.mark.parametrize(
@@ -205,32 +307,38 @@ def refused(invoke: Invoke, out: Path, *files: Path, layout: str = "auto") -> st
     [
         ("1,a,g,significant,1,,", "row 2: category is 'g'"),
         ("1,a,a,grave,1,,", "row 2: level is 'grave'"),
-        ("1,a,a,significant,1,,\n2,a,a,3,1,,", "row 2: level is 'significant'"),
+        ("1,a,a,3,1,,", "row 2: level is '3'"),
         ("1,a,a,significant,1e9,,", "row 2: count is '1e9'"),
-        ("1,a,a,significant,1,,\n1,a,a,significant,2,,", "row 3"),
-        ("1,a,a,significant,,x,\n1,a,a,significant,,x,", "row 3"),
+        ("1,a,a,,1,,", "row 2: level is blank"),
+        ("1,a,a,significant,,,", "row 2: count is blank"),
+        ("1,a,a,significant,1,,\n1,a,a,significant,2,,", "row 3 repeats row 2"),
+        ("1,a,a,significant,,x,\n1,a,a,significant,,x,", "row 3 repeats row 2"),
         ("1,a,,,0,,\n1,a,a,significant,1,,", "row 3"),
-        ("1,a,a,significant,1,,X.\n1,b,a,significant,1,,Y.", "reference of study '1'"),
-        ("1,,a,significant,1,,", "row 2: reader"),
-        ("1,a,matched,,2,,\n2,a,a,significant,1,,", "row 3"),
+        ("1,a,a,significant,1,,X.\n1,b,a,significant,1,,Y.", "row 3: reference"),
         # Rows are numbered as in a spreadsheet.
-        ('1,a,a,significant,,"two\nlines",\n\n,,,,,,\n2,a,x,significant,1,,', "row 5: category"),
-        ("1,Dr A,a,significant,1,,\n1,dr a,a,significant,1,,", "'Dr A'"),
+        ('1,a,a,significant,,"two\nlines",\n\n,,,,,,\n1,a,6x,significant,1,,', "row 5: category"),
     ],
 )
-def test_bad_rows_of_tidy(invoke: Invoke, tmp_path: Path, rows: str, names: str) -> None:
+def test_a_study_with_contradictory_rows_is_left_out(
+    invoke: Invoke, tmp_path: Path, rows: str, names: str
+) -> None:
     file = tmp_path / "bad.csv"
-    file.write_text(f"{HEAD}{rows}\n")
-    assert names in refused(invoke, tmp_path / "out", file)
+    more = "".join(f"{study},a,a,significant,1,,\n{study},b,,,0,,\n" for study in ("8", "9"))
+    file.write_text(f"{HEAD}{rows}\n{more}")
+    line = refused(invoke, tmp_path / "out", file)
+    assert names in line
+    assert "study '1'" in line
+    assert left_out(invoke, tmp_path / "out", file)["a"] == ["1"]
 
 
-def test_a_blank_level_or_count_is_missing_and_no_zero(invoke: Invoke, tmp_path: Path) -> None:
-    file = tmp_path / "blank.csv"
-    file.write_text(f"{HEAD}1,a,a,,1,,\n2,a,a,significant,,,\n3,a,a,significant,1,,\n")
-    (run,) = imported(invoke, tmp_path / "out", file).values()
-    assert {k: v["n_significant"] for k, v in measures(run).items()} == {"3": 1}
-    assert "row 2" in run.record("1")["detail"]
-    assert "row 3" in run.record("2")["detail"]
+def test_rows_without_a_study_or_reader_are_refused(invoke: Invoke, tmp_path: Path) -> None:
+    file = tmp_path / "bad.csv"
+    for rows, names in (
+        ("1,,a,significant,1,,", "row 2: reader"),
+        ("1,Dr A,a,significant,1,,\n1,dr a,a,significant,1,,", "'Dr A'"),
+    ):
+        file.write_text(f"{HEAD}{rows}\n")
+        assert names in refused(invoke, tmp_path / "out", file)
 
 
 def changed(source: Path, target: Path, row: int, cells: dict[str, object]) -> Path:
@@ -250,15 +358,16 @@ def changed(source: Path, target: Path, row: int, cells: dict[str, object]) -> P
     [
         ("refisco", 2, {"score": "Grave"}, "row 2: score"),
         ("refisco", 2, {"score": "Urgent error"}, "row 2"),
+        ("refisco", 2, {"impression_edited": "[delete]"}, "row 2"),
         ("refisco", 3, {"impression_edited": ""}, "row 3: impression_edited"),
         ("refisco", 5, {"impression_edited": "[delete]"}, "row 5"),
-        ("refisco", 6, {"impression_original": "Other words."}, "'s1/alder'"),
-        ("refisco", 2, {"source": ""}, "row 2: study 's1'"),
+        ("refisco", 2, {"source": ""}, "row 2: source"),
         ("rexval_counts", 2, {"error_category": 7}, "row 2: error_category"),
         ("rexval_counts", 2, {"clinically_significant": "maybe"}, "row 2: clinically_significant"),
         ("rexval_counts", 2, {"candidate_type": "rouge"}, "'rouge'"),
         ("rexval_counts", 3, {"clinically_significant": "True"}, "row 3"),
-        ("radevalx", 3, {"error_type": "significant"}, "row 3"),
+        ("rexval_counts", 2, {"num_errors": ""}, "11 of 12"),
+        ("radevalx", 3, {"error_type": "significant"}, "significant and significant"),
         ("radevalx", 3, {"seven": "0.5"}, "row 3: seven"),
     ],
 )
@@ -270,13 +379,18 @@ def test_bad_cells_of_other_layouts(
     assert names in refused(invoke, tmp_path / "out", *files)
 
 
-def test_rexval_counts_that_are_not_all_there(invoke: Invoke, tmp_path: Path) -> None:
-    file = changed(REXVAL[1], tmp_path / "blank.csv", 2, {"num_errors": ""})
-    run = imported(invoke, tmp_path / "out", REXVAL[0], file)["0"]
-    assert run.summary()["n_unparsed"] == 1
-    assert "row 2" in run.record("p10/radgraph")["detail"]
+def test_readers_who_saw_other_lines_read_another_candidate(invoke: Invoke, tmp_path: Path) -> None:
+    file = changed(
+        DATA / "refisco.csv", tmp_path / "r.csv", 6, {"impression_original": "Other words."}
+    )
+    runs = imported(invoke, tmp_path / "out", file)
+    assert "s1/alder/ann" in measures(runs["ann"])
+    assert "s1/alder/ben" in measures(runs["ben"])
+
+
+def test_a_published_table_of_rexval_in_another_order(invoke: Invoke, tmp_path: Path) -> None:
     names = [f"{reader}{again}" for reader in range(6) for again in ("", ".1")]
-    head = ["study_number", "origin", "error_category", *names]  # in another order
+    head = ["study_number", "origin", "error_category", *names]
     rows = [["0", "bleu", str(category), *["0"] * 12] for category in range(1, 7)]
     (tmp_path / "t.csv").write_text("\n".join(",".join(row) for row in (head, *rows)))
     assert "t.csv" in refused(invoke, tmp_path / "table", tmp_path / "t.csv", layout="rexval")
@@ -285,39 +399,43 @@ def test_rexval_counts_that_are_not_all_there(invoke: Invoke, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("path", "value", "names"),
     [
-        (("q1", "C1", "finding_errors", 0, "clinical_significance"), "mild", "finding_errors 1: c"),
-        (("q1", "C1", "missing_findings"), None, "missing_findings"),
-        (("q1", "C2", "finding_errors", 0, "attributes", "severity"), "x", "severity"),
-        (("q1", "C1", "rating"), "good", "rating"),
-        (("q1", "c1"), {"rating": 3}, "'c1'"),
-        (("q3",), {"C1": {}}, "study 'q3'"),
+        (("C1", "finding_errors", "0", "clinical_significance"), "mild", "finding_errors 0: c"),
+        (("C1", "finding_errors", "7"), {"error_type": "false"}, "finding_errors 7"),
+        (("C1", "finding_errors", "0", "error_type"), "true", "error_type"),
+        (("C1", "missing_findings"), None, "missing_findings"),
+        (("C1", "missing_findings"), [], "missing_findings"),
+        (("C2", "finding_errors", "0", "attributes", "severity"), "x", "severity"),
+        (("C2", "finding_errors", "0", "attributes"), {}, "attribute"),
+        (("C1", "rating"), "good", "rating"),
     ],
 )
 def test_bad_values_of_radpref(
     invoke: Invoke, tmp_path: Path, path: tuple[Any, ...], value: object, names: str
 ) -> None:
-    data = json.loads(RADPREF[1].read_text())
-    place = data["annotations"]
+    files, annotations = radpref_files(tmp_path)
+    place: Any = annotations["p1_s1"]
     for key in path[:-1]:
         place = place[key]
     place[path[-1]] = value
-    file = tmp_path / "user_9.json"
-    file.write_text(json.dumps(data))
-    assert names in refused(invoke, tmp_path / "out", RADPREF[0], file)
+    files[2].write_text(json.dumps({"user_id": "2", "annotations": annotations}))
+    assert names in refused(invoke, tmp_path / "out", *files)
+    assert left_out(invoke, tmp_path / "out", *files) == {"user_2": [f"p1_s1/{path[0]}"]}
 
 
 def test_the_layout_is_that_of_the_content(invoke: Invoke, tmp_path: Path) -> None:
     out, other = tmp_path / "out", tmp_path / "other.csv"
     other.write_text("a,b\n1,2\n")
     refisco = DATA / "refisco.csv"
-    assert "looks like refisco" in refused(invoke, out, refisco, layout="tidy")
+    assert "refisco.csv is no file of tidy" in refused(invoke, out, refisco, layout="tidy")
     assert "other.csv" in refused(invoke, out, other)
     assert "study_id, reader" in refused(invoke, out, other, layout="tidy")
     assert "'excel'" in refused(invoke, out, other, layout="excel")
     assert "twice" in refused(invoke, out, other, other)
-    assert "looks like radevalx" in refused(invoke, out, refisco, DATA / "radevalx.csv")
-    other.write_text("study_id,reader,level,note,note\n1,a,3,x,y\n")
-    assert "note" in refused(invoke, out, other)
+    assert "radevalx.csv" in refused(invoke, out, refisco, DATA / "radevalx.csv")
+    other.write_text("study_id,reader,level,a b,a_b,level\n1,a,3,x,y,2\n")
+    assert "level" in refused(invoke, out, other)
+    other.write_text("study_id,reader,level\n1,a,3,x\n")
+    assert "other.csv" in refused(invoke, out, other)
 
 
 # A reader's run is a run.
