@@ -67,5 +67,5 @@ def put(found: Mapping[str, Any], printed: ModuleType, form: str) -> None:
         emit(f"signature  {found['signature']}")
         return
     emit(as_json(found) if form == "json" else getattr(printed, _WRITERS[form])(found))
-    for text in found["notes"]:
+    for text in found.get("notes", ()):
         note(text)

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from judge.running.engine import RunStoppedError
     from judge.running.folder import Run
     from judge.stats.paired import Resampling
-    from judge.stress.api import StressReport, stress_report
+    from judge.stress.report import StressReport, stress_report
     from judge.types import Annotated, Annotation, Failed, JudgeError, Outcome, Study, Unparsed
     from judge.validating.api import Validation, validate
 
@@ -39,7 +39,7 @@ __all__ += ["panel", "recurring_errors", "run", "stress_report", "validate"]
 _FROM = {
     **dict.fromkeys(("Leaderboard", "compare", "recurring_errors"), "judge.comparing.api"),
     **dict.fromkeys(("annotate", "merge", "panel", "run"), "judge.running.api"),
-    **dict.fromkeys(("StressReport", "stress_report"), "judge.stress.api"),
+    **dict.fromkeys(("StressReport", "stress_report"), "judge.stress.report"),
     **dict.fromkeys(("Validation", "validate"), "judge.validating.api"),
     "RequestPolicy": "judge.running.asking",
     "Resampling": "judge.stats.paired",

@@ -10,8 +10,13 @@ from judge.stats.panel import Cell
 
 # The first of the classes that are alike: findings, places, degrees, devices, comparisons, and
 # what a report says against itself. A line stands above each.
-_FIRST = ("side_swapped", "severity_up", "device_removed", "comparison_added", "contradicted")
-_SLIP = "slip"
+_FIRST = (
+    "side_swapped",
+    "severity_changed",
+    "device_changed",
+    "comparison_changed",
+    "contradicted",
+)
 _SAME = "identical"
 _NOTHING = Cell(0, None, None, None, None, None)
 
@@ -71,13 +76,6 @@ def _false_alarms(judges: Sequence[str], reports: Sequence[Report]) -> Drawing |
     names = _in_order(given, tables)
     if not names:
         return _why_not("false alarms", totals, "any", "no candidate without an error was read")
-    slips = {
-        one["change"]
-        for report in reports
-        for one in report["false_alarms"]
-        if one["group"] == _SLIP
-    }
-    first_slip = [at for at, name in enumerate(names, 1) if name in slips][:1]
     levels = [one["level"]["label"] for one in reports if one["level"]]
     level = levels[0] if levels else "grave errors"
     labels = ("an error is found", f"{level} are found")
@@ -88,15 +86,14 @@ def _false_alarms(judges: Sequence[str], reports: Sequence[Report]) -> Drawing |
         f"Share of candidates in which the judge found an error, and {level}, though no finding "
         "was changed, by what was done to the reference; bars are 95% Wilson intervals, of the "
         "first row with the candidates of a study taken together. The field "
-        f"of {_SAME}, the reference itself, is shaded. Below the last line are slips of writing, "
-        "in which an error may be seen and which the first row has not. In brackets stand the "
-        "candidates that were read, as a range where judges differ.",
+        f"of {_SAME}, the reference itself, is shaded. In brackets are the candidates that were "
+        "read, as a range where judges differ.",
         Rates(
             _rows(f"all but {_SAME}", names, tables, totals, "any"),
             labels[: _most(panels)],
             "candidates without an error",
             panels,
-            breaks=(1, *first_slip),
+            breaks=(1,),
             marked=tuple(at for at, name in enumerate(names, 1) if name == _SAME),
         ),
     )

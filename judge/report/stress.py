@@ -7,36 +7,38 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from judge.report import words
-from judge.report.formats import markdown_table, markdown_text, rows_as_csv
+from judge.report.formats import markdown_table, rows_as_csv
 from judge.report.latex import one_line
 from judge.report.tables import Table
 from judge.report.words import NOTHING, counted, number, percent
 
 _COLUMNS = (
     *("table", "name", "figure", "k", "n", "value", "low", "high", "made", "unparsed", "failed"),
-    *("undefined", "absent", "signature"),
+    *("undefined", "signature"),
 )
 _MOST_LISTED = 20
 """Readings that a hostile text changed which are listed; all are in the JSON."""
 
 
 def facts(found: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Return what is said above the tables, a name and a value each; the verdict comes first."""
+    """Return what is said above the tables, a name and a value each."""
     judge, made = found["judge"], found["candidates"]
-    runs = found["runs"]
-    said = [("verdict" if not at else "", text) for at, text in enumerate(found["verdict"])]
+    runs, seen = found["runs"], found["detection_all"]["found"]
+    alarms = found["false_alarms_all"]["any"]
+    n_changed = sum(one["changed"]["k"] for one in found["hostile_all"])
+    n_hostile = sum(one["changed"]["n"] for one in found["hostile_all"])
     return [
-        *said,
+        *([("errors found", rate(seen))] if seen else []),
+        *([("false alarms", rate(alarms))] if alarms else []),
+        *([("changed by hostile texts", f"{n_changed:,} of {n_hostile:,}")] if n_hostile else []),
         ("judge", f"{judge['name']} ({judge['note']})" if judge["note"] else judge["name"]),
         ("rubric", found["rubric"]),
         *([("prompts", ", ".join(found["prompts"]))] if found["prompts"] else []),
         (
             "candidates",
-            f"{made['n_candidates']:,} of {counted(made['n_studies'], 'study', 'studies')}"
-            + (f", seed {made['seed']}" if made["seed"] is not None else ""),
+            f"{made['n_candidates']:,} of {counted(made['n_studies'], 'study', 'studies')}",
         ),
         *([("runs", f"{len(runs)}; figures are of {runs[0]['path']}")] if len(runs) > 1 else []),
-        *(("note", note) for note in found["notes"]),
     ]
 
 
@@ -85,13 +87,12 @@ def _detection(found: Mapping[str, Any]) -> Table:
             name_of(one["class"]),
             *(rate(one[name]) for name in names),
             _lost(one),
-            f"{sum(one['not_made'].values()):,}",
         )
         for one in found["detection"]
     ]
     if rows and names:
-        rows.append(("all", *(rate(every[name]) for name in names), _lost(every), ""))
-    head = ("one error", *names.values(), "not read", "not made")
+        rows.append(("all", *(rate(every[name]) for name in names), _lost(every)))
+    head = ("one error", *names.values(), "not read")
     return Table("One error that was put in", head, tuple(rows) if names else ())
 
 
@@ -125,12 +126,9 @@ def _alarms(found: Mapping[str, Any]) -> Table:
         shown += [rate(one["any"])] if one["any"] else []
         return [*shown, *([mean(one["score_change"])] if score else []), _lost(one)]
 
-    rows = [
-        (name_of(one["change"]) + (" (slip)" if one["group"] == "slip" else ""), *cells(one))
-        for one in found["false_alarms"]
-    ]
+    rows = [(name_of(one["change"]), *cells(one)) for one in found["false_alarms"]]
     if found["false_alarms_all"]["made"]:
-        rows.append(("all but identical and slips", *cells(found["false_alarms_all"])))
+        rows.append(("all but identical", *cells(found["false_alarms_all"])))
     head = ("nothing changed but", *heads, "not read")
     return Table("Reports without an error of a finding", head, tuple(rows))
 
@@ -253,10 +251,8 @@ def _reasons(found: Mapping[str, Any]) -> Table:
 
 
 def as_markdown(found: Mapping[str, Any]) -> str:
-    """Return the verdict and the tables as Markdown, notes and signature last."""
-    said = "\n".join(f"- {markdown_text(text)}" for text in found["verdict"])
-    parts = [said, *(markdown_table(table) for table in tables(found))]
-    parts += [f"Note: {markdown_text(note)}." for note in found["notes"]]
+    """Return the tables as Markdown, the signature last."""
+    parts = [markdown_table(table) for table in tables(found)]
     return "\n\n".join([*parts, f"Signature: `{one_line(found['signature'])}`"])
 
 

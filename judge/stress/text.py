@@ -113,8 +113,8 @@ class Draw:
 
     def order(self, things: Iterable[_Thing], tag: str = "") -> list[_Thing]:
         """Return the things in an order as good as random; equal for equal things."""
-        ranked = [(self._lot(tag, at), at, one) for at, one in enumerate(things)]
-        return [one for _, _, one in sorted(ranked, key=lambda rank: rank[:2])]
+        lots = [(self._lot(tag, place), place, thing) for place, thing in enumerate(things)]
+        return [thing for _, _, thing in sorted(lots, key=lambda lot: lot[:2])]
 
     def one(self, things: Sequence[_Thing], tag: str = "") -> _Thing:
         """Return one of the things, of which there must be one."""
@@ -125,47 +125,24 @@ class Draw:
         return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
 
 
-@dataclass(frozen=True, slots=True)
-class Words:
-    """Words that were changed: as they were and are, and where, in characters from 0."""
+def applied(text: str, edits: Sequence[Edit]) -> str:
+    """Return the text with the edits made; raises ValueError where they overlap.
 
-    before: str
-    after: str
-    at: tuple[int, int]
-    to: tuple[int, int]
-
-
-def applied(text: str, edits: Sequence[Edit]) -> tuple[str, tuple[Words, ...]]:
-    """Return the text with the edits made, and their words; raises ValueError where they overlap.
-
-    An edit that leaves its words as they are is none. Of two that add at one place, the first in
-    `edits` comes first.
+    Of two that add at one place, the first in `edits` comes first.
     """
     parts: list[str] = []
-    words = []
-    done = length = 0
+    done = 0
     for edit in sorted(edits, key=lambda edit: (edit.start, edit.end)):
         if edit.start < done or not edit.start <= edit.end <= len(text):
             raise ValueError(f"the edit at {edit.start} overlaps the one before, or the end")
-        before = text[edit.start : edit.end]
-        if before == edit.after:
-            continue
-        kept = text[done : edit.start]
-        to = length + len(kept)
-        words.append(Words(before, edit.after, (edit.start, edit.end), (to, to + len(edit.after))))
-        parts += [kept, edit.after]
-        length, done = to + len(edit.after), edit.end
-    return "".join([*parts, text[done:]]), tuple(words)
+        parts += [text[done : edit.start], edit.after]
+        done = edit.end
+    return "".join([*parts, text[done:]])
 
 
 def capital(text: str) -> str:
     """Return the text with its first letter large."""
     return text[:1].upper() + text[1:]
-
-
-def small(text: str) -> str:
-    """Return the text with its first letter small, but for an abbreviation's."""
-    return text if text[1:2].isupper() or not text[1:2].isalpha() else text[:1].lower() + text[1:]
 
 
 def like(word: str, model: str) -> str:

@@ -46,7 +46,6 @@ class Finding:
     is_doubtful: bool = False
     denied: str | None = None
     affirmed: str | None = None
-    renamed: str | None = None
     kin: str | None = None
 
     def is_kin(self, other: Finding) -> bool:
@@ -69,7 +68,6 @@ class Vocabulary:
     normal: dict[str, re.Pattern[str]]
     abbreviations: dict[str, str]
     synonyms: tuple[tuple[re.Pattern[str], str], ...]
-    homophones: dict[str, str]
     degrees: dict[str, dict[str, str]]
 
 
@@ -86,7 +84,6 @@ def vocabulary() -> Vocabulary:
             one.get("doubtful", False),
             one.get("denied"),
             one.get("affirmed"),
-            one.get("renamed"),
             one.get("kin"),
         )
         for name, one in (data["findings"] | data["devices"]).items()
@@ -98,7 +95,6 @@ def vocabulary() -> Vocabulary:
         {name: re.compile(rf"\b(?:{words})", re.I) for name, words in data["normal"].items()},
         data["abbreviations"],
         tuple((_either([words]), to) for words, to in data["synonyms"].items()),
-        data["homophones"],
         data["degrees"],
     )
 

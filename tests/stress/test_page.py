@@ -15,7 +15,7 @@ from click.testing import CliRunner
 from support import EXAMPLES, write_json
 
 from judge.cli import main
-from judge.stress.report import report_of
+from judge.stress.report import stress_report
 
 EVIL = '</script><img src=x onerror="window.hacked=1"><b>bold</b>'
 UNREAD = f"I am sorry, I cannot. {EVIL}"
@@ -55,7 +55,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("fineradscore", "fine", "stress"),
         ("green", "evil", "hostile"),
     ):
-        run(rubric, work / made / "preds.json", work / made / "refs.json", "--out", work / name)
+        run(rubric, work / made / "preds.jsonl", work / made / "refs.jsonl", "--out", work / name)
     lines = records(work / "clean")
     answers = [one["answer"]["text"] for one in lines]
     for at, one in enumerate(lines):
@@ -105,15 +105,6 @@ def opened(tab: Any, pair: str) -> None:
     tab.wait_for_function(script, arg=pair)
 
 
-def truths(work: Path) -> dict[str, dict[str, Any]]:
-    lines = (work / "stress" / "truth.jsonl").read_text("utf-8").splitlines()
-    return {one["id"]: one for one in map(json.loads, lines)}
-
-
-def letters(text: str) -> str:
-    return "".join(text.split())
-
-
 # The text of elements without the numbers of their marks.
 PLAIN = (
     "all => all.map(one => { const copy = one.cloneNode(true); "
@@ -121,25 +112,28 @@ PLAIN = (
 )
 
 
-@pytest.mark.parametrize("change", ["denied", "side_swapped", "removed", "errors_3"])
+@pytest.mark.parametrize("change", ["denied", "side_swapped", "removed"])
 def test_the_marked_words_are_those_that_were_changed(work: Path, shown: Any, change: str) -> None:
-    one = [line for line in truths(work).values() if line["change"] == change][-1]
-    tab = shown("mixed", one["id"])
-    assert one["words"]
-    for side, word in (("reference", "before"), ("candidate", "after")):
+    """Without them the rest of the two reports is the same."""
+    record = [r for r in records(work / "mixed") if r["fields"]["change"] == change][-1]
+    tab = shown("mixed", record["study_id"])
+    rests = []
+    for side in ("reference", "candidate"):
         part = tab.locator(f"[aria-labelledby={side}-title]")
+        marked = part.locator('mark[data-errors*="put-"]').evaluate_all(PLAIN)
         (whole,) = part.locator(".text").evaluate_all(PLAIN)
-        assert letters(whole) == letters(one[word])
-        for number, words in enumerate(one["words"]):
-            marks = part.locator(f'mark[data-errors~="put-{number}"]').evaluate_all(PLAIN)
-            assert letters("".join(marks)) == letters(words[word])
+        assert "".join(whole.split()) == "".join(record[side].split())
+        for text in marked:
+            whole = whole.replace(text, "", 1)
+        rests.append("".join(whole.split()))
+    assert record["reference"] != record["candidate"]
+    assert len(rests[0]) == len(rests[1])
 
 
 def test_what_was_put_in_stands_beside_what_the_judge_wrote(work: Path, shown: Any) -> None:
     tab = shown("clean", "ex-008/denied")
-    (error,) = truths(work)["ex-008/denied"]["errors"]
-    assert error["finding"] in tab.inner_text("[aria-labelledby=put-title]")
-    (record,) = [one for one in records(work / "clean") if one["study_id"] == "ex-008/denied"]
+    assert "(b) missing finding" in tab.inner_text("[aria-labelledby=put-title]")
+    (record,) = [r for r in records(work / "clean") if r["study_id"] == "ex-008/denied"]
     items = [i for i in record["annotation"]["items"] if i["kind"] == "error"]
     part = tab.locator("[aria-labelledby=judge-title]")
     assert part.locator(".error").count() == len(items) > 0
@@ -147,7 +141,7 @@ def test_what_was_put_in_stands_beside_what_the_judge_wrote(work: Path, shown: A
     tab.locator('[aria-labelledby=candidate-title] mark[data-errors~="put-0"]').first.click()
     tab.wait_for_function("() => document.activeElement.id === 'error-put-0'")
     tab.keyboard.press("n")
-    ids = [*truths(work)]
+    ids = [r["study_id"] for r in records(work / "clean")]
     opened(tab, ids[ids.index("ex-008/denied") + 1])
     tab.keyboard.press("Escape")
     tab.wait_for_function("() => !document.getElementById('study')")
@@ -180,7 +174,7 @@ def test_figures_have_the_rates_of_each_judge(work: Path, tmp_path: Path) -> Non
     from judge.plots.stress import plan
     from judge.plots.style import PAGE
 
-    reports = {name: report_of(work / name).plain() for name in ("clean", "mixed")}
+    reports = {name: stress_report(work / name).plain() for name in ("clean", "mixed")}
     for name, key, series in (
         ("stress_detection", "detection", ("found", "right_category")),
         ("stress_false_alarms", "false_alarms", ("any", "significant")),

@@ -1,4 +1,4 @@
-"""A stress test as a page: the verdict, the tables, and each pair with what was put into it.
+"""A stress test as a page: the tables, and each pair with what was put into it.
 
 `data` says what the page knows of a pair, `file` makes one file of it all. Most scripts and styles
 are those of a comparison's page and of a run's.

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
+from difflib import SequenceMatcher
 from typing import Any
+
+import numpy as np
 
 from judge.report.compare_page.data import record_view
 from judge.report.highlight import segments
@@ -12,6 +16,8 @@ from judge.report.overview import counts, declared
 from judge.report.stress import facts, tables
 from judge.rubrics import Rubric
 from judge.rubrics.categories import CATEGORY
+from judge.stress.readings import Bools
+from judge.stress.report import StressReport, in_right_category, on_right_side
 
 _PACKET = 40
 """Pairs a packet, about those of one study: they share most of their text, and compress well."""
@@ -24,7 +30,7 @@ CAME = {
     "other_significance": "found, not of the right significance",
     "false_alarm": "false alarm",
     "grave_alarm": "false alarm, {level}",
-    "quiet": "no error, as it must be",
+    "quiet": "correctly quiet",
     "changed": "changed reading",
     "same": "same reading",
     "not_read": "not read",
@@ -33,15 +39,60 @@ CAME = {
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A candidate: its record in the run, its line of the truth, how many errors the judge found.
+    """A candidate: its record in the run, and how many errors the judge found.
 
     `came` has the names of `CAME` that hold of it; `n_errors` is None where it was not read.
     """
 
     record: Mapping[str, Any]
-    truth: Mapping[str, Any]
     n_errors: int | None
     came: frozenset[str]
+
+    @property
+    def fields(self) -> Mapping[str, Any]:
+        """What was changed: the fields that `judge stress make` gave the candidate."""
+        fields: Mapping[str, Any] = self.record["fields"]
+        return fields
+
+
+def pairs(report: StressReport) -> Iterator[Pair]:
+    """Yield the candidates that the report's figures are of, in the order of the run."""
+    reading = report.first
+    holds = _came(report)
+    for row, record in enumerate(reading.run.records()):
+        n = None if reading.errors is None or not reading.is_read[row] else reading.errors[row]
+        came = frozenset(name for name, rows in holds.items() if rows[row])
+        yield Pair(record, None if n is None else int(n), came)
+
+
+def _came(report: StressReport) -> dict[str, Bools]:
+    """Return of which candidates each of `CAME` holds, as the figures count it."""
+    reading = report.first
+    rows = np.arange(len(reading.table))
+    read, group = reading.is_read, reading.table["group"].to_numpy()
+    errors, nothing = reading.errors, np.zeros(len(rows), dtype=bool)
+    single, plain = (group == "error") & read, (group == "unchanged") & read
+    changed = reading.table["study_id"].isin([one["id"] for one in report.data["hostile"]])
+    has = nothing if errors is None else np.nan_to_num(errors) > 0
+    known = nothing if errors is None else read
+    level = nothing if reading.level is None else np.nan_to_num(reading.level) > 0
+    right = sided = has
+    if reading.scale.is_shared:
+        right = in_right_category(reading, rows)
+        sided = right if reading.level is None else on_right_side(reading, rows)
+    sure = reading.table["significance"].to_numpy() != "doubtful"
+    return {
+        "missed": single & known & ~has,
+        "found": single & has,
+        "other_category": single & has & ~right,
+        "other_significance": single & right & ~sided & sure,
+        "false_alarm": plain & has,
+        "grave_alarm": plain & level,
+        "quiet": plain & known & ~has,
+        "changed": changed.to_numpy(),
+        "same": (group == "hostile") & read & ~changed.to_numpy(),
+        "not_read": ~read,
+    }
 
 
 @dataclass
@@ -60,13 +111,13 @@ class Columns:
 
     def add(self, pair: Pair) -> None:
         """Take a pair in."""
-        truth = pair.truth
-        self.ids.append(truth["id"])
-        self.study.append(self.studies.setdefault(truth["study"], len(self.studies)))
-        self.change.append(self.changes.setdefault(truth["change"], len(self.changes)))
-        self.groups[truth["change"]] = truth["group"]
+        fields = pair.fields
+        self.ids.append(pair.record["study_id"])
+        self.study.append(self.studies.setdefault(fields["study"], len(self.studies)))
+        self.change.append(self.changes.setdefault(fields["change"], len(self.changes)))
+        self.groups[fields["change"]] = fields["group"]
         self.came.append([at for at, name in enumerate(CAME) if name in pair.came])
-        self.k.append(truth["k"])
+        self.k.append(int(fields["k"]))
         self.n_errors.append(pair.n_errors)
 
     def plain(self) -> dict[str, Any]:
@@ -85,13 +136,8 @@ def overview(report: Mapping[str, Any], rubric: Rubric) -> dict[str, Any]:
     level = (report["level"] or {"label": ""})["label"]
     return {
         "format": 1,
-        "verdict": report["verdict"],
-        "notes": [one for one in (report["judge"]["note"], *report["notes"]) if one],
-        "facts": [
-            {"name": name, "value": value}
-            for name, value in facts(report)
-            if name not in ("", "verdict", "note")
-        ],
+        "notes": [report["judge"]["note"]] if report["judge"]["note"] else [],
+        "facts": [{"name": name, "value": value} for name, value in facts(report)],
         "tables": [asdict(table) for table in tables(report)],
         "rubric": {"title": rubric.title, **declared(rubric), "counts": counts(rubric)},
         "came": [label.format(level=level) for label in CAME.values()],
@@ -112,7 +158,8 @@ def packets(
     packet = []
     for pair in pairs:
         columns.add(pair)
-        effect, said = effects.get(pair.truth["id"]), does.get(pair.truth["change"])
+        effect = effects.get(pair.record["study_id"])
+        said = does.get(pair.fields["change"])
         packet.append({**view(pair, rubric), "effect": effect, "does": said})
         if len(packet) == _PACKET:
             yield packet
@@ -124,33 +171,36 @@ def packets(
 def view(pair: Pair, rubric: Rubric) -> dict[str, Any]:
     """Return what the page shows of a pair: what was put in, and what the judge wrote.
 
-    `words` are what was changed but for white space, `n_blank` how often that alone was. Where
-    the whole text was written anew no word is marked.
+    Where most of the text was written anew no word is marked.
     """
-    truth, record = pair.truth, pair.record
-    words = [one for one in truth["words"] if (one["before"] + one["after"]).strip()]
-    whole = any(one["at"] == [0, len(truth["before"])] != [0, 0] for one in words)
-    answer = record["answer"]
+    record, fields = pair.record, pair.fields
+    texts = [re.findall(r"\s+|\w+|.", record[side]) for side in ("reference", "candidate")]
+    matcher = SequenceMatcher(None, *texts, autojunk=False)
+    edits = [code for code in matcher.get_opcodes() if code[0] != "equal"]
+    whole = matcher.ratio() < _LEAST_SHARED
+    words = [("".join(texts[0][a:b]), "".join(texts[1][c:d])) for _, a, b, c, d in edits]
+    answer, truth = record["answer"], fields.get("truth")
     return {
-        "group": truth["group"],
-        "change": truth["change"],
-        "expected": _expected(truth),
-        "base": truth["same_reading_as"],
+        "group": fields["group"],
+        "change": fields["change"],
+        "expected": _expected(fields),
+        "base": fields.get("base"),
         "put_in": [
             {
-                "finding": one["finding"],
-                "categories": [CATEGORY.text(name) for name in one["categories"]],
-                "significant": one["significant"],
-                "doubtful": one["doubtful"],
+                "categories": [CATEGORY.text(name) for name in truth.split(",")],
+                "significance": fields.get("significance"),
             }
-            for one in truth["errors"]
-        ],
-        "words": [] if whole else [[one["before"], one["after"]] for one in words],
+        ]
+        if truth
+        else [],
+        "words": [] if whole else words,
         "whole": whole,
-        "n_blank": len(truth["words"]) - len(words),
         "marked": {
-            side: [asdict(one) for one in segments(truth[text], _places(words, end, whole=whole))]
-            for side, text, end in (("reference", "before", "at"), ("candidate", "after", "to"))
+            side: [
+                asdict(one)
+                for one in segments(record[side], [] if whole else _places(texts[at], edits, at))
+            ]
+            for at, side in enumerate(("reference", "candidate"))
         },
         "record": record_view(record, rubric),
         # What could not be read is shown as it was written.
@@ -158,21 +208,22 @@ def view(pair: Pair, rubric: Rubric) -> dict[str, Any]:
     }
 
 
+_LEAST_SHARED = 0.3
+
+
 def _places(
-    words: Iterable[Mapping[str, Any]], end: str, *, whole: bool
+    words: Sequence[str], edits: Iterable[tuple[str, int, int, int, int]], side: int
 ) -> list[tuple[tuple[int, int], int]]:
-    places = [(tuple[int, int](one[end]), number) for number, one in enumerate(words)]
-    return [] if whole else [(span, number) for span, number in places if span[0] < span[1]]
+    """Return the characters of one text that each edit changes, with the edit's number."""
+    ends = [0]
+    for word in words:
+        ends.append(ends[-1] + len(word))
+    spans = [(ends[edit[1 + 2 * side]], ends[edit[2 + 2 * side]]) for edit in edits]
+    return [(span, number) for number, span in enumerate(spans) if span[0] < span[1]]
 
 
-def _expected(truth: Mapping[str, Any]) -> str:
-    match truth["group"]:
-        case "unchanged":
-            return "no error"
-        case "slip":
-            return "no error of a finding; an error of writing may be seen"
-        case "hostile":
-            return "the same reading as without the text"
-        case _:
-            k = truth["k"]
-            return "no error" if not k else f"{k} error{'' if k == 1 else 's'}"
+def _expected(fields: Mapping[str, Any]) -> str:
+    if fields["group"] == "hostile":
+        return "the same reading as without the text"
+    k = int(fields["k"])
+    return "no error" if not k else f"{k} error{'' if k == 1 else 's'}"

@@ -1,11 +1,11 @@
-// One pair: the reference and the candidate with the changed words marked, what was put in, what
-// must come of it, and what the judge wrote.
+// One pair: the reference and the candidate with the changed words marked, the injected change, what
+// is expected, and what the judge wrote.
 
 import { clipped, el, fact, newest, said } from "./dom.js";
 import { linkMarks } from "./items.js";
 import { textOf } from "./overlay.js";
 import { judged, report, withItems, words } from "./record.js";
-import { capital, count } from "./words.js";
+import { capital } from "./words.js";
 
 const EFFECTS = {
   fewer: "the judge found fewer errors than without the text", more: "the judge found more errors than without the text",
@@ -40,22 +40,21 @@ export async function drawPair(app) {
       side("candidate", "Candidate", words([record], marking))),
     el("p", { class: "small" }, "T1, T2, ... with a line above: what was changed. 1, 2, ... with a line below: what the judge's errors speak of."),
     el("div", { class: "sides raters" },
-      side("put", "What was put in", putIn(pair, changed.shown, app)),
+      side("put", "Injected change", putIn(pair, changed.shown, app)),
       side("judge", "What the judge wrote", [judged(record, overview.rubric, null), unread(pair)]))));
   linkMarks(document.getElementById("study"));
 }
 
 function putIn(pair, shown, app) {
-  const weight = ({ significant, doubtful }) => (significant ? "significant" : "not significant") + (doubtful ? " (radiologists would differ)" : "");
-  const blanks = pair.n_blank ? `White space was changed in ${count(pair.n_blank, "place")}.` : "";
+  const weight = ({ significance }) => significance === "doubtful" ? "radiologists would differ on its significance" : significance;
   return el("div", {},
     el("dl", { class: "facts" },
       fact("change", said(pair.change), pair.does ? [": ", said(pair.does)] : null),
-      fact("must come of it", pair.expected, pair.base === null ? null
+      fact("expected", pair.expected, pair.base === null ? null
         : [": ", el("a", { href: app.addressOf(pair.base) }, said(pair.base))])),
     pair.put_in.length ? el("ul", { class: "matched" }, pair.put_in.map((one) => el("li", {},
-      said(one.finding), `: ${one.categories.join(" or ")}, ${weight(one)}`))) : null,
-    pair.whole ? el("p", {}, "The whole text was written anew: no word is marked.") : null,
+      `${one.categories.join(" or ")}, ${weight(one)}`))) : null,
+    pair.whole ? el("p", {}, "Rewritten completely.") : null,
     shown.length ? el("ol", { class: "errors" }, shown.map(({ key, name, item: [before, after] }) => el("li", {
       id: `error-${key}`, class: "error tone-good", tabindex: "-1", "data-errors": key,
     },
@@ -63,8 +62,7 @@ function putIn(pair, shown, app) {
     el("span", { id: `error-${key}-words`, class: "text", dir: "auto" },
       before.trim() ? el("del", {}, ...clipped(before.trim(), said)) : null, before.trim() && after.trim() ? " → " : "",
       after.trim() ? el("ins", {}, ...clipped(after.trim(), said)) : null)))) : null,
-    pair.words.length || pair.whole || blanks ? null : el("p", {}, "Nothing was changed."),
-    blanks ? el("p", { class: "small" }, blanks) : null);
+    pair.words.length || pair.whole ? null : el("p", {}, "Nothing was changed."));
 }
 
 function unread({ answer, record }) {

@@ -1,0 +1,225 @@
+"""Changes: what each makes of a report, that its truth is right, and `judge stress make`."""
+
+from __future__ import annotations
+
+import json
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from support import EXAMPLES, Invoke, write_json
+
+from judge import rubrics
+from judge.stress.changes import all_changes
+from judge.stress.text import Changed, Draw, NotMade, Reference, applied
+from judge.studies import read_pair
+from judge.types import Study
+
+REFS = EXAMPLES / "refs.json"
+
+
+def result_of(change: str, text: str, study: str = "s", seed: int = 1) -> Changed | NotMade:
+    return all_changes()[change].make(Reference(text), Draw(seed, study, change))
+
+
+def made(change: str, text: str, seed: int = 1) -> str | None:
+    result = result_of(change, text, seed=seed)
+    return None if isinstance(result, NotMade) else applied(text, result.edits)
+
+
+@pytest.mark.parametrize(
+    ("change", "before", "after"),
+    [
+        (
+            *("denied", "Clear. There is a small left pleural effusion."),
+            "Clear. There is no pleural effusion.",
+        ),
+        ("removed", "Lungs clear. Hiatal hernia. Heart normal.", "Lungs clear. Heart normal."),
+        (
+            *("affirmed", "No pleural thickening, adenopathy, or pneumothorax."),
+            "No pleural thickening or adenopathy. There is a right pneumothorax.",
+        ),
+        ("side_swapped", "A bright nodule in the right lung.", "A bright nodule in the left lung."),
+        ("side_swapped", "Small R pleural effusion.", "Small L pleural effusion."),
+        ("level_changed", "Nodule in the left upper lobe.", "Nodule in the left lower lobe."),
+        ("severity_changed", "The heart is mildly enlarged.", "The heart is severely enlarged."),
+        ("severity_changed", "Severe pulmonary edema.", "Mild pulmonary edema."),
+        ("measurement_changed", "There is a 6 mm nodule.", "There is a 12 mm nodule."),
+        ("measurement_changed", "A 7 cm mass.", "A 3.5 cm mass."),
+        ("acuity_changed", "Old rib fracture.", "Acute rib fracture."),
+        ("acuity_changed", "Acute clavicle fracture.", "Old clavicle fracture."),
+        (
+            *("device_changed", "The endotracheal tube ends 4 cm above the carina."),
+            "The endotracheal tube ends in the right main bronchus.",
+        ),
+        ("device_changed", "Clear lungs. Left chest tube.", "Clear lungs."),
+        ("comparison_changed", "Hiatal hernia.", "Hiatal hernia, unchanged since the prior study."),
+        ("contradicted", "Small effusion.", "Small effusion. There is no pleural effusion."),
+        ("bulleted", "Lungs clear. Heart normal.", "- Lungs clear.\n- Heart normal."),
+        ("reordered", "Lungs clear. Heart normal.", "Heart normal. Lungs clear."),
+        (
+            *("abbreviations", "Tip in the SVC, 4 cm deep."),
+            "Tip in the superior vena cava, 4 centimeter deep.",
+        ),
+        ("synonyms", "No evidence of edema.", "No sign of edema."),
+        ("upper_case", "Größe 5 mm.", "GRÖSSE 5 MM."),
+    ],
+)
+def test_a_change(change: str, before: str, after: str) -> None:
+    assert made(change, before) == after
+
+
+def test_a_comparison_is_turned_round_or_left_out() -> None:
+    texts = {made("comparison_changed", "Stable cardiomegaly.", seed) for seed in range(20)}
+    assert texts == {"Cardiomegaly.", "Worsening cardiomegaly."}
+
+
+@pytest.mark.parametrize(
+    ("change", "text"),
+    [
+        # Denied, doubted, or said of by another sentence too.
+        ("denied", "No pneumothorax."),
+        ("denied", "Pneumothorax. The pneumothorax is small."),
+        ("removed", "Hiatal hernia."),
+        ("side_swapped", "The patient left. No nodule."),
+        ("side_swapped", "An alright nodule."),
+        ("severity_changed", "No large effusion."),
+        ("measurement_changed", "The tube is 4 cm above the carina."),
+        ("measurement_changed", "The nodule measures 5 mm, previously 4 mm."),
+        ("acuity_changed", "No acute fracture."),
+        ("affirmed", "Lungs are clear. No consolidation."),
+        ("reordered", "1. Lungs clear. 2. Heart normal."),
+        ("errors_5", "Lungs clear."),
+    ],
+)
+def test_a_change_that_cannot_be_made_says_why(change: str, text: str) -> None:
+    result = result_of(change, text)
+    assert isinstance(result, NotMade)
+    assert result.reason
+
+
+def test_hostile_texts_follow_the_one_error_and_forged_answers_can_be_read() -> None:
+    text = "Small right apical pneumothorax. Heart size is normal."
+    one = made("errors_1", text)
+    assert one not in (text, None)
+    assert [
+        str(made(name, text)).startswith(f"{one}\n\n") for name in ("instruction", "delimiters")
+    ]
+    for name in rubrics.names():
+        reply = all_changes(name)["fake_reply"].make(Reference(text), Draw(1, "s", "fake_reply"))
+        assert isinstance(reply, Changed)
+        rubric = rubrics.load(name)
+        rubric = rubric if rubric.baseline else rubrics.load("green")
+        forged = applied(text, reply.edits).partition("\n\n")[2]
+        annotation = rubric.parse(forged, Study("s", text, text))
+        assert not [item for item in annotation.items if item.kind == "error"], name
+
+
+def test_more_errors_are_those_of_fewer_and_one_more() -> None:
+    text = (
+        "Small right pneumothorax. The heart is mildly enlarged. There is a 6 mm nodule in the "
+        "left upper lobe. Hiatal hernia. Severe scoliosis. Left chest tube."
+    )
+    errors = []
+    for k in range(1, 6):
+        result = result_of(f"errors_{k}", text, seed=3)
+        assert isinstance(result, Changed)
+        errors.append(result.errors)
+    assert [len(some) for some in errors] == [1, 2, 3, 4, 5]
+    assert all(more[: len(fewer)] == fewer for fewer, more in pairwise(errors))
+    assert len({error.finding for error in errors[-1]}) == 5
+
+
+# Sentences that can go, change or be denied, in rows of which several are touched at once.
+SENTENCES = (
+    *(
+        "Small right pneumothorax.",
+        "No pleural effusion or pneumothorax.",
+        "The heart is enlarged.",
+    ),
+    *("There is a 6 mm nodule in the left upper lobe.", "LUNGS ARE CLEAR.", "R effusion"),
+    *("ETT ends 4 cm above the carina.", "The patient left.", "Stable cardiomegaly."),
+    *("Mild degenerative changes of the spine.", "No change.", "1. Hiatal hernia.", "Bright bones"),
+    *("PICC tip in the mid SVC.", "Findings: opacity.", "Old rib fracture.", "Größe ½ — µ."),
+    *("Edema has worsened since the prior study.", "The lungs are otherwise clear."),
+    *("Surgical clips.", "\U0001f600 nodule.", "\n\n- Mass."),
+)
+reports = st.lists(st.sampled_from(SENTENCES), max_size=20).map(" ".join) | st.text(max_size=200)
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.too_slow])
+@given(reports)
+def test_the_truth_is_right_for_any_text(text: str) -> None:
+    """Edits fit, a change changes something, and the errors are as many as the group says."""
+    if Reference(text).unfit:
+        return
+    for name, change in all_changes().items():
+        result = result_of(name, text)
+        if isinstance(result, NotMade):
+            continue
+        applied(text, result.edits)  # raises for edits that overlap
+        n = {"unchanged": 0, "count": int(name[-1]) if name[-1].isdigit() else 0}
+        assert len(result.errors) == n.get(change.group, 1), name
+        assert all({*error.categories} <= {*"abcdef"} for error in result.errors)
+
+
+def test_files_are_read_as_an_ordinary_run_reads_them(invoke: Invoke, tmp_path: Path) -> None:
+    done = invoke("stress", "make", REFS, "--out", "made", "--format", "json")
+    assert done.exit_code == 0, done.stderr
+    made = tmp_path / "made"
+    studies = read_pair(str(made / "preds.jsonl"), str(made / "refs.jsonl"))
+    references = json.loads(REFS.read_text("utf-8"))
+    candidates = {study.study_id: study for study in studies}
+    for name, study in candidates.items():
+        fields = study.fields
+        assert name == f"{fields['study']}/{fields['change']}"
+        assert study.reference in json.dumps(references[fields["study"]], ensure_ascii=False)
+        assert (fields["group"] == "error") <= (fields["k"] == 1 and bool(fields["truth"]))
+        if fields["group"] == "hostile":
+            base = candidates[str(fields["base"])]
+            assert study.candidate.startswith(base.candidate)
+            assert base.fields["truth"] == fields["truth"]
+    for row in json.loads(done.stdout):
+        assert row["made"] + row["not made"] == 15
+        assert bool(row["why not made"]) == bool(row["not made"])
+        there = [study for study in studies if study.fields["change"] == row["change"]]
+        assert len(there) == row["made"]
+    for form in ("table", "md", "csv"):
+        assert "side_swapped" in invoke("stress", "make", "--list", "--format", form).stdout
+
+
+def test_the_seed_and_the_studies_decide_and_nothing_else(invoke: Invoke, tmp_path: Path) -> None:
+    refs = json.loads(REFS.read_text("utf-8"))
+    write_json(tmp_path / "turned.json", dict(reversed(refs.items())))
+    for out, file, seed in (("a", REFS, 1), ("b", "turned.json", 1), ("c", REFS, 2)):
+        words = ("stress", "make", file, "--out", out, "--seed", seed, "-n", 5)
+        assert invoke(*words).exit_code == 0
+    a, b, c = ({*(tmp_path / out / "preds.jsonl").read_text().splitlines()} for out in "abc")
+    assert a == b != c
+
+
+@pytest.mark.parametrize(
+    ("words", "names"),
+    [
+        ([REFS, "--out", "made", "--changes", "denied,nothing"], "'nothing'"),
+        ([REFS, "--out", "made", "--section", "impresion"], "impresion"),
+        ([EXAMPLES / "preds.json", "--out", "made"], "--reference-field"),
+        (["twice.json", "--out", "made"], "twice.json"),
+        ([REFS], "--out"),
+        ([REFS, "--out", "mine"], "mine"),
+        ([REFS, "--rubric", "nothing", "--out", "made"], "'nothing'"),
+    ],
+)
+def test_what_is_wrong_writes_nothing(
+    invoke: Invoke, tmp_path: Path, words: list[object], names: str
+) -> None:
+    write_json(tmp_path / "twice.json", [{"study_id": "a", "report": "Hiatal hernia."}] * 2)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "file").write_text("mine")
+    before = sorted(tmp_path.rglob("*"))
+    done = invoke("stress", "make", *words)
+    assert done.exit_code == 2
+    assert names in done.stderr
+    assert sorted(tmp_path.rglob("*")) == before
