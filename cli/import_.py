@@ -81,7 +81,12 @@ def command(
     known = known_section(section)
     model = None if model is None else given_model(model)
     layout, readings, inputs = datasets.read(layout, files, reader, encoding, strict=strict)
-    arguments = {"layout": layout, "files": list(files), "model": model, "reader": reader}
+    arguments: dict[str, object] = {
+        "layout": layout,
+        "files": list(files),
+        "model": model,
+        "reader": reader,
+    }
     arguments |= {"strict": strict, "by": by}
     runs = write_runs(
         layout, [readings], inputs, out, model=model, section=known, by=by, arguments=arguments

@@ -89,7 +89,7 @@ class AnnotationTable:
             if known not in (None, "", value):
                 self.leave_out(EVERYONE, study_id, f"{where}: {name} differs from an earlier row")
             elif name in texts:
-                study = replace(study, **{name: value})
+                study = replace(study, **{name: str(value)})  # type: ignore[arg-type]
             else:
                 study = replace(study, fields={**study.fields, name: value})
         self.studies[study_id] = study
@@ -122,9 +122,12 @@ class AnnotationTable:
         """
         places = {study_id: place for place, study_id in enumerate(self.studies)}
         readings: dict[str, list[Reading]] = {}
-        for (reader, study_id), rows in self.table().groupby(["reader", "study_id"]):
+        for key, rows in self.table().groupby(["reader", "study_id"]):
+            reader, study_id = (str(name) for name in key)
             items = [
-                item for row in rows.itertuples() for item in [_item(self.rubric, row)] * row.count
+                item
+                for row in rows.to_dict("records")
+                for item in [_item(self.rubric, row)] * row["count"]
             ]
             study = self.studies[study_id]
             values = {**study.fields, **self.fields.get((reader, study_id), {})}
@@ -152,9 +155,9 @@ class AnnotationTable:
         return tuple(name for name in names if name not in (*CODES, MATCHED))
 
 
-def _item(rubric: str, row: Any) -> Item:  # noqa: ANN401 - a row of the table
-    if row.category == MATCHED:
-        return matched_finding(row.text)
-    labels = {CATEGORY.name: tuple(row.category.split(","))} if row.category else {}
-    graded = {**labels, _GRADED_BY[rubric]: (row.level,)}
-    return Item(ERROR, row.text, graded, side=row.side, edit=row.edit)
+def _item(rubric: str, row: Mapping[Any, Any]) -> Item:
+    if row["category"] == MATCHED:
+        return matched_finding(row["text"])
+    labels = {CATEGORY.name: tuple(row["category"].split(","))} if row["category"] else {}
+    graded = {**labels, _GRADED_BY[rubric]: (row["level"],)}
+    return Item(ERROR, row["text"], graded, side=row["side"], edit=row["edit"])

@@ -48,7 +48,7 @@ _BY_NUMBER = {str(number): code for number, code in enumerate(CODES, start=1)}
 
 _REPORTS = ("study_id", "gt_report")
 _CANDIDATES = ("radgraph", "bertscore", "s_emb", "bleu")
-_COUNTS = ("study_number", "candidate_type", "error_category", "rater_index")
+_COUNTS: tuple[str, ...] = ("study_number", "candidate_type", "error_category", "rater_index")
 _COUNTS += ("clinically_significant", "num_errors")
 _TABLE = ("study_number", "origin", "error_category")
 _READERS = tuple("012345")

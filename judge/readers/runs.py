@@ -247,9 +247,9 @@ class _ReaderRun:
                 notes.append(f"{_all(told)} {verb} undefined: {why}")
         if left_out := self.readings.left_out.get(self.reader):
             study_id, why = next(iter(left_out.items()))
-            n = counted(len(left_out), "study", "studies")
+            studies = counted(len(left_out), "study", "studies")
             ids = first_ids([*left_out])
-            notes.append(f"{n} left out for contradictory rows ({ids}); {study_id}: {why}")
+            notes.append(f"{studies} left out for contradictory rows ({ids}); {study_id}: {why}")
         return notes
 
 

@@ -27,7 +27,16 @@ from judge.rubrics.reading import EDIT, own_name
 from judge.studies.names import plain
 from judge.types import JudgeError
 
-_TIDY = ("study_id", "reader", "category", "level", "significant", "count", "text", "reference")
+_TIDY: tuple[str, ...] = (
+    "study_id",
+    "reader",
+    "category",
+    "level",
+    "significant",
+    "count",
+    "text",
+    "reference",
+)
 _TIDY += ("candidate", "model", "study_class", PATIENT)
 
 

@@ -247,7 +247,7 @@ def on_right_side(reading: Reading, rows: Rows) -> Bools:
     high = (reading.at_level[:, rows] * truth).sum(axis=0)
     low = (reading.categories[:, rows] * truth).sum(axis=0) - high
     is_significant = reading.table["significance"].to_numpy()[rows] == "significant"
-    return np.where(is_significant, high, low) > 0
+    return np.asarray(np.where(is_significant, high, low) > 0, dtype=np.bool_)
 
 
 def _truth(reading: Reading, rows: Rows) -> Bools:

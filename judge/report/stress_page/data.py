@@ -174,8 +174,10 @@ def view(pair: Pair, rubric: Rubric) -> dict[str, Any]:
     Where most of the text was written anew no word is marked.
     """
     record, fields = pair.record, pair.fields
-    texts = [re.findall(r"\s+|\w+|.", record[side]) for side in ("reference", "candidate")]
-    matcher = SequenceMatcher(None, *texts, autojunk=False)
+    texts: list[list[str]] = [
+        re.findall(r"\s+|\w+|.", record[side]) for side in ("reference", "candidate")
+    ]
+    matcher = SequenceMatcher(None, texts[0], texts[1], autojunk=False)
     edits = [code for code in matcher.get_opcodes() if code[0] != "equal"]
     whole = matcher.ratio() < _LEAST_SHARED
     words = [("".join(texts[0][a:b]), "".join(texts[1][c:d])) for _, a, b, c, d in edits]
@@ -218,7 +220,8 @@ def _places(
     ends = [0]
     for word in words:
         ends.append(ends[-1] + len(word))
-    spans = [(ends[edit[1 + 2 * side]], ends[edit[2 + 2 * side]]) for edit in edits]
+    edited = [edit[3:] if side else edit[1:3] for edit in edits]
+    spans = [(ends[start], ends[end]) for start, end in edited]
     return [(span, number) for number, span in enumerate(spans) if span[0] < span[1]]
 
 
