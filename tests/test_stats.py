@@ -15,7 +15,9 @@ from scipy import stats as reference
 
 from judge import rubrics
 from judge.rubrics.numbers import Scale
-from judge.stats.estimate import Z_95, inverse, mean_interval, wilson
+from judge.stats.compare import correlation
+from judge.stats.estimate import Z_95, inverse, mean_interval, ratio_interval, wilson
+from judge.stats.reliability import intraclass, krippendorff
 from judge.stats.table import TableBuilder, rates, summarise, worst_rows
 from judge.types import (
     Annotated,
@@ -258,3 +260,23 @@ def test_whole_numbers_stay_whole_beside_a_study_without_one() -> None:
     built = builder.build()
     assert built["site"].tolist() == [3, pd.NA]
     assert built.to_csv(index=False).splitlines()[1].split(",")[3:6] == ["3", "0.5", str(2**70)]
+
+
+def test_no_interval_has_a_width_of_nought() -> None:
+    """Values that are all alike are no proof that others would be."""
+    same = mean_interval([0.3] * 12)
+    assert (same.value, same.low, same.high) == (pytest.approx(0.3), None, None)
+    ratio = ratio_interval(np.full(9, 0.3), np.ones(9))
+    assert ratio == (None, None)
+    alpha = krippendorff(np.array([[1.0, 1.0], [0.0, 0.0]] * 20))
+    assert (alpha.value, alpha.low, alpha.high) == (1.0, None, None)
+    icc = intraclass(np.array([[0.0, 1.0], [1.0, 0.0]] * 5))
+    assert (icc.value, icc.low, icc.high) == (-1.0, None, None)
+
+
+def test_values_that_differ_in_the_last_bit_are_ties() -> None:
+    x = np.array([0.1 + 0.2, 0.3, 0.3, 0.5, 0.9])
+    y = np.array([1.0, 2.0, 3.0, 4.0, 5.0])
+    for method in ("spearman", "kendall"):
+        got, wanted = (correlation([a, y], method)[0][1] for a in (x, np.round(x, 9)))
+        assert got == pytest.approx(wanted)

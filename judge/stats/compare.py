@@ -8,6 +8,7 @@ from typing import Literal
 
 import numpy as np
 
+from judge.stats.correlation import without_noise
 from judge.stats.metric import MINUS, Metric, find
 from judge.stats.paired import PairTest, Resampling, Tested, compare_pairs, few_flips
 from judge.stats.panel import Group, Panel, RankShares, Values, group_cells, groups_of
@@ -203,7 +204,8 @@ def correlation(
     """
     import pandas as pd
 
-    table = pd.DataFrame(dict(enumerate(columns)))
+    # Values that differ in the last bit alone are ties.
+    table = pd.DataFrame(dict(enumerate(map(without_noise, columns))))
     # About their mean, since pandas' sums lose digits where values are far from 0.
     table = table - table.mean() if method == "pearson" else table
     found = table.corr(method=method).to_numpy(copy=True)

@@ -104,11 +104,12 @@ def ratio_interval(
         return None, None
     ratios = over / under
     low, high = (float(end) for end in np.quantile(ratios, [0.025, 0.975]))
-    if low == high:
+    if math.isclose(low, high, rel_tol=1e-9, abs_tol=1e-12):
         k, of = numerators.sum(), denominators.sum()
         if 0 <= k <= of and k % 1 == of % 1 == 0:
             rate = wilson(int(k), int(of))
             return rate.low, rate.high
+        return None, None
     return low, high
 
 
@@ -158,6 +159,8 @@ def mean_interval(values: Sequence[float], scale: Scale | None = None) -> Estima
     if low is not None and low <= min(values) and (high is None or max(values) <= high):
         return Estimate(n, mean, *_within(mean, variance, n, low, high))
     half = 1.96 * math.sqrt(variance / n)
+    if half == 0:
+        return Estimate(n, mean, None, None)
     return Estimate(n, mean, mean - half, mean + half)
 
 

@@ -199,7 +199,9 @@ def _tests(
             # Without the resamples that have no reciprocal the others would look surer.
             lacks = drawn.first_lacks[pair] or drawn.second_lacks[pair]
             interval = (
-                (None, None) if lacks else (_known(low[pair], near), _known(high[pair], near))
+                (None, None)
+                if lacks or low[pair] == high[pair]
+                else (_known(low[pair], near), _known(high[pair], near))
             )
             ends = *interval, float(p[pair])
         tests.append(PairTest(int(a), int(b), n, difference, *ends, p_holm=None, method=method))
@@ -214,9 +216,9 @@ def mcnemar(values: Values, pairs: ModelPairs) -> Values:
     """Return McNemar's mid-p value of each pair of models, from 0/1 values.
 
     b and c count the studies, scored for both, where one model alone has a 1. Two-sided
-    mid-p = 2 P(X < min(b, c)) + P(X = min(b, c)) with X binomial(b + c, 1/2); 1 where
-    b + c is 0. Unlike the exact test it is not conservative, and unlike the chi-squared
-    one it holds for few discordant studies [Fagerland, Lydersen and Laake 2013].
+    mid-p = 2 P(X < min(b, c)) + P(X = min(b, c)) with X binomial(b + c, 1/2), and where b is c
+    1 - P(X = b) / 2; 1 where b + c is 0. Unlike the exact test it is not conservative, and unlike
+    the chi-squared one it holds for few discordant studies [Fagerland, Lydersen and Laake 2013].
     """
     # Takes a quarter of a second to import (`scipy.stats` three), for those who compare only.
     from scipy.special import bdtr
@@ -228,7 +230,9 @@ def mcnemar(values: Values, pairs: ModelPairs) -> Values:
     n, least = b + c, np.minimum(b, c)
     # 2 P(X < least) + P(X = least) = P(X <= least) + P(X <= least - 1)
     below = np.where(least > 0, bdtr(np.maximum(least - 1, 0), n, 0.5), 0.0)
-    return np.asarray(np.minimum(bdtr(least, n, 0.5) + below, 1.0), dtype=np.float64)
+    up_to = bdtr(least, n, 0.5)
+    mid_p = np.where(b == c, 1 - (up_to - below) / 2, up_to + below)
+    return np.asarray(np.where(n == 0, 1.0, np.minimum(mid_p, 1.0)), dtype=np.float64)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -15,8 +15,7 @@ from judge.stats.panel import ROUNDING, Values
 class Intraclass:
     """An intraclass correlation with its 95% interval; None where it is not defined.
 
-    It is 1 where the readings of each thing are alike and the things differ, which leaves nothing
-    to make an interval of.
+    Where the readings of each thing are alike, or the things are, there is no interval.
     """
 
     value: float | None
@@ -60,6 +59,8 @@ def intraclass(values: Values) -> Intraclass:
         return Intraclass(None, None, None)
     if within <= least:
         return Intraclass(1.0, None, None)
+    if between <= least:
+        return Intraclass(-1.0 / (k - 1), None, None)
 
     def of(ratio: float) -> float:
         return float((ratio - 1) / (ratio + k - 1))
@@ -112,8 +113,10 @@ def krippendorff(values: Values) -> Estimate:
     drawn = drawn[~np.isnan(drawn)]
     if n < _FEWEST or len(drawn) < _RESAMPLES / 2:
         return Estimate(n, value, None, None, reason="too few studies differ for an interval")
-    low, high = np.quantile(drawn, [0.025, 0.975])
-    return Estimate(n, value, float(low), float(high))
+    low, high = (float(end) for end in np.quantile(drawn, [0.025, 0.975]))
+    if low == high:
+        return Estimate(n, value, None, None, reason="all resamples have the same value")
+    return Estimate(n, value, low, high)
 
 
 _FEWEST = 5

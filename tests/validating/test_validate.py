@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from radprefdata import radpref_files
 from scipy import stats
 from support import ROOT, Invoke
 
@@ -190,7 +191,7 @@ def test_recall_and_precision_count_errors_of_each_reader(invoke: Invoke, tmp_pa
     ("layout", "files", "rubric", "options"),
     [
         ("rexval", ("rexval_reports.csv", "rexval_counts.csv"), "green", ()),
-        ("radpref", ("preference_data.json", "user_1.json", "user_2.json"), "fineradscore", ()),
+        ("radpref", (), "fineradscore", ()),
         ("radevalx", ("radevalx.csv",), "green", ("--reader", "ann")),
     ],
 )
@@ -198,7 +199,7 @@ def test_from_a_layouts_files_to_agreement_and_a_corrected_rate(
     invoke: Invoke, tmp_path: Path, layout: str, files: Sequence[str], rubric: str, options: Any
 ) -> None:
     readers = tmp_path / "readers"
-    paths = (DATA / name for name in files)
+    paths = [DATA / name for name in files] or radpref_files(tmp_path)[0]
     called(invoke, "import", layout, *paths, *options, "--out", readers)
     first = sorted(readers.iterdir())[0]
     judge = judged(invoke, tmp_path / "judge", first, rubric)
@@ -208,9 +209,6 @@ def test_from_a_layouts_files_to_agreement_and_a_corrected_rate(
     assert ("actionable" in names) == ("no_actionable_error" in found) == (layout == "radpref")
     assert len(found["ceiling"]) == len(found["readers"]) * len(names)
     called(invoke, "rates", judge, "--readings", first, "--readings-at-random")
-    if layout == "radpref":
-        assert found["patient_field"] == "patient"
-        assert {row["n"] for row in found["preference"] if row["quantity"] == "rating"} == {1}
 
 
 # What is refused.
