@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
 from judge.backends.lexicon.attach import Draft, attach, split
 from judge.backends.lexicon.data import Kind, Lexicon, stem
 from judge.backends.lexicon.heads import Scope, heads, scope
+from judge.backends.lexicon.mention import Mention
 from judge.backends.lexicon.tokens import Line, lines
 from judge.sentences import sentences, skips
 
@@ -71,84 +72,16 @@ _BACKWARD = frozenset({"this", "these", "it", "which", "finding", "appearance", 
 _NONE: frozenset[str] = frozenset()
 
 
-@dataclass(frozen=True, slots=True)
-class Mention:
-    """One thing that a report says.
-
-    Either a `finding`, present or denied, with the readings offered for it (`also`), some of
-    them only as `possible`; or a `structure` that is called normal (`normal`), or of which
-    only a change is said; or, with neither, a change of the whole study. `count` is how many
-    there are said to be, 0 where nothing is said. `sizes` are in millimetres; of a line or
-    tube they say where it ends, and `acts` that it has to be moved. `acuity` is `acute` or `old`,
-    or both. `words` quote the report, `sentence` is the number of the
-    sentence, counted from 0; neither enters comparisons.
-    """
-
-    finding: str = ""
-    structure: str = ""
-    normal: bool = False
-    present: bool = True
-    doubted: bool = False
-    also: tuple[str, ...] = ()
-    possible: frozenset[str] = _NONE
-    count: int = 0
-    sides: frozenset[str] = _NONE
-    places: frozenset[str] = _NONE
-    levels: frozenset[int] = frozenset()
-    changes: frozenset[str] = _NONE
-    sizes: frozenset[float] = frozenset()
-    acuity: frozenset[str] = _NONE
-    acts: bool = False
-    refers_back: bool = field(default=False, compare=False)
-    words: str = field(default="", compare=False)
-    sentence: int = field(default=0, compare=False)
-
-    def __hash__(self) -> int:
-        return hash((self.finding, self.structure, self.present, self.sides, self.changes))
-
-    @property
-    def positive(self) -> bool:
-        """Whether it says that a finding is there."""
-        return bool(self.finding) and self.present
-
-    @property
-    def names(self) -> tuple[str, ...]:
-        """The finding and the readings that are offered for it."""
-        return (self.finding, *self.also)
-
-    @property
-    def readings(self) -> tuple[str, ...]:
-        """What it makes of its shadow: the readings, or the finding itself."""
-        return self.also or (self.finding,)
-
-    def agrees_in_site(self, other: Mention) -> bool:
-        """Return whether neither the sides nor the places of the two rule each other out."""
-        sides = not self.sides or not other.sides or bool(self.sides & other.sides)
-        places = not self.places or not other.places or bool(self.places & other.places)
-        return sides and places
-
-    def agrees_in_age(self, other: Mention) -> bool:
-        """Return whether not one of the two is acute and the other old."""
-        return not self.acuity or not other.acuity or bool(self.acuity & other.acuity)
-
-    def related(self, other: Mention, lexicon: Lexicon) -> bool:
-        """Return whether the two may be of one finding, by their names alone."""
-        return any(lexicon.related(a, b) for a in self.names for b in other.names)
-
-
-_FIELDS = tuple(one.name for one in fields(Mention))
-
-
-def read(text: str, lexicon: Lexicon, *, of_candidate: bool = False) -> list[Mention]:
+def read(text: str, lexicon: Lexicon) -> list[Mention]:
     """Return what `text` mentions, in order.
 
     Sections such as Indication or Technique are left out where a later heading ends them. No
-    mention of a candidate is the same object as one of a reference.
+    mention is the same object as one of another report.
     """
     found: list[Mention] = []
     for number, piece in _pieces(text):
-        told = _numbered if len(piece) <= _USUAL else _numbered.__wrapped__
-        for mention in told(piece, number, of_candidate, lexicon):
+        for told in _said(piece, lexicon):
+            mention = told.numbered(number)
             near = mention.refers_back and found and number - found[-1].sentence <= 1
             if near and (found[-1].positive or not mention.finding):
                 found[-1] = _joined(found[-1], mention)
@@ -157,24 +90,8 @@ def read(text: str, lexicon: Lexicon, *, of_candidate: bool = False) -> list[Men
     return found
 
 
-@lru_cache(maxsize=8192)
-def _numbered(
-    piece: str,
-    number: int,
-    of_candidate: bool,  # noqa: FBT001, ARG001 - each side remembers its own objects
-    lexicon: Lexicon,
-) -> tuple[Mention, ...]:
-    told = _mentions if len(piece) <= _USUAL else _mentions.__wrapped__
-    return tuple(_at(number, one) for one in told(piece, lexicon))
-
-
-def _at(number: int, mention: Mention) -> Mention:
-    """Return a copy in sentence `number`; quicker than `replace`."""
-    copied = object.__new__(Mention)
-    for name in _FIELDS:
-        object.__setattr__(copied, name, getattr(mention, name))
-    object.__setattr__(copied, "sentence", number)
-    return copied
+def _said(piece: str, lexicon: Lexicon) -> tuple[Mention, ...]:
+    return (_mentions if len(piece) <= _USUAL else _mentions.__wrapped__)(piece, lexicon)
 
 
 def _joined(shadow: Mention, reading: Mention) -> Mention:
@@ -222,7 +139,9 @@ def _line(text: str, line: Line, lexicon: Lexicon) -> list[Mention]:
     for mark, change in study:
         words = _quote(text, line, mark.first, mark.last)
         back = not mentions and not _BACKWARD.isdisjoint(line.words[:3])
-        mentions.append(Mention(changes=frozenset({change}), words=words, refers_back=back))
+        mentions.append(
+            Mention(lexicon, changes=frozenset({change}), words=words, refers_back=back)
+        )
     return mentions
 
 
@@ -253,18 +172,21 @@ def _mention(
     sides = frozenset(draft.sides)
     if head.normal and cue is not None:
         abnormal = lexicon.structures[head.structure].abnormal
-        return Mention(finding=abnormal, sides=sides, words=words)
+        return Mention(lexicon, finding=abnormal, sides=sides, words=words)
     if not head.finding:
         # What is normal and stays so is not compared with anything.
         unsaid = {"resolved", "unchanged"} if head.normal else {"resolved"}
         changes = frozenset(draft.changes - unsaid)
-        return Mention("", head.structure, head.normal, sides=sides, changes=changes, words=words)
+        return Mention(
+            lexicon, "", head.structure, head.normal, sides=sides, changes=changes, words=words
+        )
     finding = lexicon.findings[head.finding]
     present = cue is None and "resolved" not in draft.changes
     levels = frozenset[int]().union(*draft.said_levels.values())
     if not levels and present and finding.level:
         levels = frozenset({lexicon.levels[finding.level]})
     return Mention(
+        lexicon,
         finding=head.finding,
         present=present,
         doubted=index in said.doubted,
@@ -402,8 +324,7 @@ def study_class(reference: str, lexicon: Lexicon) -> Literal["normal", "abnormal
     if not any(map(str.isalnum, reference)):
         raise ValueError("an empty report has no class")
     for _, piece in _pieces(reference):
-        told = _mentions if len(piece) <= _USUAL else _mentions.__wrapped__
-        found = (one.finding for one in told(piece, lexicon) if one.positive)
+        found = (one.finding for one in _said(piece, lexicon) if one.positive)
         if any(lexicon.findings[name].abnormal for name in found):
             return "abnormal"
     return "normal"
