@@ -10,7 +10,7 @@ from support import EXAMPLES
 
 from judge import rubrics
 from judge.backends.lexicon import compare, load
-from judge.backends.lexicon.mentions import read
+from judge.backends.lexicon.reading import read
 from judge.types import Study
 
 LEXICON = load()

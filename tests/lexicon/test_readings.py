@@ -4,7 +4,7 @@ import pytest
 from support import EXAMPLES
 
 from judge.backends.lexicon import compare, load, unfamiliar
-from judge.backends.lexicon.mentions import read
+from judge.backends.lexicon.reading import read
 from judge.backends.lexicon.tokens import mended
 
 LEXICON = load()

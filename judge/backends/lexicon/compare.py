@@ -3,36 +3,130 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Sequence
-from functools import cache, cached_property, partial
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 
 from judge.backends.lexicon.data import Lexicon
-from judge.backends.lexicon.errors import Found, differences, unpaired, wider_changes
-from judge.backends.lexicon.findings import is_same, told_apart
-from judge.backends.lexicon.mentions import Mention
-from judge.backends.lexicon.reports import (
-    MOST,
-    Alignment,
-    Pair,
-    ReadReport,
-    Reports,
-    align,
-    rules_out,
-)
-from judge.backends.lexicon.statements import statements
+from judge.backends.lexicon.errors import Error, differences, unpaired, wider_changes
+from judge.backends.lexicon.mention import Mention, Pair, together
+from judge.backends.lexicon.reports import Report, align
 from judge.sentences import sentences
 from judge.types import (
+    Attribute,
     AttributeDifference,
     Category,
     Discrepancy,
     ReportComparison,
     ReportFinding,
+    Severity,
+    Side,
     Statement,
 )
 
 _CHANGES = (Category.FALSE_COMPARISON, Category.OMITTED_COMPARISON)
+_OTHERWISE = {Category.WRONG_LOCATION, Category.WRONG_SEVERITY}
+"""Differences by which each report says otherwise than the other."""
+_MORE: Mapping[Side, set[Category]] = {
+    "reference": {Category.MISSING_FINDING, Category.OMITTED_COMPARISON},
+    "candidate": {Category.FALSE_FINDING, Category.FALSE_COMPARISON},
+}
+"""Differences by which a report says more than the other."""
 
+_WITH_AGE = frozenset({"aortic_calcification", "degenerative_spine", "tortuous_aorta"})
+"""What is expected in the elderly [Baharoon et al. 2026]."""
+_URGENT = 3
 _LONGEST = 80
+
+
+class Comparison(ReportComparison):
+    """Two reports and what the rules find in them: each part is made when it is asked for."""
+
+    def __init__(self, reference: str, candidate: str, lexicon: Lexicon) -> None:
+        vars(self).update(
+            texts=(reference, candidate),
+            ours=Report(reference, "reference", lexicon),
+            theirs=Report(candidate, "candidate", lexicon),
+            version=lexicon.version,
+        )
+
+    texts: tuple[str, str]
+    ours: Report
+    theirs: Report
+    version: str
+
+    @cached_property
+    def _told(self) -> tuple[list[Pair], list[Pair], list[Error]]:
+        """Mentions of the same thing, those that repeat others, and the errors about findings."""
+        ours, theirs = self.ours, self.theirs
+        alignment = align(ours, theirs)
+        errors = [error for pair in alignment.pairs for error in differences(pair, ours, theirs)]
+        alone, twins = unpaired(alignment, ours, theirs)
+        return [*alignment.same, *alignment.pairs], twins, errors + alone
+
+    @cached_property
+    def discrepancies(self) -> tuple[Discrepancy, ...]:
+        """What is wrong with the candidate, once each."""
+        kept: dict[tuple[object, ...], Error] = {}
+        for error in (*self._told[2], *wider_changes(self.ours, self.theirs)):
+            ours, theirs = error.reference_sentence, error.candidate_sentence
+            ours = None if error.category is Category.FALSE_COMPARISON else ours
+            theirs = None if error.category is Category.OMITTED_COMPARISON else theirs
+            key = (error.category, error.topic, ours, theirs)
+            if key not in kept or kept[key].severity < error.severity:
+                kept[key] = error
+        return tuple(sorted(kept.values(), key=_order))
+
+    @cached_property
+    def partners(self) -> tuple[tuple[int, int], ...]:
+        """The numbers of sentences that speak of the same."""
+        return tuple(sorted({(ours.sentence, theirs.sentence) for ours, theirs in self._told[0]}))
+
+    @cached_property
+    def matched(self) -> tuple[str, ...]:
+        """What the two agree in."""
+        if any(mention.says for report in (self.ours, self.theirs) for mention in report.said):
+            pairs, twins, errors = self._told
+            return _matched(self.ours, self.theirs, [*pairs, *twins], errors)
+        return _common_sentences(*self.texts)
+
+    @cached_property
+    def explanation(self) -> str:
+        """What was found, in numbers."""
+        ours, theirs = (
+            sum(mention.says for mention in report.said) for report in (self.ours, self.theirs)
+        )
+        counts = Counter(error.category.label for error in self.discrepancies)
+        listed = ", ".join(f"{label}: {number}" for label, number in counts.items())
+        told = (
+            f"{ours} statements recognised in the reference, {theirs} in the candidate, "
+            f"{len(self.matched)} in agreement, {listed or 'no discrepancy'}"
+            if ours or theirs
+            else f"no finding is recognised in either report, sentences in common: "
+            f"{len(self.matched)}"
+        )
+        return f"Rules of {self.version}: {told}."
+
+    @cached_property
+    def _told_apart(self) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
+        pairs, twins, errors = self._told
+        return _told_apart(self.ours, self.theirs, [*pairs, *twins], errors)
+
+    @cached_property
+    def findings(self) -> tuple[ReportFinding, ...]:
+        """The abnormal findings of both, the reference's first."""
+        return self._told_apart[0]
+
+    @cached_property
+    def differences(self) -> tuple[AttributeDifference, ...]:
+        """What the two say otherwise of the findings that match."""
+        return self._told_apart[1]
+
+    @cached_property
+    def statements(self) -> tuple[Statement, ...]:
+        """What both state, the reference's first, each in its own words and once."""
+        ours, theirs, pairs = self.ours, self.theirs, self._told[0]
+        swapped = {candidate: reference for reference, candidate in pairs}
+        return (*_statements(ours, theirs, dict(pairs)), *_statements(theirs, ours, swapped))
 
 
 def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportComparison:
@@ -40,93 +134,20 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportCompariso
 
     Pure and deterministic. Discrepancies come in the order of the reference, then those
     that only the candidate gives rise to, in its order. Two reports in which no finding is
-    recognised match in the sentences they share; two empty ones in nothing. Findings,
-    differences and statements are worked out when they are first asked for.
+    recognised match in the sentences they share; two empty ones in nothing.
     """
-    ours, theirs = ReadReport(reference, lexicon), ReadReport(candidate, lexicon, of_candidate=True)
-    reports = Reports(ours, theirs, lexicon)
-    alignment = align(reports)
-    found = [one for pair in alignment.pairs for one in differences(pair, reports)]
-    alone, twins = unpaired(alignment, reports)
-    found += alone
-    every = [*found, *wider_changes(reports)]
-    discrepancies = tuple(sorted(_once(every), key=_order))
-    partners = {(a.sentence, b.sentence) for a, b in (*alignment.same, *alignment.pairs)}
-    pairs = [*alignment.same, *alignment.pairs, *twins]
-    left, right = (sum(map(_says, one.said)) for one in (reports.reference, reports.candidate))
-    if left or right:
-        agreed = _matched(reports, pairs, found)
-        counts = Counter(one.category.label for one in discrepancies)
-        listed = ", ".join(f"{label}: {number}" for label, number in counts.items())
-        told = (
-            f"{left} statements recognised in the reference, {right} in the candidate, "
-            f"{len(agreed)} in agreement, {listed or 'no discrepancy'}"
-        )
-    else:
-        agreed = _common_sentences(reference, candidate)
-        told = f"no finding is recognised in either report, sentences in common: {len(agreed)}"
-    explanation = f"Rules of {lexicon.version}: {told}."
-    told_first = (discrepancies, agreed, explanation, tuple(sorted(partners)))
-    return _Compared(told_first, reports, alignment, pairs, found)
+    return Comparison(reference, candidate, lexicon)
 
 
-class _Compared(ReportComparison):
-    """A comparison of which few rubrics need every part: those are made when they are asked for."""
-
-    _told_apart: Callable[[], tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]]
-    _statements: Callable[[], tuple[Statement, ...]]
-
-    def __init__(
-        self,
-        told: tuple[tuple[Discrepancy, ...], tuple[str, ...], str, tuple[tuple[int, int], ...]],
-        reports: Reports,
-        alignment: Alignment,
-        pairs: Sequence[Pair],
-        found: Sequence[Found],
-    ) -> None:
-        names = ("discrepancies", "matched", "explanation", "partners")
-        for name, value in zip(names, told, strict=True):
-            object.__setattr__(self, name, value)
-        self.__dict__["_told_apart"] = cache(partial(told_apart, reports, pairs, found))
-        self.__dict__["_statements"] = partial(statements, reports, alignment)
-
-    @cached_property
-    def findings(self) -> tuple[ReportFinding, ...]:
-        return self._told_apart()[0]
-
-    @cached_property
-    def differences(self) -> tuple[AttributeDifference, ...]:
-        return self._told_apart()[1]
-
-    @cached_property
-    def statements(self) -> tuple[Statement, ...]:
-        return self._statements()
-
-
-def _says(mention: Mention) -> bool:
-    return bool(mention.finding or mention.normal or mention.changes)
-
-
-def _once(found: Sequence[Found]) -> list[Discrepancy]:
-    kept: dict[tuple[object, ...], Discrepancy] = {}
-    for one in found:
-        error = one.discrepancy
-        category, ours, theirs = error.category, error.reference_sentence, error.candidate_sentence
-        ours = None if category is Category.FALSE_COMPARISON else ours
-        theirs = None if category is Category.OMITTED_COMPARISON else theirs
-        key = (category, one.topic, ours, theirs)
-        if key not in kept or kept[key].severity < error.severity:
-            kept[key] = error
-    return list(kept.values())
-
-
-def _order(one: Discrepancy) -> tuple[bool, int, int, str, str, str]:
-    reference, candidate = one.reference_sentence, one.candidate_sentence
+def _order(error: Discrepancy) -> tuple[bool, int, int, str, str, str]:
+    reference, candidate = error.reference_sentence, error.candidate_sentence
     at = -1 if candidate is None else candidate
-    return (reference is None, reference or 0, at, one.category.value, one.finding, one.text)
+    return (reference is None, reference or 0, at, error.category.value, error.finding, error.text)
 
 
-def _matched(reports: Reports, pairs: Sequence[Pair], found: Sequence[Found]) -> tuple[str, ...]:
+def _matched(
+    reference: Report, candidate: Report, pairs: Sequence[Pair], errors: Sequence[Error]
+) -> tuple[str, ...]:
     """Return the findings of the reference that the candidate has too, once each, in its words.
 
     What is an error is not matched: a finding with an error in it, unless it is a comparison that
@@ -134,102 +155,244 @@ def _matched(reports: Reports, pairs: Sequence[Pair], found: Sequence[Found]) ->
     structure that is called normal, is matched by the same or by what rules out the same in other
     words ("No effusion", "Pleural spaces are clear").
     """
-    lexicon = reports.lexicon
     agreed = {id(mention) for mention, _ in pairs}
     wrong = {
-        id(one.pair[0])
-        for one in found
-        if one.pair and (one.discrepancy.severity > 1 or one.discrepancy.category not in _CHANGES)
+        id(error.pair[0])
+        for error in errors
+        if error.pair and (error.severity > 1 or error.category not in _CHANGES)
     }
-    against = {one.against for one in found if one.against}
-    theirs = _Said(reports.candidate, [one.discrepancy for one in found])
-    kept: dict[str, list[tuple[Mention, list[Mention]]]] = defaultdict(list)
-    words: dict[int, str] = {}
-    denied: set[str] = set()
-    groups: list[tuple[Mention, list[Mention]]] = []
-    for mention in reports.reference.said:
+    kept: dict[int, str] = {}
+    by_name: defaultdict[str, list[Mention]] = defaultdict(list)
+    for mention in reference.said:
         if mention.positive:
-            known = (group for group in kept[mention.finding][:MOST] if is_same(group[0], mention))
-            group = next(known, None)
-            if group is None:
-                group = (mention, [])
-                kept[mention.finding].append(group)
-                groups.append(group)
-            group[1].append(mention)
-        elif mention.finding or mention.normal:
-            name = mention.finding or lexicon.structures[mention.structure].abnormal
-            if name not in denied and theirs.bear_out(mention, against):
+            by_name[mention.finding].append(mention)
+    for named in by_name.values():
+        for finding in together(named):
+            ids = {id(mention) for mention in finding}
+            if ids & agreed and not ids & wrong:
+                kept[id(finding[0])] = finding[0].words
+    normals = _Normals(candidate, errors)
+    denied: set[str] = set()
+    stated = {mention for mention in candidate.said if mention.changes}
+    for mention in reference.said:
+        if mention.negative:
+            structures = reference.lexicon.structures
+            name = mention.finding or structures[mention.structure].abnormal
+            if name not in denied and normals.bear_out(mention):
                 denied.add(name)
-                words[id(mention)] = mention.words
-    for first, members in groups:
-        ids = {id(one) for one in members}
-        if ids & agreed and not ids & wrong:
-            words[id(first)] = first.words
-    stated = [one for one in reports.reference.said if not one.finding and not one.normal]
-    if stated:
-        common = {one for one in reports.candidate.said if _says(one)}
-        words |= {id(one): one.words for one in stated if _says(one) and one in common}
-    return tuple(words[id(one)] for one in reports.reference.said if id(one) in words)
+                kept[id(mention)] = mention.words
+        elif not mention.finding and mention in stated:
+            kept[id(mention)] = mention.words
+    return tuple(kept[id(mention)] for mention in reference.said if id(mention) in kept)
+
+
+class _Normals:
+    """What the candidate calls normal or denies, and the findings that it has to itself."""
+
+    def __init__(self, report: Report, errors: Sequence[Error]) -> None:
+        findings = report.lexicon.findings
+        false = [error for error in errors if error.category is Category.FALSE_FINDING]
+        self._alone = {error.finding for error in false}
+        grave = {error.finding for error in false if error.severity > 1}
+        self._alone_areas = {
+            finding.area for finding in findings.values() if grave and finding.label in grave
+        }
+        self._against = {error.against for error in errors if error.against}
+        self._sides: defaultdict[tuple[str, str], set[frozenset[str]]] = defaultdict(set)
+        self._ruled_out: set[str] = set()
+        for mention in report.said:
+            if mention.negative:
+                self._sides[mention.finding, mention.structure].add(mention.sides)
+                if len(mention.sides) != 1:
+                    self._ruled_out |= _widened(mention.rules_out)
+        self._touched = self._ruled_out | {findings[name].area for name, _ in self._sides if name}
+
+    def bear_out(self, mention: Mention) -> bool:
+        """Return whether the report says the same, or rules out the same in other words."""
+        areas = mention.rules_out
+        is_alone = bool(mention.finding) and mention.kind.label in self._alone
+        if areas & self._alone_areas or is_alone:
+            return False
+        said = self._sides.get((mention.finding, mention.structure), ())
+        if any(not (sides and mention.sides) or sides & mention.sides for sides in said):
+            return True
+        if mention in self._against or len(mention.sides) == 1:
+            return False  # other words seldom name a side
+        if areas:
+            wide = _widened(areas)
+            return bool(wide & self._touched) and not wide & self._alone_areas
+        return mention.kind.area in self._ruled_out
+
+
+def _widened(areas: frozenset[str]) -> frozenset[str]:
+    return areas | {"pleura"} if "lungs" in areas else areas
 
 
 def _common_sentences(reference: str, candidate: str) -> tuple[str, ...]:
     """Return the sentences that both texts have, whatever they say.
 
-    For reports in which no finding is recognised: an identical text always matches, even
-    one without a letter, unless it is empty.
+    An identical text always matches, even one without a letter, unless it is empty.
     """
     if reference.strip() and reference.split() == candidate.split() and not sentences(reference):
         return (_plain(reference)[:_LONGEST],)
     theirs = {_plain(candidate[start:end]) for start, end in sentences(candidate)}
     ours = dict.fromkeys(_plain(reference[start:end]) for start, end in sentences(reference))
-    return tuple(one for one in ours if one in theirs)
+    return tuple(text for text in ours if text in theirs)
 
 
 def _plain(text: str) -> str:
     return " ".join(text.lower().replace(";", ",").split()).rstrip(".") or "."
 
 
-class _Said:
-    """What the candidate calls normal or denies, and the findings that it has to itself."""
+def _told_apart(
+    reference: Report, candidate: Report, pairs: Sequence[Pair], errors: Sequence[Error]
+) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
+    """Return the abnormal findings of both reports, the reference's first, and how they differ.
 
-    def __init__(self, report: ReadReport, errors: Iterable[Discrepancy]) -> None:
-        self._findings, self._lexicon = report.lexicon.findings, report.lexicon
-        false = [one for one in errors if one.category is Category.FALSE_FINDING]
-        self._alone = {one.finding for one in false}
-        grave = {one.finding for one in false if one.severity > 1}
-        self._alone_areas = (
-            {one.area for one in self._findings.values() if one.label in grave} if grave else set()
+    A finding stands here once, however often its report speaks of it, and how many a report has
+    does not depend on the other report. It weighs as much as the gravest mention of it, one of the
+    reference no less than what the candidate says otherwise of it.
+    """
+    groups = [
+        (report.side, group)
+        for report in (reference, candidate)
+        for group in together([m for m in report.said if m.positive and m.kind.abnormal])
+    ]
+    at = {id(mention): n for n, (_, group) in enumerate(groups) for mention in group}
+    partners: list[set[int]] = [set() for _ in groups]
+    severities = [max(mention.weight for mention in group) for _, group in groups]
+    told = [
+        (error.pair, error.attribute, error.severity, error.text)
+        for error in errors
+        if error.pair and error.attribute
+    ]
+    misread = {_ids(pair) for pair, attribute, _, _ in told if attribute in _READINGS}
+    for pair in pairs:
+        ours, theirs = (at.get(id(mention)) for mention in pair)
+        if ours is not None and theirs is not None:
+            partners[ours].add(theirs)
+            partners[theirs].add(ours)
+            told += _certainty(pair)
+            told += () if _ids(pair) in misread else _precision(pair, reference, candidate)
+    # One difference of an attribute for each two findings, the gravest.
+    gravest: dict[tuple[int, int, Attribute], tuple[Severity, str]] = {}
+    for pair, attribute, severity, text in told:
+        if all(id(mention) in at for mention in pair):
+            key = (at[id(pair[0])], at[id(pair[1])], attribute)
+            if key not in gravest or gravest[key][0] < severity:
+                gravest[key] = (severity, text)
+            severities[key[0]] = max(severities[key[0]], severity)
+    findings = (
+        ReportFinding(
+            *(side, group[0].words, severities[n], group[0].finding in _WITH_AGE),
+            tuple(sorted(partners[n])),
         )
-        self._sides: defaultdict[tuple[str, str], set[frozenset[str]]] = defaultdict(set)
-        self._ruled_out: set[str] = set()
-        for one in report.said:
-            if one.positive or not (one.finding or one.normal):
-                continue
-            self._sides[one.finding, one.structure].add(one.sides)
-            if len(one.sides) != 1:
-                self._ruled_out |= _widened(rules_out(one, report.lexicon))
-        denied = {self._findings[name].area for name, _ in self._sides if name}
-        self._touched = self._ruled_out | denied
-
-    def bear_out(self, mention: Mention, against: Collection[Mention]) -> bool:
-        """Return whether the report says the same, or rules out the same in other words.
-
-        `against` is what errors say they are contrary to.
-        """
-        own = rules_out(mention, self._lexicon)
-        label = self._findings[mention.finding].label if mention.finding else ""
-        if own & self._alone_areas or label in self._alone:
-            return False
-        said = self._sides.get((mention.finding, mention.structure), ())
-        if any(not (one and mention.sides) or one & mention.sides for one in said):
-            return True
-        if mention in against or len(mention.sides) == 1:
-            return False  # other words seldom name a side
-        if own:
-            wide = _widened(own)
-            return bool(wide & self._touched) and not wide & self._alone_areas
-        return self._findings[mention.finding].area in self._ruled_out
+        for n, (side, group) in enumerate(groups)
+    )
+    differing = (
+        AttributeDifference(*key, severity == 1, text)
+        for key, (severity, text) in sorted(gravest.items())
+    )
+    return tuple(findings), tuple(differing)
 
 
-def _widened(areas: frozenset[str]) -> frozenset[str]:
-    return areas | {"pleura"} if "lungs" in areas else areas
+_READINGS = ("unspecific", "overinterpretation")
+_Told = tuple[Pair, Attribute, Severity, str]
+
+
+def _ids(pair: Pair) -> tuple[int, int]:
+    return id(pair[0]), id(pair[1])
+
+
+def _certainty(pair: Pair) -> Sequence[_Told]:
+    """Return the difference of a finding that only one report is certain of.
+
+    It matters where the finding is urgent when certain.
+    """
+    ours, theirs = pair
+    if ours.doubted == theirs.doubted:
+        return ()
+    weight = (theirs if ours.doubted else ours).weight
+    return (_wording(pair, "certainty", weight if weight >= _URGENT else 1),)
+
+
+def _precision(pair: Pair, reference: Report, candidate: Report) -> Sequence[_Told]:
+    """Return the difference of a finding that one report names more narrowly than the other.
+
+    None where the other report has the narrower name too. It matters where the two weigh
+    differently.
+    """
+    ours, theirs = pair
+    if ours.acuity and theirs.acuity:
+        return ()  # which is a difference of its own
+    attribute: Attribute
+    if ours.finding in theirs.kind.kind_of and theirs.finding not in reference.present:
+        attribute = "overinterpretation"
+    elif theirs.finding in ours.kind.kind_of and ours.finding not in candidate.present:
+        attribute = "unspecific"
+    else:
+        return ()
+    plain = (ours.kind.severity, theirs.kind.severity)
+    return (_wording(pair, attribute, 1 if plain[0] == plain[1] else max(plain)),)
+
+
+def _wording(pair: Pair, attribute: Attribute, severity: Severity) -> _Told:
+    words = f'The reference says "{pair[0].words}", the candidate "{pair[1].words}"'
+    return pair, attribute, severity, f"{words} ({attribute})."
+
+
+def _statements(
+    report: Report, other: Report, partners: Mapping[Mention, Mention]
+) -> Iterator[Statement]:
+    for mention in dict.fromkeys(filter(lambda mention: mention.says, report.said)):
+        partner = partners.get(mention)
+        if partner is None and mention.positive:
+            partner = other.twin(mention)
+        if partner is not None:
+            verdict = _verdict(mention, partner, report, other)
+            told = (verdict, None if verdict == "not_mentioned" else partner.sentence)
+        elif against := _against(mention, other):
+            told = ("contradicted", against.sentence)
+        elif same := _borne_out(mention, other):
+            told = ("entailed", same.sentence)
+        else:
+            told = ("not_mentioned", None)
+        yield Statement(report.side, mention.words, *told)
+
+
+def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) -> str:
+    if mention == partner or not mention.positive:
+        return "entailed"
+    if report.side == "reference":
+        errors = differences((mention, partner), report, other)
+    else:
+        errors = differences((partner, mention), other, report)
+    found = {error.category for error in errors}
+    if found & _OTHERWISE:
+        return "contradicted"
+    return "not_mentioned" if found & _MORE[report.side] else "entailed"
+
+
+def _against(mention: Mention, other: Report) -> Mention | None:
+    """Return what the other report says that cannot be where this is so.
+
+    A finding that is there is contradicted by its denial, or by a part that is called normal; what
+    is denied or called normal, by a finding that is there.
+    """
+    if mention.positive:
+        return next(iter(other.contrary(mention)), None)
+    there = (said for said in other.said if said.positive and mention.negative)
+    return next((said for said in there if mention.against(said)), None)
+
+
+def _borne_out(mention: Mention, other: Report) -> Mention | None:
+    if not mention.negative:
+        return None
+    said = [negative for negative in other.said if negative.negative]
+    for negative in said:
+        same = (mention.finding, mention.structure) == (negative.finding, negative.structure)
+        if same and mention.agrees_in_side(negative):
+            return negative
+    areas = mention.rules_out | ({mention.kind.area} if mention.finding else set())
+    wide = (one for one in said if areas and len(one.sides) != 1 and areas <= one.rules_out)
+    return next(wide, None)

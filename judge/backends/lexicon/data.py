@@ -359,7 +359,7 @@ def _rules(file: _File) -> dict[tuple[str, str], str]:
 
 def _phrases(file: _File) -> Iterator[tuple[str, Sequence[str], Role]]:
     for level, (_, phrases) in file.severity.items():
-        yield f"severity: {level}", phrases, Role(Kind.LEVEL, level)
+        yield f"severity: {level}", phrases, Role(Kind.LEVEL, level, frozenset({level}))
     for domain, rows in file.places.items():
         for tags, phrases in rows:
             yield f"places: {domain}", phrases, Role(Kind.PLACE, domain, tags)
@@ -373,7 +373,7 @@ def _phrases(file: _File) -> Iterator[tuple[str, Sequence[str], Role]]:
         tags = frozenset({"left", "right"} if side == "both" else {side})
         yield f"sides: {side}", phrases, Role(Kind.SIDE, side, tags)
     for change, phrases in file.changes.items():
-        yield f"changes: {change}", phrases, Role(Kind.CHANGE, change)
+        yield f"changes: {change}", phrases, Role(Kind.CHANGE, change, frozenset({change}))
     for age, phrases in file.acuity.items():
         yield f"acuity: {age}", phrases, Role(Kind.ACUITY, age, frozenset({age}))
     for cue, phrases in file.cues.items():

@@ -82,6 +82,8 @@ class Line:
     `counts` holds at position i what lies before token i, four counts in one number.
     """
 
+    text: str
+    lexicon: Lexicon
     words: list[str]
     spans: list[tuple[int, int]]
     marks: list[Mark]
@@ -110,7 +112,7 @@ def lines(sentence: str, lexicon: Lexicon) -> list[Line]:
             words.append(word)
             spans.append(match.span())
     return [
-        _line(words[at : at + _MOST_TOKENS], spans[at : at + _MOST_TOKENS], lexicon.phrases)
+        _line(sentence, lexicon, words[at : at + _MOST_TOKENS], spans[at : at + _MOST_TOKENS])
         for at in range(0, len(words), _MOST_TOKENS)
     ]
 
@@ -124,7 +126,8 @@ def _read_as(token: str, lexicon: Lexicon) -> str:
     return word if word in lexicon.words else mended(word, lexicon)
 
 
-def _line(words: list[str], spans: list[tuple[int, int]], root: Node) -> Line:
+def _line(text: str, lexicon: Lexicon, words: list[str], spans: list[tuple[int, int]]) -> Line:
+    root = lexicon.phrases
     marks: list[Mark] = []
     inner: list[Mark] = []
     counts = [0] * (len(words) + 1)
@@ -148,7 +151,9 @@ def _line(words: list[str], spans: list[tuple[int, int]], root: Node) -> Line:
         elif word in _BREAKS:
             counts[at + 1] = _BREAK
         at = end
-    return Line(words, spans, marks, inner, _measures(words), list(accumulate(counts)))
+    return Line(
+        text, lexicon, words, spans, marks, inner, _measures(words), list(accumulate(counts))
+    )
 
 
 def _inner(words: list[str], first: int, last: int, root: Node) -> list[Mark]:

@@ -1,0 +1,204 @@
+"""One thing that a report says: how grave it is, and how it stands to what another says."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from judge.backends.lexicon.data import Finding, Lexicon
+from judge.types import Severity
+
+SAME_SIZE = 1.25
+"""Lengths whose ratio is below this are equal."""
+
+MOST = 64
+"""A mention is held against no more than this many others: so that time stays linear."""
+
+_OLD = {"old"}
+_NONE: frozenset[str] = frozenset()
+_EASED: dict[Severity, Severity] = {1: 1, 2: 1, 3: 2, 4: 3}
+
+
+@dataclass(frozen=True)
+class Mention:
+    """One thing that a report says.
+
+    Either a `finding`, present or denied, with the readings offered for it (`also`), some of
+    them only as `possible`; or a `structure` that is called normal (`normal`), or of which
+    only a change is said; or, with neither, a change of the whole study. `count` is how many
+    there are said to be, 0 where nothing is said. `sizes` are in millimetres; of a line or
+    tube they say where it ends, and `acts` that it has to be moved. `acuity` is `acute` or `old`,
+    or both. `words` quote the report, `sentence` is the number of the
+    sentence, counted from 0; neither enters comparisons.
+    """
+
+    lexicon: Lexicon = field(compare=False, repr=False)
+    finding: str = ""
+    structure: str = ""
+    normal: bool = False
+    present: bool = True
+    doubted: bool = False
+    also: tuple[str, ...] = ()
+    possible: frozenset[str] = _NONE
+    count: int = 0
+    sides: frozenset[str] = _NONE
+    places: frozenset[str] = _NONE
+    levels: frozenset[int] = frozenset()
+    changes: frozenset[str] = _NONE
+    sizes: frozenset[float] = frozenset()
+    acuity: frozenset[str] = _NONE
+    acts: bool = False
+    refers_back: bool = field(default=False, compare=False)
+    words: str = field(default="", compare=False)
+    sentence: int = field(default=0, compare=False)
+
+    def __hash__(self) -> int:
+        return hash((self.finding, self.structure, self.present, self.sides, self.changes))
+
+    def numbered(self, sentence: int) -> Mention:
+        """Return a copy that stands in another sentence; quicker than `replace`."""
+        copied = object.__new__(Mention)
+        vars(copied).update(vars(self), sentence=sentence)
+        return copied
+
+    @property
+    def kind(self) -> Finding:
+        """What the lexicon says of the finding."""
+        return self.lexicon.findings[self.finding]
+
+    @property
+    def positive(self) -> bool:
+        """Whether it says that a finding is there."""
+        return bool(self.finding) and self.present
+
+    @property
+    def negative(self) -> bool:
+        """Whether it says that a finding is not there, or that a structure is normal."""
+        return bool(self.finding or self.normal) and not self.positive
+
+    @property
+    def says(self) -> bool:
+        """Whether it says anything but where something is, or how the image was taken."""
+        return bool(self.finding or self.normal or self.changes)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The finding and the readings that are offered for it."""
+        return (self.finding, *self.also)
+
+    @property
+    def readings(self) -> tuple[str, ...]:
+        """What it makes of its shadow: the readings, or the finding itself."""
+        return self.also or (self.finding,)
+
+    @property
+    def rules_out(self) -> frozenset[str]:
+        """The areas whose findings are not there if what is called normal or denied isn't."""
+        if self.normal:
+            return self.lexicon.structures[self.structure].rules_out
+        return self.kind.rules_out if self.finding else _NONE
+
+    @cached_property
+    def weight(self) -> Severity:
+        """The severity of leaving this finding out, or of making it up.
+
+        The lexicon's own, by how large the finding is called and where it lies. One less where
+        it is borderline or only possible. Of several readings the gravest counts, one that is
+        only possible with one less.
+        """
+        severity = self._plain(self.finding)
+        is_old = self.acuity == _OLD and self.kind.urgent_if_acute
+        if self.doubted or is_old or max(self.levels, default=1) == 0:
+            severity = _EASED[severity]
+        for name in self.also:
+            reading = self._plain(name)
+            severity = max(severity, _EASED[reading] if name in self.possible else reading)
+        return severity
+
+    def _plain(self, name: str) -> Severity:
+        finding = self.lexicon.findings[name]
+        severity = finding.severity
+        if finding.graded and self.levels:
+            # "Small to moderate" is taken for small.
+            graded = {self.lexicon.levels[level]: own for level, own in finding.graded.items()}
+            severity = min(graded.get(level, finding.severity) for level in self.levels)
+        if not self.is_safe(finding):
+            severity = max(severity, 3)  # it has to be moved
+        # Words that leave a good place open are not taken for a bad one.
+        placed = [finding.placed.get(tag, severity) for tag in self.places]
+        return max(severity, min(placed, default=severity))
+
+    def is_safe(self, finding: Finding) -> bool:
+        """Return whether a tube ends where it should above the carina, or nothing is said of it."""
+        if self.acts or finding.safe is None or not self.sizes:
+            return not self.acts
+        least, most = finding.safe
+        return least <= max(self.sizes) <= most
+
+    def agrees_in_side(self, other: Mention) -> bool:
+        """Return whether not each of the two is on a side where the other is not."""
+        return not self.sides or not other.sides or bool(self.sides & other.sides)
+
+    def agrees_in_site(self, other: Mention) -> bool:
+        """Return whether neither the sides nor the places of the two rule each other out."""
+        places = not self.places or not other.places or bool(self.places & other.places)
+        return places and self.agrees_in_side(other)
+
+    def agrees_in_age(self, other: Mention) -> bool:
+        """Return whether not one of the two is acute and the other old."""
+        return not self.acuity or not other.acuity or bool(self.acuity & other.acuity)
+
+    def size_ratio(self, other: Mention) -> float:
+        """Return the larger of the two lengths over the smaller; 1 without both."""
+        if not self.sizes or not other.sizes:
+            return 1.0
+        small, large = sorted((max(self.sizes), max(other.sizes)))
+        return large / small if small > 0 else 1.0
+
+    def related(self, other: Mention) -> bool:
+        """Return whether the two may be of one finding, by their names alone."""
+        return any(self.lexicon.related(a, b) for a in self.names for b in other.names)
+
+    def repeats(self, other: Mention) -> bool:
+        """Return whether two mentions of one report are of the same finding."""
+        is_named = not set(self.names).isdisjoint(other.names)
+        return is_named and self.agrees_in_site(other) and self.size_ratio(other) < SAME_SIZE
+
+    def against(self, mention: Mention) -> int:
+        """Return whether `mention`, a finding, cannot be so where this negative is; 0 if it can.
+
+        1 for its denial, 2 for that of a wider finding, 3 for a part that is called normal. "No
+        acute disease" denies nothing that is old or not actionable.
+        """
+        if not self.agrees_in_side(mention) or not self.agrees_in_age(mention):
+            return 0
+        if self.levels and not self.levels & mention.levels:
+            return 0
+        if self.finding == mention.finding:
+            return 1
+        if self.finding in mention.kind.kind_of:
+            return 2
+        if mention.kind.area not in self.rules_out:
+            return 0
+        is_old = bool(self.finding) and (mention.acuity == _OLD or mention.weight == 1)
+        return 0 if is_old else 3
+
+
+Pair = tuple[Mention, Mention]
+"""A reference mention and the candidate's mention of the same thing."""
+
+
+def together(mentions: list[Mention]) -> list[list[Mention]]:
+    """Return the mentions of each finding, in order of the first of them.
+
+    Mentions that share a name and that neither side, place nor size tells apart are of one finding.
+    """
+    findings: list[list[Mention]] = []
+    for mention in mentions:
+        known = (finding for finding in findings[:MOST] if finding[0].repeats(mention))
+        finding = next(known, None)
+        if finding is None:
+            findings.append([mention])
+        else:
+            finding.append(mention)
+    return findings

@@ -1,0 +1,478 @@
+"""What a sentence speaks of, which of it it denies or doubts, and what it says of each."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from judge.backends.lexicon.data import Kind, Role
+from judge.backends.lexicon.tokens import Line, Mark, Measure
+
+_MAYBE = (Kind.LIKELY_AFTER, Kind.HEDGES_AFTER)
+_FRESH = (Kind.LEVEL, Kind.CHANGE, Kind.STRUCTURE, *_MAYBE)
+"""What opens a statement of its own after "no effusion, ..."."""
+
+_ENDS = (Kind.FINDING, Kind.VERB, Kind.BREAK, Kind.NEGATES_AFTER, *_MAYBE)
+"""What a quality does not reach across to a structure after it."""
+
+_OLD = Role(Kind.ACUITY, "old", frozenset({"old"}))
+_REASONS = frozenset({"due", "secondary", "because"})
+_LIMITS = frozenset({"limited", "suboptimal", "insufficient", "limit", "limiting"})
+_WITH = frozenset({"with", "adjacent", "associated", "accompanying", "overlying", "underlying"})
+
+_FORWARD = {
+    Kind.NEGATES_AFTER: "denial",
+    Kind.HEDGES_AFTER: "doubt",
+    Kind.MAY_READ_AS: "doubt",
+    Kind.IGNORES_AFTER: "aside",
+}
+"""What a cue puts the words after it under."""
+
+_NEAR = 3
+_COUNTS = ("two", "three", "four", "five", "six", "seven", "eight", "nine")
+_NUMBERS = {word: n for n, name in enumerate(_COUNTS, start=2) for word in (name, str(n))}
+_MOST_BETWEEN = 5
+_MODIFIERS = (Kind.SIDE, Kind.PLACE, Kind.ACUITY, Kind.ACTION)
+
+_TOO_FAR = 9.0
+"""A modifier that is dearer than this to attach belongs to no head (see `_price`)."""
+
+
+@dataclass(slots=True, eq=False)
+class Head:
+    """A finding or a structure at the tokens `first` to `last` (exclusive), and what is said of it.
+
+    `finding` is empty where a structure is called normal (`normal`) or only named. `pivot` is the
+    token that negation must cover: the quality of "heart ... enlarged". `said` holds sides, places
+    and the like by the token where they stand; `start` to `end` is what to quote.
+    """
+
+    first: int
+    last: int
+    pivot: int
+    finding: str = ""
+    structure: str = ""
+    normal: bool = False
+    denied: Mark | None = None
+    doubted: bool = False
+    ignored: bool = False
+    said: dict[Kind, dict[int, frozenset[str]]] = field(default_factory=dict)
+    sizes: set[float] = field(default_factory=set)
+    count: int = 0
+    start: int = -1
+    end: int = -1
+
+    def cover(self, first: int, last: int) -> None:
+        """Widen what is quoted by the tokens `first` to `last` (exclusive)."""
+        self.start, self.end = min(self.start, first), max(self.end, last)
+
+    def tags(self, kind: Kind) -> frozenset[str]:
+        """Return all that is said of one kind."""
+        return frozenset[str]().union(*self.said.get(kind, {}).values())
+
+    def add(self, mark: Mark, role: Role) -> None:
+        """Take up what a phrase says of it."""
+        said = self.said.setdefault(role.kind, {})
+        if role.kind is Kind.PLACE and role.name == "line":
+            # Each place of a tube narrows down where it ends.
+            known = self.tags(Kind.PLACE)
+            said.clear()
+            said[mark.first] = known & role.tags or known | role.tags
+        else:
+            said[mark.first] = said.get(mark.first, frozenset()) | role.tags
+        self.cover(mark.first, mark.last)
+
+    def split(self) -> list[Head]:
+        """Return a head for each side where each has a level: "small right and large left"."""
+        levels = self.said.get(Kind.LEVEL, {})
+        sides = {at: side for at, side in self.said.get(Kind.SIDE, {}).items() if len(side) == 1}
+        are_sides = [at in sides for at in sorted({*sides, *levels})]
+        in_turn = are_sides in ([True, False, True, False], [False, True, False, True])
+        if not in_turn or len(levels) != 2 or len(set(sides.values())) != 2:
+            return [self]
+        pairs = zip(sorted(sides.items()), sorted(levels.items()), strict=True)
+        return [
+            replace(self, said=self.said | {Kind.SIDE: dict([side]), Kind.LEVEL: dict([level])})
+            for side, level in pairs
+        ]
+
+
+def understand(line: Line) -> tuple[list[Head], list[tuple[Mark, Role]]]:
+    """Return what `line` speaks of, in order, and the changes that it says of nothing in it."""
+    found, used = heads(line)
+    _apply_cues(line, found, used)
+    return found, _attach(line, found, used)
+
+
+def heads(line: Line) -> tuple[list[Head], set[int]]:
+    """Return the heads of `line` in order, and the first tokens of the qualities they used."""
+    found: list[Head] = []
+    bound: dict[int, list[Mark]] = {}
+    for index, mark in enumerate(line.marks):
+        subjects = _subjects(line, index, bound) if mark.role(Kind.QUALITY) else []
+        if subjects:
+            bound[index] = subjects
+            found += [head for subject in subjects if (head := _described(line, mark, subject))]
+    used = {line.marks[index].first for index in bound}
+    taken = used | {token for head in found for token in (head.first, head.pivot)}
+    taken |= {subject.first for subjects in bound.values() for subject in subjects}
+    for mark in line.marks:
+        role = mark.role(Kind.FINDING) or mark.role(Kind.STRUCTURE)
+        if role and mark.first not in taken:
+            name = {role.kind.value: role.name}
+            found.append(Head(mark.first, mark.last, mark.first, **name))
+    found.sort(key=lambda head: (head.pivot, head.first, head.finding, head.structure))
+    for head in found:
+        head.start, head.end = head.first, head.last
+    return found, used
+
+
+def _described(line: Line, quality: Mark, subject: Mark) -> Head | None:
+    structure = subject.role(Kind.STRUCTURE)
+    name = structure.name if structure else ""
+    for role in quality.roles:
+        normal = role.name == "normal"
+        finding = line.lexicon.rules.get((name, role.name), "")
+        if role.kind is Kind.QUALITY and (normal or finding):
+            first, last = min(quality.first, subject.first), max(quality.last, subject.last)
+            return Head(first, last, quality.first, finding, name, normal)
+    return None
+
+
+def _subjects(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark]:
+    quality = line.marks[index]
+    if quality.role(Kind.FINDING) and quality.last - quality.first > 1:
+        return []
+    before = [] if _adjectival(line, index) else _before(line, index, bound)
+    fitting = [subject for subject in before if _described(line, quality, subject)]
+    if fitting:
+        edge = fitting[-1].last
+        if line.between(edge, quality.first).verbs or quality.first - edge <= 1:
+            return fitting
+    return [mark for mark in _after(line, index) if _described(line, quality, mark)] or fitting
+
+
+def _adjectival(line: Line, index: int) -> bool:
+    quality = line.marks[index]
+    if any(role.kind is Kind.QUALITY and role.name == "normal" for role in quality.roles):
+        return False
+    for mark in line.marks[index + 1 : index + 5]:
+        between = line.words[quality.last : mark.first]
+        if any(line.between(quality.last, mark.first)) or "of" in between:
+            return False
+        if mark.role(Kind.FINDING):
+            return True
+        if not mark.role(Kind.LEVEL, Kind.SIDE, Kind.PLACE, Kind.ACUITY):
+            return False
+    return False
+
+
+def _before(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark]:
+    run: list[Mark] = []
+    for back in range(index - 1, -1, -1):
+        mark = line.marks[back]
+        if line.between(mark.first, line.marks[index].first).breaks:
+            break
+        if back in bound:
+            # "the aorta is tortuous and calcified": both qualities have one subject.
+            return run or bound[back]
+        if mark.role(Kind.STRUCTURE):
+            run.append(mark)
+        elif mark.role(Kind.FINDING):
+            break
+    return run[::-1]
+
+
+def _after(line: Line, index: int) -> list[Mark]:
+    run: list[Mark] = []
+    edge = line.marks[index].last
+    for mark in line.marks[index + 1 :]:
+        between = line.between(edge, mark.first)
+        if between.stops:
+            break
+        if mark.role(Kind.STRUCTURE):
+            listed = set(line.words[edge : mark.first]) <= {"and", "or", ","}
+            if (not listed or _predicated(line, mark)) if run else between.joins:
+                break
+            run.append(mark)
+            edge = mark.last
+        elif mark.role(Kind.QUALITY):
+            if run:
+                break
+            edge = mark.last
+        elif mark.role(*_ENDS):
+            break
+    return run
+
+
+def _predicated(line: Line, subject: Mark) -> bool:
+    following = [mark for mark in line.marks if 0 <= mark.first - subject.last <= 1]
+    return bool(following) and following[0].role(Kind.VERB, Kind.QUALITY) is not None
+
+
+def _apply_cues(line: Line, heads: Sequence[Head], used: set[int]) -> None:
+    if any(role.kind in _FORWARD for mark in line.marks for role in mark.roles):
+        _apply_forward(line, heads, used)
+    for mark in line.marks:
+        if mark.role(Kind.NEGATES_BEFORE) and not _looks_ahead(line, heads, mark):
+            for head in _reach_back(line, heads, mark):
+                head.denied = head.denied or mark
+        if mark.role(Kind.HEDGES_BEFORE):
+            for head in _reach_back(line, heads, mark):
+                head.denied, head.doubted = None, True
+    for head in heads:
+        if head.denied:
+            head.cover(head.denied.first, head.denied.last)
+
+
+def _apply_forward(line: Line, heads: Sequence[Head], used: set[int]) -> None:
+    by_pivot: defaultdict[int, list[Head]] = defaultdict(list)
+    for head in heads:
+        by_pivot[head.pivot].append(head)
+    marks = {mark.first: mark for mark in line.marks}
+    state: dict[str, Mark] = {}  # the cues whose scope `token` is in, by what they do
+    token = 0
+    while token < len(line.words):
+        mark = marks.get(token)
+        if mark is None:
+            _pass_word(line, token, state, used)
+        elif not mark.role(Kind.NEGATES_BEFORE) or _looks_ahead(line, heads, mark):
+            for role in mark.roles:
+                if role.kind is Kind.BREAK:
+                    state.clear()
+                elif role.kind in _FORWARD:
+                    state[_FORWARD[role.kind]] = mark
+        denial = state.get("denial")
+        for head in by_pivot[token]:
+            head.ignored = "aside" in state
+            head.doubted = denial is None and "doubt" in state
+            # "No pneumonia, heart is normal": only a denial next to "normal" is meant for it.
+            if denial and (not head.normal or 0 <= token - denial.last <= 1):
+                head.denied = denial
+        token = mark.last if mark else token + 1
+
+
+def _pass_word(line: Line, token: int, state: dict[str, Mark], used: set[int]) -> None:
+    word = line.words[token]
+    if word in (";", ":"):
+        state.clear()
+    elif word in _REASONS and "aside" in state:
+        # "Evaluation of the spine is limited due to osteopenia": what limits it is there.
+        if not _LIMITS.isdisjoint(line.words[state["aside"].first : token]):
+            del state["aside"]
+    elif word in (",", "and", ")") and ("denial" in state or "doubt" in state):
+        if word == "," and line.words[token + 1 : token + 2] == ["and"]:
+            word = ", and"
+        denial = state.get("denial")
+        afresh = _starts_afresh(line, token, word, used)
+        if afresh or (word != "and" and denial and line.words[denial.last - 1] == "not"):
+            state.pop("denial", None)
+        if afresh:
+            state.pop("doubt", None)
+
+
+def _starts_afresh(line: Line, token: int, word: str, used: set[int]) -> bool:
+    upcoming = [mark for mark in line.marks if mark.first > token][:3]
+    if not upcoming or _listed(line, token):
+        return False
+    first = upcoming[0]
+    ages = [mark for mark in (first, *line.inner) if mark.first == first.first]
+    if any(mark.roles[-1] == _OLD for mark in ages):
+        return True  # "no effusion, old fracture"
+    if first.role(Kind.ACUITY) and len(upcoming) > 1:
+        first = upcoming[1]
+    if first.role(Kind.FINDING) and first.first not in used:
+        return _has_predicate(line, first)
+    if first.role(Kind.SIDE, Kind.PLACE):
+        return word != "and" or any(mark.role(Kind.VERB) for mark in upcoming[1:])
+    return first.first in used or first.role(*_FRESH) is not None
+
+
+def _has_predicate(line: Line, finding: Mark) -> bool:
+    verbs = [mark for mark in line.marks if mark.first == finding.last and mark.role(Kind.VERB)]
+    return any(line.marked(verb.last, verb.last + 3, Kind.CHANGE, Kind.LEVEL) for verb in verbs)
+
+
+def _listed(line: Line, token: int) -> bool:
+    for later in range(token + 1, len(line.words)):
+        if line.words[later] in ("or", "nor"):
+            return True
+        between = line.between(token, later + 1)
+        if between.verbs or between.breaks:
+            return False
+    return False
+
+
+def _looks_ahead(line: Line, heads: Sequence[Head], cue: Mark) -> bool:
+    return cue.role(Kind.NEGATES_AFTER, Kind.HEDGES_AFTER) is not None and any(
+        cue.last <= head.first <= cue.last + _NEAR and not any(line.between(cue.last, head.first))
+        for head in heads
+    )
+
+
+def _reach_back(line: Line, heads: Sequence[Head], cue: Mark) -> list[Head]:
+    if any(head.first <= cue.first < head.last for head in heads):
+        return []
+    reached: list[Head] = []
+    edge = cue.first
+    while edge > 0 and line.between(edge - 1, edge).verbs:
+        edge -= 1
+    for head in reversed(heads):
+        if head.last > cue.first:
+            continue
+        between = line.between(head.last, edge)
+        if between.breaks or between.verbs:
+            break
+        if head.finding:
+            reached.append(head)
+        edge = head.first
+    return reached
+
+
+def _attach(line: Line, heads: Sequence[Head], used: set[int]) -> list[tuple[Mark, Role]]:
+    """Give each modifier to the head it belongs to; return the changes that belong to none.
+
+    The qualities that made a finding (`used`) say nothing else: "heart size is large".
+    """
+    of_study: list[tuple[Mark, Role]] = []
+    for mark in (*line.marks, *line.inner):
+        for role in mark.roles:
+            if role.kind is Kind.CHANGE and mark.first not in used:
+                changed = _changed(line, heads, mark)
+                for head in changed:
+                    head.add(mark, role)
+                if not changed and role.name != "resolved":
+                    of_study.append((mark, role))
+            elif role.kind in _MODIFIERS or (role.kind is Kind.LEVEL and mark.first not in used):
+                head = _nearest(line, [head for head in heads if _takes(line, head, role)], mark)
+                if head and (role.kind is not Kind.SIDE or _is_sided(line, head)):
+                    head.add(mark, role)
+    for measure in line.measures:
+        if measured := _nearest(line, [head for head in heads if head.finding], measure):
+            measured.sizes.add(measure.mm)
+            measured.cover(measure.first, measure.last)
+    for head in heads:
+        _count(line, head)
+    return of_study
+
+
+def _count(line: Line, head: Head) -> None:
+    for at in reversed(range(max(head.first - _MOST_BETWEEN, 0), head.first)):
+        if any(line.between(at, head.first)):
+            return
+        number = _NUMBERS.get(line.words[at])
+        if number and not any(length.first <= at < length.last for length in line.measures):
+            head.count = number
+            head.cover(at, at + 1)
+            return
+
+
+def _takes(line: Line, head: Head, role: Role) -> bool:
+    if not head.finding:
+        return role.kind is Kind.SIDE and head.normal
+    finding = line.lexicon.findings[head.finding]
+    if role.kind is Kind.ACUITY:
+        return not finding.rules_out  # "no acute process" is said as one
+    if role.kind is Kind.ACTION:
+        return finding.where == "line"
+    return role.kind is not Kind.PLACE or finding.where == role.name
+
+
+def _is_sided(line: Line, head: Head) -> bool:
+    name = head.finding or line.lexicon.structures[head.structure].abnormal
+    return line.lexicon.findings[name].sided
+
+
+def _nearest(line: Line, heads: Sequence[Head], mark: Mark | Measure) -> Head | None:
+    """Return the head that is cheapest to attach `mark` to; on a tie the later one."""
+    nearest, least = None, _TOO_FAR
+    for head in heads:
+        price = _price(line, mark, head)
+        if price <= least:
+            nearest, least = head, price
+    return nearest
+
+
+def _price(line: Line, mark: Mark | Measure, head: Head) -> float:
+    """Return how much stands between a modifier and a head.
+
+    A modifier before its head belongs to it directly ("small left effusion"); one after it
+    follows a verb or a preposition ("effusion is small", "effusion on the left").
+    """
+    if head.first <= mark.first < head.last:
+        return 0.0
+    ahead = mark.first < head.first
+    first, last = (mark.last, head.first) if ahead else (head.last, mark.first)
+    joins, verbs, prepositions, breaks = line.between(first, last)
+    if ahead:
+        price = 2.5 * joins + 2.5 * verbs + 2.0 * prepositions + 3.5 * breaks
+    else:
+        price = 2.0 * joins + 0.5 * verbs + 0.2 * prepositions + 3.5 * breaks
+    return price + 0.2 * max(last - first, 0)
+
+
+def _changed(line: Line, heads: Sequence[Head], mark: Mark) -> list[Head]:
+    able = [head for at, head in enumerate(heads) if _can_change(line, heads, at)]
+    nearest = _nearest(line, able, mark)
+    if nearest is None:
+        return []
+    at = able.index(nearest)
+    if at and mark.first >= nearest.last and _goes_with(line, able[at - 1], nearest):
+        at -= 1  # "Effusion with adjacent atelectasis has increased" is about the effusion
+    changed = able[at]
+    if mark.last <= changed.first and "of" in line.words[mark.last - 1 : mark.last + 1]:
+        # "Removal of the tube and the line" is said of both.
+        return [changed, *_joined_after(line, able, changed)]
+    if line.between(changed.last, mark.first).verbs:
+        # "Effusion and atelectasis are unchanged" is said of both.
+        return [changed, *_joined_before(line, able[:at], changed)]
+    return [changed]
+
+
+def _goes_with(line: Line, head: Head, other: Head) -> bool:
+    goes_with = not _WITH.isdisjoint(line.words[head.last : other.first + 1])
+    return goes_with and bool(head.finding) and not line.between(head.last, other.first).verbs
+
+
+def _joined_before(line: Line, heads: Sequence[Head], changed: Head) -> list[Head]:
+    joined: list[Head] = []
+    edge = changed.first
+    for head in reversed(heads):
+        between = line.between(head.last, edge)
+        marked = line.marked(head.last, edge, Kind.CHANGE)
+        if not between.joins or between.verbs or between.breaks or marked:
+            break
+        joined.append(head)
+        edge = head.first
+    return joined
+
+
+def _joined_after(line: Line, heads: Sequence[Head], changed: Head) -> list[Head]:
+    joined: list[Head] = []
+    edge = changed.last
+    for head in heads:
+        if head.first < edge:
+            continue
+        listed = not {"and", ","}.isdisjoint(line.words[edge : head.first])
+        marked = line.marked(edge, head.first, Kind.CHANGE, Kind.LEVEL)
+        if not listed or marked or line.between(edge, head.first).stops:
+            break
+        joined.append(head)
+        edge = head.last
+    return joined
+
+
+def _can_change(line: Line, heads: Sequence[Head], at: int) -> bool:
+    head = heads[at]
+    if head.finding or head.normal:
+        return True
+    for other in heads[:at]:
+        if other.finding and other.last <= head.first:
+            first, last = max(other.last, head.first - 4), head.first
+            if line.between(first, last).prepositions or "of" in line.words[first:last]:
+                return False
+    for other in heads[at + 1 :]:
+        if other.finding and other.first >= head.last:
+            return any(line.between(head.last, other.first))
+    return True
