@@ -17,10 +17,11 @@ from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Self
 
-from judge.cache.files import BATCHES
 from judge.running.questions import Question
 from judge.types import JudgeError, Usage
 
+BATCHES = "batches"
+"""The folder in the cache's that says what was asked in which batch."""
 _DATABASE, _LOCK = "ledger.db", "making.lock"
 _FORM = 1
 _BUSY_SECONDS = 60.0
