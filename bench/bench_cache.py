@@ -1,7 +1,7 @@
-"""What the completion cache costs: opening, `put`, `get`, and the size on disk.
+"""What the cache of answers costs, beside plain diskcache with the same `Completion`s.
 
-Requests are of the length of a judge's prompt (3,000 characters) with answers of 900.
-Targets: 10,000 `get`s in less than 1 s, `put` about 0.2 ms.
+Requests are of the length of a judge's prompt (3,000 characters) with answers of 900. Both
+read the same answers by keys that are known; the last line is the ratio. Target: at most 2.
 
     python bench/bench_cache.py [--n 10000] [--folder FOLDER]
 """
@@ -14,8 +14,10 @@ import time
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
-from judge.cache import CompletionCache, key
-from judge.cache.contents import Contents
+import diskcache
+
+from judge.cache import CompletionCache, canonical, key_of
+from judge.cache.contents import read_entries
 from judge.types import Completion, CompletionRequest, Message, Usage
 
 ANSWER = Completion("a finding " * 90, "stop", "m-1", Usage(700, 200), "2026-01-01T00:00:00+00:00")
@@ -27,11 +29,12 @@ def request(at: int) -> CompletionRequest:
     return CompletionRequest("chat", "m", (turn,), {"temperature": 0, "max_tokens": 2048})
 
 
-def timed(name: str, n: int, work: Callable[[], object]) -> None:
+def timed(name: str, n: int, work: Callable[[], object]) -> float:
     began, cpu = time.perf_counter(), time.process_time()
     work()
     wall, used = time.perf_counter() - began, time.process_time() - cpu
     print(f"{name:<28} {wall:>8.3f} {used:>8.3f} {1000 * wall / n:>10.4f}")
+    return wall
 
 
 def drain(values: Iterable[object]) -> None:
@@ -44,19 +47,31 @@ def main() -> None:
     parser.add_argument("--n", type=int, default=10_000)
     parser.add_argument("--folder", type=Path)
     options = parser.parse_args()
-    requests = [request(at) for at in range(options.n)]
+    n: int = options.n
+    records = [canonical(request(at)) for at in range(n)]
     print(f"{'':<28} {'wall s':>8} {'cpu s':>8} {'ms each':>10}")
     with tempfile.TemporaryDirectory(dir=options.folder) as work:
         path = Path(work) / "cache"
-        timed("open, new", 1, lambda: CompletionCache(path).__exit__(None, None, None))
-        timed("key", options.n, lambda: drain(key(r) for r in requests))
+        timed("open, new", 1, lambda: CompletionCache(path).__exit__())
+        timed("key", n, lambda: drain(map(key_of, records)))
+        keys = [*map(key_of, records)]
+        plain = diskcache.Cache(str(Path(work) / "plain"), eviction_policy="none")
+        with plain.transact():
+            for key in keys:
+                plain[key] = ANSWER
         with CompletionCache(path) as cache:
-            timed("get, absent", options.n, lambda: drain(cache.get(r) for r in requests))
-            timed("put", options.n, lambda: drain(cache.put(r, ANSWER) for r in requests))
-            timed("get", options.n, lambda: drain(cache.get(r) for r in requests))
-        timed("open, full", 1, lambda: CompletionCache(path).__exit__(None, None, None))
-        timed("verify", options.n, lambda: drain(Contents(path)))
-        print(f"{Contents(path).size / 2**20:.1f} MiB for {options.n:,} answers")
+            timed("find, absent", n, lambda: drain(map(cache.find, keys)))
+            pairs = zip(keys, records, strict=True)
+            timed("keep", n, lambda: drain(cache.keep(*pair, ANSWER).result() for pair in pairs))
+            ours, theirs = [], []
+            for _ in range(3):
+                theirs.append(timed("plain diskcache, get", n, lambda: drain(map(plain.get, keys))))
+                ours.append(timed("find", n, lambda: drain(map(cache.find, keys))))
+        timed("open, full", 1, lambda: CompletionCache(path).__exit__())
+        timed("read all entries", n, lambda: drain(read_entries(path)))
+        size = sum(file.stat().st_size for file in path.iterdir())
+        print(f"{size / 2**20:.1f} MiB for {n:,} answers")
+        print(f"find / plain get: {min(ours) / min(theirs):.2f}")
 
 
 if __name__ == "__main__":

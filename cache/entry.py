@@ -1,21 +1,20 @@
-"""One kept completion: its value in the database, and back with every doubt refused."""
+"""One kept answer: its value in the cache, and back."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from judge import jsonio
-from judge.cache.keys import VERSION, canonical, key_of, request_of
+from judge.cache.keys import canonical, key_of, request_of
 from judge.types import Completion, JudgeError, Usage
 
-_PARTS = {"request", "completion", "sha256", "key", "model", "stored"}
-_KEY = re.compile(f"{VERSION}-[0-9a-f]{{64}}")
+_REQUEST, _COMPLETION = b'{"request": ', b', "completion": '
+_sorted_json = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 
 class UnreadableError(Exception):
@@ -24,11 +23,10 @@ class UnreadableError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """One kept completion with the canonical request that it answers.
+    """One kept answer with the canonical request that it answers.
 
-    `request` is None for one that came from a run folder, where requests are not kept. `row` is its
+    `request` is None for an answer from a run folder, where requests are not kept. `row` is its
     row in the database, or its line in a file; `stored` when it was kept, in seconds since 1970.
-    `is_checked` is False for one from before answers carried a checksum.
     """
 
     row: int
@@ -37,7 +35,6 @@ class Entry:
     request: Mapping[str, Any] | None
     completion: Completion
     stored: float
-    is_checked: bool
 
     @property
     def time(self) -> datetime:
@@ -60,96 +57,84 @@ class Unreadable:
 
 def encode(record: Mapping[str, Any], completion: Completion) -> bytes:
     """Return the value that keeps the answer to a canonical request: JSON text, in ASCII."""
-    kept = _plain(completion)
-    entry = {"request": record, "completion": kept, "sha256": checksum(kept)}
-    return json.dumps(entry).encode("ascii")
+    return json.dumps({"request": record, **_answer(completion)}).encode("ascii")
 
 
 def as_object(entry: Entry) -> dict[str, Any]:
-    """Return the JSON object of an entry, of which `entry_of` is the inverse."""
-    kept = _plain(entry.completion)
-    found = {"key": entry.key, "completion": kept, "stored": entry.stored}
-    found |= {"model": entry.model} if entry.request is None else {"request": dict(entry.request)}
-    if entry.is_checked:
-        found["sha256"] = checksum(kept)
-    return found
-
-
-def _plain(completion: Completion) -> dict[str, object]:
-    kept = completion.plain()
-    if completion.mode is None:  # as in entries from before there were modes
-        del kept["mode"]
-    return kept
+    """Return the JSON object of an entry, as `entry_of` reads it."""
+    about = {"model": entry.model} if entry.request is None else {"request": entry.request}
+    return {"key": entry.key, "stored": entry.stored, **about, **_answer(entry.completion)}
 
 
 def checksum(completion: Mapping[str, Any]) -> str:
     """Return the SHA-256 of an answer's JSON object, written in one way."""
-    text = json.dumps(completion, sort_keys=True, separators=(",", ":"))
-    return hashlib.sha256(text.encode("ascii")).hexdigest()
+    return hashlib.sha256(_sorted_json(completion).encode("ascii")).hexdigest()
 
 
-def decode(
-    row: int, name: str, value: bytes, stored: float, asked: Mapping[str, Any] | None = None
-) -> Entry:
-    """Return the entry in a value; `asked` is the canonical request of the key, if known."""
+def completion_in(value: bytes) -> Completion:
+    """Return the answer in a value of the cache; raises `UnreadableError` for a damaged one.
+
+    The request, which is the longer part, is not read: the key stands for it.
+    """
+    if value.startswith(_REQUEST):
+        # Within a JSON string there is no plain quotation mark, and an answer has no such field.
+        value = b'{"completion": ' + value.rpartition(_COMPLETION)[2]
     try:
-        data = jsonio.read(value)
-    except jsonio.JsonError:
-        raise UnreadableError("not the JSON text of an entry") from None
-    return entry_of(row, name, data, stored, asked)
+        return _completion(json.loads(value))
+    except (ValueError, RecursionError) as error:
+        raise UnreadableError("not the JSON text of an entry") from error
 
 
-def entry_of(
-    row: int,
-    name: str,
-    data: Any,  # noqa: ANN401
-    stored: float,
-    asked: Mapping[str, Any] | None = None,
-) -> Entry:
-    """Return the entry that a JSON object describes."""
-    if not isinstance(data, dict) or set(data) - _PARTS:  # a checksum by another name is none
-        raise UnreadableError("not the fields of an entry")
+def entry_in(row: int, key: str, value: bytes, stored: float) -> Entry:
+    """Return the entry in a value of the cache, its key derived again from its request."""
     try:
-        record, model, derived = _request(name, data, asked)
-        completion, written = _completion(data["completion"]), data.get("sha256")
-        entry = Entry(row, name, model, record, completion, float(stored), written is not None)
-        datetime.fromtimestamp(entry.stored, UTC)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise UnreadableError("not the fields of an entry") from error
-    except (OverflowError, OSError, JudgeError) as error:
-        raise UnreadableError("a value that no entry has") from error
-    if record != data.get("request") or not isinstance(model, str):
-        raise UnreadableError("not the request of an entry")
-    if record is None and not (entry.is_checked and _KEY.fullmatch(name)):
-        raise UnreadableError("neither a request nor a key with a checksum")
-    if derived != name:
+        return entry_of(row, key, jsonio.read(value), stored)
+    except jsonio.JsonError as error:
+        raise UnreadableError("not the JSON text of an entry") from error
+
+
+def entry_of(row: int, key: str, data: Any, stored: float) -> Entry:  # noqa: ANN401
+    """Return the entry that a JSON object describes; raises `UnreadableError`."""
+    completion = _completion(data)
+    try:
+        request = data.get("request")
+        if request is None:  # only the checksum speaks for it
+            model, derived = data["model"], data["sha256"] and data["key"]
+        else:
+            request = canonical(*request_of(request))
+            model, derived = request["model"], key_of(request)
+        entry = Entry(row, key, model, request, completion, float(stored))
+    except (KeyError, TypeError, ValueError, AttributeError, JudgeError) as error:
+        raise UnreadableError("not the request of an entry") from error
+    if not _has_its_types(completion):
+        raise UnreadableError("a field of another type")
+    if derived != key or not isinstance(model, str):
         raise UnreadableError("its key is not the one that its request has")
-    if entry.is_checked and written != checksum(data["completion"]):
-        raise UnreadableError("its answer is not the one that was written")
     return entry
 
 
-def _request(
-    name: str, data: Mapping[str, Any], asked: Mapping[str, Any] | None
-) -> tuple[Mapping[str, Any] | None, Any, Any]:
-    if "request" not in data:
-        return None, data["model"], data["key"]
-    # A request that is word for word the one that was asked needs no other proof.
-    if asked is not None and data["request"] == asked:
-        return asked, asked["model"], name
-    record = canonical(*request_of(data["request"]))
-    return record, record["model"], key_of(record)
-
-
 def _completion(data: Mapping[str, Any]) -> Completion:
-    usage = None if data["usage"] is None else Usage(**data["usage"])
-    completion = Completion(**{**data, "usage": usage})
-    texts = (completion.text, completion.finish_reason, completion.model)
-    maybe = (completion.created or "", completion.mode or "")
-    counts = (usage.prompt_tokens, usage.completion_tokens, usage.cached_tokens) if usage else ()
-    if not (
-        all(isinstance(text, str) for text in (*texts, *maybe))
-        and all(type(n) is int for n in counts)
-    ):
-        raise TypeError("a field of another type")
-    return completion
+    """Return the answer in an entry's object; one from before there were checksums has none."""
+    try:
+        plain, written = data["completion"], data.get("sha256")
+        if written is not None and written != checksum(plain):
+            raise UnreadableError("its answer is not the one that was written")
+        usage = None if plain["usage"] is None else Usage(**plain["usage"])
+        return Completion(**{**plain, "usage": usage})
+    except (KeyError, TypeError, AttributeError) as error:
+        raise UnreadableError("not the fields of an entry") from error
+
+
+def _has_its_types(completion: Completion) -> bool:
+    usage = completion.usage
+    counts = [] if usage is None else [getattr(usage, name) for name in usage.__slots__]
+    texts = [completion.text, completion.finish_reason, completion.model]
+    texts += [completion.created or "", completion.mode or ""]
+    return {*map(type, texts)} == {str} and {*map(type, counts)} <= {int}
+
+
+def _answer(completion: Completion) -> dict[str, Any]:
+    plain = completion.plain()
+    if completion.mode is None:  # as in entries from before there were modes
+        del plain["mode"]
+    return {"completion": plain, "sha256": checksum(plain)}

@@ -1,4 +1,4 @@
-"""Completions on disk: never evicted, never expired, never unpickled."""
+"""Answers on disk: never evicted, never expired, never unpickled."""
 
 from __future__ import annotations
 
@@ -6,82 +6,42 @@ import fcntl
 import json
 import os
 import sqlite3
-import tempfile
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from contextlib import AbstractContextManager, closing, suppress
-from dataclasses import dataclass, replace
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import diskcache
-from diskcache.core import DEFAULT_SETTINGS, MODE_RAW
+from diskcache.core import DBNAME, MODE_RAW
 
-from judge.cache.entry import Entry, UnreadableError, as_object, decode, encode
-from judge.cache.files import BATCHES, CLAIMS, DATABASE, FILES, explained
-from judge.cache.keys import canonical, key_of
-from judge.types import Completion, CompletionRequest
+from judge.cache.entry import Entry, UnreadableError, as_object, completion_in, encode
+from judge.types import Completion, JudgeError
 
-_SETTINGS: dict[str, Any] = {
-    **DEFAULT_SETTINGS,
+DATABASE = DBNAME
+_SETTINGS = {
     "eviction_policy": "none",
     "cull_limit": 0,
     "size_limit": 2**62,
-    "statistics": 0,
-    "tag_index": 0,
+    "sqlite_journal_mode": "wal",
+    "sqlite_secure_delete": 1,  # reports stand in it: what is pruned is gone
 }
-_BUSY_SECONDS = 60.0
-# What a folder must have room for when it is opened: a few hundred answers.
-_ROOM_BYTES = 2**22
-# As large as an offset may be.
-_PLACES = 2**62
+_PLACES = 2**62  # the largest offset in a file
 
 
 class _TextDisk(diskcache.Disk):  # type: ignore[misc]
     """Keys are text, values JSON text as bytes, both in the database. Nothing is pickled."""
 
-    def put(self, key: object) -> tuple[object, bool]:
+    def put(self, key: str) -> tuple[str, bool]:
         return key, True
 
-    def store(
-        self, value: bytes, *_how: object, **_named: object
-    ) -> tuple[int, int, None, sqlite3.Binary]:
-        return len(value), MODE_RAW, None, sqlite3.Binary(value)
+    def store(self, value: bytes, *_how: object, **_named: object) -> tuple[int, int, None, bytes]:
+        return len(value), MODE_RAW, None, value
 
-    def fetch(self, mode: object, filename: object, value: object, *_how: object) -> bytes:
-        plain = mode == MODE_RAW and filename is None and isinstance(value, bytes)
-        return value if plain else b""  # type: ignore[return-value]
-
-
-class Claims:
-    """The claims of this process on the keys of a cache; raises OSError where the disk fails.
-
-    A claim is a lock on one byte of a file, which the system takes back when the process ends.
-    """
-
-    def __init__(self, file: Path) -> None:
-        self._file = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-
-    def take(self, name: str) -> bool:
-        """Claim a key; returns False where another process has it."""
-        try:
-            fcntl.lockf(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(name))
-        except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, as the system likes
-            return False
-        return True
-
-    def drop(self, name: str) -> None:
-        """Give the claim on a key back."""
-        fcntl.lockf(self._file, fcntl.LOCK_UN, 1, _place(name))
-
-    def close(self) -> None:
-        """Give all claims back."""
-        os.close(self._file)
-
-
-def _place(name: str) -> int:
-    return int(name[-16:], 16) % _PLACES
+    def fetch(self, _mode: object, _filename: object, value: object, _read: object) -> bytes:
+        return value if isinstance(value, bytes) else b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,60 +53,63 @@ class Seen:
     seconds: float
 
 
+def place(option: Path | None, environ: Mapping[str, str]) -> Path:
+    """Return the cache's folder: the one asked for, else `JUDGE_CACHE`, else the platform's own."""
+    if named := option or environ.get("JUDGE_CACHE"):
+        # Unlike Path's, this one leaves the name of an unknown user as it is.
+        return Path(os.path.expandvars(os.path.expanduser(named)))  # noqa: PTH111
+    from platformdirs import user_cache_path
+
+    return user_cache_path("judge", appauthor=False)
+
+
 class CompletionCache(AbstractContextManager["CompletionCache"]):
     """The folder in which answers are kept. Several processes may share it.
 
-    Opening it writes, so that a full, read-only or damaged cache is known before anything is asked.
-    `timeout` is how many seconds another process may hold the database. A kill loses nothing that
-    `put` has kept.
+    Opening it writes, so that a cache that cannot be used is known before anything is asked.
+    `timeout` is how many seconds another process may hold the database.
     """
 
-    def __init__(self, path: Path, *, timeout: float = _BUSY_SECONDS) -> None:
-        # The library would read a `~` or `$` its own way.
+    def __init__(self, path: Path, *, timeout: float = 60.0) -> None:
         self.path = path.resolve()
         self._damaged: set[str] = set()
         with explained(self.path):
-            if os.path.expandvars(self.path) != str(self.path):
-                raise OSError("a name with a $ in it")
-            _prepare(self.path)
-            _check(self.path / DATABASE, timeout)
-            self._cache = diskcache.Cache(
-                str(self.path), timeout=timeout, disk=_TextDisk, **_SETTINGS
-            )
-            self._claims = Claims(self.path / CLAIMS)
+            self.path.mkdir(mode=0o700, parents=True, exist_ok=True)
+            (self.path / DATABASE).touch(mode=0o600)
+            self._cache = diskcache.Cache(str(self.path), timeout, _TextDisk, **_SETTINGS)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            self._claims = os.open(self.path / "cache.claims", flags, 0o600)
         self._pending: deque[tuple[str, bytes, str | None]] = deque()
         self._writer = ThreadPoolExecutor(1, "cache-writer")
 
-    def claim(self, name: str) -> bool:
-        """Claim a key before asking; returns False while another process is asking the same."""
-        with explained(self.path):
-            return self._claims.take(name)
+    def claim(self, key: str) -> bool:
+        """Claim a key before asking; returns False while another process is asking the same.
 
-    def release(self, name: str) -> None:
-        """Give the claim on a key back, after its answer was put or none was to be had."""
-        with explained(self.path):
-            self._claims.drop(name)
+        A claim is a lock on one byte of a file, which the system takes back when a process ends.
+        """
+        try:
+            fcntl.lockf(self._claims, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _byte_of(key))
+        except (BlockingIOError, PermissionError):  # EAGAIN or EACCES, as the system likes
+            return False
+        return True
 
-    def get(
-        self, request: CompletionRequest, attempt: int = 0, repeat: int = 0
-    ) -> Completion | None:
+    def release(self, key: str) -> None:
+        """Give the claim on a key back, after its answer was kept or none was to be had."""
+        fcntl.lockf(self._claims, fcntl.LOCK_UN, 1, _byte_of(key))
+
+    def find(self, key: str) -> Completion | None:
         """Return the kept answer, None where there is none; a damaged one counts in `n_damaged`."""
-        record = canonical(request, attempt, repeat)
-        return self.find(key_of(record), record)
-
-    def find(self, name: str, record: Mapping[str, Any]) -> Completion | None:
-        """Return the answer to a canonical request, whose key `name` is, as `get` does."""
-        entry = self._read(name, record)
-        return entry.completion if entry else None
-
-    def put(self, request: CompletionRequest, completion: Completion, attempt: int = 0) -> None:
-        """Keep an answer. When this returns it is on disk."""
-        record = canonical(request, attempt)
-        self.keep(key_of(record), record, completion).result()
+        with explained(self.path):
+            value = self._cache.get(key)
+        try:
+            return None if value is None else completion_in(value)
+        except UnreadableError:
+            self._damaged.add(key)
+            return None
 
     def keep(
         self,
-        name: str,
+        key: str,
         record: Mapping[str, Any],
         completion: Completion,
         took: tuple[str, float] | None = None,
@@ -155,44 +118,32 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
 
         `took` is the kind of the question, as `seen` takes it, and the seconds of its answer.
         """
-        tag = None
-        if took and completion.usage:
-            # The question's kind, the seconds and the tokens of its answer.
-            tag = f"{took[0]} {took[1]:.3f} {completion.usage.completion_tokens}"
-        return self._keep(name, encode(record, completion), tag)
+        usage = completion.usage
+        # The question's kind, the seconds and the tokens of its answer.
+        tag = f"{took[0]} {took[1]:.3f} {usage.completion_tokens}" if took and usage else None
+        return self._keep(key, encode(record, completion), tag)
+
+    def add(self, entry: Entry) -> Completion | None:
+        """Keep an entry from elsewhere; returns the answer that is there already, if any."""
+        if (there := self.find(entry.key)) is None:
+            self._keep(entry.key, json.dumps(as_object(entry)).encode("ascii"), None).result()
+        return there
 
     def seen(self, kind: str, most: int = 5_000) -> Seen | None:
-        """Return what the newest answers to a kind of question took, at most `most`; None without
-        any.
-        """
-        select = "SELECT tag FROM Cache WHERE tag >= ? AND tag < ? ORDER BY rowid DESC"
-        with explained(self.path), closing(_connect(self.path / DATABASE, _BUSY_SECONDS)) as data:
-            rows = data.execute(f"{select} LIMIT ?", (f"{kind} ", f"{kind}!", most)).fetchall()
+        """Return the means of the newest answers to a kind of question; None without any."""
+        select = "SELECT tag FROM Cache WHERE tag >= ? AND tag < ? ORDER BY rowid DESC LIMIT ?"
+        with explained(self.path), closing(connect(self.path)) as data:
+            rows = data.execute(select, (f"{kind} ", f"{kind}!", most)).fetchall()
         if not rows:
             return None
         _, seconds, tokens = zip(*(tag.split() for (tag,) in rows), strict=True)
         n = len(rows)
         return Seen(n, sum(map(int, tokens)) / n, sum(map(float, seconds)) / n)
 
-    def add(self, entry: Entry) -> Entry | None:
-        """Keep an entry from elsewhere; returns the readable one that is there already, if any."""
-        if (there := self._read(entry.key, entry.request)) is not None:
-            return there
-        value = json.dumps(as_object(replace(entry, is_checked=True))).encode("ascii")
-        self._keep(entry.key, value).result()
-        return None
-
-    def remove(self, rows: Iterable[int]) -> int:
-        """Erase the entries in these rows, whatever they hold; returns how many there were."""
-        with explained(self.path), closing(_connect(self.path / DATABASE, _BUSY_SECONDS)) as data:
-            # What is pruned must not linger in the file's free pages or in the log.
-            data.execute("PRAGMA secure_delete = ON").fetchall()
-            data.execute("BEGIN IMMEDIATE")
-            delete = "DELETE FROM Cache WHERE rowid = ?"
-            removed = sum(data.execute(delete, (row,)).rowcount for row in rows)
-            data.execute("COMMIT")
-            data.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
-        return removed
+    def remove(self, keys: Iterable[str]) -> int:
+        """Erase the entries with these keys; returns how many there were."""
+        with explained(self.path), self._cache.transact():
+            return sum(self._cache.delete(key) for key in keys)
 
     @property
     def n_damaged(self) -> int:
@@ -206,75 +157,57 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
     def __exit__(self, *_error: object) -> None:
         self._writer.submit(self._cache.close)  # each thread has a connection of its own
         self._writer.shutdown()
-        self._claims.close()
+        os.close(self._claims)
         self._cache.close()
 
-    def _read(self, name: str, record: Mapping[str, Any] | None) -> Entry | None:
-        with explained(self.path):
-            value = self._cache.get(name)
-        if value is None:
-            return None
-        try:
-            return decode(0, name, value, 0.0, record)
-        except UnreadableError:
-            self._damaged.add(name)
-            return None
-
-    def _keep(self, name: str, value: bytes, tag: str | None = None) -> Future[None]:
-        self._pending.append((name, value, tag))
+    def _keep(self, key: str, value: bytes, tag: str | None) -> Future[None]:
+        self._pending.append((key, value, tag))
         return self._writer.submit(self._write_pending)
 
     def _write_pending(self) -> None:
         """Write all that has come meanwhile, in one transaction; what fails stays to be written."""
-        entries = [self._pending[at] for at in range(len(self._pending))]
-        if not entries:
-            return
-        with explained(self.path):
-            try:
-                # Not with `retry`: it would try for ever on a disk that has gone read-only.
-                with self._cache.transact():
-                    for name, value, tag in entries:
-                        self._cache.set(name, value, tag=tag)
-            except diskcache.Timeout:
-                self._cache.close()
-                # The library keeps the cause to itself; a write of our own says it.
-                with closing(_connect(self.path / DATABASE, 1.0)) as data:
-                    data.execute("BEGIN IMMEDIATE")
-                raise
-            except sqlite3.Error:
-                # Whatever state its transaction is in, the next write begins afresh.
-                self._cache.close()
-                raise
+        entries = list(self._pending)
+        try:
+            with explained(self.path), self._cache.transact():
+                for key, value, tag in entries:
+                    self._cache.set(key, value, tag=tag)
+        except JudgeError:
+            self._cache.close()  # whatever state its transaction is in, the next begins afresh
+            raise
         for _ in entries:
             self._pending.popleft()
 
 
-def _prepare(folder: Path) -> None:
-    """Make the folder and an empty file in it where they are missing; keep others out."""
-    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-    names = [file.name for file in folder.iterdir()]
-    # A folder that holds other things too is the user's own affair; the database is 0600.
-    if set(names) <= {*FILES, BATCHES} and folder.stat().st_mode & 0o077:
-        with suppress(PermissionError):
-            folder.chmod(0o700)
-    with tempfile.TemporaryFile(dir=folder) as probe:
-        probe.write(bytes(_ROOM_BYTES))
-        probe.flush()
-        os.fsync(probe.fileno())
-    (folder / DATABASE).touch(mode=0o600)
+@contextmanager
+def explained(path: Path) -> Iterator[None]:
+    """Turn a failure of the disk or the database into a `JudgeError` that says what to do."""
+    try:
+        yield
+    except (OSError, sqlite3.Error, diskcache.Timeout) as error:
+        first: BaseException = error
+        while isinstance(first.__context__, sqlite3.Error):
+            first = first.__context__  # a failed ROLLBACK hides what had failed before it
+        why = getattr(first, "strerror", None) or first
+        raise JudgeError(
+            f"the cache in {path} cannot be used ({why}); {_advice(first)}, or choose another "
+            "folder with --cache"
+        ) from error
 
 
-def _check(file: Path, timeout: float) -> None:
-    """Raise where the database is damaged, or cannot be written within `timeout` seconds."""
-    with closing(_connect(file, timeout)) as data:
-        ((found,),) = data.execute("PRAGMA quick_check(1)").fetchall()
-        if found != "ok":
-            raise sqlite3.DatabaseError(found)
-        data.execute("BEGIN IMMEDIATE")  # can it be written, and now?
-        data.execute("ROLLBACK")
+def connect(folder: Path) -> sqlite3.Connection:
+    """Return a connection that reads the database of a cache."""
+    uri = f"{(folder / DATABASE).resolve().as_uri()}?mode=ro"
+    return sqlite3.connect(uri, uri=True, timeout=60.0)
 
 
-def _connect(file: Path, timeout: float) -> sqlite3.Connection:
-    return sqlite3.connect(
-        f"{file.as_uri()}?mode=rw", uri=True, timeout=timeout, isolation_level=None
-    )
+def _advice(error: BaseException) -> str:
+    code = getattr(error, "sqlite_errorcode", 0) & 0xFF
+    if code == sqlite3.SQLITE_BUSY:
+        return "wait until the other process has ended"
+    if code in (sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_CORRUPT):
+        return "move it away (judge cache import RUN... takes the answers of your runs back)"
+    return "make it one that can be written, with room on its disk: what was kept is still there"
+
+
+def _byte_of(key: str) -> int:
+    return int(key[-16:], 16) % _PLACES

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +16,7 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.batching.ledger import Batch, Ledger
-    from judge.batching.openai_form import Provider
+    from judge.batching.provider import Provider, Remote
 
 _TABLE = ("batch", "rubric", "judge", "made", "state", "asked", "answered", "cost")
 _FORM = format_of("table", "json", text="A table for people, or JSON.")
@@ -39,11 +39,11 @@ def list_(cache: Path | None, form: str) -> None:
     Asks no server; `judge batch show` does.
     """
     with _ledger(cache) as ledger:
-        found = ledger.batches() if ledger else []
+        batches = ledger.batches() if ledger else []
     if form == "json":
-        _print_json([asdict(batch) for batch in found])
+        _print_json([batch.model_dump() for batch in batches])
         return
-    if not found:
+    if not batches:
         click.echo("No batch was made yet: judge RUBRIC ... --batch makes them.")
         return
     from judge.report.tables import Table
@@ -53,7 +53,7 @@ def list_(cache: Path | None, form: str) -> None:
             *(batch.id, batch.rubric, batch.judge, batch.created[:16].replace("T", " ")),
             *(_state(batch), f"{batch.n:,}", f"{batch.answered:,}", _cost(batch)),
         )
-        for batch in found
+        for batch in batches
     )
     print_tables([Table("Batches", _TABLE, rows, 5)])
 
@@ -71,18 +71,18 @@ def show(batch_id: str, cache: Path | None, form: str) -> None:
 
     with _ledger(cache) as ledger:
         batch = _batch(ledger, batch_id)
-    there: dict[str, object] = {}
-    if batch.state == RUNNING and batch.remote_id:
-        with _provider(batch) as provider:
-            remote = provider.look(batch.remote_id)
-        there = {
-            "there": remote.state,
-            "answered there": remote.n_answered,
-            "failed there": remote.n_failed,
-            "faults": list(remote.faults),
-        }
+    remote = asyncio.run(_looked_at(batch)) if batch.state == RUNNING else None
+    there = remote and {
+        "there": remote.state,
+        "answered there": remote.n_answered,
+        "failed there": remote.n_failed,
+        "faults": list(remote.faults),
+    }
+    there = there or {}
     if form == "json":
-        _print_json(asdict(batch) | {name.replace(" ", "_"): of for name, of in there.items()})
+        _print_json(
+            batch.model_dump() | {name.replace(" ", "_"): value for name, value in there.items()}
+        )
         return
     facts = {
         "batch": batch.id,
@@ -97,10 +97,11 @@ def show(batch_id: str, cache: Path | None, form: str) -> None:
         "again": f"{batch.again:,}",
         "tokens": f"{batch.prompt_tokens:,} in, {batch.completion_tokens:,} out",
         "cost": _cost(batch),
-        **{name: _words(value) for name, value in there.items()},
+        **there,
+        "faults": "; ".join(remote.faults if remote else ()) or "-",
         "command": batch.command or "-",
     }
-    print_facts(list(facts.items()))
+    print_facts([(name, str(value)) for name, value in facts.items()])
 
 
 @command.command("cancel", short_help="End a batch with what it has answered.")
@@ -112,44 +113,52 @@ def cancel(batch_id: str, cache: Path | None) -> None:
     One that has ended by itself is read at once. One that its provider does not know any more is
     forgotten: its questions are asked again.
     """
-    from judge.batching.collecting import collect, said
     from judge.batching.ledger import OVER, RUNNING
-    from judge.batching.openai_form import GoneError
-    from judge.cache import CompletionCache
+    from judge.batching.provider import GoneError
 
     with _ledger(cache) as ledger:
         batch = _batch(ledger, batch_id)
         assert ledger is not None
         if batch.state == OVER:
             raise JudgeError(f"batch {batch.id} is over already ({batch.remote_state})")
-        if batch.state != RUNNING or batch.remote_id is None:
+        if batch.state != RUNNING:
             raise JudgeError(
                 f"whether batch {batch.id} was made is not known yet: the command that made it "
                 f"finds out:\n  {batch.command}"
             )
         try:
-            with _provider(batch) as provider:
-                remote = provider.look(batch.remote_id)
-                if not remote.is_over:
-                    remote = provider.cancel(batch.remote_id)
-                else:
-                    with CompletionCache(ledger.folder.parent) as kept, ledger.making(note):
-                        if ledger.batch(batch.id).state == RUNNING:
-                            collect(provider, ledger, kept, batch, remote)
-                    note(said(ledger.batch(batch.id)))
-                    return
+            note(asyncio.run(_cancelled(ledger, batch)))
         except GoneError:
-            with ledger.making(note):
-                ledger.drop(batch.id)
+            ledger.drop(batch.id)
             note(
                 f"{batch.server} does not have batch {batch.id}, or its answers, any more: it is "
                 "forgotten, and what it asked is asked again."
             )
-            return
-    note(
-        f"Batch {batch.id} is {remote.state} at {batch.server}. Its answers so far are read by:\n"
-        f"  {batch.command}"
-    )
+
+
+async def _looked_at(batch: Batch) -> Remote:
+    async with _provider(batch) as provider:
+        return await provider.look(str(batch.remote_id))
+
+
+async def _cancelled(ledger: Ledger, batch: Batch) -> str:
+    """End a batch, or read one that is over; returns what to say."""
+    from judge.batching.batch_run import collect, described
+    from judge.batching.ledger import RUNNING
+    from judge.cache import CompletionCache
+
+    async with _provider(batch) as provider, ledger.making(note):
+        remote = await provider.look(str(batch.remote_id))
+        if not remote.is_over:
+            remote = await provider.cancel(remote.id)
+            return (
+                f"Batch {batch.id} is {remote.state} at {batch.server}. Its answers so far are "
+                f"read by:\n  {batch.command}"
+            )
+        if ledger.batch(batch.id).state == RUNNING:
+            with CompletionCache(ledger.folder.parent) as cache:
+                await collect(provider, ledger, cache, batch, remote)
+    return described(ledger.batch(batch.id))
 
 
 @contextmanager
@@ -157,7 +166,7 @@ def _ledger(cache: Path | None) -> Iterator[Ledger | None]:
     from judge.batching.ledger import Ledger
     from judge.cache import place
 
-    ledger = Ledger.found(place(cache, os.environ))
+    ledger = Ledger.existing(place(cache, os.environ))
     if ledger is None:
         yield None
         return
@@ -174,7 +183,7 @@ def _batch(ledger: Ledger | None, batch_id: str) -> Batch:
 def _provider(batch: Batch) -> Provider:
     from judge.backends.base import TIMEOUT
     from judge.backends.connection import Connection
-    from judge.batching.openai_form import Provider
+    from judge.batching.provider import Provider
 
     connection = Connection(batch.server, TIMEOUT)
     return Provider(connection, connection.key(os.environ))
@@ -186,10 +195,6 @@ def _state(batch: Batch) -> str:
 
 def _cost(batch: Batch) -> str:
     return "unknown" if batch.dollars is None else f"${batch.dollars:,.2f}"
-
-
-def _words(value: object) -> str:
-    return "; ".join(map(str, value)) or "-" if isinstance(value, list) else str(value)
 
 
 def _print_json(value: object) -> None:

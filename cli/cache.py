@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import gzip
+import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from itertools import chain
-from os.path import isdir
 from pathlib import Path
 from typing import IO, TYPE_CHECKING
 
@@ -22,8 +21,7 @@ from judge.cli.output import cache_option, emit, format_of, note
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
-    from judge.cache.contents import Contents
-    from judge.cache.entry import Unreadable
+    from judge.cache.entry import Entry, Unreadable
 
 _SHOWN = 20
 
@@ -36,120 +34,93 @@ def command() -> None:
     """
 
 
-def _place(option: Path | None) -> Path:
+def _folder(option: Path | None) -> Path:
     from judge.cache import place
 
     return place(option, os.environ)
 
 
-@command.command("info", short_help="Say where it is and what is in it.")
+@command.command("info", short_help="Say where it is, what is in it, and whether it is sound.")
 @cache_option
+@click.option("--check", is_flag=True, help="Name what is damaged; exit code 1 if anything is.")
 @format_of("table", "json", text="Lines for people, or JSON.")
-def info(cache: Path | None, form: str) -> None:
-    """Say where the cache is and what is in it."""
-    from judge.cache.contents import Contents
-    from judge.cache.entry import Unreadable
-    from judge.cache.files import DATABASE
-    from judge.cache.keys import VERSION
+def info(cache: Path | None, check: bool, form: str) -> None:  # noqa: FBT001
+    """Say where the cache is and what is in it.
 
-    path = _place(cache)
-    contents = Contents(path) if (path / DATABASE).exists() else None
+    Every key is derived from its request again, and every answer held against the checksum that
+    was written with it. --check has SQLite look through its file too.
+    """
+    from judge.cache.contents import damage, read_entries
+    from judge.cache.keys import VERSION
+    from judge.cache.store import DATABASE
+
+    folder = _folder(cache)
+    is_there = check or (folder / DATABASE).exists()
     models: Counter[str] = Counter()
-    times: list[datetime] = []
-    unreadable = 0
-    for entry in contents or ():
-        if isinstance(entry, Unreadable):
-            unreadable += 1
-        else:
-            models[entry.model] += 1
-            times.append(entry.time)
-    # Names come from outside: in ASCII, they can steer no terminal.
-    by_model = {ascii(name)[1:-1]: n for name, n in models.most_common()}
+    oldest = newest = None
+    unreadable: list[Unreadable] = []
+    for entry in _readable(read_entries(folder) if is_there else (), unreadable):
+        models[ascii(entry.model)[1:-1]] += 1
+        time = entry.time.astimezone(UTC).isoformat(timespec="seconds")
+        oldest, newest = min(oldest or time, time), max(newest or time, time)
+    fault = damage(folder) if check else ""
     facts = {
-        "place": str(path),
+        "place": str(folder),
         "key version": VERSION,
         "entries": models.total(),
-        "unreadable": unreadable,
-        "damage": contents.damage if contents else None,
-        "bytes": contents.size if contents else 0,
-        "oldest": _second(min(times)) if times else None,
-        "newest": _second(max(times)) if times else None,
+        "unreadable": len(unreadable),
+        "bytes": sum(file.stat().st_size for file in folder.glob(f"{DATABASE}*")),
+        "oldest": oldest,
+        "newest": newest,
     }
     if form == "json":
         from judge.report.formats import as_json
 
-        click.echo(as_json(facts | {"models": by_model}))
-        return
-    for name, value in facts.items():
-        click.echo(f"{name:<12} {'-' if value is None else value}")
-    for model, n in by_model.items():
-        emit(f"{'model':<12} {model} ({n:,})")
-
-
-@command.command("verify", short_help="Check every key and every answer.")
-@cache_option
-def verify(cache: Path | None) -> None:
-    """Check every key and answer; exit code 1 if any entry is wrong or unreadable.
-
-    A key is derived from its request again, an answer is held against the checksum that was
-    written with it.
-    """
-    from judge.cache.contents import Contents
-    from judge.cache.entry import Unreadable
-
-    contents = Contents(_place(cache))
-    sound = bad = unchecked = keyed = 0
-    for entry in contents:
-        if isinstance(entry, Unreadable):
-            bad += 1
-            emit(f"row {entry.row}  {entry.name}: {entry.reason}")
-        else:
-            sound += 1
-            unchecked += not entry.is_checked
-            keyed += entry.request is None
-    click.echo(f"{sound:,} entries are sound, {bad:,} are not")
-    if unchecked:
-        note(f"{unchecked:,} of them were kept before answers had checksums and cannot be checked")
-    if keyed:
-        note(f"{keyed:,} of them came from run folders, without the requests: their keys stand")
-    _say_damage(contents, sound)
-    sys.exit(1 if bad or contents.damage else 0)
+        click.echo(as_json(facts | {"models": dict(models.most_common())}))
+    else:
+        for name, value in facts.items():
+            emit(f"{name:<12} {'-' if value is None else value}")
+        for model, n in models.most_common():
+            emit(f"{'model':<12} {model} ({n:,})")
+    if check:
+        _list(unreadable)
+        if fault:
+            note(f"the database is damaged: {fault}")
+        sys.exit(1 if unreadable or fault else 0)
 
 
 @command.command("export", short_help="Write all answers to a file.")
 @click.argument("file")
 @cache_option
 def export(file: str, cache: Path | None) -> None:
-    """Write all entries to FILE as JSON Lines (- is standard output, .gz compressed).
+    """Write all entries to FILE as JSON Lines (- is standard output).
 
-    Of a damaged cache all that SQLite still reads is written. Exit code 1 if any entry is not.
+    Exit code 1 if any entry cannot be read.
     """
-    from judge.cache.contents import Contents
-    from judge.cache.contents import export as write
+    from judge.cache.contents import read_entries
+    from judge.cache.entry import as_object
 
-    contents = Contents(_place(cache))
-    with _written(file) as out:
-        tally = write(contents, out)
-    _list(tally.wrong)
-    note(f"{tally.done:,} entries written, {len(tally.wrong):,} could not be read")
-    _say_damage(contents, tally.done)
-    sys.exit(1 if tally.wrong or contents.damage else 0)
+    path, n = Path(file), 0
+    if file != "-" and path.exists():
+        raise JudgeError(f"{file} exists already; name another file")
+    unreadable: list[Unreadable] = []
+    with _output(path) as out:
+        for entry in _readable(read_entries(_folder(cache)), unreadable):
+            out.write(json.dumps(as_object(entry)).encode("ascii") + b"\n")
+            n += 1
+    _list(unreadable)
+    note(f"{n:,} entries written, {len(unreadable):,} could not be read")
+    sys.exit(1 if unreadable else 0)
 
 
 @contextmanager
-def _written(name: str) -> Iterator[IO[bytes]]:
-    if name == "-":
+def _output(path: Path) -> Iterator[IO[bytes]]:
+    if str(path) == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()
-        return
-    path = Path(name)
-    if path.exists() or path.is_symlink():
-        raise JudgeError(f"{name} exists already; name another file")
-    with (
-        replacing(path) as staged,
-        gzip.open(staged, "wb", 6) if name.endswith(".gz") else staged.open("wb") as file,
-    ):
-        yield file  # type: ignore[misc]
+    else:
+        with replacing(path) as staged, staged.open("wb") as file:
+            yield file
 
 
 @command.command("import", short_help="Take answers in from files and runs.")
@@ -164,25 +135,29 @@ def import_(sources: tuple[str, ...], cache: Path | None) -> None:
     no cache keeps.
     """
     from judge.cache import CompletionCache
-    from judge.cache.contents import exported
-    from judge.cache.contents import import_ as take
-    from judge.running.answers import entries
+    from judge.cache.contents import exported_entries
+    from judge.running.answers import entries as answers_of
     from judge.running.folder import Run
 
     found = [
-        entries(Run(Path(s))) if isdir(s) else exported(s)  # noqa: PTH112 - for any name
-        for s in sources
+        answers_of(Run(Path(source))) if Path(source).is_dir() else exported_entries(source)
+        for source in sources
     ]
-    with CompletionCache(_place(cache)) as opened:
-        tally = take(opened, chain.from_iterable(found))
-    _list(tally.wrong)
+    n: Counter[str] = Counter()
+    unreadable: list[Unreadable] = []
+    with CompletionCache(_folder(cache)) as opened:
+        for entry in _readable(chain.from_iterable(found), unreadable):
+            there = opened.add(entry)
+            n["taken" if there is None else "kept"] += 1
+            n["differing"] += there not in (None, entry.completion)
+    _list(unreadable)
     note(
-        f"{tally.done:,} entries taken, {tally.kept:,} were there already, "
-        f"{len(tally.wrong):,} refused"
+        f"{n['taken']:,} entries taken, {n['kept']:,} were there already, "
+        f"{len(unreadable):,} refused"
     )
-    if tally.differing:
-        note(f"{tally.differing:,} of those that were there already have another answer: it stays")
-    sys.exit(1 if tally.wrong else 0)
+    if n["differing"]:
+        note(f"{n['differing']:,} of those that were there already have another answer: it stays")
+    sys.exit(1 if unreadable else 0)
 
 
 @command.command("prune", short_help="Remove answers that you name, for good.")
@@ -194,65 +169,51 @@ def import_(sources: tuple[str, ...], cache: Path | None) -> None:
     help="Answers given before that.",
 )
 @click.option("--model", metavar="NAME", help="Answers of this model only.")
-@click.option("--unreadable", is_flag=True, help="Entries that cannot be used.")
 @click.option("--yes", is_flag=True, help="Do not ask before removing.")
 def prune(
     cache: Path | None,
     older_than: float | None,
     model: str | None,
-    unreadable: bool,  # noqa: FBT001
     yes: bool,  # noqa: FBT001
 ) -> None:
     """Remove the entries you name, for good: they would have to be paid for again.
 
-    --older-than and --model together name the entries that are both; --unreadable adds to
-    them.
+    --older-than and --model together name the entries that are both.
     """
     from judge.cache import CompletionCache
-    from judge.cache.contents import Contents
-    from judge.cache.entry import Unreadable
+    from judge.cache.contents import read_entries
 
-    chosen = older_than is not None or model is not None
-    if not (chosen or unreadable):
-        raise click.UsageError("say what to remove: --older-than, --model or --unreadable")
+    if older_than is None and model is None:
+        raise click.UsageError("say what to remove: --older-than, --model or both")
     limit = datetime.now(UTC) - timedelta(days=older_than or 0)
-    contents = Contents(_place(cache))
-    rows = []
-    for entry in contents:
-        if isinstance(entry, Unreadable):
-            named = unreadable
-        else:
-            named = chosen and (
-                (older_than is None or entry.time < limit)
-                and (model is None or entry.model == model)
-            )
-        rows += [entry.row] if named else []
-    if not rows:
+    folder = _folder(cache)
+    keys = [
+        entry.key
+        for entry in _readable(read_entries(folder), [])
+        if (older_than is None or entry.time < limit) and model in (None, entry.model)
+    ]
+    if not keys:
         note("nothing to remove")
         return
     if not yes:
-        click.confirm(f"Remove {len(rows):,} entries from {contents.path}?", abort=True)
-    with CompletionCache(contents.path) as opened:
-        note(f"{opened.remove(rows):,} entries removed")
+        click.confirm(f"Remove {len(keys):,} entries from {folder}?", abort=True)
+    with CompletionCache(folder) as opened:
+        note(f"{opened.remove(keys):,} entries removed")
 
 
-def _list(entries: tuple[Unreadable, ...]) -> None:
-    for entry in entries[:_SHOWN]:
+def _readable(found: Iterable[Entry | Unreadable], unreadable: list[Unreadable]) -> Iterator[Entry]:
+    """Yield the entries; the others are added to `unreadable`."""
+    from judge.cache.entry import Entry
+
+    for entry in found:
+        if isinstance(entry, Entry):
+            yield entry
+        else:
+            unreadable.append(entry)
+
+
+def _list(unreadable: Sequence[Unreadable]) -> None:
+    for entry in unreadable[:_SHOWN]:
         note(f"{entry.name}: {entry.reason}")
-    if len(entries) > _SHOWN:
-        note(f"... and {len(entries) - _SHOWN:,} more")
-
-
-def _say_damage(contents: Contents, n_read: int) -> None:
-    if contents.damage is None:
-        return
-    if contents.expected is None:
-        lost = "how many entries are lost cannot be told"
-    else:
-        lost = f"of {contents.expected:,} entries {max(contents.expected - n_read, 0):,} are lost"
-    note(f"the database is damaged ({' '.join(contents.damage.split())}): {lost}")
-    note("judge cache import RUN... takes answers back from run folders, into a cache elsewhere")
-
-
-def _second(time: datetime) -> str:
-    return time.astimezone(UTC).isoformat(timespec="seconds")
+    if len(unreadable) > _SHOWN:
+        note(f"... and {len(unreadable) - _SHOWN:,} more")

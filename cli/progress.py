@@ -87,7 +87,7 @@ def account(progress: Progress) -> list[str]:
     if progress.damaged:
         lines.append(
             f"{progress.damaged:,} cached answers were damaged and asked for again "
-            "(judge cache verify checks the others)"
+            "(judge cache info --check looks at the others)"
         )
     if progress.without_usage:
         lines.append(f"{progress.without_usage:,} answers came without a token count")

@@ -139,7 +139,7 @@ class Asker:
         if (flight := self._flying.get(name)) is not None:
             found: Completion | None = await asyncio.shield(flight)
         else:
-            found = self.cache.find(name, record)
+            found = self.cache.find(name)
         if found is not None:
             self.progress.from_cache += 1
             return Answered(found, name)
@@ -169,7 +169,7 @@ class Asker:
             patience -= _CLAIM_PAUSE
         try:
             # Another process may have put it there since this one looked.
-            if (found := self.cache.find(name, record)) is not None:
+            if (found := self.cache.find(name)) is not None:
                 self.progress.from_cache += 1
                 return found
             completion, seconds = await self._ask(at, request)

@@ -92,7 +92,7 @@ def asked(
     outcome: Outcome | None = None
     completion: Completion | None = None
     while now is not None:
-        found = cache.find(now.key, now.record)
+        found = cache.find(now.key)
         if found is None:
             return Asked(first.key, now, n_cached, outcome, completion)
         n_cached, completion = n_cached + 1, found

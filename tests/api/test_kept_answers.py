@@ -14,7 +14,7 @@ from support import REPLIES
 
 from judge import backends
 from judge.cache import CompletionCache, canonical, key
-from judge.cache.contents import Contents
+from judge.cache.contents import read_entries
 from judge.cache.entry import Entry, checksum
 from judge.rubrics import Rubric, load
 from judge.running.answers import rescore
@@ -108,7 +108,7 @@ def test_a_first_runs_key_is_as_it_was_before_there_were_repeats(runner: Runner)
     assert "repeat" not in canonical(request)
     assert key(request) == key(request, 0, 0) != key(request, 0, 1) != key(request, 1, 0)
     with CompletionCache(runner.cache) as cache:
-        assert cache.get(request, repeat=1) is None
+        assert cache.find(key(request, 0, 1)) is None
 
 
 # Taken back from run folders: what was paid for is not paid for twice.
@@ -149,12 +149,12 @@ def rewrite(folder: Path, change: Callable[[int, dict[str, Any]], object]) -> No
 
 
 def test_a_run_gives_every_answer_back(server: FaultServer, judged: Shell) -> None:
-    before = [e for e in Contents(judged.folder / "lost") if isinstance(e, Entry)]
+    before = [e for e in read_entries(judged.folder / "lost") if isinstance(e, Entry)]
     for taken, there in ((len(before), 0), (0, len(before))):
         code, _, err = judged.judge("cache", "import", "run", "--cache", "cache")
         assert code == 0, err
         assert f"{taken} entries taken, {there} were there already, 0 refused" in err
-    after = [e for e in Contents(judged.folder / "cache") if isinstance(e, Entry)]
+    after = [e for e in read_entries(judged.folder / "cache") if isinstance(e, Entry)]
     assert {(e.key, e.model, e.completion) for e in after} == {
         (e.key, e.model, e.completion) for e in before
     }
@@ -162,7 +162,7 @@ def test_a_run_gives_every_answer_back(server: FaultServer, judged: Shell) -> No
     assert judged.run("--out", "again", "--min-coverage", "0")[0] == 0
     assert server.stats().by_study == {"study-0004": 1}
     assert records(judged.folder / "run") == records(judged.folder / "again")
-    assert judged.judge("cache", "verify", "--cache", "cache")[0] == 0
+    assert judged.judge("cache", "info", "--check", "--cache", "cache")[0] == 0
     assert judged.judge("cache", "export", "out.jsonl", "--cache", "cache")[0] == 0
     _, _, err = judged.judge("cache", "import", "out.jsonl", "--cache", "third")
     assert f"{len(before)} entries taken" in err
@@ -175,8 +175,8 @@ def test_an_answer_that_is_there_already_stays(judged: Shell) -> None:
             record["sha256"] = checksum(record["answer"])
 
     rewrite(judged.folder / "run", another)
-    before = list(Contents(judged.folder / "lost"))
+    before = list(read_entries(judged.folder / "lost"))
     code, _, err = judged.judge("cache", "import", "run", "--cache", "lost")
     assert code == 0
     assert "1 of those that were there already have another answer" in err
-    assert list(Contents(judged.folder / "lost")) == before
+    assert list(read_entries(judged.folder / "lost")) == before

@@ -8,10 +8,10 @@ import subprocess
 import sys
 from pathlib import Path
 
-from judge.cache import CompletionCache
-from judge.cache.contents import Contents
+from judge.cache import CompletionCache, canonical, key_of
+from judge.cache.contents import read_entries
 from judge.cache.entry import Entry
-from judge.cache.files import DATABASE
+from judge.cache.store import DATABASE
 from judge.types import Completion, CompletionRequest, Message, Usage
 
 ANSWER = Completion("text", "stop", "m-1", Usage(10, 5, 2), "2026-01-01T00:00:00+00:00")
@@ -27,10 +27,17 @@ def request(text: str = "question", **change: object) -> CompletionRequest:
     return CompletionRequest(**(parts | change))  # type: ignore[arg-type]
 
 
+def put(
+    cache: CompletionCache, asked: CompletionRequest, answer: Completion = ANSWER, attempt: int = 0
+) -> None:
+    record = canonical(asked, attempt)
+    cache.keep(key_of(record), record, answer).result()
+
+
 def fill(path: Path, n: int = 20) -> None:
     with CompletionCache(path) as cache:
         for at in range(n):
-            cache.put(request(f"question {at}"), ANSWER)
+            put(cache, request(f"question {at}"))
 
 
 def database(path: Path) -> sqlite3.Connection:
@@ -39,7 +46,7 @@ def database(path: Path) -> sqlite3.Connection:
 
 def sound(path: Path) -> dict[str, Completion]:
     """The readable entries by key."""
-    return {found.key: found.completion for found in Contents(path) if isinstance(found, Entry)}
+    return {found.key: found.completion for found in read_entries(path) if isinstance(found, Entry)}
 
 
 def start(program: str, *arguments: object) -> subprocess.Popen[str]:

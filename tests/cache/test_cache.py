@@ -1,21 +1,26 @@
-"""The cache forgets nothing, runs nothing and says what is wrong with it."""
+"""The cache forgets nothing, asks nothing twice, and says what is wrong with it."""
 
 from __future__ import annotations
 
+import gzip
 import json
+import pickle
 import signal
 import stat
+from contextlib import closing
 from pathlib import Path
 
 import pytest
-from cachehelp import ANSWER, database, fill, request, sound, start
+from cachehelp import ANSWER, DATABASE, database, fill, put, request, sound, start
 from hypothesis import given
 from hypothesis import strategies as st
 from support import Invoke
 
 from judge.cache import CompletionCache, canonical, key, place
+from judge.cache.contents import read_entries
+from judge.cache.entry import Entry, checksum
 from judge.cache.keys import request_of
-from judge.types import Completion, Message
+from judge.types import Completion, JudgeError, Message, Usage
 
 
 def test_the_key_is_a_contract() -> None:
@@ -59,65 +64,129 @@ def test_a_kept_request_gives_its_key_again(
     assert key(*request_of(kept)) == key(asked, attempt, repeat)
 
 
-@pytest.mark.parametrize("text", ["", "a\nb\x00c", "\ud800 lone", "é漢 \u202e", "x" * 1_000_000])
+@pytest.mark.parametrize(
+    "text",
+    ["", "a\nb\x00c", "\ud800 lone", "é漢 \u202e", ', "completion": {"text"', "x" * 1_000_000],
+)
 def test_what_goes_in_comes_out(tmp_path: Path, text: str) -> None:
     answer = Completion(text, "length", "m", None, None)
+    schema = {"properties": {"a": {}, "completion": {"type": "string"}}}
     with CompletionCache(tmp_path / "c") as cache:
-        assert cache.get(request(text)) is None
-        cache.put(request(text), answer)
-        cache.put(request(text), ANSWER, attempt=1)
-        assert cache.get(request(text)) == answer
-        assert cache.get(request(text), attempt=1) == ANSWER
+        assert cache.find(key(request(text))) is None
+        put(cache, request(text), answer)
+        put(cache, request(text, schema=schema), answer, attempt=1)
+        assert cache.find(key(request(text))) == answer
         assert len(cache) == 2
     with CompletionCache(tmp_path / "c") as cache:
-        assert cache.get(request(text)) == answer
+        assert cache.find(key(request(text, schema=schema), 1)) == answer
+    assert [*sound(tmp_path / "c").values()] == [answer, answer]
+
+
+def test_an_old_cache_is_read(tmp_path: Path, invoke: Invoke) -> None:
+    """It was written before this store was: by its predecessor, at commit 586f1f3."""
+    data = gzip.decompress((Path(__file__).parent / "old_cache.db.gz").read_bytes())
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / DATABASE).write_bytes(data)
+    answer = Completion(
+        "text \ud800 é", "stop", "m-1", Usage(10, 5, 2), "2026-01-01T00:00:00+00:00"
+    )
+    schema = {"type": "object", "properties": {"completion": {"type": "string"}}}
+    imported = {
+        "type": "object",
+        "properties": {"a": {}, "completion": {"type": "string"}},
+    }
+    structured = Completion(
+        "{}", "stop", "m-1", Usage(1, 2), "2026-01-02T00:00:00+00:00", "json_schema"
+    )
+    with CompletionCache(tmp_path / "c") as cache:
+        found = {
+            "plain": cache.find(key(request("plain"))),
+            "second": cache.find(key(request("plain"), 1)),
+            "structured": cache.find(key(request("structured", schema=schema))),
+            "repeated": cache.find(key(request("repeated"), 0, 1, 2)),
+            "of a run": cache.find(key(request("of a run"))),
+            "imported": cache.find(key(request("imported", schema=imported))),
+            "unchecked": cache.find(key(request("before checksums"))),
+        }
+        assert cache.seen("0123456789abcdef") is not None
+    assert found == {
+        "plain": answer,
+        "second": Completion("second", "length", "m-1", None, None),
+        "structured": structured,
+        "repeated": answer,
+        "of a run": answer,
+        "imported": answer,
+        "unchecked": Completion(
+            answer.text, "stop", "m-1", Usage(10, 5, 0), "2026-01-01T00:00:00+00:00"
+        ),
+    }
+    assert len(sound(tmp_path / "c")) == 7
+    assert invoke("cache", "info", "--check", "--cache", tmp_path / "c").exit_code == 0
 
 
 def test_an_answer_survives_kill_9(tmp_path: Path) -> None:
     program = (
         "import os, signal, sys; from pathlib import Path; from cachehelp import *\n"
-        "cache = CompletionCache(Path(sys.argv[1])); cache.put(request(), ANSWER)\n"
+        "cache = CompletionCache(Path(sys.argv[1])); put(cache, request())\n"
         "os.kill(os.getpid(), signal.SIGKILL)"
     )
     with start(program, tmp_path / "c") as killed:
         pass
     assert killed.returncode == -signal.SIGKILL
-    with CompletionCache(tmp_path / "c") as cache:
-        assert cache.get(request()) == ANSWER
+    assert [*sound(tmp_path / "c").values()] == [ANSWER]
 
 
-def test_two_processes_share_it(tmp_path: Path) -> None:
-    program = (
-        "import sys; from pathlib import Path; from cachehelp import *\n"
-        "with CompletionCache(Path(sys.argv[1])) as cache:\n"
-        "    for at in range(300):\n"
-        "        cache.put(request(str(at)), ANSWER); assert cache.get(request(str(at))) == ANSWER"
-    )
-    with start(program, tmp_path / "c") as one, start(program, tmp_path / "c") as two:
-        pass
-    assert (one.returncode, two.returncode) == (0, 0)
-    with CompletionCache(tmp_path / "c") as cache:
-        assert len(cache) == len(sound(tmp_path / "c")) == 300
-    assert database(tmp_path / "c").execute("PRAGMA integrity_check").fetchall() == [("ok",)]
+PROCESS = """
+import os, random, sys, time
+from pathlib import Path
+from cachehelp import *
+from judge.cache import key
+folder, n = Path(sys.argv[1]), int(sys.argv[2])
+log = os.open(folder / "asked", os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+with CompletionCache(folder / "c") as cache:
+    for at in random.sample(range(n), n):
+        name = key(request(str(at)))
+        while not cache.claim(name):
+            time.sleep(0.001)
+        if cache.find(name) is None:
+            os.write(log, f"{at}\\n".encode())
+            put(cache, request(str(at)))
+        cache.release(name)
+        assert cache.find(name) == ANSWER
+"""
+CLAIMS_ALL = """
+import sys, time
+from pathlib import Path
+from cachehelp import *
+from judge.cache import key
+cache = CompletionCache(Path(sys.argv[1]) / "c")
+print(all(cache.claim(key(request(str(at)))) for at in range(int(sys.argv[2]))), flush=True)
+time.sleep(600)
+"""
 
 
-def test_several_processes_may_open_a_new_folder_at_once(tmp_path: Path) -> None:
-    program = (
-        "import sys; from pathlib import Path; from cachehelp import *\n"
-        "with CompletionCache(Path(sys.argv[1])) as cache: cache.put(request(sys.argv[2]), ANSWER)"
-    )
-    many = [start(program, tmp_path / "c", at) for at in range(3)]
-    assert [process.communicate() and process.returncode for process in many] == [0] * 3
-    assert len(sound(tmp_path / "c")) == 3
+def test_five_processes_ask_each_question_once(tmp_path: Path) -> None:
+    """What a sixth had claimed is free when it is killed."""
+    n = 60
+    with start(CLAIMS_ALL, tmp_path, n) as sixth:
+        assert sixth.stdout is not None
+        assert sixth.stdout.readline() == "True\n"
+        five = [start(PROCESS, tmp_path, n) for _ in range(5)]
+        sixth.kill()
+    assert [process.communicate() and process.returncode for process in five] == [0] * 5
+    asked = (tmp_path / "asked").read_text().split()
+    assert sorted(asked, key=int) == [str(at) for at in range(n)]
+    assert len(sound(tmp_path / "c")) == n
+    with closing(database(tmp_path / "c")) as data:
+        assert data.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
 
 
 def test_only_the_owner_may_look(tmp_path: Path) -> None:
-    path = tmp_path / "c"
-    path.mkdir(mode=0o755)
-    with CompletionCache(path) as cache:
-        cache.put(request(), ANSWER)
-        assert stat.S_IMODE(path.stat().st_mode) == 0o700
-        assert {stat.S_IMODE(file.stat().st_mode) for file in path.iterdir()} == {0o600}
+    with CompletionCache(tmp_path / "c") as cache:
+        put(cache, request())
+        assert stat.S_IMODE((tmp_path / "c").stat().st_mode) == 0o700
+        modes = {stat.S_IMODE(file.stat().st_mode) for file in (tmp_path / "c").iterdir()}
+        assert modes == {0o600}
 
 
 def test_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,36 +194,141 @@ def test_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert place(None, {"JUDGE_CACHE": "b"}) == Path("b")
     assert place(None, {}).name == place(None, {"JUDGE_CACHE": ""}).name == "judge"
     monkeypatch.setenv("HOME", str(tmp_path))
-    assert place(None, {"JUDGE_CACHE": "~/b"}) == place(Path("~/b"), {}) == tmp_path / "b"
+    for name in ("~/b", "$HOME/b"):
+        assert place(None, {"JUDGE_CACHE": name}) == place(Path(name), {}) == tmp_path / "b"
+
+
+# Trouble
+
+
+@pytest.mark.parametrize("content", [b"something else entirely" * 100, pickle.dumps([1])])
+def test_a_file_that_is_no_cache_is_a_message(
+    tmp_path: Path, invoke: Invoke, content: bytes
+) -> None:
+    path = tmp_path / "c"
+    path.mkdir()
+    (path / DATABASE).write_bytes(content)
+    with pytest.raises(JudgeError, match="judge cache import") as caught:
+        CompletionCache(path)
+    assert str(path) in str(caught.value)
+    for words in (("info", "--check"), ("export", "out"), ("prune", "--model", "m", "--yes")):
+        done = invoke("cache", *words, "--cache", path)
+        assert done.exit_code == 2
+        assert str(path) in done.stderr
+    assert (path / DATABASE).read_bytes() == content
+    assert not Path("out").exists()
+
+
+def test_a_full_disk_is_a_message(tmp_path: Path) -> None:
+    """A limit on the size of files stands in for it."""
+    program = (
+        "import resource, signal, sys; from pathlib import Path; from cachehelp import *\n"
+        "from judge.types import JudgeError\n"
+        "cache = CompletionCache(Path(sys.argv[1]))\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, 300_000))\n"
+        "try:\n"
+        "    for at in range(1000):\n"
+        "        put(cache, request(str(at)), Completion('x' * 5000, 'stop', 'm'))\n"
+        "except JudgeError as error: print(at, error)\n"
+    )
+    kept, message = start(program, tmp_path / "c").communicate()[0].split(maxsplit=1)
+    assert str(tmp_path / "c") in message
+    assert "--cache" in message
+    with CompletionCache(tmp_path / "c") as cache:
+        assert len(cache) == int(kept) > 0
+
+
+def test_a_cache_that_another_process_holds_is_a_message(tmp_path: Path) -> None:
+    path = tmp_path / "c"
+    fill(path, 1)
+    with CompletionCache(path, timeout=0.1) as cache, closing(database(path)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        with pytest.raises(JudgeError, match="other process"):
+            put(cache, request("2"))
+        assert cache.find(key(request("question 0"))) == ANSWER
+        other.execute("ROLLBACK")
+        put(cache, request("3"))
+        assert len(cache) == 3
+        assert cache.find(key(request("2"))) == ANSWER, "paid for, and written with the next"
+
+
+def test_an_answer_that_a_disk_has_changed_is_none(tmp_path: Path, invoke: Invoke) -> None:
+    path = tmp_path / "c"
+    with CompletionCache(path) as cache:
+        put(cache, request("1"), Completion("(a) False finding: 1.", "stop", "m"))
+        put(cache, request("2"))
+    data = (path / DATABASE).read_bytes()
+    assert data.count(b"False finding: 1") == 1
+    (path / DATABASE).write_bytes(data.replace(b"False finding: 1", b"False finding: 3"))
+    checked = invoke("cache", "info", "--check", "--cache", path)
+    assert checked.exit_code == 1
+    assert key(request("1")) in checked.stderr
+    assert invoke("cache", "info", "--cache", path).exit_code == 0
+    with CompletionCache(path) as cache:
+        assert cache.find(key(request("1"))) is cache.find(key(request("1"))) is None
+        assert cache.n_damaged == 1
+        assert cache.find(key(request("2"))) == ANSWER
+    exported = invoke("cache", "export", "out.jsonl", "--cache", path)
+    assert exported.exit_code == 1
+    text = Path("out.jsonl").read_text()
+    forged = text.replace('"text": "text"', '"text": "next"')
+    assert invoke("cache", "import", "-", "--cache", tmp_path / "d", stdin=forged).exit_code == 1
+    assert invoke("cache", "import", "out.jsonl", "--cache", tmp_path / "d").exit_code == 0
+
+
+PLAIN = ANSWER.plain()
+NAME = key(request("question 1"))
+WHOLE = {"key": NAME, "model": "m", "completion": PLAIN, "sha256": checksum(PLAIN)}
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        b"[" * 100_000,
+        pickle.dumps(ANSWER.plain()),
+        {**WHOLE, "sha256": "0" * 64},
+        {**WHOLE, "completion": {**PLAIN, "text": 5}},
+        {**WHOLE, "completion": {**PLAIN, "usage": {"prompt_tokens": "7"}}},
+        {**WHOLE, "completion": {"text": "text"}},
+    ],
+)
+def test_a_value_that_is_no_answer_is_none(
+    tmp_path: Path, value: bytes | dict[str, object]
+) -> None:
+    fill(tmp_path / "c", 3)
+    data = value if isinstance(value, bytes) else json.dumps(value).encode()
+    with closing(database(tmp_path / "c")) as planted:
+        planted.execute("UPDATE Cache SET value = ? WHERE key = ?", (data, NAME))
+    with CompletionCache(tmp_path / "c") as cache:
+        assert cache.find(NAME) is None
+        assert cache.n_damaged == 1
+    assert len(sound(tmp_path / "c")) == 2
+
+
+# The commands
 
 
 def test_out_and_in_again(tmp_path: Path, invoke: Invoke) -> None:
     fill(tmp_path / "c", 5)
     assert invoke("cache", "export", "out.jsonl", "--cache", tmp_path / "c").exit_code == 0
-    assert "exists" in invoke("cache", "export", "out.jsonl", "--cache", tmp_path / "c").stderr
+    assert invoke("cache", "export", "out.jsonl", "--cache", tmp_path / "c").exit_code == 2
     lines = (tmp_path / "out.jsonl").read_text("utf-8").splitlines()
     forged = json.loads(lines[0])
     forged["request"]["model"] = "another"
-    text = "\n".join([json.dumps(forged), *lines[1:], "not json"])
+    keyed = {**WHOLE, "stored": 0.0}
+    texts = [forged, {**keyed, "key": key(request("x"))}, {**keyed, "sha256": None}]
+    text = "\n".join([*map(json.dumps, texts), *lines[1:], "not json"])
     done = invoke("cache", "import", "-", "--cache", tmp_path / "d", stdin=text)
     assert done.exit_code == 1
-    assert "4 entries taken, 0 were there already, 2 refused" in done.stderr
+    assert "5 entries taken, 0 were there already, 3 refused" in done.stderr
+    assert "line 1" in done.stderr
+    assert "line 8" in done.stderr
     again = invoke("cache", "import", "out.jsonl", "--cache", tmp_path / "d")
     assert "1 entries taken, 4 were there already, 0 refused" in again.stderr
-    assert "line 1: its key is not the one that its request has" in done.stderr
-    assert "line 6: not the JSON object of an entry" in done.stderr
-    assert sound(tmp_path / "c") == sound(tmp_path / "d")
+    assert sound(tmp_path / "c").items() <= sound(tmp_path / "d").items()
     assert stat.S_IMODE((tmp_path / "out.jsonl").stat().st_mode) == 0o600
-
-
-def test_a_packed_file_that_is_cut_off_is_a_message(tmp_path: Path, invoke: Invoke) -> None:
-    fill(tmp_path / "c", 200)
-    assert invoke("cache", "export", "out.gz", "--cache", tmp_path / "c").exit_code == 0
-    data = (tmp_path / "out.gz").read_bytes()
-    (tmp_path / "cut.gz").write_bytes(data[: len(data) // 2])
-    done = invoke("cache", "import", "cut.gz", "--cache", tmp_path / "d")
-    assert done.exit_code == 2
-    assert "cannot read cut.gz to its end" in done.stderr
+    assert invoke("cache", "import", "none.jsonl", "--cache", tmp_path / "d").exit_code == 2
 
 
 def test_prune_removes_what_is_named(tmp_path: Path, invoke: Invoke) -> None:
@@ -162,8 +336,8 @@ def test_prune_removes_what_is_named(tmp_path: Path, invoke: Invoke) -> None:
     fill(path, 3)
     undated = Completion("secret words", "stop", "m")
     with CompletionCache(path) as cache:
-        cache.put(request(model="other"), ANSWER)
-        cache.put(request(model="other"), undated, attempt=1)
+        put(cache, request(model="other"))
+        put(cache, request(model="other"), undated, attempt=1)
 
     def prune(*options: str) -> str:
         done = invoke("cache", "prune", "--cache", path, *options)
@@ -174,7 +348,6 @@ def test_prune_removes_what_is_named(tmp_path: Path, invoke: Invoke) -> None:
     assert invoke("cache", "prune", "--cache", path, "--model", "m", stdin="n\n").exit_code == 1
     assert len(sound(path)) == 5
     assert "nothing" in prune("--model", "m", "--older-than", "99999")
-    assert "nothing" in prune("--unreadable")
     # The answer without a time of its own counts from when it was kept.
     assert "1 entries removed" in prune("--model", "other", "--older-than", "1", "--yes")
     assert "3 entries removed" in prune("--model", "m", "--yes")
@@ -183,8 +356,15 @@ def test_prune_removes_what_is_named(tmp_path: Path, invoke: Invoke) -> None:
     assert not any(b"secret words" in file.read_bytes() for file in path.iterdir())
 
 
-def test_no_cache_yet(tmp_path: Path, invoke: Invoke) -> None:
+def test_info(tmp_path: Path, invoke: Invoke) -> None:
+    fill(tmp_path / "c", 3)
+    facts = json.loads(
+        invoke("cache", "info", "--cache", tmp_path / "c", "--format", "json").stdout
+    )
+    assert (facts["entries"], facts["models"], facts["unreadable"]) == (3, {"m": 3}, 0)
+    assert facts["oldest"] == facts["newest"] == ANSWER.created
+    assert all(isinstance(entry, Entry) for entry in read_entries(tmp_path / "c"))
     assert invoke("cache", "info", "--cache", tmp_path / "none").exit_code == 0
-    assert invoke("cache", "verify", "--cache", tmp_path / "none").exit_code == 2
+    assert invoke("cache", "info", "--check", "--cache", tmp_path / "none").exit_code == 2
     assert invoke("cache", "export", "out", "--cache", tmp_path / "none").exit_code == 2
     assert not any((tmp_path / name).exists() for name in ("none", "out"))

@@ -1,0 +1,267 @@
+"""The files and batches of a server that speaks OpenAI's API.
+
+Facts from OpenAI's guide and reference (platform.openai.com/docs/guides/batch): one model and
+one endpoint a file, at most 50,000 requests and 200 MB; answers in any order, each with the
+`custom_id` of its request, those that went wrong in a file of their own; a batch that is not
+done within its window expires, and what was answered by then is kept and paid for.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+
+from judge.backends.connection import NO_KEY, Connection
+from judge.backends.errors import (
+    AskError,
+    OverloadError,
+    TransientError,
+    UnavailableError,
+    UnreadableReplyError,
+)
+from judge.backends.replies import ErrorReply, RefusedError, completion_of
+from judge.backends.structured import Mode
+from judge.types import Completion, JudgeError
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
+    from openai.types import Batch
+
+_ENDPOINT: Final = "/v1/chat/completions"
+# Under this name a batch carries the id that it has here.
+_MARK = "judge_batch"
+_OVER = frozenset({"completed", "expired", "cancelled", "failed"})
+_NO_ROOM = "token_limit_exceeded"
+# A file of 200 MB goes up, or comes down, in so many seconds.
+_FILE_TIMEOUT = 1800.0
+_TRIES, _LONGEST_WAIT = 5, 300.0
+_SHOWN = 3
+_Result = TypeVar("_Result")
+
+
+class GoneError(JudgeError):
+    """The server has no such batch or file, or no batches at all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remote:
+    """A batch as the provider describes it.
+
+    `state` is the provider's word, `mark` the id that the batch has here. `faults` say why it was
+    refused; `has_no_room` where that is the limit on the tokens that may wait at once.
+    """
+
+    id: str
+    state: str
+    mark: str | None
+    files: tuple[str, ...]
+    n_answered: int
+    n_failed: int
+    faults: tuple[str, ...]
+    has_no_room: bool
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing will happen to it any more."""
+        return self.state in _OVER
+
+
+def line_of(key: str, body: Mapping[str, Any]) -> bytes:
+    """Return the line of a batch's file that asks for the answer to a request's `body`."""
+    line = {"custom_id": key, "method": "POST", "url": _ENDPOINT, "body": body}
+    return json.dumps(line).encode("ascii") + b"\n"
+
+
+def answer(
+    line: Mapping[str, Any], sampling: Mapping[str, Any], mode: Mode | None, tool: str | None
+) -> Completion:
+    """Return the answer in a line; `mode` and `tool` are how a reply of a fixed form was asked for.
+
+    Raises what asking directly raises (`judge.backends.openai_client.Client.ask`), and a
+    `TransientError` for a request that the batch did not come to. `sampling` are the parameters
+    that the server may refuse.
+    """
+    response = line.get("response")
+    if not isinstance(response, Mapping):
+        error = line.get("error")
+        error = error if isinstance(error, Mapping) else {}
+        code = str(error.get("code") or "no response").removeprefix("batch_")
+        raise TransientError(code.replace("_", " "), str(error.get("message") or "")[:300])
+    status, body = response.get("status_code"), response.get("body")
+    if type(status) is int and not 200 <= status < 300:
+        reply = ErrorReply("the batch", status, {}, json.dumps(body).encode())
+        raise reply.meaning(sampling, mode, NO_KEY)
+    return completion_of(body, mode, tool, NO_KEY)
+
+
+class Provider:
+    """The files and batches of one server. Raises what asking a judge raises.
+
+    What is not caught by the end of the `async with` block is a `JudgeError` after it.
+    """
+
+    def __init__(self, connection: Connection, key: str) -> None:
+        self.url, self._key = connection.base_url, key
+        self._client = _client(connection, key)
+        self._slow = self._client.with_options(timeout=max(_FILE_TIMEOUT, connection.timeout))
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        await self._client.close()
+        if isinstance(error, AskError):
+            raise JudgeError(
+                f"{self.url} does not answer ({error}); batches that were made go on there: try "
+                "again later with the same command"
+            ) from error
+
+    async def upload(self, path: Path, name: str) -> str:
+        """Return the id of a file with the requests that lie at `path`."""
+
+        async def send() -> str:
+            with self._explained(), path.open("rb") as file:
+                return (await self._slow.files.create(file=(name, file), purpose="batch")).id
+
+        return await _patiently(send, TransientError)
+
+    async def create(self, file_id: str, mark: str) -> Remote:
+        """Make the batch of an uploaded file; an error may leave it made or not."""
+
+        async def send() -> Remote:
+            with self._explained():
+                return _remote(
+                    await self._client.batches.create(
+                        completion_window="24h",
+                        endpoint=_ENDPOINT,
+                        input_file_id=file_id,
+                        metadata={_MARK: mark},
+                    )
+                )
+
+        return await _patiently(send, OverloadError)  # sent again, it might be made twice
+
+    async def marked(self) -> dict[str, Remote]:
+        """Return all the batches at the provider that were made here, by their ids here."""
+
+        async def send() -> dict[str, Remote]:
+            with self._explained():
+                found = [_remote(batch) async for batch in self._client.batches.list(limit=100)]
+                return {remote.mark: remote for remote in found if remote.mark}
+
+        return await _patiently(send, TransientError)
+
+    async def look(self, remote_id: str) -> Remote:
+        """Return how a batch is."""
+        with self._explained():
+            return _remote(await self._client.batches.retrieve(remote_id))
+
+    async def cancel(self, remote_id: str) -> Remote:
+        """Have a batch end with what it has answered."""
+        with self._explained():
+            return _remote(await self._client.batches.cancel(remote_id))
+
+    async def lines(self, file_id: str, longest: int, most: int) -> AsyncIterator[bytes]:
+        """Yield the lines of a file of answers, at most `most` bytes of it.
+
+        Of a line that has more than `longest` bytes the rest is passed over.
+        """
+        line, room = bytearray(), most
+        with self._explained():
+            content = self._slow.files.with_streaming_response.content(file_id)
+            async with content as response:
+                async for chunk in response.iter_bytes():
+                    first, *others = chunk.split(b"\n")
+                    line += first[: longest + 1 - len(line)]
+                    for part in others:
+                        yield bytes(line)
+                        line = bytearray(part[: longest + 1])
+                    room -= len(chunk)
+                    if room < 0:
+                        return
+        yield bytes(line)
+
+    @contextmanager
+    def _explained(self) -> Iterator[None]:
+        import aiohttp
+        import httpx2  # which openai brings
+        import openai
+
+        try:
+            yield
+        except openai.APIStatusError as error:
+            if error.status_code == 404:
+                why = f"{self.url} has no such batch or file, or knows no batches at all"
+                raise GoneError(why) from error
+            body = json.dumps(error.body).encode() if error.body is not None else b""
+            reply = ErrorReply(self.url, error.status_code, error.response.headers, body)
+            wrong = reply.meaning({}, None, self._key)
+            if isinstance(wrong, RefusedError):
+                wrong = JudgeError(f"{self.url} refuses the request ({wrong.what})")
+            raise wrong from error
+        except openai.APITimeoutError as error:
+            raise UnavailableError("timeout", "no whole answer in time (--timeout)") from error
+        except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
+            raise UnavailableError("connection", str(error.__cause__ or error)[:300]) from error
+        # A page instead of JSON comes as text, JSON that is none as a ValueError; openai reads it.
+        except (openai.OpenAIError, AttributeError, TypeError, ValueError, RecursionError) as error:
+            raise UnreadableReplyError("it is no reply about batches") from error
+
+
+async def _patiently(
+    send: Callable[[], Awaitable[_Result]], errors: type[TransientError]
+) -> _Result:
+    import tenacity
+
+    def pause(state: tenacity.RetryCallState) -> float:
+        error = state.outcome and state.outcome.exception()
+        if isinstance(error, TransientError) and error.retry_after is not None:
+            return min(error.retry_after, _LONGEST_WAIT)
+        return tenacity.wait_random_exponential(0.5, 8)(state)
+
+    retrying = tenacity.AsyncRetrying(
+        retry=tenacity.retry_if_exception_type(errors),
+        wait=pause,
+        stop=tenacity.stop_after_attempt(_TRIES),
+        reraise=True,
+    )
+    return await retrying(send)
+
+
+def _client(connection: Connection, key: str) -> AsyncOpenAI:
+    import openai
+
+    http = openai.DefaultAioHttpClient(
+        follow_redirects=False, trust_env=False, proxy=connection.proxy
+    )
+    return openai.AsyncOpenAI(
+        api_key=key,
+        base_url=connection.base_url,
+        timeout=connection.timeout,
+        max_retries=0,
+        http_client=http,
+    )
+
+
+def _remote(batch: Batch) -> Remote:
+    counts, errors = batch.request_counts, (batch.errors and batch.errors.data) or []
+    faults = [
+        f"line {error.line}: {error.message}" if error.line else str(error.message)
+        for error in errors[:_SHOWN]
+    ]
+    if len(errors) > _SHOWN:
+        faults.append(f"and {len(errors) - _SHOWN:,} more")
+    return Remote(
+        id=batch.id,
+        state=batch.status,
+        mark=(batch.metadata or {}).get(_MARK),
+        files=tuple(filter(None, (batch.output_file_id, batch.error_file_id))),
+        n_answered=counts.completed if counts else 0,
+        n_failed=counts.failed if counts else 0,
+        faults=tuple(faults),
+        has_no_room=any(error.code == _NO_ROOM for error in errors),
+    )
