@@ -28,8 +28,8 @@ from judge.running.records import Judged
 from judge.running.session import joined, judged_by
 from judge.running.standing import JudgeThread, StandingJudge
 from judge.studies import from_given
+from judge.studies.context import CONTEXT_FIELDS, attach_context, modality_code, prior_report
 from judge.studies.names import listed, named, plain
-from judge.studies.told import CONTEXT_FIELDS, earlier, modality_code, with_told
 from judge.trainers import finite, is_nothing, lists_of, text_of, what_trl_does
 from judge.types import Failed, JudgeError, Unparsed
 
@@ -309,11 +309,11 @@ class Reward(AbstractContextManager["Reward"]):
             prior = named(studies.fields, self._prior) if self._prior else []
             values = [value for name in prior for value in studies.fields[name]]
             ends = await standing.judge(
-                with_told(
+                attach_context(
                     studies,
                     context=self._context,
                     # A batch may have none; a column that is not there is a mistake.
-                    prior=self._prior if not prior or any(map(earlier, values)) else None,
+                    prior=self._prior if not prior or any(map(prior_report, values)) else None,
                     modality=self._modality,
                 )
             )

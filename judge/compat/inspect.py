@@ -25,8 +25,8 @@ from judge.running.run import with_classes
 from judge.running.session import JudgeSession
 from judge.running.standing import JudgeThread
 from judge.studies import from_given
+from judge.studies.context import attach_context
 from judge.studies.texts import says_nothing
-from judge.studies.told import with_told
 from judge.types import JudgeError
 
 _TOLD_ELSEWHERE = ("reference", "candidate", "fields", "answer", "earlier", "sha256", "corrected")
@@ -97,7 +97,7 @@ def _radiology_judge(
             fields={str(name): [value] for name, value in told.items()},
         )
         context = None if session.rubric.takes_context else ()
-        studies, class_source = with_classes(with_told(given, context=context))
+        studies, class_source = with_classes(attach_context(given, context=context))
         (judged,) = await asyncio.wrap_future(thread.submit(lambda one: one.judge(studies)))
         return _score(judged, session.signature(studies, class_source), session, chosen)
 

@@ -29,8 +29,8 @@ from judge.running.session import JudgeSession
 from judge.running.shards import Shard
 from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_given
+from judge.studies.context import attach_context
 from judge.studies.names import given_model
-from judge.studies.told import with_told
 from judge.types import JudgeError
 
 T = TypeVar("T")
@@ -301,7 +301,7 @@ def _opened(
     studies = from_given(
         references, candidates, reserved=reserved_names(rubrics.load(rubric)), **of_reports
     )
-    studies = with_told(
+    studies = attach_context(
         studies,
         context=[context] if isinstance(context, str) else context,
         prior=told["prior_field"],
