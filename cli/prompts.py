@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from judge.prompts import Prompt
 
 
-@click.group("prompts", short_help="List prompts, show one, or fetch an official one.")
+@click.group("prompts")
 def command() -> None:
     """List the prompts, show one as it is sent, or fetch an official one."""
 

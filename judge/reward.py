@@ -18,11 +18,11 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeAlias, TypeVar, Unpack
 
+from judge.api import JudgeOptions, session_of
 from judge.backends import LEXICON
 from judge.distribution import version
 from judge.rubrics.main_score import reward_of
 from judge.rubrics.numbers import Measure
-from judge.running.api import JudgeOptions, session_of
 from judge.running.asking import RequestPolicy
 from judge.running.records import Judged
 from judge.running.session import joined, judged_by

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -111,3 +113,27 @@ def test_what_is_left_open_has_its_default_and_what_is_unknown_is_refused(tmp_pa
 def test_a_policy_that_cannot_be_is_refused_when_it_is_made(name: str, given: object) -> None:
     with pytest.raises(JudgeError, match=rf"^{name} is a .*number from [01] on, not {given!r}$"):
         RequestPolicy(**{name: given})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("code", "unwanted"),
+    [
+        ("import judge; dir(judge); judge.__version__", ("judge.types", "click", "pandas")),
+        (
+            "from judge.cli import main; main(['--help'])",
+            (
+                *("pandas", "numpy", "pydantic", "openai", "aiohttp", "rich"),
+                *("judge.cli.judging", "judge.cli.compare", "judge.prompts", "judge.backends"),
+            ),
+        ),
+    ],
+)
+def test_what_is_not_needed_is_not_imported(code: str, unwanted: tuple[str, ...]) -> None:
+    program = (
+        "import atexit, sys\n"
+        f"atexit.register(lambda: print(*({{*sys.modules}} & {{*{unwanted}}}), file=sys.stderr))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program + code], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.split() == []

@@ -15,10 +15,10 @@ from inspect_ai.model import ModelOutput
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
+from judge.api import session_of
 from judge.backends import LEXICON
 from judge.rubrics.main_score import measure_of
 from judge.rubrics.numbers import Measure
-from judge.running.api import session_of
 from judge.running.asking import RequestPolicy
 from judge.running.records import Judged, to_record
 from judge.running.run import with_classes
