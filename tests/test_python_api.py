@@ -57,6 +57,16 @@ def test_a_run_is_written_and_opened(
     assert not (tmp_path / "new").exists()
 
 
+def test_what_is_printed_is_short_and_a_notebook_shows_a_table(runs: dict[str, Run]) -> None:
+    assert str(runs["bad"]) == f"{runs['bad'].path}: 3 of 3 studies scored, {runs['bad'].signature}"
+    assert repr(runs["bad"]) == f"Run({str(runs['bad'].path)!r})"
+    board = compare(runs, tests=None)
+    assert board.signature in str(board)
+    assert len(str(board).splitlines()) == 2 + len(board.figures)
+    for shown in (runs["bad"], board):
+        assert "<table" in shown._repr_html_()
+
+
 def test_rates_are_what_the_command_prints(runs: dict[str, Run], invoke: Invoke) -> None:
     frame = runs["bad"].rates(by=["site"])
     printed = invoke("rates", runs["bad"].path, "--by", "site", "--format", "csv").stdout
