@@ -18,11 +18,31 @@ from judge import plugins, rubrics
 from judge.distribution import NAME
 from judge.types import JudgeError
 
-_COMMANDS = (
-    *("audit", "batch", "cache", "check", "cite", "compare", "errors", "examples"),
-    *("export", "import", "merge", "metrics", "panel", "prompts", "rates", "readings", "rescore"),
-    *("reviews", "runs", "sample", "serve", "stress", "validate"),
-)
+_COMMANDS = {
+    "audit": "See why: one study, the worst, or a page of a run.",
+    "batch": "Look after the batches that runs are asked in.",
+    "cache": "Look after the answers that are kept on disk.",
+    "check": "Say what would be judged; no judge is asked.",
+    "cite": "Write a run up for a paper, with the works to cite.",
+    "compare": "Rank models by their runs, and test differences.",
+    "errors": "Show the errors that recur, in a run or between two models.",
+    "examples": "Copy the example studies here, to try things on.",
+    "export": "Write pairs as ReXrank or RadEval reads them.",
+    "import": "Make runs of what radiologists annotated.",
+    "merge": "Join the shards of a set into one run.",
+    "metrics": "Compute other metrics, study by study.",
+    "panel": "Make one run out of several judges' runs.",
+    "prompts": "List prompts, show one, or fetch an official one.",
+    "rates": "Compute a run's rates again, by any field.",
+    "readings": "Make runs of what readers found on the page.",
+    "rescore": "Read a run's answers again with today's parser.",
+    "reviews": "Show how right the judge was to its reviewers.",
+    "runs": "List the runs there are.",
+    "sample": "Draw the studies that readers read.",
+    "serve": "Show and start runs in a browser; REST API.",
+    "stress": "Put a judge to the test with errors that are known.",
+    "validate": "Say how far judges agree with readers.",
+}
 
 _INTERRUPTED, _PIPE_CLOSED, _TERMINATED = 130, 141, 143
 _UNWRITTEN = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF)
@@ -54,6 +74,14 @@ def _command_for(rubric: str) -> click.Command:
     return command_for(rubrics.load(rubric))
 
 
+def _short_help(name: str) -> str:
+    if name in _COMMANDS:
+        return _COMMANDS[name]
+    if packages := plugins.RUBRICS.packages(name):
+        return f"A rubric of {' and '.join(packages)}."
+    return rubrics.load(name).summary
+
+
 class _Commands(click.Group):
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         return [*(name for name in rubrics.names() if name not in _COMMANDS), *_COMMANDS]
@@ -61,13 +89,19 @@ class _Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         if cmd_name not in (*_COMMANDS, *rubrics.names()):
             return None
-        if packages := plugins.RUBRICS.packages(cmd_name):
-            return _Added(cmd_name, short_help=f"A rubric of {' and '.join(packages)}.")
+        if plugins.RUBRICS.packages(cmd_name):
+            return _Added(cmd_name, short_help=_short_help(cmd_name))
         if cmd_name in _COMMANDS:
             module = f"{cmd_name}_" if iskeyword(cmd_name) else cmd_name
             command: click.Command = importlib.import_module(f"judge.cli.{module}").command
+            command.short_help = _COMMANDS[cmd_name]
             return command
         return _command_for(cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, _short_help(name)) for name in self.list_commands(ctx)])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]

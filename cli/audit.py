@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 _WORST = 10
 
 
-@click.command("audit", short_help="See why: one study, the worst, or a page of a run.")
+@click.command("audit")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.argument("study_id", required=False)
 @click.option("--raw", is_flag=True, help="Show the judge's raw answer too.")

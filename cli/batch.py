@@ -22,7 +22,7 @@ _TABLE = ("batch", "rubric", "judge", "made", "state", "asked", "answered", "cos
 _FORM = format_of("table", "json", text="A table for people, or JSON.")
 
 
-@click.group("batch", short_help="Look after the batches that runs are asked in.")
+@click.group("batch")
 def command() -> None:
     """Look after the batches that `judge RUBRIC ... --batch` makes.
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _SHOWN = 20
 
 
-@click.group("cache", short_help="Look after the answers that are kept on disk.")
+@click.group("cache")
 def command() -> None:
     """Look after the answers that are kept on disk.
 

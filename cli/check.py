@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 _LONGEST = 400
 
 
-@click.command("check", GroupedCommand, short_help="Say what would be judged; no judge is asked.")
+@click.command("check", GroupedCommand)
 @with_options(*file_options())
 @heading("Output")
 @format_of("table", "json", text="What to print: facts for people, or JSON.")

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from judge.running.folder import Run
 
 
-@click.command("cite", short_help="Write a run up for a paper, with the works to cite.")
+@click.command("cite")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
 @click.option(
     "--readings",

@@ -34,9 +34,7 @@ _CHOSEN_IN = ("table", "md", "latex")
 """The formats of which --tables and --columns choose parts."""
 
 
-@click.command(
-    "compare", GroupedCommand, short_help="Rank models by their runs, and test differences."
-)
+@click.command("compare", GroupedCommand)
 @click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
 @heading("Studies")
 @list_option(

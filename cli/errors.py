@@ -9,7 +9,7 @@ import click
 from judge.cli.output import emit, format_option, note, print_facts, print_tables
 
 
-@click.command("errors", short_help="Show the errors that recur, in a run or between two models.")
+@click.command("errors")
 @click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN [[NAME=]RUN]")
 @click.option(
     "--top",

@@ -12,7 +12,7 @@ from judge.cli.output import note
 from judge.types import JudgeError
 
 
-@click.command("examples", short_help="Copy the example studies here, to try things on.")
+@click.command("examples")
 @click.option(
     "--out",
     type=click.Path(path_type=Path),

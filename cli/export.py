@@ -15,7 +15,7 @@ from judge.cli.studies import file_options, read_studies
 from judge.report.words import left_out
 
 
-@click.command("export", GroupedCommand, short_help="Write pairs as ReXrank or RadEval reads them.")
+@click.command("export", GroupedCommand)
 @with_options(*file_options())
 @heading("Output")
 @click.option(

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from judge.running.folder import Run
 
 
-@click.command("import", GroupedCommand, short_help="Make runs of what radiologists annotated.")
+@click.command("import", GroupedCommand)
 @click.argument("layout", metavar="LAYOUT")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @heading("Files")

@@ -10,7 +10,7 @@ from judge.cli.output import format_option, list_option, note, print_summary
 from judge.report.words import counted
 
 
-@click.command("merge", short_help="Join the shards of a set into one run.")
+@click.command("merge")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
 @click.option(
     "--out",

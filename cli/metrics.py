@@ -45,7 +45,7 @@ class _Track:
         return columns
 
 
-@click.command("metrics", GroupedCommand, short_help="Compute other metrics, study by study.")
+@click.command("metrics", GroupedCommand)
 @with_options(*file_options("have a table each, and their figures stand side by side."))
 @heading("Metrics")
 @list_option(

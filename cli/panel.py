@@ -9,7 +9,7 @@ import click
 from judge.cli.output import format_option, list_option, note, print_summary
 
 
-@click.command("panel", short_help="Make one run out of several judges' runs.")
+@click.command("panel")
 @click.argument("runs", nargs=-1, required=True, type=click.Path(path_type=Path), metavar="RUN...")
 @click.option(
     "--rule",

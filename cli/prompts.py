@@ -12,10 +12,8 @@ import click
 if TYPE_CHECKING:
     from judge.prompts import Prompt
 
-_INSTALLED = "radeval"
 
-
-@click.group("prompts", short_help="List prompts, show one, or fetch an official one.")
+@click.group("prompts")
 def command() -> None:
     """List the prompts, show one as it is sent, or fetch an official one."""
 
@@ -30,23 +28,23 @@ def list_() -> None:
     from judge.types import JudgeError
 
     for name in prompts.names():
-        _line(prompts.load(name), "built in")
+        _print(prompts.load(name), "built in")
     for rubric in plugins.RUBRICS.names(rubrics.built_in()):
         (package, *_) = plugins.RUBRICS.packages(rubric)
         try:
             for path in rubrics.prompt_files(rubric).values():
-                _line(prompts.load(str(path)), f"{package}, in {path}")
+                _print(prompts.load(str(path)), f"{package}, in {path}")
         except JudgeError as error:
             click.echo(f"of the rubric {rubric}, not usable: {error}")
-    for name, known in official.KNOWN.items():
-        path = official.place(name, os.environ)
+    for name, recipe in official.recipes().items():
+        path = official.path_of(name, os.environ)
         if not path.is_file():
-            click.echo(f"{name}  rubric {known.rubric}, not here yet: judge prompts fetch {name}")
+            click.echo(f"{name}  rubric {recipe.rubric}, not here yet: judge prompts fetch {name}")
             continue
         try:
-            _line(official.load(name, os.environ), f"{known.repository}, in {path}")
+            _print(official.load(name, os.environ), f"{recipe.repository}, in {path}")
         except JudgeError as error:
-            click.echo(f"{name}  rubric {known.rubric}, not usable: {error}")
+            click.echo(f"{name}  rubric {recipe.rubric}, not usable: {error}")
 
 
 @command.command("show", short_help="Show a prompt as it is sent.")
@@ -55,7 +53,7 @@ def show(name: str) -> None:
     """Show the turns of prompt NAME (or of a file) around two placeholder reports."""
     from judge import official
 
-    prompt = official.load(_named(name), os.environ)
+    prompt = official.load(_find(name), os.environ)
     for message in prompt.messages("(the reference report)", "(the candidate report)"):
         click.echo(f"--- {message.role} ---\n{message.content}\n")
 
@@ -66,8 +64,8 @@ def show(name: str) -> None:
     "--from",
     "origin",
     metavar="FILE",
-    help="A copy of the authors' file, the folder that holds their files, or `radeval`: the "
-    "installed package of that name, which has those of GREEN and CRIMSON.",
+    type=click.Path(path_type=Path),
+    help="A copy of the authors' file, or the folder that holds their files.",
 )
 @click.option(
     "--base-url",
@@ -75,7 +73,7 @@ def show(name: str) -> None:
     envvar="JUDGE_PROMPTS_URL",
     help="A mirror of the repositories' files.  [default: GitHub's raw files]",
 )
-def fetch(name: str, origin: str | None, base_url: str | None) -> None:
+def fetch(name: str, origin: Path | None, base_url: str | None) -> None:
     """Fetch the official prompt NAME, one of those that `judge prompts list` names.
 
     It is read from the source that its authors published, which is not run, accepted only
@@ -84,10 +82,10 @@ def fetch(name: str, origin: str | None, base_url: str | None) -> None:
     from judge import official
     from judge.types import JudgeError
 
-    known = official.KNOWN.get(name)
-    if known is None:
-        raise JudgeError(f"no official prompt {name!r}; there are: {', '.join(official.KNOWN)}")
-    path = official.place(name, os.environ)
+    recipe = official.recipes().get(name)
+    if recipe is None:
+        raise JudgeError(f"no official prompt {name!r}; there are: {', '.join(official.recipes())}")
+    path = official.path_of(name, os.environ)
     if origin is None and path.is_file():
         try:
             prompt = official.load(name, os.environ)
@@ -97,17 +95,15 @@ def fetch(name: str, origin: str | None, base_url: str | None) -> None:
             click.echo(f"{name} is here already: {path} ({prompt.digest})")
             return
     if origin is None:
-        sources = official.download(known, base_url or official.HOST)
-    elif origin == _INSTALLED:
-        sources = official.read_installed(known)
+        sources = official.download(recipe, base_url or official.HOST)
     else:
-        sources = official.read_copy(known, Path(origin).expanduser())
-    prompt = known.read(sources)
-    _keep(path, official.as_yaml(prompt, known))
+        sources = official.read_copy(recipe, origin.expanduser())
+    prompt = recipe.extract(sources)
+    _save(path, official.as_yaml(prompt, recipe))
     click.echo(f"{name} ({prompt.digest}) is now in {path}")
 
 
-def _keep(path: Path, content: str) -> None:
+def _save(path: Path, content: str) -> None:
     from judge.cli.files import replacing
     from judge.types import JudgeError
 
@@ -119,11 +115,12 @@ def _keep(path: Path, content: str) -> None:
         raise JudgeError(f"{error}; set JUDGE_CONFIG to a folder that can be written to") from error
 
 
-def _named(name: str) -> str:
+def _find(name: str) -> str:
+    """Return the path of a prompt that a package brings, and any other name as it is."""
     from judge import official, plugins, prompts, rubrics
     from judge.types import JudgeError
 
-    if name in prompts.names() or name in official.KNOWN or Path(name).exists():
+    if name in prompts.names() or name in official.recipes() or Path(name).exists():
         return name
     for rubric in plugins.RUBRICS.names(rubrics.built_in()):
         with suppress(JudgeError):  # a package that fails has no prompt to show
@@ -132,7 +129,7 @@ def _named(name: str) -> str:
     return name
 
 
-def _line(prompt: Prompt, origin: str) -> None:
+def _print(prompt: Prompt, origin: str) -> None:
     click.echo(
         f"{prompt.name}  rubric {prompt.rubric}, version {prompt.version}, {prompt.digest}, "
         f"{origin}"

@@ -15,7 +15,7 @@ from judge.cli.output import (
 from judge.types import JudgeError
 
 
-@click.command("rates", short_help="Compute a run's rates again, by any field.")
+@click.command("rates")
 @click.argument("run", type=click.Path(path_type=Path))
 @by_option
 @click.option(

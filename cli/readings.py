@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from judge.readers.own import Finished
 
 
-@click.command("readings", short_help="Make runs of what readers found on the page.")
+@click.command("readings")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
     "--out",

@@ -10,7 +10,7 @@ from judge.cli.output import format_option, note, print_summary
 from judge.report.words import counted
 
 
-@click.command("rescore", short_help="Read a run's answers again with today's parser.")
+@click.command("rescore")
 @click.argument("run", type=click.Path(path_type=Path))
 @click.option(
     "--out",

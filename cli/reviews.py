@@ -9,7 +9,7 @@ import click
 from judge.cli.output import format_of, note, print_tables
 
 
-@click.command("reviews", short_help="Show how right the judge was to its reviewers.")
+@click.command("reviews")
 @click.argument("run", type=click.Path(path_type=Path))
 @format_of(
     *("table", "json", "csv"), text="Tables for people, the same as JSON, or every review as CSV."

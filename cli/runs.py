@@ -19,7 +19,7 @@ _MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _COLUMNS = ("run", "model", "judge", "studies", "scored")
 
 
-@click.command("runs", short_help="List the runs there are.")
+@click.command("runs")
 @click.argument("folders", nargs=-1, type=click.Path(path_type=Path), metavar="[FOLDER]...")
 @format_of("table", "json", "csv", text="What to print: tables for people, or JSON, CSV.")
 def command(folders: tuple[Path, ...], form: str) -> None:

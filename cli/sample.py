@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from judge.running.folder import Run
 
 
-@click.command("sample", GroupedCommand, short_help="Draw the studies that readers read.")
+@click.command("sample", GroupedCommand)
 @click.argument("run", type=click.Path(path_type=Path))
 @heading("Sample")
 @click.option(

@@ -21,7 +21,7 @@ _TOKEN = "JUDGE_TOKEN"  # noqa: S105 - the variable's name
 _HOST, _PORT = "127.0.0.1", 8321
 
 
-@click.command("serve", GroupedCommand, short_help="Show and start runs in a browser; REST API.")
+@click.command("serve", GroupedCommand)
 @click.argument("named", metavar="[RUN]...", nargs=-1, type=click.Path(path_type=Path))
 @heading("Address")
 @click.option(

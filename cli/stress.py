@@ -106,7 +106,6 @@ class _Stress(click.Group, GroupedCommand):
     _Stress,
     invoke_without_command=True,
     no_args_is_help=True,
-    short_help="Put a judge to the test with errors that are known.",
 )
 @click.argument("refs")
 @with_options(

@@ -157,16 +157,16 @@ def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> 
 def told_studies(options: Mapping[str, Any], rubric: Rubric) -> StudySet:
     """Read the studies, and what `TOLD_OPTIONS` say that the judge is told of them.
 
-    Raises `JudgeError` as `read_studies` and `judge.studies.told.with_told` do.
+    Raises `JudgeError` as `read_studies` and `judge.studies.context.attach_context` do.
     """
     from judge.stats.table import reserved_names
-    from judge.studies.told import with_told
+    from judge.studies.context import attach_context
 
     given = options["context_fields"]
     if options["no_context"] and given:
         raise click.UsageError("give --context-field or --no-context, not both")
     by_default = None if rubric.takes_context else ()
-    return with_told(
+    return attach_context(
         read_studies(options, reserved_names(rubric)),
         context=() if options["no_context"] else given or by_default,
         prior=options["prior_field"],

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from judge.validating.raters import RatedStudies
 
 
-@click.command("validate", GroupedCommand, short_help="Say how far judges agree with readers.")
+@click.command("validate", GroupedCommand)
 @click.argument("runs", nargs=-1, required=True, metavar="[NAME=]RUN...")
 @heading("Readers")
 @click.option(

@@ -4,23 +4,22 @@ from judge import annotate
 
 annotate(references, candidates)  # a DataFrame with one row a study
 
-docs/python.md tells the rest.
+docs/python.md tells the rest. Names are imported when they are used: pandas takes half a second.
 """
 
 from __future__ import annotations
 
-from importlib import import_module
-from pathlib import Path
-from typing import TYPE_CHECKING
+import os
 
 # In a checkout cli, prompts and others lie beside this folder, not in it (see pyproject.toml).
-if not Path(__file__).with_name("cli").exists():
-    __path__.append(str(Path(__file__).parents[1]))
+if not os.path.exists(os.path.join(os.path.dirname(__file__), "cli")):  # noqa: PTH110, PTH118, PTH120
+    __path__.append(os.path.dirname(os.path.dirname(__file__)))  # noqa: PTH120
 
+TYPE_CHECKING = False  # as of `typing`, whose import takes longer than all of this
 if TYPE_CHECKING:
+    from judge.api import annotate, merge, panel, run
     from judge.comparing.api import Leaderboard, compare, recurring_errors
     from judge.rubrics import Rubric
-    from judge.running.api import annotate, merge, panel, run
     from judge.running.asking import RequestPolicy
     from judge.running.engine import RunStoppedError
     from judge.running.folder import Run
@@ -36,16 +35,17 @@ __all__ += ["RequestPolicy", "Resampling", "Rubric", "Run", "RunStoppedError", "
 __all__ += ["StressReport", "Validation", "__version__", "annotate", "compare", "merge"]
 __all__ += ["panel", "recurring_errors", "run", "stress_report", "validate"]
 
-_FROM = {
-    **dict.fromkeys(("Leaderboard", "compare", "recurring_errors"), "judge.comparing.api"),
-    **dict.fromkeys(("annotate", "merge", "panel", "run"), "judge.running.api"),
-    **dict.fromkeys(("StressReport", "stress_report"), "judge.stress.report"),
-    **dict.fromkeys(("Validation", "validate"), "judge.validating.api"),
-    "RequestPolicy": "judge.running.asking",
-    "Resampling": "judge.stats.paired",
-    "Rubric": "judge.rubrics",
-    "Run": "judge.running.folder",
-    "RunStoppedError": "judge.running.engine",
+_MODULES = {
+    "api": ("annotate", "merge", "panel", "run"),
+    "comparing.api": ("Leaderboard", "compare", "recurring_errors"),
+    "rubrics": ("Rubric",),
+    "running.asking": ("RequestPolicy",),
+    "running.engine": ("RunStoppedError",),
+    "running.folder": ("Run",),
+    "stats.paired": ("Resampling",),
+    "stress.report": ("StressReport", "stress_report"),
+    "types": ("Annotated", "Annotation", "Failed", "JudgeError", "Outcome", "Study", "Unparsed"),
+    "validating.api": ("Validation", "validate"),
 }
 
 
@@ -55,11 +55,14 @@ def __dir__() -> list[str]:
 
 
 def __getattr__(name: str) -> object:
-    """Import what is asked for when it is asked for: pandas takes half a second."""
+    """Import a public name when it is used."""
+    from importlib import import_module
+
     if name == "__version__":
         from judge.distribution import version
 
         return version()
-    if name in __all__:
-        return getattr(import_module(_FROM.get(name, "judge.types")), name)
+    for module, names in _MODULES.items():
+        if name in names:
+            return getattr(import_module(f"judge.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

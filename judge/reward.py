@@ -11,48 +11,35 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
+import re
 from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias, TypeVar, Unpack
+from importlib import metadata
+from numbers import Real
+from typing import Any, TypeAlias, Unpack
 
+from judge.api import ContextOptions, session_of
 from judge.backends import LEXICON
 from judge.distribution import version
 from judge.rubrics.main_score import reward_of
 from judge.rubrics.numbers import Measure
-from judge.running.api import JudgeOptions, session_of
 from judge.running.asking import RequestPolicy
 from judge.running.records import Judged
 from judge.running.session import joined, judged_by
 from judge.running.standing import JudgeThread, StandingJudge
 from judge.studies import from_given
-from judge.studies.names import listed, named, plain
-from judge.studies.told import CONTEXT_FIELDS, earlier, modality_code, with_told
-from judge.trainers import finite, is_nothing, lists_of, text_of, what_trl_does
+from judge.studies.context import CONTEXT_FIELDS, attach_context, modality_code, prior_report
+from judge.studies.names import plain
+from judge.studies.texts import says_nothing
 from judge.types import Failed, JudgeError, Unparsed
 
 _LOG = logging.getLogger("judge.reward")
-_Values: TypeAlias = Sequence[Any]
-_Columns: TypeAlias = Mapping[str, Any]
-T = TypeVar("T")
-_Work: TypeAlias = Callable[[StandingJudge], Coroutine[Any, Any, T]]
-
-
-class RewardOptions(JudgeOptions, total=False):
-    """What a `Reward` takes beside rubric, judge, measure and report: as `judge.annotate`."""
-
-    context_fields: Sequence[str] | None
-    prior_field: str | None
-    modality: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Unscored:
-    """A completion without a reward, and why."""
-
-    why: str
+# The first TRL that leaves a completion without any reward out, instead of taking it as 0.
+_TRL = (1, 6)
+_Columns: TypeAlias = Mapping[str, Sequence[Any]]
 
 
 class Reward(AbstractContextManager["Reward"]):
@@ -91,16 +78,15 @@ class Reward(AbstractContextManager["Reward"]):
         measure: str | None = None,
         report: Callable[[str], str | None] = str,
         name: str | None = None,
-        **options: Unpack[RewardOptions],
+        **options: Unpack[ContextOptions],
     ) -> None:
+        self._arguments: dict[str, Any] = {"rubric": rubric, "judge": judge, "measure": measure}
+        self._arguments |= {"report": report, "name": name, **options}
         given: dict[str, Any] = {**options}
-        self._made_of: dict[str, Any] = {"rubric": rubric, "judge": judge, "measure": measure}
-        self._made_of |= {"report": report, "name": name, **options}
-        if given.get("policy") is None:
-            given["policy"] = RequestPolicy(give_up_after=0)
-        context, self._prior, self._modality = (
-            given.pop(name, None) for name in ("context_fields", "prior_field", "modality")
-        )
+        context = given.pop("context_fields", None)
+        self._prior = given.pop("prior_field", None)
+        self._modality = given.pop("modality", None)
+        given["policy"] = given.get("policy") or RequestPolicy(give_up_after=0)
         self._session = session_of(rubric, judge, given)
         if context is None and not self._session.rubric.takes_context:
             context = ()
@@ -108,64 +94,74 @@ class Reward(AbstractContextManager["Reward"]):
         self._thread = JudgeThread(self._session)
         self._report = report
         self.measure: Measure = reward_of(self._session.rubric, measure)
-        self.name = name or self._measured
+        self.name = name or self._signed_name
         self.n_scored = 0
         self.unscored: Counter[str] = Counter()
-        self._lacked: set[str] = set()
 
     def __reduce__(self) -> tuple[Callable[[], Reward], tuple[()]]:
-        return partial(type(self), **self._made_of), ()
+        return partial(type(self), **self._arguments), ()
 
     @property
-    def _measured(self) -> str:
+    def _signed_name(self) -> str:
         return self.measure.name if self.measure.higher_is_better else f"minus_{self.measure.name}"
 
     @property
     def signature(self) -> str:
         """What makes the rewards, whatever the reports.
 
-        `context:auto` says that the columns' names choose what the judge is told of the patient.
+        `context:auto` says that the columns' names choose what the judge is shown of the patient.
         """
         session = self._session
         parts = judged_by(session.rubric, session.judge, session.policy.reask)
         context = "auto" if self._context is None else self._context
-        told = {"context": context, "prior": self._prior, "modality": self._modality}
-        parts += [f"{name}:{given}" for name, given in told.items() if given]
-        report = "" if self._report is str else f"({_called(self._report)})"
-        return joined([*parts, f"reward:{self._measured}{report}", f"version:{version()}"])
+        shown = {"context": context, "prior": self._prior, "modality": self._modality}
+        parts += [f"{name}:{value}" for name, value in shown.items() if value]
+        report = "" if self._report is str else f"({_qualified_name(self._report)})"
+        return joined([*parts, f"reward:{self._signed_name}{report}", f"version:{version()}"])
 
     def trl(
-        self, reference: str = "reference", *, asynchronous: bool = False
+        self,
+        reference: str = "reference",
+        *,
+        unscored: float | None = None,
+        asynchronous: bool = False,
     ) -> Callable[..., Any]:
         """Return a reward function for TRL: `f(prompts, completions, **columns)`.
 
-        It gives one reward a completion, None for one that has none, and says how many those are
-        and why. `reference` is the column with the radiologist's reports. A coroutine function
-        where it is `asynchronous`: newer versions of TRL run those side by side.
+        It gives one reward a completion. One that has none gets `unscored`, by default None, which
+        TRL leaves out; how many those are, and why, is logged. Raises `JudgeError` for a TRL before
+        1.6, which makes a 0 of None, unless `unscored` has a value. `reference` is the column with
+        the radiologist's reports. A coroutine function where it is `asynchronous`: newer versions
+        of TRL run those side by side.
         """
+        value = _finite(unscored)
+        if value is None:
+            _check_trl()
 
-        def work(completions: _Values, columns: _Columns) -> _Work[list[float | None]]:
-            return lambda standing: self._of_batch(standing, completions, reference, columns)
-
-        if asynchronous:
-
-            async def reward_async(
-                prompts: object,  # noqa: ARG001
-                completions: _Values,
-                **columns: Any,  # noqa: ANN401
-            ) -> list[float | None]:
-                return await asyncio.wrap_future(self._thread.submit(work(completions, columns)))
-
-            return self._named(reward_async)
-
-        def reward(
+        async def judge_batch(
+            standing: StandingJudge,
             prompts: object,  # noqa: ARG001
-            completions: _Values,
+            completions: Sequence[Any],
             **columns: Any,  # noqa: ANN401
         ) -> list[float | None]:
-            return self._thread.wait(work(completions, columns))
+            given = {name: each for name, each in columns.items() if isinstance(each, list)}
+            if reference not in given:
+                raise JudgeError(
+                    f"there is no column {reference!r} that is a list: it has to hold "
+                    "the reference reports"
+                )
+            rewards = await self._rewards(standing, completions, given[reference], given)
+            reasons = [reward for reward in rewards if isinstance(reward, str)]
+            if reasons:
+                _LOG.warning(
+                    "%d of %d completions have no reward %s (%s): they get %s",
+                    *(len(reasons), len(rewards), self.name, _counted(reasons), value),
+                )
+            if callable(log := columns.get("log_metric")):
+                log(f"rewards/{self.name}/unscored", len(reasons) / max(1, len(rewards)))
+            return [value if isinstance(reward, str) else reward for reward in rewards]
 
-        return self._named(reward)
+        return self._function(judge_batch, asynchronous=asynchronous)
 
     def verl(
         self, *, unscored: float | None = None, asynchronous: bool = False
@@ -177,35 +173,33 @@ class Reward(AbstractContextManager["Reward"]):
         `JudgeError`. verl's manager `rate_limited` makes every error a reward of 0.0, so give it a
         value on the scale of the rewards. A coroutine function where it is `asynchronous`.
         """
-        value = None if unscored is None else finite(unscored)
+        value = _finite(unscored)
 
-        def work(solution: object, truth: object, extra: object) -> _Work[float]:
-            return lambda standing: self._of_one(standing, solution, truth, extra, value)
-
-        if asynchronous:
-
-            async def score_async(
-                data_source: object,  # noqa: ARG001
-                solution_str: str,
-                ground_truth: object,
-                extra_info: Mapping[str, object] | None = None,
-                **_more: object,
-            ) -> float:
-                asked = work(solution_str, ground_truth, extra_info)
-                return await asyncio.wrap_future(self._thread.submit(asked))
-
-            return self._named(score_async)
-
-        def score(
+        async def judge_row(
+            standing: StandingJudge,
             data_source: object,  # noqa: ARG001
             solution_str: str,
             ground_truth: object,
             extra_info: Mapping[str, object] | None = None,
             **_more: object,
         ) -> float:
-            return self._thread.wait(work(solution_str, ground_truth, extra_info))
+            columns = {name: [each] for name, each in (extra_info or {}).items()}
+            (reward,) = await self._rewards(standing, [solution_str], [ground_truth], columns)
+            if not isinstance(reward, str):
+                return reward
+            if value is not None:
+                _LOG.warning(
+                    "a completion has no reward %s (%s): it gets %g", self.name, reward, value
+                )
+                return value
+            error = JudgeError(
+                f"a completion has no reward {self.name} ({reward}): "
+                "give the value of such ones, as in .verl(unscored=0.0)"
+            )
+            _LOG.error("%s", error)  # some of verl's managers make a 0 of an error
+            raise error
 
-        return self._named(score)
+        return self._function(judge_row, asynchronous=asynchronous)
 
     def close(self) -> None:
         """Let go of the judge and of what it started; no reward can be had after that."""
@@ -214,147 +208,148 @@ class Reward(AbstractContextManager["Reward"]):
     def __exit__(self, *_error: object) -> None:
         self.close()
 
-    async def _of_batch(
-        self, standing: StandingJudge, completions: _Values, reference: str, columns: _Columns
-    ) -> list[float | None]:
-        lists = lists_of(columns, lambda name: name == reference or plain(name) in self._told)
-        if reference not in lists:
-            raise JudgeError(
-                f"there is no column {reference!r}; there are: {listed(lists) or 'none'}"
-            )
-        found = await self._found(standing, completions, lists[reference], lists)
-        why = Counter(one.why for one in found if isinstance(one, Unscored))
-        if why:
-            _LOG.warning(
-                "%d of %d completions have no reward %s (%s): %s",
-                *(why.total(), len(found), self.name, _counted(why), what_trl_does()),
-            )
-        if callable(log := columns.get("log_metric")):
-            log(f"rewards/{self.name}/unscored", why.total() / max(1, len(found)))
-        return [None if isinstance(one, Unscored) else one for one in found]
+    def _function(
+        self, work: Callable[..., Coroutine[Any, Any, Any]], *, asynchronous: bool
+    ) -> Callable[..., Any]:
+        """Return a function that has `work` done in the judge's thread."""
 
-    async def _of_one(
+        def reward(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            return self._thread.wait(lambda standing: work(standing, *args, **kwargs))
+
+        async def reward_async(*args: Any, **kwargs: Any) -> Any:  # noqa: ANN401
+            future = self._thread.submit(lambda standing: work(standing, *args, **kwargs))
+            return await asyncio.wrap_future(future)
+
+        function = reward_async if asynchronous else reward
+        function.__name__ = self.name  # what TRL's logs call it
+        return function
+
+    async def _rewards(
         self,
         standing: StandingJudge,
-        solution: object,
-        truth: object,
-        extra: object,
-        unscored: float | None,
-    ) -> float:
-        if not isinstance(extra, Mapping | None):
-            raise JudgeError(f"extra_info is no dictionary but {extra!r:.80}")
-        more = {str(name): [one] for name, one in (extra or {}).items()}
-        # verl asks of one row at a time, and a row need not have every key.
-        for name in [one for one in self._fields if not named(more, one)]:
-            more[name] = [None]
-            if name not in self._lacked:
-                self._lacked.add(name)
-                _LOG.warning("an extra_info has no %r: nothing is told there (said once)", name)
-        (found,) = await self._found(standing, [solution], [truth], more)
-        if not isinstance(found, Unscored):
-            return found
-        if unscored is None:
-            error = JudgeError(
-                f"a completion has no reward {self.name} ({found.why}): "
-                "give the value of such ones, as in .verl(unscored=0.0)"
-            )
-            _LOG.error("%s", error)  # some of verl's managers make a 0 of an error
-            raise error
-        _LOG.warning(
-            "a completion has no reward %s (%s): it gets %g", self.name, found.why, unscored
-        )
-        return unscored
-
-    async def _found(
-        self,
-        standing: StandingJudge,
-        completions: _Values,
-        references: _Values,
-        columns: Mapping[str, _Values],
-    ) -> list[float | Unscored]:
-        if isinstance(completions, str):
-            raise JudgeError("completions is one text; give a list of them")
-        if len(references) != len(completions):
-            raise JudgeError(
-                f"there are {len(completions)} completions and {len(references)} references"
-            )
-        told = {name: column for name, column in columns.items() if plain(name) in self._told}
-        for name, column in told.items():
+        completions: Sequence[Any],
+        references: Sequence[Any],
+        columns: _Columns,
+    ) -> list[float | str]:
+        """Return each completion's reward, or the reason why it has none."""
+        shown = self._shown(columns)
+        for name, column in {"reference": references, **shown}.items():
             if len(column) != len(completions):
                 raise JudgeError(
                     f"there are {len(completions)} completions and {len(column)} values of {name!r}"
                 )
-        reports = [self._report(text_of(one)) for one in completions]
-        for one in reports:
-            if not isinstance(one, str | None):
-                raise JudgeError(f"report= gave neither a text nor None but {one!r:.80}")
-        found: list[float | Unscored] = [
-            Unscored("no reference" if is_nothing(one) else "no report in the completion")
-            for one in references
+        reports = [self._report_of(completion) for completion in completions]
+        rewards: list[float | str] = [
+            "no reference" if _is_missing(reference) else "no report in the completion"
+            for reference in references
         ]
-        # The same completion may come several times in a group: it is judged once.
-        same: dict[str, list[int]] = {}
-        for at, reference in enumerate(references):
-            if not is_nothing(reference) and reports[at] is not None:
-                key = repr((reference, reports[at], [column[at] for column in told.values()]))
-                same.setdefault(key, []).append(at)
-        if same:
-            rows = [at for at, *_ in same.values()]
+        # The same pair may come several times in a group: it is judged once.
+        groups: dict[str, list[int]] = {}
+        for row, reference in enumerate(references):
+            if reports[row] is not None and not _is_missing(reference):
+                key = repr((reference, reports[row], *(column[row] for column in shown.values())))
+                groups.setdefault(key, []).append(row)
+        if rows := [first for first, *_ in groups.values()]:
             studies = from_given(
-                [references[at] for at in rows],
-                [reports[at] for at in rows],
-                study_ids=[str(at) for at in rows],
-                fields={name: [column[at] for at in rows] for name, column in told.items()},
+                [references[row] for row in rows],
+                [reports[row] for row in rows],
+                study_ids=[str(row) for row in rows],
+                fields={name: [column[row] for row in rows] for name, column in shown.items()},
             )
-            prior = named(studies.fields, self._prior) if self._prior else []
-            values = [value for name in prior for value in studies.fields[name]]
-            ends = await standing.judge(
-                with_told(
-                    studies,
-                    context=self._context,
-                    # A batch may have none; a column that is not there is a mistake.
-                    prior=self._prior if not prior or any(map(earlier, values)) else None,
-                    modality=self._modality,
-                )
+            # A batch without any prior report is nothing wrong.
+            has_prior = self._prior is not None and any(map(prior_report, shown[self._prior]))
+            prior = self._prior if has_prior else None
+            studies = attach_context(
+                studies, context=self._context, prior=prior, modality=self._modality
             )
-            for places, end in zip(same.values(), ends, strict=True):
-                for at in places:
-                    found[at] = self._value(end)
-        why = Counter(one.why for one in found if isinstance(one, Unscored))
-        self.unscored += why
-        self.n_scored += len(found) - why.total()
-        return found
+            for same, judged in zip(groups.values(), await standing.judge(studies), strict=True):
+                for row in same:
+                    rewards[row] = self._value(judged)
+        reasons = [reward for reward in rewards if isinstance(reward, str)]
+        self.unscored.update(reasons)
+        self.n_scored += len(rewards) - len(reasons)
+        return rewards
 
-    def _value(self, end: Judged) -> float | Unscored:
-        if end.measures is None:
-            assert isinstance(end.outcome, Unparsed | Failed)
-            return Unscored(f"{type(end.outcome).__name__.lower()}, {end.outcome.reason}")
-        value = end.measures[self.measure.name]
+    def _shown(self, columns: _Columns) -> dict[str, Sequence[Any]]:
+        """Return the columns that the judge is shown; raises `JudgeError` where one is missing."""
+        modality = self._modality
+        by_field = None if modality is None or modality_code(modality) else modality
+        names = [name for name in (*(self._context or ()), self._prior, by_field) if name]
+        if lacking := [name for name in names if name not in columns]:
+            raise JudgeError(
+                f"there is no column (TRL) or key of extra_info (verl) {lacking[0]!r}; there are: "
+                f"{', '.join(columns) or 'none'}"
+            )
+        if self._context is None:
+            known = set(map(plain, CONTEXT_FIELDS))
+            names += [name for name in columns if plain(name) in known]
+        return {name: columns[name] for name in names}
+
+    def _report_of(self, completion: object) -> str | None:
+        text = text_of(completion)
+        report = None if text is None else self._report(text)
+        if not isinstance(report, str | None):
+            raise JudgeError(f"report= gave neither a text nor None but {report!r:.80}")
+        return report
+
+    def _value(self, judged: Judged) -> float | str:
+        if judged.measures is None:
+            assert isinstance(judged.outcome, Unparsed | Failed)
+            return f"{type(judged.outcome).__name__.lower()}, {judged.outcome.reason}"
+        value = judged.measures[self.measure.name]
         if value is None:
-            return Unscored(f"undefined, {self.measure.undefined}")
+            return f"undefined, {self.measure.undefined}"
         return float(value) if self.measure.higher_is_better else 0.0 - value
 
-    @property
-    def _told(self) -> set[str]:
-        known = CONTEXT_FIELDS if self._context is None else ()
-        return {plain(one) for one in (*known, *self._fields)}
 
-    @property
-    def _fields(self) -> list[str]:
-        modality = self._modality
-        by_field = None if modality and modality_code(modality) else modality
-        return [one for one in (*(self._context or ()), self._prior, by_field) if one]
+def text_of(completion: object) -> str | None:
+    """Return the text of a completion: itself, or what the assistant says last in messages.
 
-    def _named(self, function: Callable[..., Any]) -> Callable[..., Any]:
-        function.__name__ = self.name  # what TRL's logs call it
-        return function
-
-
-def _counted(why: Counter[str]) -> str:
-    return "; ".join(f"{n} {reason}" for reason, n in why.most_common())
+    None where that has no text, as a call of a tool. Raises `JudgeError` for any other form.
+    """
+    if isinstance(completion, str):
+        return completion
+    if isinstance(completion, list) and all(isinstance(turn, Mapping) for turn in completion):
+        texts = [turn.get("content") for turn in completion if turn.get("role") == "assistant"]
+        if texts and isinstance(texts[-1], str | None):
+            return texts[-1]
+    raise JudgeError(
+        f"a completion is neither text nor messages with an assistant's: {completion!r:.80}"
+    )
 
 
-def _called(function: Callable[..., Any]) -> str:
+def _is_missing(reference: object) -> bool:
+    if isinstance(reference, str):
+        return says_nothing(reference)
+    return reference is None or (isinstance(reference, float) and math.isnan(reference))
+
+
+def _finite(unscored: float | None) -> float | None:
+    if unscored is None:
+        return None
+    if isinstance(unscored, Real) and math.isfinite(unscored):
+        return float(unscored)
+    raise JudgeError(f"unscored is no finite number but {unscored!r:.80}")
+
+
+def _check_trl() -> None:
+    """Raise `JudgeError` where the installed TRL makes a reward of 0 of None."""
+    try:
+        installed = metadata.version("trl")
+    except metadata.PackageNotFoundError:
+        return
+    if tuple(int(part) for part in re.findall(r"\d+", installed)[:2]) < _TRL:
+        raise JudgeError(
+            f"TRL {installed} makes a 0 of a completion that no function rewards: install TRL 1.6 "
+            "or later, or give the value of such ones, as in .trl(unscored=-1.0)"
+        )
+
+
+def _counted(reasons: Sequence[str]) -> str:
+    return "; ".join(f"{n} {reason}" for reason, n in Counter(reasons).most_common())
+
+
+def _qualified_name(function: Callable[..., Any]) -> str:
     while isinstance(function, partial):
         function = function.func
     return getattr(function, "__qualname__", type(function).__qualname__)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge import prompts, rubrics
-from judge.types import JudgeError, Study
+from judge.types import JudgeError, Message, Study
 
 GOOD = """\
 name: mine
@@ -85,22 +85,28 @@ def test_a_path_works_where_a_name_does(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "says"),
+    ("old", "new", "names"),
     [
-        ("$reference", "$refrence", "unknown variable"),
-        ("$candidate", "", "lacks"),
-        ("$$5", "$5", "lone"),
-        ("rubric: green", "rubrik: green", "lacks rubric; unknown key rubrik; its keys are: "),
-        ("version: 1", "version: one", "version is a whole number"),
-        ("name: mine\n", "", "lacks name"),
-        ("reply: its", "answer: its", "shot 1: lacks reply; unknown key answer"),
-        ("user:", "user: [", "cannot read"),
+        ("$reference", "$refrence", ["user", "$refrence"]),
+        ("$candidate", "", ["user", "$candidate"]),
+        ("$$5", "$5", ["user", "$$"]),
+        ("rubric: green", "rubrik: green", ["rubric", "rubrik"]),
+        ("version: 1", "version: one", ["version"]),
+        ("version: 1", "version: 1\nwords: 0", ["words"]),
+        ("version: 1", "version: 1\nscale: [0, 7]", ["scale", "0"]),
+        ("version: 1", "version: 1\nmodalities: {pet: x}", ["pet"]),
+        ("version: 1", "version: 1\nuser_in_context: $reference $candidate", ["$context"]),
+        ("name: mine\n", "", ["name"]),
+        ("reply: its", "answer: its", ["shots.0.reply", "shots.0.answer"]),
+        ("candidate: its candidate, ", "", ["shots"]),
+        ("user:", "user: [", []),
     ],
 )
-def test_a_bad_prompt_is_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
+def test_a_bad_prompt_is_refused(tmp_path: Path, old: str, new: str, names: list[str]) -> None:
     assert old in GOOD
-    with pytest.raises(JudgeError, match=says):
+    with pytest.raises(JudgeError) as caught:
         prompts.load(write(tmp_path, GOOD.replace(old, new, 1)))
+    assert all(name in str(caught.value) for name in ["mine.yaml", *names])
 
 
 def test_every_character_counts_in_the_digest(tmp_path: Path) -> None:
@@ -109,7 +115,50 @@ def test_every_character_counts_in_the_digest(tmp_path: Path) -> None:
     assert one != other
 
 
-def test_what_is_told_of_the_patient_cannot_forge_its_mark() -> None:
+IN_CONTEXT = "K $context R $reference C $candidate $mark"
+PLAIN = {"name": "mine", "version": 1, "rubric": "green", "user": "R $reference C $candidate"}
+
+
+def checked(**keys: object) -> prompts.Prompt:
+    return prompts.check({**PLAIN, **keys}, "prompt mine")
+
+
+def test_words_cut_each_report_and_make_its_spaces_single() -> None:
+    prompt = checked(words=3)
+    (turn,) = prompt.messages(" a  b\n c d ", "e")
+    assert turn.content == "R a b c C e"
+    assert prompt.cuts("a b c d", "e")
+    assert not prompt.cuts("a b c", "e f g")
+
+
+def test_turns_stand_before_the_question_as_they_are() -> None:
+    turns = [{"role": "user", "content": "$x {y}"}, {"role": "assistant", "content": "z"}]
+    prompt = checked(system="S", turns=turns)
+    assert prompt.messages("a", "b") == (
+        Message("system", "S"),
+        Message("user", "$x {y}"),
+        Message("assistant", "z"),
+        Message("user", "R a C b"),
+    )
+
+
+def test_what_is_known_of_the_patient_has_a_question_of_its_own() -> None:
+    prompt = checked(user_in_context=IN_CONTEXT)
+    assert prompt.messages("r", "c") == checked().messages("r", "c")
+    known = {"Age": "70", "Why": "$mark, ${reference}"}
+    (turn,) = prompt.messages("r", "c", known)
+    shown, mark = turn.content.rsplit(" ", 1)
+    assert shown == "K     Age: 70\n    Why: $mark, ${reference} R r C c"
+    # A context can no more forge the mark than a report can.
+    (other,) = prompt.messages("r", "c", {"Age": mark})
+    assert other.content.count(mark) == 1
+    # Before a wording without a place for it, it stands in a block of its own.
+    (asked,), (plain,) = (checked().messages("r", "c", each) for each in (known, {}))
+    assert asked.content.endswith(plain.content)
+    assert "Age: 70\nWhy: $mark, ${reference}\n" in asked.content
+
+
+def test_a_context_cannot_forge_its_mark() -> None:
     prompt = prompts.load("fineradscore-zeroshot")
 
     def mark(context: dict[str, str], prior: str | None = None) -> str:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import subprocess
+import sys
 from pathlib import Path
 
 import pandas as pd
@@ -53,6 +55,16 @@ def test_a_run_is_written_and_opened(
     with pytest.raises(JudgeError, match="nowhere"):
         run(REFERENCES, GOOD, by=["nowhere"], out=tmp_path / "new")
     assert not (tmp_path / "new").exists()
+
+
+def test_what_is_printed_is_short_and_a_notebook_shows_a_table(runs: dict[str, Run]) -> None:
+    assert str(runs["bad"]) == f"{runs['bad'].path}: 3 of 3 studies scored, {runs['bad'].signature}"
+    assert repr(runs["bad"]) == f"Run({str(runs['bad'].path)!r})"
+    board = compare(runs, tests=None)
+    assert board.signature in str(board)
+    assert len(str(board).splitlines()) == 2 + len(board.figures)
+    for shown in (runs["bad"], board):
+        assert "<table" in shown._repr_html_()
 
 
 def test_rates_are_what_the_command_prints(runs: dict[str, Run], invoke: Invoke) -> None:
@@ -111,3 +123,27 @@ def test_what_is_left_open_has_its_default_and_what_is_unknown_is_refused(tmp_pa
 def test_a_policy_that_cannot_be_is_refused_when_it_is_made(name: str, given: object) -> None:
     with pytest.raises(JudgeError, match=rf"^{name} is a .*number from [01] on, not {given!r}$"):
         RequestPolicy(**{name: given})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("code", "unwanted"),
+    [
+        ("import judge; dir(judge); judge.__version__", ("judge.types", "click", "pandas")),
+        (
+            "from judge.cli import main; main(['--help'])",
+            (
+                *("pandas", "numpy", "pydantic", "openai", "aiohttp", "rich"),
+                *("judge.cli.judging", "judge.cli.compare", "judge.prompts", "judge.backends"),
+            ),
+        ),
+    ],
+)
+def test_what_is_not_needed_is_not_imported(code: str, unwanted: tuple[str, ...]) -> None:
+    program = (
+        "import atexit, sys\n"
+        f"atexit.register(lambda: print(*({{*sys.modules}} & {{*{unwanted}}}), file=sys.stderr))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program + code], capture_output=True, text=True, check=True
+    )
+    assert done.stderr.split() == []

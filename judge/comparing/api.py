@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from html import escape
 from pathlib import Path
 
 import pandas as pd
@@ -20,7 +21,7 @@ from judge.stats.paired import Resampling
 _USUAL = Resampling()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Leaderboard:
     """Models side by side.
 
@@ -39,6 +40,18 @@ class Leaderboard:
     errors: pd.DataFrame
     notes: tuple[str, ...]
     signature: str
+
+    def __repr__(self) -> str:
+        return f"{self._overall.to_string(index=False)}\n{self.signature}"
+
+    def _repr_html_(self) -> str:
+        """Show the figures of all studies in a notebook."""
+        return f"{self._overall.to_html(index=False)}<p>{escape(self.signature)}</p>"
+
+    @property
+    def _overall(self) -> pd.DataFrame:
+        columns = ["model", "label", "n", "value", "low", "high", "rank"]
+        return self.figures.loc[self.figures["row"] == "all", columns]
 
 
 def compare(

@@ -9,18 +9,16 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Mapping, Set
-from math import isnan
+from collections.abc import Mapping, Set
 from pathlib import Path
 from typing import Any, Unpack
 
-import numpy as np
 import pandas as pd
 
+from judge.api import JudgeOptions, session_of
 from judge.backends.wording import is_green
 from judge.rubrics.categories import CATEGORY, ERROR
 from judge.rubrics.significance import KEY, SIGNIFICANCE, SIGNIFICANT
-from judge.running.api import JudgeOptions, session_of
 from judge.running.records import Judged
 from judge.running.run import with_classes
 from judge.running.standing import JudgeThread
@@ -40,7 +38,6 @@ _COLUMNS = {
 }
 _COUNTS = {KEY[SIGNIFICANT, category]: name for category, name in _COLUMNS.items()}
 _COUNTS["n_matched"] = "Matched Findings"
-_NOT_SCORED = dict.fromkeys(("green", *_COUNTS), float("nan"))
 
 
 class GREEN:
@@ -104,32 +101,30 @@ class GREEN:
             raise JudgeError(f"there are {len(references)} refs and {len(candidates)} hyps")
         if not references:
             raise JudgeError("there are no studies: refs is empty")
-        ends, signature = self._judged(references, candidates)
-        measures = [(end and end.measures) or _NOT_SCORED for end in ends]
+        ends, signature = self._judge(references, candidates)
+        measures = [(end and end.measures) or {} for end in ends]
+        columns = ["green", *_COUNTS]
+        numbers = pd.DataFrame(measures, columns=columns).apply(pd.to_numeric)
         self.completions = [end.completion.text if end and end.completion else None for end in ends]
-        scores = (one["green"] for one in measures)
-        self.green_scores = [float("nan") if one is None else float(one) for one in scores]
-        counts = {name: [one[key] for one in measures] for key, name in _COUNTS.items()}
-        self.error_counts = pd.DataFrame(counts)
+        self.green_scores = numbers["green"].astype(float).tolist()
+        self.error_counts = numbers[[*_COUNTS]].rename(columns=_COUNTS)
         table = pd.DataFrame(
             {
                 "reference": [encodable(text) for text in references],
                 "predictions": [encodable(text) for text in candidates],
                 "green_analysis": self.completions,
                 "green_score": self.green_scores,
-                **counts,
             }
-        )
+        ).join(self.error_counts)
         table.attrs.update(signature=signature, note=self._thread.session.judge.note)
-        if why := Counter(filter(None, map(_why, ends))):
+        if reasons := Counter(filter(None, map(_reason, ends))):
             warnings.warn(
-                f"{why.total()} of {len(ends)} studies are not scored: they are NaN, and count in "
-                "neither mean nor standard deviation: "
-                + "; ".join(f"{n} {reason}" for reason, n in why.most_common()),
+                f"{reasons.total()} of {len(ends)} studies are not scored: they are NaN, and count "
+                "in neither mean nor standard deviation: "
+                + "; ".join(f"{n} {reason}" for reason, n in reasons.most_common()),
                 stacklevel=2,
             )
-        numbers = [value for value in self.green_scores if not isnan(value)]
-        mean, std = (float(f(numbers)) if numbers else float("nan") for f in (np.mean, np.std))
+        mean, std = float(numbers["green"].mean()), float(numbers["green"].std(ddof=0))
         summary = self._summary(mean, std, ends) if self.compute_summary_stats else None
         return mean, std, list(self.green_scores), summary, table
 
@@ -137,27 +132,28 @@ class GREEN:
         """Let go of the judge and of what it started."""
         self._thread.close()
 
-    def _judged(
+    def _judge(
         self, references: list[str], candidates: list[str]
     ) -> tuple[list[Judged | None], str | None]:
-        rows = [at for at, text in enumerate(references) if not says_nothing(text)]
+        """Return the end of each study, None for one without a reference, and the signature."""
+        rows = [row for row, text in enumerate(references) if not says_nothing(text)]
         ends: list[Judged | None] = [None] * len(references)
         if not rows:
             return ends, None
         given = from_given(
-            [references[at] for at in rows],
-            [candidates[at] for at in rows],
-            study_ids=[str(at) for at in rows],
+            [references[row] for row in rows],
+            [candidates[row] for row in rows],
+            study_ids=[str(row) for row in rows],
         )
         studies, class_source = with_classes(given)
         judged = self._thread.wait(lambda standing: standing.judge(studies))
-        for at, end in zip(rows, judged, strict=True):
-            ends[at] = end
+        for row, end in zip(rows, judged, strict=True):
+            ends[row] = end
         return ends, self._thread.session.signature(studies, class_source)
 
     def _summary(self, mean: float, std: float, ends: list[Judged | None]) -> str:
         scored = [
-            one.outcome.annotation for one in ends if one and isinstance(one.outcome, Annotated)
+            end.outcome.annotation for end in ends if end and isinstance(end.outcome, Annotated)
         ]
         lines = [
             f"\n-------------{self.model_name}----------------\n",
@@ -165,8 +161,7 @@ class GREEN:
             " [Clinically Significant Errors Analyses]: <accuracy>. <representative error>\n\n",
         ]
         for category, name in _COLUMNS.items():
-            none = self.error_counts[name].dropna() == 0
-            share = float(none.mean()) if len(none) else float("nan")
+            share = float((self.error_counts[name].dropna() == 0).mean())
             lines.append(f"{name}: {share}. \n {_most_frequent(scored, category)} \n\n")
         if lacking := len(ends) - len(scored):
             lines.append(f"[Not scored]: {lacking} of {len(ends)} studies, nowhere above\n\n")
@@ -184,20 +179,18 @@ def _judge(model_name: str | None, *, is_served: bool) -> str:
     return f"hf:{model_name}" if is_own else model_name
 
 
-def _texts(name: str, given: object) -> list[str]:
-    # A table gives its columns' names, a set has no order.
-    unordered = isinstance(given, str | bytes | Mapping | Set | pd.DataFrame)
-    if unordered or not isinstance(given, Iterable):
+def _texts(name: str, given: Any) -> list[str]:  # noqa: ANN401 - a list, an array, a Series
+    # Iterating over a table gives the names of its columns; a set has no order.
+    if isinstance(given, str | Mapping | Set | pd.DataFrame):
         raise JudgeError(f"{name} is a {type(given).__name__}; give a list of reports")
     texts = list(given)
-    for at, text in enumerate(texts):
+    for place, text in enumerate(texts):
         if not isinstance(text, str):
-            kind = type(text).__name__
-            raise JudgeError(f"{name}[{at}] is not a text but a {kind}: {text!r:.40}")
-    return [str(text) for text in texts]
+            raise JudgeError(f"{name}[{place}] is not a text but a {type(text).__name__}")
+    return texts
 
 
-def _why(end: Judged | None) -> str | None:
+def _reason(end: Judged | None) -> str | None:
     if end is None:
         return "no reference"
     if isinstance(end.outcome, Annotated):
@@ -206,14 +199,15 @@ def _why(end: Judged | None) -> str | None:
 
 
 def _most_frequent(annotations: list[Annotation], category: Category) -> str | None:
-    said: Counter[str] = Counter()
-    words: dict[str, str] = {}
+    """Return the text of the error that most studies have, whatever its case and spaces."""
+    counts: Counter[str] = Counter()
+    texts: dict[str, str] = {}
     for annotation in annotations:
-        texts = {
+        errors = {
             " ".join(item.text.lower().split()).strip(" ."): item.text
             for item in annotation.of_kind(ERROR)
             if category in item.labels[CATEGORY.name] and SIGNIFICANT in item.labels[SIGNIFICANCE]
         }
-        said.update(texts.keys())
-        words = {**texts, **words}
-    return words[said.most_common(1)[0][0]] if said else None
+        counts.update(errors.keys())
+        texts = {**errors, **texts}
+    return texts[counts.most_common(1)[0][0]] if counts else None

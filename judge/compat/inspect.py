@@ -9,34 +9,29 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
 
 from inspect_ai.model import ModelOutput
 from inspect_ai.scorer import Score, Scorer, Target, mean, scorer, stderr
 from inspect_ai.solver import TaskState
 
+from judge.api import JudgeOptions, session_of
 from judge.backends import LEXICON
 from judge.rubrics.main_score import measure_of
 from judge.rubrics.numbers import Measure
-from judge.running.api import session_of
 from judge.running.asking import RequestPolicy
 from judge.running.records import Judged, to_record
 from judge.running.run import with_classes
 from judge.running.session import JudgeSession
 from judge.running.standing import JudgeThread
 from judge.studies import from_given
+from judge.studies.context import attach_context
 from judge.studies.texts import says_nothing
-from judge.studies.told import with_told
 from judge.types import JudgeError
 
-_TOLD_ELSEWHERE = ("reference", "candidate", "fields", "answer", "earlier", "sha256", "corrected")
-"""What a record has that the sample has already, or that only a cache reads."""
-
-_FAILED = "grader_failed"
-"""inspect_ai's word for a judge that gave no answer, or none that can be read."""
-
-_REFUSED, _NOTHING = "refusal", "no_response"
-"""inspect_ai's words for a model that gave no report; for half of one it has none."""
+# What the sample has already, or only a cache reads.
+_LEFT_OUT = ("reference", "candidate", "fields", "answer", "earlier", "sha256", "corrected")
+# inspect_ai's reasons: no readable judgement; no report from the model.
+_FAILED, _REFUSED, _NOTHING = "grader_failed", "refusal", "no_response"
 
 
 def _radiology_judge(
@@ -71,33 +66,44 @@ def _radiology_judge(
         without the measure, is unscored: inspect_ai leaves it out of the mean and counts it.
 
     """
-    options: dict[str, Any] = {"prompt": prompt, "base_url": base_url, "max_tokens": max_tokens}
-    options |= {"reply": reply, "sampling": sampling, "cache": cache}
     # One scorer judges a sample at a time: whether most can be read is not known after a few.
     policy = RequestPolicy(give_up_after=0)
     if concurrency is not None:
         policy = replace(policy, concurrency=concurrency)
-    session = session_of(rubric, judge, {**options, "policy": policy})
+    options = JudgeOptions(
+        prompt=prompt,
+        base_url=base_url,
+        max_tokens=max_tokens,
+        reply=reply,
+        cache=cache,
+        policy=policy,
+    )
+    if sampling is not None:
+        options["sampling"] = sampling
+    session = session_of(rubric, judge, options)
     chosen = measure_of(session.rubric, measure)
     thread = JudgeThread(session)
 
     async def score(state: TaskState, target: Target) -> Score:
         if len(target) != 1 or says_nothing(target.text):
-            what = "a target that says nothing" if len(target) == 1 else f"{len(target)} targets"
-            raise JudgeError(f"sample {state.sample_id} has {what}; give one, the reference report")
+            raise JudgeError(f"sample {state.sample_id} needs one target, the reference report")
         if lost := _lost(state.output):
             reason, why = lost
             metadata = {"outcome": "not judged", "reason": reason, "measures": None}
             return Score.unscored(reason=reason, explanation=why, metadata=metadata)
-        told = (state.metadata or {}) if session.rubric.takes_context else {}
+        takes_context = session.rubric.takes_context
         given = from_given(
             [target.text],
             [state.output.completion],
             study_ids=[str(state.sample_id)],
-            fields={str(name): [value] for name, value in told.items()},
+            fields={
+                str(name): [value]
+                for name, value in (state.metadata or {}).items()
+                if takes_context
+            },
         )
-        context = None if session.rubric.takes_context else ()
-        studies, class_source = with_classes(with_told(given, context=context))
+        studies = attach_context(given, context=None if takes_context else ())
+        studies, class_source = with_classes(studies)
         (judged,) = await asyncio.wrap_future(thread.submit(lambda one: one.judge(studies)))
         return _score(judged, session.signature(studies, class_source), session, chosen)
 
@@ -124,7 +130,7 @@ def _lost(output: ModelOutput) -> tuple[str, str] | None:
 
 def _score(judged: Judged, signature: str, session: JudgeSession, measure: Measure) -> Score:
     record = to_record(judged, session.rubric)
-    metadata = {key: value for key, value in record.items() if key not in _TOLD_ELSEWHERE}
+    metadata = {key: value for key, value in record.items() if key not in _LEFT_OUT}
     metadata |= {"signature": signature, "judge_note": session.judge.note}
     measures = judged.measures
     if measures is None:  # not annotated: there is a reason

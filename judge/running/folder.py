@@ -17,6 +17,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,17 @@ class Run:
         except OSError as error:
             raise JudgeError(f"cannot read the run {path}: {error.strerror}") from error
         self.manifest = _read_manifest(path / MANIFEST)
+
+    def __repr__(self) -> str:
+        return f"Run({str(self.path)!r})"
+
+    def __str__(self) -> str:
+        n_scored, n_studies = (self._summary[name] for name in ("n_scored", "n_studies"))
+        return f"{self.path}: {n_scored} of {n_studies} studies scored, {self.signature}"
+
+    def _repr_html_(self) -> str:
+        """Show the rates by class in a notebook."""
+        return f"<p>{escape(str(self))}</p>{self.rates().to_html(index=False)}"
 
     @property
     def signature(self) -> str:

@@ -27,8 +27,8 @@ from judge.running.shards import Part, Shard
 from judge.running.writer import claim, writing
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
+from judge.studies.context import mentions_prior, prior_report
 from judge.studies.texts import says_nothing
-from judge.studies.told import compares, earlier
 
 RUNS = Path("judge-runs")
 _LIBRARIES = ("instructor", "pandas", "pyarrow", "pyyaml")
@@ -142,10 +142,11 @@ def _empty(studies: StudySet) -> CountedNote:
 
 def untold(judge: Judge, studies: StudySet) -> CountedNote:
     """Count the references that compare and whose judge has no earlier report to go by."""
-    is_unread = bool(studies.told.prior) and not judge.prompts
-    column = studies.fields[studies.told.prior] if studies.told.prior else repeat(None)
+    field = studies.judge_context.prior
+    is_unread = field is not None and not judge.prompts
+    column = studies.fields[field] if field else repeat(None)
     n = sum(
-        compares(reference) and (is_unread or earlier(prior) is None)
+        mentions_prior(reference) and (is_unread or prior_report(prior) is None)
         for reference, prior in zip(studies.references, column, strict=False)
     )
     what = "{n} of {of} references seem to compare with an earlier examination, whose report "

@@ -22,7 +22,7 @@ from judge.service.budget import PAYMENT_REQUIRED, SPENT
 from judge.service.settings import ServiceSettings
 from judge.service.worker import say, time_limit
 from judge.studies import StudySet, from_given
-from judge.studies.told import with_told
+from judge.studies.context import attach_context
 from judge.types import JudgeError
 
 # A reader waits for the answer: an outage is theirs to sit out, not ours.
@@ -122,6 +122,6 @@ def _studies(asked: Mapping[str, Any], *, takes_context: bool) -> tuple[StudySet
             study_ids=[asked["study_id"]],
             fields={} if asked["context"] is None else {"context": [asked["context"]]},
         )
-        return with_classes(with_told(given, context=None if takes_context else ()))
+        return with_classes(attach_context(given, context=None if takes_context else ()))
     except JudgeError as error:
         raise ProblemError(_WRONG, str(error)) from error

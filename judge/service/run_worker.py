@@ -28,8 +28,8 @@ from judge.service.uploads import check_decoded
 from judge.service.worker import Channel, memory_limit, say
 from judge.stats.table import reserved_names
 from judge.studies import StudySet, read_pair
+from judge.studies.context import attach_context
 from judge.studies.names import model_of
-from judge.studies.told import with_told
 from judge.types import JudgeError
 
 _LOOK_SECONDS = 0.25
@@ -132,7 +132,7 @@ def opened(
             model=asked.model or None,
             reserved=reserved_names(session.rubric),
         )
-        studies = with_told(
+        studies = attach_context(
             studies,
             context=asked.context_fields(takes=session.rubric.takes_context),
             prior=asked.prior_field or None,

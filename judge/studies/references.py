@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from judge.studies.context import CONTEXT_FIELDS
 from judge.studies.fields import as_text
 from judge.studies.join import first_ids
 from judge.studies.names import NamedFields, matching, named, plain
@@ -13,7 +14,6 @@ from judge.studies.sections import Section, known_section
 from judge.studies.study_set import StudySet
 from judge.studies.table import StudyTable
 from judge.studies.texts import REFERENCE_ROLES, ReportFields, read_reports
-from judge.studies.told import CONTEXT_FIELDS
 from judge.types import JudgeError
 
 REFERENCE_ID = "reference_id"

@@ -6,8 +6,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self, TypeVar
 
+from judge.studies.context import NO_CONTEXT, JudgeContext
 from judge.studies.sections import Section
-from judge.studies.told import NOTHING, Told
 from judge.types import JudgeError, Study
 
 T = TypeVar("T")
@@ -36,7 +36,7 @@ class StudySet:
     where there are two files. A study class that isn't known is None; `class_inferred`
     marks one that was inferred, and `class_field` names the field that gave the others.
     `model` is the model whose reports the candidates are, None where nothing says so.
-    `told` names the fields that the judge is told of beside the reports.
+    `judge_context` names the fields that the judge is shown beside the reports.
     `read_from` names what the ids, candidates and references were read from.
     `omitted` counts the studies that were left out, per reason, and `omitted_ids` has the
     first few of them. `notes` say what was odd about the input. `every_reference` has, where
@@ -60,7 +60,7 @@ class StudySet:
     omitted_ids: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     inputs: tuple[InputFile, ...] = ()
     notes: tuple[str, ...] = ()
-    told: Told = NOTHING
+    judge_context: JudgeContext = NO_CONTEXT
     every_reference: tuple[tuple[tuple[str, str], ...], ...] = ()
 
     def __post_init__(self) -> None:
@@ -115,7 +115,7 @@ class StudySet:
             study_class=self.study_classes[row],
             class_inferred=self.class_inferred[row],
             fields=fields,
-            **(self.told.of(fields) if self.told != NOTHING else {}),
+            **(self.judge_context.read(fields) if self.judge_context != NO_CONTEXT else {}),
         )
 
 

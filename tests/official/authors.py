@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
-from judge.official import KNOWN, Official
-from judge.official import digest as official_digest
+from judge.official import Recipe, recipes
 
 TEMPLATE = (
     "Aim:\tcompare.\n\n    1. A:\n    {text1}\n\n    2. B:\n    {text2}\n\n"
@@ -38,6 +36,10 @@ answer1 = {"0": {"corrections": "[delete]", "error category": ["a"]}}
 answer2 = {}
 raise SystemExit("this file was run")
 '''
+PAIR = """\
+            {"role": "user", "content": "Text: [0] Three. \\n Truth: Three."},
+            {"role": "assistant", "content": json.dumps(answer2)},
+"""
 CALL_SOURCE = '''\
 from few_shot_prompt import *
 
@@ -49,8 +51,7 @@ def generate_gpt4_response(pred_target, gt_target):
             {"role": "user", "content": """Text: [0] One. [1] Two. \\n \\n
                 Truth: "One."""},
             {"role": "assistant", "content": json.dumps(answer1)},
-            {"role": "user", "content": "Text: [0] Three. \\n Truth: Three."},
-            {"role": "assistant", "content": json.dumps(answer2)},
+MORE PAIRS
             {"role": "user", "content": f"Text: {pred_target} \\n \\n Truth: {gt_target}"}
         ],
     )
@@ -58,7 +59,7 @@ def generate_gpt4_response(pred_target, gt_target):
 
 def generate_gpt4_response_zeroshot(pred_target, gt_target):
     return api.create(messages=[{"role": "user", "content": INSTRUCTION + "x"}])
-'''
+'''.replace("MORE PAIRS\n", 4 * PAIR)
 # A text for each that the program puts together, and what it must leave alone.
 CRIMSON_TEXTS = {
     name: f"{name.title()} for $5:\n    - {{{{R1}}}}, {{x}} 'quoted' \\ é\n"
@@ -80,45 +81,32 @@ CRIMSON_SOURCE = "\n\n".join(
 )
 
 
-def digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def stand_in(name: str, sources: dict[str, str]) -> Official:
-    """The official prompt `name` with other sources, known by their own digests."""
-    known = KNOWN[name]
-    return replace(
-        known,
-        sources={path: digest(source) for path, source in sources.items()},
-        sha256=official_digest(known.turns(sources)),
-    )
-
-
-GREEN = stand_in("green-official", {"green_score/utils.py": GREEN_SOURCE})
-FINERADSCORE = stand_in(
-    "fineradscore-official",
-    {"few_shot_prompt.py": TEXTS_SOURCE, "gpt4_generations.py": CALL_SOURCE},
-)
-CRIMSON, CRIMSON_MEDGEMMA = (
-    stand_in(name, {"CRIMSON/prompt_parts.py": CRIMSON_SOURCE})
-    for name in ("crimson-official", "crimson-medgemma-official")
-)
-SOURCES = {
-    CRIMSON.name: {"CRIMSON/prompt_parts.py": CRIMSON_SOURCE},
-    GREEN.name: {"green_score/utils.py": GREEN_SOURCE},
-    FINERADSCORE.name: {
+SOURCES: dict[str, dict[str, str]] = {
+    "crimson-official": {"CRIMSON/prompt_parts.py": CRIMSON_SOURCE},
+    "crimson-medgemma-official": {"CRIMSON/prompt_parts.py": CRIMSON_SOURCE},
+    "green-official": {"green_score/utils.py": GREEN_SOURCE},
+    "fineradscore-official": {
         "few_shot_prompt.py": TEXTS_SOURCE,
         "gpt4_generations.py": CALL_SOURCE,
     },
 }
 
 
+def stand_in(name: str) -> Recipe:
+    """The recipe of an official prompt that takes our source for the authors'."""
+    recipe = recipes()[name]
+    return replace(recipe, sha256=recipe.build(SOURCES[name]).sha256)
+
+
+STAND_INS = {name: stand_in(name) for name in SOURCES}
+
+
 def published() -> dict[str, bytes]:
     """What the server has, by path."""
     return {
-        f"/{one.repository}/{one.commit}/{path}": source.encode()
-        for one in (GREEN, FINERADSCORE, CRIMSON)
-        for path, source in SOURCES[one.name].items()
+        f"/{recipe.repository}/{recipe.commit}/{path}": source.encode()
+        for name, recipe in STAND_INS.items()
+        for path, source in SOURCES[name].items()
     }
 
 

@@ -8,15 +8,23 @@ from pathlib import Path
 
 import pytest
 
+from judge import prompts
 from judge.backends.local import encode, files
 from judge.backends.local.encode import Encoder
-from judge.official import KNOWN
 from judge.prompts import Prompt
 from judge.types import JudgeError
 
 HERE = Path(__file__).parent
 MADE = json.loads((HERE / "ids.json").read_text("utf-8"))
-PROMPT = KNOWN["green-official"].build([("user", MADE["template"])])
+USER = MADE["template"].replace("$", "$$")
+PROMPT = Prompt(
+    name="stand-in",
+    version=1,
+    rubric="green",
+    user=USER.replace("{text1}", "$reference").replace("{text2}", "$candidate"),
+    words=300,
+    layout=prompts.GREEN,
+)
 
 
 def encoder(folder: Path, prompt: Prompt = PROMPT) -> Encoder:

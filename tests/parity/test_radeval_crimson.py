@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import json
 import random
+from pathlib import Path
 from typing import Any
 
 import pytest
 from installed import module
 
-from judge.official import KNOWN, read_installed
+from judge import official
 from judge.rubrics.crimson import RUBRIC
 from judge.rubrics.crimson.measures import ATTRIBUTES, LEVELS, MODALITY_OF, WEIGHTS
 from judge.types import Study
@@ -106,9 +107,9 @@ def test_a_thousand_replies_have_the_same_score(scorer: Any) -> None:
 @pytest.mark.parametrize("context", CONTEXTS, ids=["without context", "with context"])
 @pytest.mark.parametrize("name", ["crimson-official", "crimson-medgemma-official"])
 def test_the_official_prompts_are_what_the_package_asks(name: str, context: dict[str, str]) -> None:
-    known = KNOWN[name]
+    recipe = official.recipes()[name]
     parts = module("metrics.crimson.prompt_parts")
-    prompt = known.read(read_installed(known))
+    prompt = recipe.extract(official.read_copy(recipe, Path(str(parts.__file__))))
     reports = ("Effusion of 3 cm; {x} $y.\nNo pneumothorax.", "No effusion.")
     has_guidelines = name == "crimson-official"
     asked = parts.build_prompt(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -11,13 +13,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from faultserver import Fault, FaultServer, Outage, always
-from rewarding import Make, examples, expected, of_studies
+from faultserver import Behaviour, Fault, FaultServer, Outage, always
+from rewarding import Last, Make, examples, expected, of_studies
 from support import with_rules
 
 import judge
 from judge import JudgeError, RequestPolicy, RunStoppedError, annotate, rubrics
-from judge.reward import Reward
+from judge.reward import Reward, text_of
 
 NO_REWARDS = {
     "counts": set(),
@@ -55,7 +57,7 @@ def test_a_reward_is_the_measure_and_more_is_better(rubric: str) -> None:
         assert reward.name == ("" if sign == 1 else "minus_") + measure.name
 
 
-def test_what_has_no_reward_is_none_counted_and_said(
+def test_what_has_no_reward_is_none_counted_and_logged(
     made: Make, server: FaultServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     server.set_faults(
@@ -76,24 +78,20 @@ def test_what_has_no_reward_is_none_counted_and_said(
     assert {"unparsed", "failed"} <= {one.split(",")[0] for one in reward.unscored}
     assert reward.n_scored == 1
     assert logged == {"rewards/green/unscored": pytest.approx(5 / 6)}
-    (said,) = caplog.messages
-    assert said.startswith("5 of 6 completions have no reward green (3 no reference; ")
+    (message,) = caplog.messages
+    assert message.startswith("5 of 6 completions have no reward green (3 no reference; ")
 
 
-@pytest.mark.parametrize(
-    ("version", "words"),
-    [
-        ("1.5.1", "TRL 1.5.1 takes each as 0 unless"),
-        ("1.6.0", "TRL leaves them out"),
-    ],
-)
-def test_a_trl_that_makes_none_a_zero_is_named(tmp_path: Path, version: str, words: str) -> None:
+@pytest.mark.parametrize("version", ["1.5.1", "1.6.0"])
+def test_a_trl_that_makes_none_a_zero_needs_a_value(tmp_path: Path, version: str) -> None:
     folder = tmp_path / f"trl-{version}.dist-info"
     folder.mkdir()
     (folder / "METADATA").write_text(f"Metadata-Version: 2.1\nName: trl\nVersion: {version}\n")
     program = (
         "from judge.reward import Reward\n"
-        "Reward().trl()(prompts=[''], completions=['a'], reference=[None])"
+        "given = {'prompts': [''], 'completions': ['a'], 'reference': [None]}\n"
+        "print(Reward().trl(unscored=-1)(**given))\n"
+        "print(Reward().trl()(**given))"
     )
     path = os.pathsep.join([str(tmp_path), os.environ["PYTHONPATH"]])
     done = subprocess.run(
@@ -101,9 +99,15 @@ def test_a_trl_that_makes_none_a_zero_is_named(tmp_path: Path, version: str, wor
         env={**os.environ, "PYTHONPATH": path},
         capture_output=True,
         text=True,
-        check=True,
+        check=False,
     )
-    assert words in done.stderr
+    assert done.stdout.split()[0] == "[-1.0]"
+    if version == "1.6.0":
+        assert done.stdout.split()[1:] == ["[None]"]
+    else:
+        assert done.returncode == 1
+        assert "JudgeError: TRL 1.5.1" in done.stderr
+        assert "unscored=" in done.stderr
 
 
 def test_an_undefined_measure_is_none() -> None:
@@ -129,9 +133,9 @@ def test_verl_gets_an_error_or_the_value_that_the_user_set(
     assert "it gets -0.5" in caplog.messages[0]
     of_numpy = made().verl(unscored=np.float32(-2))("set", "Clear.", lost)  # type: ignore[arg-type]
     assert (of_numpy, type(of_numpy)) == (-2.0, float)
-    for no_number in ("0", True, np.True_, math.nan, np.float32("nan"), math.inf):
-        with pytest.raises(JudgeError, match="unscored is no finite number but"):
-            made().verl(unscored=no_number)
+    for no_number in ("0", math.nan, np.float32("nan"), math.inf):
+        with pytest.raises(JudgeError, match="unscored is no finite number"):
+            made().verl(unscored=no_number)  # type: ignore[arg-type]
     score = made().verl()
     assert score(
         data_source="set",
@@ -183,8 +187,114 @@ def test_the_signature_names_what_made_the_rewards(made: Make) -> None:
     assert line.startswith("green:3|judge:model-x|prompt:green-structured@")
     assert "seed=7" in line
     assert f"|reward:minus_n_significant|version:{judge.__version__}" in line
-    told = Reward(rubric="crimson", context_fields=["age"], modality="ct", report=str.strip)
-    assert "|context:['age']|modality:ct|reward:crimson(str.strip)|" in told.signature
+    shown = Reward(rubric="crimson", context_fields=["age"], modality="ct", report=str.strip)
+    assert "|context:['age']|modality:ct|reward:crimson(str.strip)|" in shown.signature
     assert "|context:auto|reward:crimson|" in Reward(rubric="crimson").signature
     assert "context" not in Reward(rubric="crimson", context_fields=[]).signature
     assert "context" not in Reward().signature
+
+
+def test_the_report_may_be_a_part_of_the_completion() -> None:
+    references = ["No pneumothorax."] * 2
+    thought = "Large left pneumothorax? No.</think>No pneumothorax."
+    completions = [thought, [{"role": "assistant", "content": thought}]]
+    with Reward(report=lambda text: text.partition("</think>")[2]) as reward:
+        found = reward.trl()(prompts=[""] * 2, completions=completions, reference=references)
+        assert found == [1.0, 1.0]
+        # A thought that was cut off before the mark is no report, whatever it quotes.
+        cut = reward.trl()(prompts=[""], completions=["No pneumothorax."], reference=references[:1])
+        assert cut == [0.0]
+    with Reward() as reward:
+        found = reward.trl()(prompts=[""] * 2, completions=completions, reference=references)
+        assert found[0] == found[1] != 1.0
+
+
+def test_a_completion_without_a_report_has_no_reward(caplog: pytest.LogCaptureFixture) -> None:
+    def after_thought(text: str) -> str | None:
+        return text.partition("</think>")[2] if "</think>" in text else None
+
+    with Reward(report=after_thought) as reward:
+        found = reward.trl()(
+            prompts=[""] * 4,
+            completions=["</think>No effusion.", "No effusion.", "</think>", "No effusion."],
+            reference=["No effusion.", "No effusion.", "No effusion.", None],
+        )
+        assert found == [1.0, None, 0.0, None]
+        assert reward.unscored == {"no report in the completion": 1, "no reference": 1}
+        assert "1 no report in the completion" in caplog.text
+        with pytest.raises(JudgeError, match=r"\(no report in the completion\)"):
+            reward.verl()("set", "No effusion.", "No effusion.")
+
+
+def test_the_report_of_a_conversation_is_what_the_assistant_says_last() -> None:
+    say = {"role": "assistant", "content": "No effusion."}
+    called = {"role": "assistant", "content": None, "tool_calls": []}
+    tool = {"role": "tool", "content": "Large effusion."}
+    for messages in ([say], [called, tool, say], [say, tool]):
+        assert text_of(messages) == "No effusion."
+    assert text_of([called]) is None
+    for wrong in (
+        3,
+        None,
+        {"role": "assistant"},
+        ["No effusion."],
+        [tool],
+        [{**say, "content": 3}],
+    ):
+        with pytest.raises(JudgeError, match="neither text nor messages"):
+            text_of(wrong)
+
+
+def test_the_judge_is_shown_what_the_columns_hold(made: Make) -> None:
+    columns: dict[str, Any] = {
+        **of_studies(0),
+        "age": [81],
+        "secret": ["not shown"],
+        "before": ["Old rib fracture."],
+    }
+    with FaultServer(Behaviour(record=True), rubric="crimson") as server:
+        reward = made(rubric="crimson", prior_field="before", base_url=server.url)
+        with pytest.raises(JudgeError, match="'before'"):
+            reward.trl()(prompts=[""], completions=["Clear."], reference=["Clear."])
+        with pytest.raises(JudgeError, match="'before'"):
+            reward.verl()("set", "Clear.", "Clear.", {"age": 81})
+        with pytest.raises(JudgeError, match="2 values of 'before'"):
+            reward.trl()(prompts=[""], completions=["C."], **{**columns, "before": ["a", "b"]})
+        first = reward.trl()(prompts=[""], completions=["Clear."], **columns)
+        second = reward.verl()(
+            "set", "Clear.", of_studies(1)["reference"][0], {"age": 81, "before": None}
+        )
+        asked = [json.dumps(one) for one in server.requests()]
+    assert all(isinstance(one, float) for one in (*first, second))
+    assert len(asked) == 2
+    assert ["81" in one for one in asked] == [True, True]
+    assert ["Old rib fracture." in one for one in asked] == [True, False]
+    assert not any("not shown" in one for one in asked)
+
+
+def test_a_process_ends_quietly_with_its_judge_open(server: FaultServer, tmp_path: Any) -> None:
+    program = (
+        "from judge.reward import Reward\n"
+        f"r = Reward(judge='model-x', base_url={server.url!r}, cache={str(tmp_path)!r})\n"
+        "print(r.verl()('set', 'Clear.', 'study-0000. Clear.'))\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-X", "dev", "-c", program], capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0
+    assert float(done.stdout) == expected(0)
+    assert "Traceback" not in done.stderr
+    assert "Unclosed" not in done.stderr
+
+
+def test_a_copy_for_another_process_is_made_of_the_same_arguments(made: Make) -> None:
+    reward = made(
+        report=Last(), name="mine", measure="n_significant", policy=RequestPolicy(reask=0)
+    )
+    asked = ("set", "REPORT: Clear.", of_studies(0)["reference"][0])
+    found = reward.verl()(*asked)
+    with pickle.loads(pickle.dumps(reward)) as copy:
+        assert (copy.name, copy.signature) == (reward.name, reward.signature)
+        assert copy.n_scored == 0
+        assert copy.verl()(*asked) == found
+        assert copy.n_scored == 1

@@ -1,4 +1,4 @@
-"""What a judge is told beside the reports: read from fields, shown in the question, named."""
+"""Context, prior report and modality: read from fields, shown in the question, signed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from support import Invoke, write_json
 from judge import prompts
 from judge.running.folder import Run
 from judge.studies import StudySet, from_given, read_pair
-from judge.studies.told import read_context, with_told
+from judge.studies.context import attach_context, read_context
 from judge.types import Failed, JudgeError, Study
 
 REXRANK = "Age:50-60.Indication: Chest pain, dyspnea Comparison: None."
@@ -45,31 +45,31 @@ def _studies(**fields: list[object]) -> StudySet:
 
 def test_fields_are_known_by_their_names_or_named() -> None:
     studies = _studies(site=["A"], Indication=["cough"], patient_age=[61], earlier=["Clear."])
-    usual = with_told(studies, context=None)
-    assert usual.told.context == ("patient_age", "Indication")
+    usual = attach_context(studies, context=None)
+    assert usual.judge_context.context == ("patient_age", "Indication")
     assert usual.study(0).context == {"age": "61", "indication": "cough"}
-    own = with_told(studies, context=["SITE", "site"], prior="earlier", modality="DX")
+    own = attach_context(studies, context=["SITE", "site"], prior="earlier", modality="DX")
     assert own.study(0).context == {"site": "A"}
     assert own.study(0).prior == "Clear."
     assert own.study(0).modality == "xr"
     assert own.take([0]).study(0) == own.study(0)
-    assert own.told.signature == ["context:site", "prior:earlier", "modality:xr"]
-    assert with_told(studies, context=()).told.signature == []
+    assert own.judge_context.signature == ["context:site", "prior:earlier", "modality:xr"]
+    assert attach_context(studies, context=()).judge_context.signature == []
 
 
-def test_a_field_of_the_candidates_alone_is_told_only_by_its_name(tmp_path: Path) -> None:
+def test_a_field_of_the_candidates_alone_is_shown_only_by_its_name(tmp_path: Path) -> None:
     refs = [{"study_id": "a", "findings": "Clear.", "age": 61}]
     preds = [{"study_id": "a", "prediction": "Mass.", "age": 20, "Indication": "x", "status": "y"}]
     paths = [write_json(tmp_path / n, d) for n, d in (("p.json", preds), ("r.json", refs))]
     studies = read_pair(*map(str, paths), reserved=["status"])
     assert studies.of_candidates == {"candidate_age", "Indication", "field_status"}
-    assert with_told(studies.take([0]), context=None).told.context == ("age",)
-    named = with_told(studies, context=["indication"])
+    assert attach_context(studies.take([0]), context=None).judge_context.context == ("age",)
+    named = attach_context(studies, context=["indication"])
     assert named.study(0).context == {"indication": "x"}
     both = write_json(tmp_path / "both.json", [refs[0] | preds[0]])
     alone = read_pair(str(both), None)
     assert alone.of_candidates == frozenset()
-    assert with_told(alone, context=None).told.context == ("age", "Indication")
+    assert attach_context(alone, context=None).judge_context.context == ("age", "Indication")
 
 
 def test_the_question_shows_it_between_marks_before_the_reports() -> None:
@@ -101,9 +101,9 @@ def test_the_question_shows_it_between_marks_before_the_reports() -> None:
         ({"site": ["A"]}, {"modality": "pet"}, "for --modality; the modalities are: xr, ct, mr"),
     ],
 )
-def test_what_cannot_be_told_names_study_and_field(fields, asked, message) -> None:  # type: ignore[no-untyped-def]
+def test_a_wrong_context_names_study_and_field(fields, asked, message) -> None:  # type: ignore[no-untyped-def]
     with pytest.raises(JudgeError, match=message):
-        with_told(_studies(**fields), **{"context": None, **asked})
+        attach_context(_studies(**fields), **{"context": None, **asked})
 
 
 def test_an_exact_wording_has_no_place_for_it(tmp_path: Path) -> None:
@@ -130,7 +130,7 @@ def test_the_rules_judge_only_what_they_were_made_for(invoke: Invoke) -> None:
     assert invoke(*files, "--out", "run").exit_code == 0
     failed = {s.study_id: o.reason for s, o in Run("run").outcomes() if isinstance(o, Failed)}
     assert failed == {"french": "unfamiliar language", "ct": "unfamiliar images"}
-    # Told that they are radiographs it judges them; told that they are not, none.
+    # With modality xr it judges them all; with ct none.
     for modality, n in (("xr", 1), ("kind", 2), ("ct", 3)):
         assert invoke(*files, "--out", modality, "--modality", modality).exit_code == 0
         assert Run(modality).summary()["n_failed"] == n

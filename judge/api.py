@@ -1,4 +1,4 @@
-"""The same from Python: reports in, a DataFrame or a run out."""
+"""Judging from Python: reports in, a DataFrame or a run out."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from judge.running.session import JudgeSession
 from judge.running.shards import Shard
 from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_given
+from judge.studies.context import attach_context
 from judge.studies.names import given_model
-from judge.studies.told import with_told
 from judge.types import JudgeError
 
 T = TypeVar("T")
@@ -41,7 +41,7 @@ Reports: TypeAlias = "Column | pd.DataFrame | Iterable[Any]"
 
 
 class JudgeOptions(TypedDict, total=False):
-    """What a judge takes beside its name, all by keyword; `annotate` says what each is."""
+    """What a judge takes beside its name; `annotate` says what each is."""
 
     prompt: str | None
     base_url: str | Sequence[str] | None
@@ -55,17 +55,22 @@ class JudgeOptions(TypedDict, total=False):
     cache: str | Path | None
 
 
-class Options(JudgeOptions, total=False):
-    """What `annotate` and `run` take beside reports, rubric and judge, all by keyword."""
+class ContextOptions(JudgeOptions, total=False):
+    """The same, and what the judge is shown beside the reports."""
+
+    context_fields: Sequence[str] | None
+    prior_field: str | None
+    modality: str | None
+
+
+class Options(ContextOptions, total=False):
+    """What `annotate` and `run` take beside reports, rubric and judge."""
 
     study_ids: Sequence[object] | None
     study_classes: Column | None
     fields: Mapping[str, Column] | None
     section: str | None
     allow_missing: bool
-    context_fields: Sequence[str] | None
-    prior_field: str | None
-    modality: str | None
     model: str | None
     shard: str | tuple[int, int] | None
 
@@ -87,64 +92,56 @@ def annotate(
     Parameters
     ----------
     references, candidates
-        n reports each. Lists go by their order. Two dictionaries of id to report are joined
-        by id, and so are two Series, by their index; the order is that of the references.
-        DataFrames, a `datasets.Dataset` and dictionaries of id to record are read as the
-        command line reads a file, with its names of fields: two joined by id (a DataFrame's
-        index where it has no such column), or one as `references` that holds both sides.
-        Their further columns are kept as fields.
+        n reports each: lists, by their order; dictionaries of id to report or Series, joined by id
+        in the order of the references. DataFrames, a `datasets.Dataset` and dictionaries of id to
+        record are read as the command line reads a file: two joined by id (a DataFrame's index
+        where it has no such column), or one as `references` that holds both sides. Their further
+        columns are kept as fields.
     rubric
         A rubric's name, such as "green".
     judge
-        Who answers: "lexicon", the built-in baseline; "vllm:MODEL", a model that vLLM
-        serves; "hf:MODEL", one in this process; or a model behind an OpenAI-compatible
-        server, such as "gpt-4o", whose key comes from the environment.
+        Who answers: "lexicon", the built-in baseline; "vllm:MODEL", a model that vLLM serves;
+        "hf:MODEL", one in this process; or a model behind an OpenAI-compatible server, such as
+        "gpt-4o", whose key comes from the environment.
     out
-        A folder for the run, which `judge audit`, `rates`, `compare` and `serve` open. By
-        default nothing is written but the cache.
+        A folder for the run. By default nothing is written but the cache.
     study_ids
         n distinct ids; by default the index of a Series, else "0", "1", ...
     study_classes
-        n study classes, in the order of the references, or by id as they are; a None is
-        inferred from the reference by the lexicon and marked in `class_inferred`.
+        n study classes, in the order of the references or by id. The lexicon infers those that are
+        None from the reference, and marks them in `class_inferred`.
     fields
         Further columns of n values each (site, dataset, patient, ...), likewise.
     section
-        Of tables: what to judge, "findings", "impression" or "report"; by default findings
-        where the references have them. Texts of lists and dictionaries are judged as they are.
+        Of tables: "findings", "impression" or "report"; by default findings where the references
+        have them. Texts of lists and dictionaries are judged as they are.
     allow_missing
         Leave out, and count, studies that are on one side only or lack a text on a side.
     context_fields
-        The fields that tell the judge of the patient (age, sex, indication, ...), an empty list for
-        none; by default those that are known by their names for a rubric that takes context, such
-        as "crimson", else none. A value is a text, ReXrank's `context`, or an object.
+        The fields that the judge is shown of the patient (age, sex, indication, ...), an empty list
+        for none; by default those known by their names for a rubric that takes context, else none.
     prior_field
-        The field with the report of the patient's earlier examination, which the judge is shown.
+        The field with the report of the patient's earlier examination.
     modality
         What the reports are of: "xr", "ct", "mr", "us", "mg", or the field that says it.
     model
-        The model whose reports the candidates are, for titles, lists and comparisons; by default
-        the field `model` where that is the same for all studies.
+        The model whose reports the candidates are; by default the field `model` where that is the
+        same for all studies.
     prompt, base_url, timeout, max_tokens
-        For a model behind a server: the wording of the question (a name or a path), where
-        the server is (a list where several share the load), the seconds to wait for one
-        answer, the tokens that bound it (2,048, or 25,000 for a model that is known to
-        reason or is given a reasoning effort).
+        For a model behind a server: the wording of the question (a name or a path), where the
+        server is (a list where several share the load), the seconds to wait for one answer, the
+        tokens that bound it (2,048, or 25,000 for a model that reasons).
     reply
         "text" or "structured"; by default what suits rubric, model and prompt.
     sampling
-        Further parameters of a request by their name: "temperature" (0 by default), "top_p",
-        "seed", "reasoning_effort", or any other that the server takes.
+        Further parameters of a request: "temperature" (0 by default), "top_p", "seed",
+        "reasoning_effort", or any other that the server takes.
     samples
         How many answers to the same question each study gets, for a rubric that takes several.
     options
-        What one kind of judge alone takes. "vllm:MODEL" has `vllm_args`, a list of flags for
-        the `vllm serve` that it starts, such as "--dtype=float32", and `vllm_timeout`, the
-        seconds that this may take; "ray:MODEL", the same on a Ray cluster, has both and
-        `ray_address`, `ray_replicas` and `gpus_per_replica`.
+        What one kind of judge alone takes, such as `vllm_args` (docs/python.md lists them).
     policy
-        How many requests at a time, how often again and when to give up, a
-        `judge.RequestPolicy`; for the built-in judge also in how many processes (`workers`).
+        A `judge.RequestPolicy`: how many requests at a time, how often again, when to give up.
     shard
         (3, 8) or "3/8" judges the third of eight fixed parts of the studies, by their ids;
         `judge.merge` joins the runs of all parts.
@@ -155,57 +152,48 @@ def annotate(
     Returns
     -------
     DataFrame
-        One row a study, in the order given: the columns of a run's table of studies and
-        `answer`, the judge's raw answer; for a rubric that corrects lines also `corrected`,
-        the candidate with the corrections made. Scores and counts are missing wherever `outcome`
-        is not "annotated". `attrs["signature"]` names everything that made the numbers;
-        `attrs["note"]` is what a reader of them must be told about the judge.
+        One row a study, in the order given: the columns of a run's table of studies, `answer`, and
+        `corrected` for a rubric that corrects lines. Scores and counts are missing wherever
+        `outcome` is not "annotated". `attrs["signature"]` names everything that made the numbers;
+        `attrs["note"]` is what a reader of them must know of the judge.
 
     Raises
     ------
     JudgeError
-        For an unknown rubric, judge or option, lengths that differ, ids that repeat or are on one
-        side only, one text where a list belongs, columns that are missing, a sampling
-        parameter that the judge does not take, a key that is not set or refused, a cache
-        that cannot be used, an `out` that holds another run, and where most of the first
-        `policy.give_up_after` answers cannot be read.
+        For what the caller can correct: an unknown name or option, reports that do not join, a key
+        that is not set or refused, a cache that cannot be used, an `out` that holds another run,
+        and where most of the first `policy.give_up_after` answers cannot be read.
     RunStoppedError
-        When it is interrupted or `policy.max_cost` is reached; the answers so far are in
-        the cache.
+        When it is interrupted or `policy.max_cost` is reached; the answers so far are in the cache.
 
     """
-    shard = _shard(options)
-    session, given, asked = _opened(references, candidates, rubric, judge, options)
-    table = TableBuilder(session.rubric, given.fields)
-    answers: dict[int, str | None] = {}
-    corrected: list[str | None] = []
+    session, studies, more = _open(references, candidates, rubric, judge, options)
+    table = TableBuilder(session.rubric, studies.fields)
+    rows: list[int] = []
+    answers: dict[str, list[str | None]] = {"answer": [], "corrected": []}
 
     def keep(judged: Judged) -> None:
         table.add(judged.study, judged.outcome, judged.measures)
-        answers[judged.at] = judged.completion.text if judged.completion else None
-        corrected.append(corrected_report(session.rubric, judged.study, judged.outcome))
+        rows.append(judged.at)
+        answers["answer"].append(judged.completion.text if judged.completion else None)
+        answers["corrected"].append(corrected_report(session.rubric, judged.study, judged.outcome))
 
     def work() -> str:
         with session:
             if out is not None:
-                path = Path(out)
-                done = run_session(
-                    session, given, out=path, arguments=asked, shard=shard, also=keep
-                )
-                return str(done.summary["signature"])
-            studies, class_source = with_classes(given)
-            judged = studies.take(shard.rows(studies)) if shard else studies
-            judge_set(session, judged, keep, ProgressListener())
-            return session.signature(studies, class_source, shard)
+                finished = run_session(session, studies, out=Path(out), also=keep, **more)
+                return str(finished.summary["signature"])
+            classed, class_source = with_classes(studies)
+            shard = more["shard"]
+            part = classed.take(shard.rows(classed)) if shard else classed
+            judge_set(session, part, keep, ProgressListener())
+            return session.signature(classed, class_source, shard)
 
     line = _outside_any_loop(work)
-    # Studies may have ended in any order; `answers` remembers which.
-    frame = table.build()
-    frame["answer"] = list(answers.values())
-    if session.rubric.editor:
-        frame["corrected"] = corrected
-    frame.index = list(answers)
-    frame = frame.sort_index().reset_index(drop=True)
+    if not session.rubric.editor:
+        del answers["corrected"]
+    # Studies may have ended in any order.
+    frame = table.build().assign(**answers).set_axis(rows).sort_index().reset_index(drop=True)
     frame.attrs["signature"] = line
     frame.attrs["note"] = session.judge.note
     return frame
@@ -228,15 +216,12 @@ def run(
     by; `Run.rates` groups them by any others. The rest is as in `annotate`, and so is what
     is raised; a `JudgeError` also for an unknown field in `by`.
     """
-    shard = _shard(options)
-    session, studies, asked = _opened(references, candidates, rubric, judge, options)
+    session, studies, more = _open(references, candidates, rubric, judge, options)
 
     def work() -> Run:
         with session:
             path = None if out is None else Path(out)
-            fields = [by] if isinstance(by, str) else by
-            done = run_session(session, studies, out=path, by=fields, arguments=asked, shard=shard)
-            return Run(done.path)
+            return Run(run_session(session, studies, out=path, by=_names(by), **more).path)
 
     return _outside_any_loop(work)
 
@@ -257,9 +242,8 @@ def merge(
     shards. Raises `JudgeError` for shards that are missing, there twice, damaged or not of one
     run, and for an `out` that holds another run.
     """
-    opened = [one if isinstance(one, Run) else Run(one) for one in runs]
-    fields = [by] if isinstance(by, str) else by
-    return Run(merge_runs(opened, Path(out), allow_missing=allow_missing, by=fields).path)
+    finished = merge_runs(_runs(runs), Path(out), allow_missing=allow_missing, by=_names(by))
+    return Run(finished.path)
 
 
 def panel(
@@ -279,37 +263,42 @@ def panel(
     may have read different prompts, or been told different things. Raises `JudgeError` for runs
     that do not fit together, and for an `out` that holds another run.
     """
-    opened = [one if isinstance(one, Run) else Run(one) for one in runs]
-    fields = [by] if isinstance(by, str) else by
-    done = panel_of(
-        opened, Path(out), rule_called(rule), min_judges=min_judges, by=fields, allow=allow
+    finished = panel_of(
+        _runs(runs), Path(out), rule_called(rule), min_judges=min_judges, by=_names(by), allow=allow
     )
-    return Run(done.path)
+    return Run(finished.path)
 
 
-def _opened(
-    references: Reports, candidates: Reports | None, rubric: str, judge: str, given: Options
-) -> tuple[JudgeSession, StudySet, dict[str, object]]:
-    _check_known(given, Options)
-    asked: dict[str, object] = {"rubric": rubric, "judge": judge, "prompt": given.get("prompt")}
-    options: dict[str, Any] = {k: value for k, value in given.items() if value is not None}
-    of_reports = {name: options.pop(name) for name in _OF_REPORTS if name in options}
-    model = options.pop("model", None)
-    told = {name: options.pop(name, None) for name in ("prior_field", "modality")}
-    context = options.pop("context_fields", None if rubrics.load(rubric).takes_context else ())
-    options.pop("shard", None)
+def _open(
+    references: Reports, candidates: Reports | None, rubric: str, judge: str, options: Options
+) -> tuple[JudgeSession, StudySet, dict[str, Any]]:
+    """Return session, studies, and the shard and the arguments of their run."""
+    _check_known(options, Options)
+    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    reports = {name: given.pop(name) for name in _OF_REPORTS if name in given}
+    shard, model = given.pop("shard", None), given.pop("model", None)
+    context = context_of(rubric, given)
     studies = from_given(
-        references, candidates, reserved=reserved_names(rubrics.load(rubric)), **of_reports
+        references, candidates, reserved=reserved_names(rubrics.load(rubric)), **reports
     )
-    studies = with_told(
-        studies,
-        context=[context] if isinstance(context, str) else context,
-        prior=told["prior_field"],
-        modality=told["modality"],
-    )
+    studies = attach_context(studies, **context)
     if model is not None:
         studies = replace(studies, model=given_model(model, "with model=..."))
-    return session_of(rubric, judge, options), studies, asked
+    arguments = {"rubric": rubric, "judge": judge, "prompt": given.get("prompt")}
+    more = {"shard": None if shard is None else Shard.of(shard), "arguments": arguments}
+    return session_of(rubric, judge, given), studies, more
+
+
+def context_of(rubric: str, options: dict[str, Any]) -> dict[str, Any]:
+    """Take the `ContextOptions` out of `options`, as `attach_context` has them."""
+    context = options.pop("context_fields", None)
+    if context is None and not rubrics.load(rubric).takes_context:
+        context = ()
+    shown = {"context": [context] if isinstance(context, str) else context}
+    return shown | {
+        "prior": options.pop("prior_field", None),
+        "modality": options.pop("modality", None),
+    }
 
 
 def session_of(rubric: str, judge: str, options: Mapping[str, Any]) -> JudgeSession:
@@ -334,12 +323,16 @@ def _check_known(given: Iterable[str], known: type[JudgeOptions]) -> None:
         raise JudgeError(f"there is no option {unknown!r}; there are: {', '.join(names)}")
 
 
-def _shard(given: Options) -> Shard | None:
-    named = given.get("shard")
-    return None if named is None else Shard.of(named)
+def _runs(runs: Iterable[str | Path | Run]) -> list[Run]:
+    return [run if isinstance(run, Run) else Run(run) for run in runs]
+
+
+def _names(by: Sequence[str] | None) -> Sequence[str] | None:
+    return [by] if isinstance(by, str) else by
 
 
 def _outside_any_loop(work: Callable[[], T]) -> T:
+    """Do the work in a thread of its own where this one runs an event loop, as in a notebook."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
