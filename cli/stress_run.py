@@ -16,7 +16,7 @@ from judge.cli.output import note
 from judge.cli.stress_make import made_facts, recipe_of, say_made
 
 if TYPE_CHECKING:
-    from judge.running.dry import Forecast
+    from judge.running.cost import Forecast
     from judge.running.run import Finished
     from judge.running.session import JudgeSession
     from judge.stress.folder import Recipe
@@ -56,7 +56,7 @@ def run(options: dict[str, Any]) -> None:
 def _planned(options: dict[str, Any]) -> tuple[Recipe, list[JudgeSession]]:
     """Return what candidates there are to be and who judges them; asks nobody."""
     from judge.backends import LEXICON
-    from judge.running.budget import Purse
+    from judge.running.cost import Budget
     from judge.running.session import JudgeSession
     from judge.stress.changes import chosen
     from judge.stress.runs import sessions
@@ -69,7 +69,7 @@ def _planned(options: dict[str, Any]) -> tuple[Recipe, list[JudgeSession]]:
     settings = settings_of({**options, "prompt": None})
     policy, budget = policy_of(options), None
     if policy.max_cost is not None:
-        budget = Purse(policy.max_cost)
+        budget = Budget(policy.max_cost)
         policy = replace(policy, max_cost=None)
     name, cache = options["judge_name"] or LEXICON, options["cache"]
 
@@ -130,7 +130,7 @@ def _run(
 def _dry_run(out: Path, recipe: Recipe, sessions: Sequence[JudgeSession]) -> None:
     """Print what all runs would ask; nothing is sent, and nothing is kept."""
     from judge.report.words import counted
-    from judge.running.dry import facts, forecast, without_requests
+    from judge.running.cost import facts, forecast, without_requests
     from judge.stress import folder
     from judge.stress.runs import together
 
@@ -148,7 +148,7 @@ def _dry_run(out: Path, recipe: Recipe, sessions: Sequence[JudgeSession]) -> Non
     if not asking:
         note(f"{without_requests(sessions[0].judge)}.")
         return
-    concurrency = sessions[0].policy.concurrency
+    concurrency = sessions[0].concurrency
     found = facts(
         together(asking),
         manifest["n_candidates"],

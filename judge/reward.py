@@ -25,8 +25,9 @@ from judge.rubrics.numbers import Measure
 from judge.running.api import JudgeOptions, session_of
 from judge.running.asking import RequestPolicy
 from judge.running.records import Judged
-from judge.running.session import joined, judged_by
+from judge.running.session import judged_by
 from judge.running.standing import JudgeThread, StandingJudge
+from judge.signature import Signature
 from judge.studies import from_given
 from judge.studies.names import listed, named, plain
 from judge.studies.told import CONTEXT_FIELDS, earlier, modality_code, with_told
@@ -132,7 +133,7 @@ class Reward(AbstractContextManager["Reward"]):
         told = {"context": context, "prior": self._prior, "modality": self._modality}
         parts += [f"{name}:{given}" for name, given in told.items() if given]
         report = "" if self._report is str else f"({_called(self._report)})"
-        return joined([*parts, f"reward:{self._measured}{report}", f"version:{version()}"])
+        return str(Signature([*parts, f"reward:{self._measured}{report}", f"version:{version()}"]))
 
     def trl(
         self, reference: str = "reference", *, asynchronous: bool = False

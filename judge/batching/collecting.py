@@ -16,7 +16,7 @@ from judge.backends.structured import Mode
 from judge.batching.ledger import ANSWERED, Batch, Ledger, Spent
 from judge.batching.openai_form import GoneError, Provider, Remote, answer, parsed
 from judge.cache import CompletionCache
-from judge.running.progress import Prices
+from judge.running.cost import Prices
 from judge.types import Completion, JudgeError
 
 _AT_A_TIME = 500

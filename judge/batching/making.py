@@ -20,10 +20,10 @@ from judge.backends.errors import OverloadError, TransientError
 from judge.backends.openai import OpenAIJudge
 from judge.batching.ledger import CREATING, RUNNING, WRITTEN, Batch, Ledger
 from judge.batching.openai_form import MOST_BYTES, Provider, line_of
-from judge.running.budget import Budget
-from judge.running.progress import Prices
+from judge.running.cost import Budget, Prices
 from judge.running.questions import Question
-from judge.running.session import JudgeSession, studies_digest
+from judge.running.session import JudgeSession
+from judge.signature import studies_digest
 from judge.studies import StudySet
 from judge.types import JudgeError
 

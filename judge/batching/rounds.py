@@ -16,9 +16,9 @@ from judge.batching.making import Files, Limits, like_of, own_files, run_of, sen
 from judge.batching.openai_form import GoneError, Provider, Remote
 from judge.cache import CompletionCache
 from judge.report.words import counted
+from judge.running.cost import Prices, Progress
 from judge.running.engine import FirstAnswers, ProgressListener, RunStoppedError, UnreadableError
-from judge.running.progress import Prices, Progress
-from judge.running.questions import Question, asked
+from judge.running.questions import Question, recall
 from judge.running.session import JudgeSession
 from judge.studies import StudySet
 from judge.types import JudgeError
@@ -149,7 +149,7 @@ class _Rounds:
     def _questions(self, plan: Plan) -> Iterator[Question]:
         """Give the questions that are in no batch; `plan` is told of the others."""
         for study in self.studies:
-            now = asked(self.session, self.cache, study).open
+            now = recall(self.session, self.cache, study)[0].question
             entry = self.ledger.entry(now.key) if now else None
             if now is None:
                 continue
@@ -168,9 +168,9 @@ class _Rounds:
             return
         first = FirstAnswers(self.session.policy.give_up_after)
         for study in self.studies:
-            so_far = asked(self.session, self.cache, study)
-            if so_far.outcome is not None:
-                first.add(study, so_far.outcome, so_far.completion)
+            (exchange,) = recall(self.session, self.cache, study)
+            if exchange.outcome is not None:
+                first.add(study, exchange.outcome, exchange.answers[-1].completion)
             if first.is_full:
                 break
         if first.are_unreadable:
@@ -322,8 +322,8 @@ class _Rounds:
     def _progress(self) -> Progress:
         progress = Progress(total=len(self.studies))
         for study in self.studies:
-            so_far = asked(self.session, self.cache, study)
-            progress.from_cache += so_far.n_cached
-            if so_far.open is None and so_far.outcome is not None:
-                progress.ended(so_far.outcome)
+            (exchange,) = recall(self.session, self.cache, study)
+            progress.from_cache += len(exchange.answers)
+            if exchange.question is None and exchange.outcome is not None:
+                progress.ended(exchange.outcome)
         return progress

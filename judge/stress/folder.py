@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from judge.distribution import version
 from judge.running.files import ANOTHER, LONGEST_LINE, entries_of, folder_at_once, open_file
 from judge.running.files import read_file as read_whole
 from judge.running.run import RUNS
+from judge.signature import safe_name
 from judge.stress.changes import Change
 from judge.stress.making import Candidate, Counts, make
 from judge.stress.text import NotMade
@@ -72,7 +72,7 @@ class Recipe:
         texts = [*zip(self.taken.study_ids, self.taken.references, strict=True)]
         all_of_it = [version(), decides, [one.name for one in self.changes], texts]
         text = json.dumps(all_of_it, sort_keys=True).encode()
-        stem = re.sub(r"[^A-Za-z0-9.]+", "-", Path(self.references).stem).strip("-.")[:40]
+        stem = safe_name(Path(self.references).stem)
         digest = hashlib.sha256(text).hexdigest()[:8]
         return RUNS / "-".join(filter(None, (MODEL, stem, digest)))
 

@@ -14,6 +14,7 @@ from judge.distribution import version
 from judge.report.stress import rows
 from judge.running.files import no_run
 from judge.running.folder import MANIFEST, Run
+from judge.signature import Signature
 from judge.stress import figures
 from judge.stress.folder import PREDS, REFS, TRUTH
 from judge.stress.reading import Reading, read
@@ -130,15 +131,14 @@ def prompt_of(run: Run) -> str:
 
 def wording_of(run: Run) -> tuple[str, str]:
     """Return a run's prompt and its digest in the signature: two wordings may have one name."""
-    parts = run.signature.split("|")
-    return prompt_of(run), next((part for part in parts if part.startswith("prompt:")), "")
+    return prompt_of(run), Signature.parse(run.signature).get("prompt", "")
 
 
 def settings_of(run: Run) -> tuple[str, ...]:
     """Return what runs of one judge share: its version, and how it was asked."""
-    parts = run.signature.split("|")
-    kinds = ("judge:", "sampling:", "reask:", "section:")
-    return (parts[0], *(part for part in parts if part.startswith(kinds)))
+    signature = Signature.parse(run.signature)
+    kinds = ("judge", "sampling", "reask", "section")
+    return (signature["rubric"], *(f"{one}:{signature[one]}" for one in kinds if one in signature))
 
 
 def check_one_judge(runs: Sequence[Run]) -> None:
@@ -226,14 +226,16 @@ def _report(runs: Sequence[Run], truth: Truth) -> StressReport:
 def _signature(runs: Sequence[Run], truth: Truth) -> str:
     lines = "\n".join(run.signature for run in runs)
     digest = hashlib.sha256(lines.encode("utf-8", "replace")).hexdigest()[:8]
-    return "|".join(
-        [
-            f"stress:{FORMAT}",
-            *settings_of(runs[0]),
-            f"runs:{len(runs)}+{digest}",
-            f"truth:{truth.sha256[:8]}",
-            f"version:{version()}",
-        ]
+    return str(
+        Signature(
+            [
+                f"stress:{FORMAT}",
+                *settings_of(runs[0]),
+                f"runs:{len(runs)}+{digest}",
+                f"truth:{truth.sha256[:8]}",
+                f"version:{version()}",
+            ]
+        )
     )
 
 

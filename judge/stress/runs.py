@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -10,8 +9,9 @@ from pathlib import Path
 
 from judge.backends.pool import Servers
 from judge.cache.keys import key
-from judge.running.dry import Estimate, Forecast
+from judge.running.cost import Estimate, Forecast
 from judge.running.session import JudgeSession
+from judge.signature import safe_name
 from judge.types import Study, Usage
 
 RUNS = "runs"
@@ -78,7 +78,7 @@ def folder_of(out: Path, session: JudgeSession) -> Path:
     """
     prompt = session.judge.prompt
     names = (session.rubric.name, session.judge.name, prompt.name if prompt else "")
-    parts = [re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:40] for name in names]
+    parts = [safe_name(name) for name in names]
     again = [f"again{session.repeat}"] if session.repeat else []
     return out / RUNS / "-".join([*filter(None, parts), session.kind[:8], *again])
 

@@ -18,7 +18,7 @@ from judge.rubrics.categories import CATEGORY
 from judge.running.files import LONGEST_LINE, open_file, read_file
 from judge.running.folder import Run
 from judge.running.forms import fault
-from judge.running.texts import Digests, digest, digests
+from judge.signature import Digests, digests, text_digest
 from judge.stress.changes import known
 from judge.stress.folder import MANIFEST, TRUTH
 from judge.types import JudgeError
@@ -148,7 +148,7 @@ class _Rows:
         self.is_significant.append(any(one["significant"] for one in errors))
         self.is_doubtful.append(any(one["doubtful"] for one in errors))
         self.bases.append(line["same_reading_as"])
-        self.texts.append((digest(line["before"]), digest(line["after"])))
+        self.texts.append((text_digest(line["before"]), text_digest(line["after"])))
         return None
 
 
@@ -284,7 +284,7 @@ def check_candidates(run: Run, truth: Truth) -> list[str]:
             "goes with it with --truth"
         )
     notes = []
-    found = digests(run, row_of)
+    found = digests(run.records(of_any_version=True), row_of)
     for side, what in enumerate(("references", "candidates")):
         if found and all(texts[side] is None for texts in found.values()):
             notes.append(f"the {what} are not in {run.path}: they could not be checked")

@@ -14,7 +14,7 @@ import pytest
 from faultserver import Behaviour, Fault, FaultServer
 from support import EXAMPLES, Invoke
 
-from judge.running.budget import Purse
+from judge.running.cost import Budget
 from judge.running.folder import Run
 
 REFS = EXAMPLES / "refs.json"
@@ -124,7 +124,7 @@ def test_one_budget_is_for_all_runs(invoke: Invoke, server: FaultServer) -> None
     assert done.exit_code == 3
     assert "--max-cost" in done.stderr  # the price is unknown
     assert server.stats().requests == 0
-    purse = Purse(1.0)
+    purse = Budget(1.0)
     assert purse.reserve(0.6) == ""
     assert "--max-cost" in purse.reserve(0.6)
     purse.settle(0.6, 0.1)
