@@ -42,8 +42,8 @@ def command(
     from judge import plugins
     from judge.report.citation import citation, distinct
     from judge.report.formats import as_json
-    from judge.report.words import parts_of
     from judge.running.folder import Run
+    from judge.signature import Signature
 
     opened = [Run(path) for path in dict.fromkeys(runs)]
     if readers and len(opened) > 1:
@@ -54,7 +54,7 @@ def command(
         citation(
             run.manifest,
             _summary(run, readers, at_random=at_random),
-            parts_of(run.signature),
+            Signature.parse(run.signature),
             run.rubric,
             plugins.RUBRICS.packages(run.rubric.name, run.manifest["versions"]),
         )

@@ -23,7 +23,7 @@ def dry_run(
     `in_batches` takes the prices for those. Nothing is sent.
     """
     from judge.report.tables import Table
-    from judge.running.dry import facts, forecast, without_requests
+    from judge.running.cost import facts, forecast, without_requests
 
     columns: list[tuple[str, dict[str, str]]] = []
     for session in sessions:
@@ -38,7 +38,7 @@ def dry_run(
             found = facts(
                 coming,
                 len(studies),
-                None if in_batches else session.policy.concurrency,
+                None if in_batches else session.concurrency,
                 unseen="unknown until some answers are there: --limit 50",
             )
             columns.append((session.judge.name, found))

@@ -179,7 +179,6 @@ def _judge(
     from judge.backends import LEXICON
     from judge.cli.forecast import dry_run
     from judge.cli.progress import watching
-    from judge.running.budget import Purse
     from judge.running.engine import RunStoppedError, UnreadableError
     from judge.running.session import JudgeSession
     from judge.running.shards import Shard
@@ -189,11 +188,8 @@ def _judge(
     batches = batch_policy(options)
     shard = None if options["shard"] is None else Shard.of(options["shard"])
     settings, policy = settings_of(options), policy_of(options)
-    budget = Purse(policy.max_cost) if batches and policy.max_cost is not None else None
     sessions = [
-        JudgeSession.load(
-            *(rubric.name, name, settings), policy=policy, cache=options["cache"], budget=budget
-        )
+        JudgeSession.load(rubric.name, name, settings, policy=policy, cache=options["cache"])
         for name in named or (LEXICON,)
     ]
     check_batches(sessions, batches)

@@ -12,8 +12,8 @@ from judge.cli.output import note
 from judge.report.words import harmless
 
 if TYPE_CHECKING:
+    from judge.running.cost import Progress
     from judge.running.engine import ProgressListener
-    from judge.running.progress import Progress
 
 _SECONDS_BETWEEN_LINES = 30.0
 _LONGEST_TROUBLE = 60

@@ -275,14 +275,14 @@ def _made(options: dict[str, Any], changes: Sequence[Change], *, again: bool) ->
 def _sessions(options: dict[str, Any]) -> Iterator[JudgeSession]:
     """Yield a session for each prompt and repeat; all pay from one budget."""
     from judge.backends import LEXICON
-    from judge.running.budget import Purse
+    from judge.running.cost import Budget
     from judge.running.session import JudgeSession
 
     if options["repeats"] > 1 and options["sampling_seed"] is not None:
         raise click.UsageError("--sampling-seed asks for the same answer each time; leave it out")
     settings = settings_of({**options, "prompt": None})
     policy = policy_of(options)
-    budget = None if policy.max_cost is None else Purse(policy.max_cost)
+    budget = None if policy.max_cost is None else Budget(policy.max_cost)
     name = options["judge_name"] or LEXICON
     for prompt in dict.fromkeys(options["prompts"]) or (None,):
         for repeat in range(options["repeats"]):

@@ -28,8 +28,9 @@ from judge.rubrics.main_score import reward_of
 from judge.rubrics.numbers import Measure
 from judge.running.asking import RequestPolicy
 from judge.running.records import Judged
-from judge.running.session import joined, judged_by
+from judge.running.session import judged_by
 from judge.running.standing import JudgeThread, StandingJudge
+from judge.signature import Signature
 from judge.studies import from_given
 from judge.studies.context import CONTEXT_FIELDS, attach_context, modality_code, prior_report
 from judge.studies.names import plain
@@ -117,7 +118,8 @@ class Reward(AbstractContextManager["Reward"]):
         shown = {"context": context, "prior": self._prior, "modality": self._modality}
         parts += [f"{name}:{value}" for name, value in shown.items() if value]
         report = "" if self._report is str else f"({_qualified_name(self._report)})"
-        return joined([*parts, f"reward:{self._signed_name}{report}", f"version:{version()}"])
+        parts += [f"reward:{self._signed_name}{report}", f"version:{version()}"]
+        return str(Signature(parts))
 
     def trl(
         self,

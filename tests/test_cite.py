@@ -11,9 +11,9 @@ from support import EXAMPLES, ROOT, Invoke
 
 from judge import Run, rubrics
 from judge.report.citation import citation, program
-from judge.report.words import parts_of
 from judge.rubrics import sources
 from judge.rubrics.sources import Source
+from judge.signature import Signature
 
 PAIR = (str(EXAMPLES / "preds.json"), str(EXAMPLES / "refs.json"))
 KEY = re.compile(r"@\w+\{([^,\s]+),")
@@ -104,7 +104,7 @@ def test_what_the_judge_was_told_and_asked_is_said(judged_examples: Path) -> Non
         "|samples:3|section:findings|context:age,indication|prior:earlier|shard:2/3|version:0.1.0"
     )
     summary = Run(judged_examples).summary()
-    text = citation(manifest, summary, parts_of(line), rubrics.load("green")).text
+    text = citation(manifest, summary, Signature.parse(line), rubrics.load("green")).text
     for part in (
         "gpt-x-2026, asked with the prompt green@2+aa, with max_tokens=900, temperature=0, 3 times",
         "up to 2 times more where an answer could not be parsed",

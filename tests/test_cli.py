@@ -18,7 +18,7 @@ import pytest
 from support import EXAMPLES, Invoke, write_json
 
 from judge.cli import main, progress
-from judge.running.progress import Progress
+from judge.running.cost import Progress
 
 PREDS, REFS = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 

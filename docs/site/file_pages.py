@@ -17,8 +17,8 @@ from field_words import COLUMNS, INPUT_ROLES, MANIFEST, RECORD, SIGNATURE, SUMMA
 from typing_extensions import get_type_hints, is_typeddict  # as forms' own
 
 import judge
-from judge.report.words import parts_of
 from judge.running import forms
+from judge.signature import Signature
 from judge.stats.table import FIXED
 from judge.studies.names import FIELD_NAMES
 
@@ -157,7 +157,7 @@ def _summary(done: judge.Run) -> str:
 
 
 def _signature(line: str) -> str:
-    parts = parts_of(line)
+    parts = Signature.parse(line)
     if odd := set(parts) - set(SIGNATURE):
         raise ValueError(f"parts of a signature that are not described: {sorted(odd)}")
     of_examples = [

@@ -35,10 +35,11 @@ from judge.batching.ledger import (
 from judge.batching.provider import GoneError, Provider, Remote, answer, line_of
 from judge.cache import CompletionCache
 from judge.report.words import counted
+from judge.running.cost import Prices, Progress
 from judge.running.engine import FirstAnswers, ProgressListener, RunStoppedError, UnreadableError
-from judge.running.progress import Prices, Progress
-from judge.running.questions import Question, asked
-from judge.running.session import JudgeSession, studies_digest
+from judge.running.questions import Question, recall
+from judge.running.session import JudgeSession
+from judge.signature import studies_digest
 from judge.studies import StudySet
 from judge.types import Completion, JudgeError
 
@@ -188,7 +189,7 @@ class BatchRun:
         prices = Prices(self.judge.version, self.judge.billing_url, in_batches=True)
         budget = self.session.budget
         for study in self.studies:
-            question = asked(self.session, self.cache, study).open
+            question = recall(self.session, self.cache, study)[0].question
             if question is None:
                 continue
             if found := self.ledger.question(question.key):
@@ -272,9 +273,9 @@ class BatchRun:
             return
         first = FirstAnswers(self.session.policy.give_up_after)
         for study in self.studies:
-            so_far = asked(self.session, self.cache, study)
-            if so_far.outcome is not None:
-                first.add(study, so_far.outcome, so_far.completion)
+            (exchange,) = recall(self.session, self.cache, study)
+            if exchange.outcome is not None:
+                first.add(study, exchange.outcome, exchange.answers[-1].completion)
             if first.is_full:
                 break
         if first.are_unreadable:
@@ -396,10 +397,10 @@ class BatchRun:
     def _progress(self) -> Progress:
         progress = Progress(total=len(self.studies))
         for study in self.studies:
-            so_far = asked(self.session, self.cache, study)
-            progress.from_cache += so_far.n_cached
-            if so_far.open is None and so_far.outcome is not None:
-                progress.ended(so_far.outcome)
+            (exchange,) = recall(self.session, self.cache, study)
+            progress.from_cache += len(exchange.answers)
+            if exchange.question is None and exchange.outcome is not None:
+                progress.ended(exchange.outcome)
         return progress
 
 

@@ -9,9 +9,8 @@ from typing import Any
 
 from judge import rubrics
 from judge.comparing.names import NamedRun, input_file
-from judge.report.words import parts_of
 from judge.running.folder import ANNOTATIONS
-from judge.running.texts import digests
+from judge.signature import Signature, digests
 from judge.types import JudgeError
 
 _MOST = 5
@@ -52,7 +51,7 @@ class ComparedRun:
 def compared(named: NamedRun) -> ComparedRun:
     """Return what must agree of a run, and how many studies were left out of it."""
     manifest = named.run.manifest
-    parts = parts_of(named.run.signature)
+    parts = Signature.parse(named.run.signature)
     asked = [parts[name] for name in _ASKED if name in parts]
     told = [f"{name} {parts[name]}" for name in ("context", "prior", "modality") if name in parts]
     return ComparedRun(
@@ -104,10 +103,12 @@ def settings(
         found.append(Difference("section", "judge compare --by-section", sections))
     for name in dict.fromkeys(run.rubric for run in runs):
         of = [run for run in runs if run.rubric == name]
-        versions = _by_value(of, lambda run: run.signature.split("|")[0])
+        versions = _by_value(of, lambda run: Signature.parse(run.signature)["rubric"])
         if len(versions) > 1:
             found.append(Difference(f"version of {name}", "judge rescore", versions))
-        packages = _by_value(of, lambda run: parts_of(run.signature).get("package", "one unnamed"))
+        packages = _by_value(
+            of, lambda run: Signature.parse(run.signature).get("package", "one unnamed")
+        )
         if len(packages) > 1:
             notes.append(
                 f"the rubric {name} comes from packages that differ: {_listed(packages)}; that its "
@@ -204,7 +205,12 @@ def _reference_file(named: NamedRun) -> object:
 
 def _references(named: NamedRun, study_ids: Sequence[str]) -> dict[str, bytes | None]:
     wanted = set(study_ids)
-    found = {study_id: reference for study_id, (reference, _) in digests(named.run, wanted).items()}
+    found = {
+        study_id: reference
+        for study_id, (reference, _) in digests(
+            named.run.records(of_any_version=True), wanted
+        ).items()
+    }
     if missing := wanted - found.keys():
         raise JudgeError(
             f"the {ANNOTATIONS} of {named.shown} lacks {len(missing):,} studies, "

@@ -18,6 +18,7 @@ from judge.comparing.metric_files import MetricFile
 from judge.comparing.names import RunChoice, named_runs
 from judge.comparing.table import RunTable, merged_field, read_table
 from judge.running.folder import Run
+from judge.signature import Signature
 from judge.stats.compare import Comparison, compare
 from judge.stats.metric import Metric
 from judge.stats.paired import Resampling
@@ -352,7 +353,7 @@ def comparison_signature(opened: AlignedRuns, how: Resampling | None, by: Sequen
             f"numpy:{version('numpy')}",
         ]
     parts.append(f"version:{distribution.version()}")
-    return "|".join(part.replace("|", "/") for part in parts)
+    return str(Signature(parts))
 
 
 def _digest(lines: Sequence[str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
@@ -27,6 +26,7 @@ from judge.plots.data import (
     RatesPanel,
 )
 from judge.report.words import capital, counted, group_value, in_natural_order
+from judge.signature import safe_name
 from judge.stats.compare import Comparison, Correlations, correlations
 from judge.stats.metric import MINUS, Metric
 from judge.stats.panel import Group, Panel, group_cells, groups_of
@@ -348,7 +348,7 @@ def _with_own_names(drawings: Sequence[Drawing]) -> tuple[Drawing, ...]:
     taken: set[str] = set()
     named = []
     for drawing in drawings:
-        stem = re.sub(r"[^A-Za-z0-9_-]+", "-", drawing.name)[:_NAME].strip("-") or "figure"
+        stem = safe_name(drawing.name, _NAME, keeps="_-", default="figure")
         name, number = stem, 2
         while name.lower() in taken:
             name, number = f"{stem}-{number}", number + 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -22,8 +21,8 @@ from judge.running.folder import MANIFEST, Run
 from judge.running.forms import FORMAT, adapter
 from judge.running.records import Judged
 from judge.running.run import versions, with_classes
-from judge.running.session import studies_digest
 from judge.running.writer import writing
+from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, check_fields, reserved_names, summarise
 from judge.studies.fields import renamed, tidy_column
 from judge.studies.join import first_ids
@@ -103,7 +102,7 @@ def _folders(readers: Mapping[str, object]) -> dict[str, str]:
     """Return a name of a folder for each reader; raises where two would have the same."""
     found: dict[str, str] = {}
     for reader in readers:
-        name = "reader-" + re.sub(r"[^A-Za-z0-9._]+", "-", reader).strip("-.")[:60]
+        name = "reader-" + safe_name(reader, 60, keeps="._")
         for other, taken in found.items():
             if taken.casefold() == name.casefold():
                 raise JudgeError(
@@ -189,7 +188,7 @@ class _ReaderRun:
             f"studies:{studies_digest(studies)}",
             f"version:{version()}",
         )
-        return "|".join(part.replace("|", "/") for part in parts)
+        return str(Signature(parts))
 
     def write(self, path: Path, by: Sequence[str], arguments: Mapping[str, object]) -> None:
         now = datetime.now(UTC).isoformat(timespec="seconds")

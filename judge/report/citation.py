@@ -8,10 +8,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.report.latex import escaped
-from judge.report.words import counted, estimate, group_value, left_out, number, parts_of, share
+from judge.report.words import counted, estimate, group_value, left_out, number, share
 from judge.rubrics.contract import Rubric
 from judge.rubrics.numbers import Statistic
 from judge.rubrics.sources import Source, source
+from judge.signature import Signature
 
 _INTERVALS: dict[str, tuple[str, tuple[Source, ...]]] = {
     "mean": ("for means on the logit or logarithmic scale", ()),
@@ -224,11 +225,11 @@ def _judge(manifest: Mapping[str, Any], parts: Mapping[str, str]) -> list[str | 
     return [told]
 
 
-def _parts_of_judges(combined: Mapping[str, Any] | None) -> list[dict[str, str]]:
+def _parts_of_judges(combined: Mapping[str, Any] | None) -> list[Signature]:
     """Return the parts of each judge's own signature, of a panel; none of another run."""
     if not combined or combined["of"] != "judge":
         return []
-    return [parts_of(one["signature"]) for one in combined["parts"]]
+    return [Signature.parse(one["signature"]) for one in combined["parts"]]
 
 
 def _asked(parts: Mapping[str, str]) -> str:

@@ -97,9 +97,3 @@ def harmless(text: str) -> str:
 def left_out(omitted: Mapping[str, int]) -> str:
     """Return how many studies were left out before anything was judged, and why."""
     return ", ".join(f"{n} {reason}" for reason, n in omitted.items())
-
-
-def parts_of(line: str) -> dict[str, str]:
-    """Return the parts of a signature by their names, the first as `rubric`."""
-    rubric, *rest = line.split("|")
-    return {"rubric": rubric} | {name: value for name, _, value in (p.partition(":") for p in rest)}

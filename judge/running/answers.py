@@ -10,12 +10,11 @@ from typing import Any
 
 from judge import jsonio
 from judge.cache.entry import Entry, Unreadable, UnreadableError, checksum, entry_of
-from judge.running.asking import Answered
 from judge.running.folder import ANNOTATIONS, Run
-from judge.running.records import Judged, completion_of, outcome_of, read, study_of
+from judge.running.questions import COMPOSED
+from judge.running.records import Answered, Judged, completion_of, outcome_of, read, study_of
 from judge.running.run import versions
 from judge.running.session import read_today
-from judge.running.steps import COMPOSED
 from judge.running.writer import claim, writing
 from judge.stats.table import summarise
 from judge.types import Annotated, JudgeError
@@ -87,7 +86,7 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
         )
     rubric = run.rubric
     old_line, old_summary = run.signature, run.summary()
-    line = read_today(old_line, rubric)
+    line = str(read_today(old_line, rubric))
     if out is not None and out != run.path:
         claim(out, line)
     path = out or run.path

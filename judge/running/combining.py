@@ -13,8 +13,8 @@ import numpy as np
 from judge.report.words import NOTHING, counted, number
 from judge.rubrics.combining import Combination, rated, ratings
 from judge.rubrics.contract import Rubric
+from judge.running.cost import Progress
 from judge.running.forms import FORMAT
-from judge.running.progress import Progress
 from judge.running.records import Judged
 from judge.running.run import Finished, versions
 from judge.running.writer import claim, writing

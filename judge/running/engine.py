@@ -10,26 +10,17 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from importlib import import_module
 
 from judge.backends import LEXICON
 from judge.report.words import harmless
-from judge.running.asking import Answer
-from judge.running.progress import Progress
-from judge.running.records import Judged, read
+from judge.running.asking import Stop, StoppedError
+from judge.running.cost import Progress
+from judge.running.questions import Answer, judge_one
+from judge.running.records import Judged
 from judge.running.session import JudgeSession
-from judge.running.steps import all_read, until_read
-from judge.running.waiting import Stop, StoppedError
 from judge.studies import StudySet
-from judge.types import (
-    Completion,
-    Failed,
-    JudgeError,
-    Outcome,
-    Study,
-    Unparsed,
-)
+from judge.types import Completion, JudgeError, Outcome, Study, Unparsed
 
 INTERRUPTED, TERMINATED = "interrupted", "terminated"
 # After SIGTERM the answers under way get so many seconds: who sends it soon kills.
@@ -124,9 +115,8 @@ async def judge_all(
     question, and `UnreadableError` is raised if studies are left; 0 never gives up.
     """
     numbered = enumerate(studies, start)
-    policy = session.policy
-    first = FirstAnswers(policy.give_up_after)
-    workers = max(1, min(policy.concurrency, len(studies)))
+    first = FirstAnswers(session.policy.give_up_after)
+    at_once = max(1, min(session.concurrency, len(studies)))
 
     async def work() -> None:
         try:
@@ -144,30 +134,12 @@ async def judge_all(
             stop.set("an error")
             raise
 
-    ends = await asyncio.gather(*(work() for _ in range(workers)), return_exceptions=True)
+    ends = await asyncio.gather(*(work() for _ in range(at_once)), return_exceptions=True)
     for error in ends:
         if error is not None:
             raise error
     if first.are_unreadable and stop.why is None and progress.done < progress.total:
         raise UnreadableError(first.message(), progress)
-
-
-async def judge_one(session: JudgeSession, at: int, study: Study, answer: Answer) -> Judged:
-    """Ask about one study until its answer, or each of several, is read or nothing is left to ask.
-
-    A judge that runs inline gives the answers to several questions as one.
-    """
-    judge, rubric, reask = session.judge, session.rubric, session.policy.reask
-    ask, understand = partial(answer, at), partial(read, rubric, study)
-    if rubric.steps is None or judge.runs_inline:
-        asked = await until_read(judge, judge.request(study), ask, understand, reask)
-    else:
-        asked = await all_read(judge, rubric.steps, study, ask, understand, reask)
-    if isinstance(asked.outcome, Failed):
-        return Judged(at, study, asked.outcome, None, None, asked.attempt, earlier=asked.answers)
-    *earlier, last = asked.answers
-    end = (asked.outcome, asked.measures, last.completion, asked.attempt, last.key)
-    return Judged(at, study, *end, earlier=tuple(earlier))
 
 
 class RunStoppedError(Exception):
@@ -215,9 +187,11 @@ def judge_set(
             ticking = asyncio.create_task(_tick(progress, listener, session.policy.max_outage))
             try:
                 if (n := _n_workers(session, len(studies))) > 1:
-                    from judge.running.workers import judge_in_workers  # which imports this
+                    from judge.running.processes import judge_in_processes
 
-                    await judge_in_workers(session, studies, sink, n, stop=stop, progress=progress)
+                    await judge_in_processes(
+                        *(session, studies, sink, n), stop=stop, progress=progress
+                    )
                 else:
                     await judge_all(
                         session, studies, sink, answer=answer, stop=stop, progress=progress

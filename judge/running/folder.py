@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 
 from judge import jsonio, rubrics
 from judge.report.formats import rate_rows
-from judge.report.words import parts_of
 from judge.rubrics.asking import asked_by, on_scale, sampled
 from judge.rubrics.combining import Combination
 from judge.rubrics.contract import Rubric
@@ -33,6 +32,7 @@ from judge.running.columns import read_columns, read_frame
 from judge.running.files import LONGEST_LINE, no_run, open_file, read_file
 from judge.running.records import outcome_of, study_of
 from judge.running.shards import Part
+from judge.signature import Signature
 from judge.stats.table import DEFAULT_BY, summarise
 from judge.types import JudgeError, Outcome, Study
 
@@ -97,11 +97,11 @@ class Run:
             found = rubrics.load(name)
             if scale := self.manifest.get("scale"):
                 found = on_scale(found, (scale[0], scale[1]))
-            parts = parts_of(self.signature)
+            parts = Signature.parse(self.signature)
             asked = parts.get("prompt", "").partition("@")[0], parts.get("judge", "")
             found = sampled(asked_by(found, *asked), self.manifest.get("samples", 1))
         except JudgeError as error:
-            package = parts_of(self.signature).get("package")
+            package = Signature.parse(self.signature).get("package")
             is_gone = package and name not in rubrics.names()
             lacks = f"; the run was made with its package {package}: install that"
             told = f"{error}{lacks if is_gone else ''}"

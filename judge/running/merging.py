@@ -10,14 +10,15 @@ from pathlib import Path
 from typing import Any
 
 from judge.report.words import counted
+from judge.running.cost import Progress
 from judge.running.folder import ANNOTATIONS, MADE_BY, MANIFEST, Run, damaged
 from judge.running.forms import FORMAT, adapter, first_of
-from judge.running.progress import Progress
 from judge.running.records import outcome_of, study_of
 from judge.running.run import Finished, versions
-from judge.running.session import StudiesDigest, read_today
+from judge.running.session import read_today
 from judge.running.shards import Part, Shard, shard_of
 from judge.running.writer import RunWriter, claim, writing
+from judge.signature import Signature, StudiesDigest
 from judge.stats.table import check_fields, summarise
 from judge.types import JudgeError
 
@@ -108,7 +109,7 @@ def _part(run: Run) -> Part:
 def _check_one_run(runs: Sequence[Run], parts: Sequence[Part]) -> None:
     first, shard = runs[0], parts[0].shard
     today = read_today(first.signature, first.rubric)
-    if today != first.signature:
+    if str(today) != first.signature:
         raise JudgeError(
             f"{first.path} is of another version of judge or of its rubric than this one: merge "
             "with that version, or bring every shard up to date with judge rescore"
@@ -135,13 +136,12 @@ def _check_one_run(runs: Sequence[Run], parts: Sequence[Part]) -> None:
 
 
 def _differing(one: Run, other: Run) -> str | None:
-    ours, theirs = (_parts(run.signature) for run in (one, other))
-    names = [name for name in ours | theirs if name != _SHARD]
+    ours, theirs = (Signature.parse(run.signature) for run in (one, other))
     # The model that is judged stands in no signature.
     facts = {"model": "model that is judged", "fields": "fields of the studies"}
     facts |= {"judge": "name of the judge", "omitted": "studies left out"}
-    for name in names:
-        if ours.get(name) != theirs.get(name):
+    for name in ours.differing(theirs):
+        if name != _SHARD:
             return _in_both(name, ours.get(name), theirs.get(name), one, other)
     for name, shown in facts.items():
         values = one.manifest.get(name), other.manifest.get(name)
@@ -154,16 +154,11 @@ def _in_both(what: str, ours: object, theirs: object, one: Run, other: Run) -> s
     return f"{what} is {ours} in {one.path} and {theirs} in {other.path}"
 
 
-def _parts(signature: str) -> dict[str, str]:
-    rubric, *rest = signature.split("|")
-    named = (part.partition(":") for part in rest)
-    return {"rubric": rubric, **{name: value for name, _, value in named}}
-
-
 def _signature(line: str, missing: Sequence[Shard]) -> str:
-    without = f"without:{_ranges(missing)}/{missing[0].count}" if missing else None
-    parts = (without if part.startswith(f"{_SHARD}:") else part for part in line.split("|"))
-    return "|".join(filter(None, parts))
+    signature = Signature.parse(line)
+    if not missing:
+        return str(signature.without(_SHARD))
+    return str(signature.replacing(_SHARD, f"without:{_ranges(missing)}/{missing[0].count}"))
 
 
 def _ranges(shards: Sequence[Shard]) -> str:

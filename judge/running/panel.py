@@ -12,15 +12,16 @@ from pathlib import Path
 from typing import Any
 
 from judge import rubrics
-from judge.report.words import counted, parts_of
+from judge.report.words import counted
 from judge.rubrics.combining import Combination, Rule
 from judge.running.combining import Combining, End, write
 from judge.running.files import open_file
 from judge.running.folder import ANNOTATIONS, Run, damaged
+from judge.running.questions import COMPOSED
 from judge.running.records import outcome_of, study_of
 from judge.running.run import Finished
 from judge.running.session import read_today
-from judge.running.steps import COMPOSED
+from judge.signature import Signature
 from judge.types import JudgeError, Study
 
 RULES: tuple[Rule, ...] = ("majority", "mean")
@@ -41,8 +42,8 @@ class _Part:
     asked: str
 
     @property
-    def signature(self) -> dict[str, str]:
-        return parts_of(self.run.signature)
+    def signature(self) -> Signature:
+        return Signature.parse(self.run.signature)
 
 
 def panel(
@@ -126,24 +127,27 @@ def _checked(runs: Sequence[Run], allow: Collection[str]) -> list[Run]:
             )
         seen[run.signature] = run
     first = runs[0]
+    ours = Signature.parse(first.signature)
     for run in runs[1:]:
-        for what, ours, theirs in (
-            ("rubric", first.signature.split("|")[0], run.signature.split("|")[0]),
+        for what, expected, theirs in (
+            ("rubric", ours["rubric"], Signature.parse(run.signature)["rubric"]),
             ("section", first.manifest["section"], run.manifest["section"]),
         ):
-            if ours != theirs:
+            if expected != theirs:
                 raise JudgeError(
-                    f"the judges of a panel have one {what}: it is {ours} in {first.path} and "
+                    f"the judges of a panel have one {what}: it is {expected} in {first.path} and "
                     f"{theirs} in {run.path}"
                 )
     rubric = rubrics.load(first.manifest["rubric"])
-    today = read_today(first.signature, rubric).split("|")[0]
-    if today != first.signature.split("|")[0]:
+    today = read_today(first.signature, rubric)["rubric"]
+    if today != ours["rubric"]:
         raise JudgeError(
             f"{first.path} is of another version of {rubric.title} than today's {today}: bring "
             "the runs up to date with judge rescore"
         )
-    differing = {tuple(parts_of(run.signature).get(one) for one in _TOLD): run for run in runs}
+    differing = {
+        tuple(Signature.parse(run.signature).get(one) for one in _TOLD): run for run in runs
+    }
     if len(differing) > 1 and PROMPT not in allow:
         raise JudgeError(
             "the judges were told different things of the patient, an earlier report or the "
@@ -152,7 +156,7 @@ def _checked(runs: Sequence[Run], allow: Collection[str]) -> list[Run]:
         )
     prompts: dict[str, Run] = {}
     for run in runs:
-        if (prompt := parts_of(run.signature).get("prompt", "none")) != "none":
+        if (prompt := Signature.parse(run.signature).get("prompt", "none")) != "none":
             prompts.setdefault(prompt, run)
     if len(prompts) > 1 and PROMPT not in allow:
         told = ", ".join(f"{name} in {run.path}" for name, run in prompts.items())
@@ -204,7 +208,7 @@ def _named(runs: Sequence[Run]) -> list[_Part]:
         if names[name] > 1:
             is_own = versions[judge["version"]] == 1
             name = judge["version"] if is_own else f"{name} ({at})"
-        parts = parts_of(run.signature)
+        parts = Signature.parse(run.signature)
         asked = "|".join(f"{one}:{parts[one]}" for one in _OF_JUDGE if one in parts)
         found.append(_Part(run, name, _digest(asked), parts.get("prompt", "none")))
     return found
@@ -237,7 +241,7 @@ def _signature(parts: Sequence[_Part], version: str) -> str:
         *(f"{name}:{known[name]}" for name in _OF_STUDIES[1:] if name in known),
         *(f"runs:{runs}", "version:"),
     ]
-    return read_today("|".join(line), parts[0].run.rubric)
+    return str(read_today(str(Signature(line)), parts[0].run.rubric))
 
 
 def _digest(text: str) -> str:

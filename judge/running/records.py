@@ -9,7 +9,6 @@ from typing import Any
 from judge.cache.entry import checksum
 from judge.rubrics.contract import Rubric
 from judge.rubrics.steps import check_end
-from judge.running.asking import Answered
 from judge.running.forms import adapter
 from judge.stats.table import OUTCOMES
 from judge.types import (
@@ -23,6 +22,14 @@ from judge.types import (
     Unparsed,
     UnparsedError,
 )
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """A raw answer and the key of its entry in the cache; None for one that no cache keeps."""
+
+    completion: Completion
+    key: str | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import platform
-import re
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
@@ -17,14 +16,15 @@ from typing import Any
 from judge import distribution, plugins
 from judge.backends import CountedNote, Judge
 from judge.rubrics.asking import n_samples
+from judge.running.cost import Progress
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.forms import FORMAT
 from judge.running.notes import Notes
-from judge.running.progress import Progress
 from judge.running.records import Judged
 from judge.running.session import JudgeSession
 from judge.running.shards import Part, Shard
 from judge.running.writer import claim, writing
+from judge.signature import safe_name
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
 from judge.studies.context import mentions_prior, prior_report
@@ -122,7 +122,7 @@ def run(
             **({"of_candidates": sorted(own)} if (own := studies.of_candidates) else {}),
             "read_from": {role: name for role, name in studies.read_from.items() if name},
             "omitted_ids": {why: list(ids) for why, ids in studies.omitted_ids.items()},
-            "effort": asdict(session.policy),
+            "effort": {**asdict(session.policy), "concurrency": session.concurrency},
             "spent": {k: v for k, v in asdict(progress).items() if k != "trouble"},
             "started": started.isoformat(timespec="seconds"),
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
@@ -182,7 +182,7 @@ def with_classes(studies: StudySet) -> tuple[StudySet, str]:
 def default_folder(session: JudgeSession, model: str | None, line: str) -> Path:
     """Return the folder of the run with this signature, below `judge-runs`."""
     names = (model or "", session.rubric.name, session.judge.name)
-    parts = [re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:40] for name in names]
+    parts = [safe_name(name) for name in names]
     digest = hashlib.sha256(line.encode()).hexdigest()[:8]
     return RUNS / "-".join(filter(None, (*parts, digest)))
 

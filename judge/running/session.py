@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import cached_property
@@ -19,14 +19,15 @@ from judge.distribution import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.rubrics.asking import asked_by, n_samples, on_scale, sampled
-from judge.running.asking import Answer, Answered, Asker, RequestPolicy
-from judge.running.budget import Budget
+from judge.running.asking import Asker, RequestPolicy, Stop
+from judge.running.cost import Budget, Prices, Progress
 from judge.running.notes import Notes
-from judge.running.progress import Prices, Progress
+from judge.running.questions import Answer, Question
+from judge.running.records import Answered
 from judge.running.shards import Shard
-from judge.running.waiting import Stop
+from judge.signature import Signature, studies_digest
 from judge.studies import StudySet
-from judge.types import CompletionRequest, JudgeError, Study
+from judge.types import JudgeError
 
 _PACKAGE = "package"
 
@@ -35,10 +36,10 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
     """A judge for one rubric, how it is asked, and the folder that keeps its answers.
 
     The cache is opened when it is first needed and closed at the end of the `with` block. A
-    judge that runs inline has none. `budget` is what its answers are paid from, None for no limit
-    but the policy's. `repeat` is which of several runs it makes that ask the same, from 0.
-    `batches` are those that answers came in, for the manifest, `unanswerable` the questions of
-    theirs that brought none.
+    judge that runs inline has none. `budget` is what its answers are paid from beside the policy's
+    `max_cost`, None for no other limit. `repeat` is which of several runs it makes that ask the
+    same, from 0. `batches` are those that answers came in, for the manifest, `unanswerable` the
+    questions of theirs that brought none.
     `notes_of_workers` is what the judge's copies in other processes say. Raises `JudgeError` for a
     policy with several of these and a judge that does not run inline, and for several answers to
     the same question of a judge that gives one.
@@ -77,7 +78,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self.unanswerable: Mapping[str, StudyError] = {}
         self.notes_of_workers = Notes()
         self._folder = folder
-        self.budget = budget
+        self.budget = budget if policy.max_cost is None else Budget(policy.max_cost, budget)
         self._opened = ExitStack()
 
     @classmethod
@@ -132,6 +133,11 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         parts = (self.judge.version, _prompt(self.judge), *_asked(self.rubric, self.judge))
         return hashlib.sha256("|".join(parts).encode()).hexdigest()[:16]
 
+    @property
+    def concurrency(self) -> int:
+        """The most requests in flight."""
+        return self.policy.concurrency or self.judge.concurrency
+
     def answerer(self, progress: Progress, stop: Stop, *, is_standing: bool = False) -> Answer:
         """Return how answers are got: from the cache or the judge, or from the judge at once.
 
@@ -141,17 +147,15 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             return self._at_once
         prices = Prices(self.judge.version, self.judge.billing_url)
         return Asker(
-            *(self.judge, self.cache, prices, self.policy, progress, stop, self.kind),
+            *(self.judge, self.cache, prices, self.policy, self.concurrency, progress, stop),
+            kind=self.kind,
             budget=self.budget,
-            repeat=self.repeat,
             is_standing=is_standing,
             unanswerable=self.unanswerable,
         ).answer
 
-    async def _at_once(
-        self, _at: int, request: CompletionRequest, _attempt: int, _sample: int
-    ) -> Answered:
-        return Answered(await self.judge.complete(request), key=None)
+    async def _at_once(self, _at: int, question: Question) -> Answered:
+        return Answered(await self.judge.complete(question.request), key=None)
 
     def __exit__(self, *_error: object) -> None:
         self._opened.close()
@@ -192,7 +196,7 @@ def signature(
         *([f"shard:{shard}"] if shard else []),
         f"version:{version()}",
     ]
-    return joined(parts)
+    return str(Signature(parts))
 
 
 def judged_by(rubric: Rubric, judge: Judge, reask: int) -> list[str]:
@@ -204,11 +208,6 @@ def judged_by(rubric: Rubric, judge: Judge, reask: int) -> list[str]:
         *(() if judge.runs_inline else (*_asked(rubric, judge), f"reask:{reask}")),
         *([f"samples:{n}"] if (n := n_samples(rubric)) > 1 else []),
     ]
-
-
-def joined(parts: Iterable[str]) -> str:
-    """Return a signature of its parts."""
-    return "|".join(part.replace("|", "/") for part in parts)
 
 
 def _answers_the_same(judge: Judge) -> bool:
@@ -242,41 +241,12 @@ def _reply(rubric: Rubric, judge: Judge) -> list[str]:
     return [f"reply:{hashlib.sha256(''.join(written).encode()).hexdigest()[:8]}"]
 
 
-def read_today(line: str, rubric: Rubric) -> str:
+def read_today(line: str, rubric: Rubric) -> Signature:
     """Return the signature `line` with today's rubric and program, for answers read again."""
-    _, *judged, _ = line.split("|")
-    judged = [part for part in judged if not part.startswith(f"{_PACKAGE}:")]
-    return joined([*_rubric(rubric), *judged, f"version:{version()}"])
+    _, *judged, _ = Signature.parse(line).without(_PACKAGE).parts
+    return Signature([*_rubric(rubric), *judged, f"version:{version()}"])
 
 
 def _rubric(rubric: Rubric) -> list[str]:
     packages = (one.replace(" ", "@") for one in plugins.RUBRICS.packages(rubric.name))
     return [f"{rubric.name}:{rubric.version}", *(f"{_PACKAGE}:{one}" for one in packages)]
-
-
-class StudiesDigest:
-    """What is known of studies, in their order: how many, and eight hexadecimal digits."""
-
-    def __init__(self) -> None:
-        self._n = 0
-        self._digest = hashlib.sha256()
-
-    def add(self, study: Study) -> None:
-        """Take one more study in."""
-        texts = [study.study_id, study.reference, study.candidate, study.study_class]
-        row = json.dumps([texts, study.fields], sort_keys=True, default=str)
-        self._digest.update(row.encode() + b"\n")
-        self._n += 1
-
-    @property
-    def value(self) -> str:
-        """Both, as `10+0a1b2c3d`."""
-        return f"{self._n}+{self._digest.hexdigest()[:8]}"
-
-
-def studies_digest(studies: Iterable[Study]) -> str:
-    """Return how many studies there are, and a digest of all that is known of them, in order."""
-    found = StudiesDigest()
-    for study in studies:
-        found.add(study)
-    return found.value

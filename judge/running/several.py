@@ -23,6 +23,7 @@ from judge.running.records import outcome_of
 from judge.running.run import Finished, default_folder, run, with_classes
 from judge.running.session import JudgeSession
 from judge.running.writer import claim
+from judge.signature import Signature
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields
 from judge.studies import StudySet
 from judge.studies.fields import free_name
@@ -102,8 +103,7 @@ def run_several(
     studies, class_source = with_classes(several.studies)
     several = replace(several, studies=studies)
     line = session.signature(several.asked(), class_source)
-    *head, version = line.split("|")
-    line = "|".join([*head, f"references:{rule}", version])
+    line = str(Signature.parse(line).adding(f"references:{rule}"))
     path = out or default_folder(session, studies.model, line)
     # What can be wrong with the folder and the fields is found before the work.
     check_fields(by, TableBuilder(session.rubric, list(studies.fields)).columns)

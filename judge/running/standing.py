@@ -8,17 +8,20 @@ import threading
 import weakref
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from contextlib import suppress
-from typing import Any, TypeVar
+from functools import partial
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from judge.running.asking import Answer
+from judge.running.asking import Stop
+from judge.running.cost import Progress
 from judge.running.engine import INTERRUPTED, RunStoppedError, judge_all
-from judge.running.progress import Progress
+from judge.running.questions import Answer
 from judge.running.records import Judged
 from judge.running.session import JudgeSession
-from judge.running.waiting import Stop
 from judge.studies import StudySet
 from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from anyio.from_thread import BlockingPortal
 
 T = TypeVar("T")
 _CLOSED = "this judge was closed: make a new one"
@@ -27,7 +30,7 @@ _CLOSED = "this judge was closed: make a new one"
 class StandingJudge:
     """Judges sets of studies as they come, any number at a time, in one event loop.
 
-    All share the session's cache, limit of requests, budget and `max_cost`, and a question that is
+    All share the session's cache, limit of requests and budget, and a question that is
     under way is not asked twice. A server that takes no connection is waited for at the first
     study. After an end for all, such as a server that is gone, the next call finds out anew whether
     the judge can be asked.
@@ -88,13 +91,13 @@ class JudgeThread:
         if session.policy.workers > 1:
             raise JudgeError("a judge that stays loaded answers in one process: leave out workers")
         self.session = session
-        self._lock = threading.Lock()
-        self._pid: int | None = None
-        self._loop: asyncio.AbstractEventLoop | None = None
         self._standing = StandingJudge(session)
+        self._lock = threading.Lock()
+        self._portal: BlockingPortal | None = None
+        self._thread: threading.Thread | None = None
+        self._pid = 0
         self._end: weakref.finalize[..., JudgeThread] | None = None
         self._is_closed = False
-        self._thread: threading.Thread | None = None
 
     def submit(self, work: Callable[[StandingJudge], Coroutine[Any, Any, T]]) -> Future[T]:
         """Have a piece of work done in the thread, which gives it the standing judge.
@@ -105,16 +108,14 @@ class JudgeThread:
         """
         if threading.current_thread() is self._thread:
             raise JudgeError("what this judge calls while it judges cannot ask this judge")
-        if self._pid not in (None, os.getpid()):
+        if self._thread is not None and self._pid != os.getpid():
             raise JudgeError("a forked process cannot use the judge of the first: make a new one")
         with self._lock:
             if self._is_closed:
                 raise JudgeError(_CLOSED)
-            loop = self._loop = self._loop or self._started()
-            # Here, so that what was submitted before `close` has begun when that ends it.
-            return asyncio.run_coroutine_threadsafe(self._until_closed(work), loop)
+            return (self._portal or self._started()).start_task_soon(self._done, work)
 
-    async def _until_closed(self, work: Callable[[StandingJudge], Coroutine[Any, Any, T]]) -> T:
+    async def _done(self, work: Callable[[StandingJudge], Coroutine[Any, Any, T]]) -> T:
         try:
             return await work(self._standing)
         except asyncio.CancelledError:
@@ -138,43 +139,35 @@ class JudgeThread:
         if self._end is not None:
             self._end()
 
-    def _started(self) -> asyncio.AbstractEventLoop:
-        opened: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = Future()
-        thread = threading.Thread(
-            target=_live, args=(self._standing, opened), name="judge", daemon=True
-        )
-        self._thread, self._pid = thread, os.getpid()
-        thread.start()
-        loop, ended = opened.result()
-        self._end = weakref.finalize(self, _stop, loop, ended, thread)
+    def _started(self) -> BlockingPortal:
+        opened: Future[BlockingPortal] = Future()
+        live = partial(_live, self._standing, opened)
+        self._thread, self._pid = threading.Thread(target=live, daemon=True), os.getpid()
+        self._thread.start()
+        self._portal = opened.result()
+        self._end = weakref.finalize(self, _stop, self._portal, self._thread, self._pid)
         # At the end of the process there is nothing to do: what a judge started goes with it.
         self._end.atexit = False
-        return loop
+        return self._portal
 
 
-def _live(
-    standing: StandingJudge, opened: Future[tuple[asyncio.AbstractEventLoop, asyncio.Event]]
-) -> None:
-    async def until_ended() -> None:
-        ended = asyncio.Event()
-        opened.set_result((asyncio.get_running_loop(), ended))
-        await ended.wait()
-        others = asyncio.all_tasks() - {asyncio.current_task()}
-        for task in others:
-            task.cancel()
-        await asyncio.gather(*others, return_exceptions=True)
+def _live(standing: StandingJudge, opened: Future[BlockingPortal]) -> None:
+    import anyio
+    from anyio.from_thread import BlockingPortal
+
+    async def until_stopped() -> None:
+        async with BlockingPortal() as portal:
+            opened.set_result(portal)
+            await portal.sleep_until_stopped()
         await standing.aclose()
 
-    with asyncio.Runner() as runner:
-        life = runner.get_loop().create_task(until_ended())
-        while not life.done():
-            # These two end a loop besides the task that raises them: whoever asked for that gets
-            # them, and the others are not to wait for ever.
-            with suppress(KeyboardInterrupt, SystemExit):
-                runner.get_loop().run_until_complete(life)
+    anyio.run(until_stopped)
 
 
-def _stop(loop: asyncio.AbstractEventLoop, ended: asyncio.Event, thread: threading.Thread) -> None:
-    loop.call_soon_threadsafe(ended.set)
-    if threading.current_thread() is not thread:  # where the garbage collector may be at work
+def _stop(portal: BlockingPortal, thread: threading.Thread, pid: int) -> None:
+    if threading.current_thread() is thread:  # where the garbage collector may be at work
+        stopping = portal.stop(cancel_remaining=True)
+        asyncio.ensure_future(stopping)  # noqa: RUF006 - it ends the loop, nothing waits for it
+    elif pid == os.getpid():
+        portal.call(portal.stop, True)  # noqa: FBT003 - it takes it by its place
         thread.join()

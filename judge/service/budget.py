@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from judge import backends, rubrics
-from judge.running.progress import Prices
+from judge.running.cost import Budget, Prices
 from judge.service import ProblemError
 from judge.types import JudgeError, Usage
 
@@ -41,16 +41,17 @@ class Limit:
     least: float
 
 
-@dataclass(frozen=True, slots=True)
-class Ledger:
-    """One judge's row in the table at `path`; `limit` in US dollars is None for none.
+class Ledger(Budget):
+    """The budget of one judge, kept in its row of the table at `path`.
 
-    Each change is one transaction, so that pairs and the processes of runs share the sum.
+    Each change is one transaction, so that pairs and the processes of runs share the sum. Raises
+    `JudgeError` where that cannot be read or written.
     """
 
-    path: Path
-    judge: str
-    limit: float | None = None
+    def __init__(self, path: Path, judge: str, limit: float | None = None) -> None:
+        super().__init__(limit)
+        self.path = path
+        self.judge = judge
 
     @classmethod
     def of(cls, plain: Mapping[str, Any] | None) -> Ledger | None:
@@ -61,14 +62,15 @@ class Ledger:
         """Return it ready for JSON."""
         return {"path": str(self.path), "judge": self.judge, "limit": self.limit}
 
+    @property
     def spent(self) -> float:
-        """Return what was spent; raises `JudgeError` where that cannot be read."""
+        """What was spent, with all that is set aside."""
         with self._locked() as table:
             return self._sum(table)
 
     def left(self) -> float | None:
-        """Return the dollars that are left, None for no limit; raises `JudgeError` as `spent`."""
-        return None if self.limit is None else max(0.0, self.limit - self.spent())
+        """Return the dollars that are left, None for no limit."""
+        return None if self.limit is None else max(0.0, self.limit - self.spent)
 
     def shown(self) -> str:
         """Return what is left of the limit in words, rounded down."""
@@ -77,25 +79,19 @@ class Ledger:
 
     def check(self, least: float) -> None:
         """Raise `ProblemError` 402 where not even `least` dollars are left."""
-        if self.limit is not None and self.spent() + least > self.limit:
+        if self.limit is not None and self.spent + least > self.limit:
             raise ProblemError(PAYMENT_REQUIRED, self._refusal())
 
-    def reserve(self, most: float | None) -> str:
-        """Set aside what an answer can cost; returns why not, or ""."""
-        if most is None:
-            return "" if self.limit is None else f"{self.judge} has a budget, and no known price"
+    def _add(self, dollars: float, limit: float | None) -> bool:
         with self._locked() as table:
-            total = self._sum(table) + most
-            is_within = self.limit is None or total <= self.limit
-            if is_within:
-                self._put(table, total)
-        return "" if is_within else self._refusal()
+            total = self._sum(table) + dollars
+            if limit is not None and total > limit:
+                return False
+            table.execute("REPLACE INTO spent VALUES (?, ?)", (self.judge, max(0.0, total)))
+        return True
 
-    def settle(self, most: float, spent: float | None) -> None:
-        """Count what an answer did cost instead of its most, which stands where that is unknown."""
-        if spent is not None:
-            with self._locked() as table:
-                self._put(table, max(0.0, self._sum(table) + spent - most))
+    def _unpriced(self) -> str:
+        return f"{self.judge} has a budget, and no known price"
 
     def _refusal(self) -> str:
         return (
@@ -109,9 +105,6 @@ class Ledger:
         if not (isinstance(dollars, float) and math.isfinite(dollars) and dollars >= 0):
             raise JudgeError(_DAMAGED)
         return dollars
-
-    def _put(self, table: sqlite3.Connection, dollars: float) -> None:
-        table.execute("REPLACE INTO spent VALUES (?, ?)", (self.judge, dollars))
 
     @contextmanager
     def _locked(self) -> Iterator[sqlite3.Connection]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property, lru_cache
@@ -30,6 +29,7 @@ from judge.service import ProblemError, jobs, reviews
 from judge.service.jobs import Job
 from judge.service.reviews import Event
 from judge.service.settings import ServiceSettings
+from judge.signature import safe_name
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
@@ -367,7 +367,7 @@ def _age(path: Path, known: dict[Path, Job]) -> float:
 def _name(path: Path, taken: dict[str, RunEntry]) -> str:
     name = path.absolute().name
     if not jobs.NAME.fullmatch(name):
-        name = re.sub(r"[^A-Za-z0-9._-]+", "-", name).strip("-.")[:100] or "run"
+        name = safe_name(name, 100, keeps="._-", default="run")
     if name in taken:
         name = f"{name}-{hashlib.sha256(str(path.absolute()).encode()).hexdigest()[:8]}"
     return name

@@ -9,7 +9,7 @@ from typing import Any
 
 from judge.report.words import counted
 from judge.running import check
-from judge.running.dry import Forecast, facts, forecast, without_requests
+from judge.running.cost import Forecast, facts, forecast, without_requests
 from judge.running.session import JudgeSession
 from judge.service.budget import Ledger
 from judge.service.jobs import RunRequest
@@ -49,7 +49,7 @@ def _costs(
 ) -> list[tuple[str, str]]:
     if coming is None:
         return [("cost", without_requests(session.judge))]
-    costs = facts(coming, n_studies, session.policy.concurrency, unseen=_UNSEEN)
+    costs = facts(coming, n_studies, session.concurrency, unseen=_UNSEEN)
     del costs["studies"]
     if n := session.cache and session.cache.n_damaged:
         costs["damaged"] = f"{counted(n, 'cached answer', 'cached answers')} to be asked for again"

@@ -39,6 +39,7 @@ from judge.running.files import read_file
 from judge.service import ProblemError
 from judge.service.settings import JOBS, ServiceSettings
 from judge.service.worker import Worker
+from judge.signature import safe_name
 from judge.studies.names import NamedFields, given_model
 from judge.studies.sections import SECTIONS
 from judge.types import MODALITIES, JudgeError
@@ -256,7 +257,7 @@ def create(folder: Path, options: RunOptions, files: Mapping[str, str]) -> Job:
     """Make the folder of `creating` a job, under a name that says what it is."""
     request = RunRequest.of(options, files)
     _replace(folder / _JOB, request)
-    judge = re.sub(r"[^A-Za-z0-9.]+", "-", request.judge).strip("-.")[:40] or "judge"
+    judge = safe_name(request.judge, default="judge")
     at = datetime.fromisoformat(request.created)
     name = f"{request.rubric}-{judge}-{at:%Y%m%d-%H%M%S}-{os.urandom(3).hex()}"
     return Job(folder.rename(folder.parent / name), request)

@@ -17,8 +17,8 @@ from typing import Any
 
 from judge import backends
 from judge.running.asking import RequestPolicy
+from judge.running.cost import Progress
 from judge.running.engine import ProgressListener, RunStoppedError
-from judge.running.progress import Progress
 from judge.running.run import run
 from judge.running.session import JudgeSession
 from judge.service import jobs

@@ -22,6 +22,7 @@ from judge.distribution import version
 from judge.report.stress import rows as figure_rows
 from judge.running.files import no_run
 from judge.running.folder import MANIFEST, Run
+from judge.signature import Signature
 from judge.stats.agreement import clustered_error
 from judge.stats.detection import clustered_rate
 from judge.stats.estimate import Z_95
@@ -109,15 +110,15 @@ def _prompt(run: Run) -> str:
 
 def _wording(run: Run) -> tuple[str, str]:
     """Return a run's prompt and its digest in the signature: two wordings may have one name."""
-    parts = run.signature.split("|")
-    return _prompt(run), next((part for part in parts if part.startswith("prompt:")), "")
+    return _prompt(run), Signature.parse(run.signature).get("prompt", "")
 
 
 def _settings(run: Run) -> tuple[str, ...]:
     """Return what runs of one judge share: its version, and how it was asked."""
-    parts = run.signature.split("|")
-    kinds = ("judge:", "sampling:", "reask:", "section:", "studies:")
-    return (parts[0], *(part for part in parts if part.startswith(kinds)))
+    signature = Signature.parse(run.signature)
+    kinds = ("judge", "sampling", "reask", "section", "studies")
+    named = (f"{kind}:{signature[kind]}" for kind in kinds if kind in signature)
+    return (signature["rubric"], *named)
 
 
 def _check_one_judge(runs: Sequence[Run]) -> None:
@@ -511,4 +512,4 @@ def _signature(readings: Sequence[Reading]) -> str:
     lines = "\n".join(reading.run.signature for reading in readings)
     digest = hashlib.sha256(lines.encode("utf-8", "replace")).hexdigest()[:8]
     parts = [f"stress:{FORMAT}", *_settings(readings[0].run), f"runs:{len(readings)}+{digest}"]
-    return "|".join([*parts, f"version:{version()}"])
+    return str(Signature([*parts, f"version:{version()}"]))

@@ -14,6 +14,7 @@ from judge import distribution
 from judge.comparing.checks import ComparedRun
 from judge.comparing.names import RunChoice, named_run
 from judge.running.folder import Run
+from judge.signature import Signature
 from judge.stats.estimate import estimate
 from judge.stats.prediction_powered import Corrected, corrected
 from judge.stats.table import OUTCOMES, grouped, summarise
@@ -169,4 +170,4 @@ def signature(readings: Readings) -> str:
         f"patient:{readings.patient_field or 'none'}",
         f"version:{distribution.version()}",
     )
-    return "|".join(part.replace("|", "/") for part in parts)
+    return str(Signature(parts))

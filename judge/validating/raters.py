@@ -16,7 +16,7 @@ from judge.comparing.names import RunChoice, own_model
 from judge.readers.runs import READER
 from judge.rubrics.quantities import RATING, Quantity
 from judge.running.folder import MANIFEST, Run
-from judge.running.texts import digests
+from judge.signature import digests
 from judge.stats.panel import Values
 from judge.studies.names import FIELD_NAMES
 from judge.types import JudgeError
@@ -245,7 +245,7 @@ def _check_texts(everyone: Sequence[Rater], wanted: set[str]) -> list[str]:
     known: tuple[dict[str, tuple[bytes | None, Rater]], ...] = ({}, {})
     whats = ("references", "candidates")
     for rater in everyone:
-        found = digests(rater.run, wanted)
+        found = digests(rater.run.records(of_any_version=True), wanted)
         for side, (what, of) in enumerate(zip(whats, known, strict=True)):
             if all(of_study[side] is None for of_study in found.values()):
                 notes.append(f"the {what} are not in {rater.shown}: they could not be checked")

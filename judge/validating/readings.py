@@ -15,7 +15,7 @@ from judge.report.words import counted
 from judge.rubrics.contract import Rubric
 from judge.rubrics.numbers import Statistic
 from judge.running.folder import Run
-from judge.running.texts import digests
+from judge.signature import digests
 from judge.stats.estimate import summed
 from judge.stats.table import OUTCOMES
 from judge.studies.names import FIELD_NAMES
@@ -187,9 +187,9 @@ def _check_texts(run: Run, opened: Sequence[Run], ids: Collection[str]) -> list[
     says nothing of them.
     """
     notes = []
-    theirs = [digests(one, ids) for one in opened]
+    theirs = [digests(one.records(of_any_version=True), ids) for one in opened]
     wanted = {study_id for texts in theirs for study_id in texts}
-    ours = digests(run, wanted)
+    ours = digests(run.records(of_any_version=True), wanted)
     for one, texts in zip(opened, theirs, strict=True):
         has_candidates = any(candidate for _, candidate in texts.values())
         read, judged = one.manifest["section"], run.manifest["section"]

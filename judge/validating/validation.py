@@ -12,6 +12,7 @@ import numpy as np
 
 from judge import distribution, rubrics
 from judge.rubrics.quantities import Quantity, quantities_of
+from judge.signature import Signature
 from judge.stats.agreement import Coefficients, agreement, limits_of_agreement, preference
 from judge.stats.alternative_annotator import EXPERTS, Scoring, alternative_annotator
 from judge.stats.correlation import LEAST_UNITS, Resamples, draw
@@ -292,7 +293,7 @@ def _signature(found: RatedStudies, how: Resampling, epsilon: float) -> str:
         f"numpy:{version('numpy')}",
         f"version:{distribution.version()}",
     ]
-    return "|".join(part.replace("|", "/") for part in parts)
+    return str(Signature(parts))
 
 
 def _digest(lines: Sequence[str]) -> str:

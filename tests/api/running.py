@@ -17,8 +17,8 @@ from judge import backends
 from judge.cli import main
 from judge.rubrics import Rubric
 from judge.running.asking import RequestPolicy
+from judge.running.cost import Progress
 from judge.running.engine import ProgressListener, judge_set
-from judge.running.progress import Progress
 from judge.running.records import Judged
 from judge.running.session import JudgeSession
 from judge.studies import StudySet, from_given

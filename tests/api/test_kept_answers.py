@@ -19,7 +19,7 @@ from judge.cache.entry import Entry, checksum
 from judge.rubrics import Rubric, load
 from judge.running.answers import rescore
 from judge.running.asking import RequestPolicy
-from judge.running.dry import forecast
+from judge.running.cost import forecast
 from judge.running.folder import Run
 from judge.running.run import Finished, run
 from judge.running.session import JudgeSession

@@ -18,10 +18,8 @@ from judge.batching.batch_run import BatchPolicy, in_batches
 from judge.rubrics import Rubric
 from judge.running import session
 from judge.running.asking import RequestPolicy
-from judge.running.budget import Purse
-from judge.running.dry import Forecast, forecast
+from judge.running.cost import Budget, Forecast, Prices, forecast
 from judge.running.engine import ProgressListener, RunStoppedError
-from judge.running.progress import Prices, prompt_tokens
 from judge.running.run import run
 from judge.running.session import JudgeSession
 from judge.types import CompletionRequest, Message, Usage
@@ -57,16 +55,14 @@ def test_an_unknown_price_is_no_number(model: str, url: str | None) -> None:
     assert prices.at_most(request) is None
 
 
-def test_the_most_a_request_can_cost_is_more_than_it_will() -> None:
-    prices = Prices("gpt-4o", OPENAI_URL)
-    request = CompletionRequest(
-        "chat", "gpt-4o", (Message("user", "x" * 4000),), {"max_tokens": 500}
-    )
-    most = prices.at_most(request)
-    likely = prices.dollars(Usage(prompt_tokens(request), 300))
-    assert most is not None
-    assert likely is not None
-    assert most > likely
+def test_text_that_is_dense_in_tokens_is_within_the_most_it_can_cost() -> None:
+    """A token a byte: `\u13cf` is three bytes and three tokens in GPT-4o's encoding."""
+    for text, tokens in (("x" * 4000, 500), ("\u13cf" * 4000, 12_000)):
+        request = CompletionRequest("chat", "gpt-4o", (Message("user", text),), {"max_tokens": 500})
+        most, used = PRICED.at_most(request), PRICED.dollars(Usage(tokens, 500))
+        assert most is not None
+        assert used is not None
+        assert most > used
 
 
 # Foretold
@@ -153,7 +149,7 @@ def batched(server: FaultServer, cache: Path, limit: float | None) -> JudgeSessi
     judge = backends.load("gpt-4o", rubric, backends.JudgeSettings(base_url=server.url))
     judge.billing_url = OPENAI_URL
     policy = RequestPolicy(max_cost=limit)
-    return JudgeSession(rubric, judge, policy, cache, Purse(limit) if limit else None)
+    return JudgeSession(rubric, judge, policy, cache)
 
 
 def test_batches_have_their_own_price_and_no_price_is_guessed() -> None:
@@ -192,7 +188,7 @@ def test_max_cost_holds_for_all_batches(server: FaultServer, tmp_path: Path, sha
     limit = share * coming.worst.dollars
     opened = batched(server, tmp_path / "cache", limit)
     budget = opened.budget
-    assert isinstance(budget, Purse)
+    assert isinstance(budget, Budget)
     said: list[str] = []
     policy = BatchPolicy(50_000, 0.05)
     with opened, in_batches(opened, study_set(N), policy, ProgressListener(say=said.append)):

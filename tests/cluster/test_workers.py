@@ -55,15 +55,18 @@ def started(folder: Path, *options: str) -> subprocess.Popen[str]:
     )
 
 
+def children_of(pid: int) -> list[int]:
+    children = Path(f"/proc/{pid}/task/{pid}/children").read_text("utf-8")
+    return [int(child) for child in children.split()]
+
+
 def workers_of(process: subprocess.Popen[str]) -> list[int]:
-    """The workers of a run, as soon as both are there."""
+    """The workers of a run, as soon as both are there: children of its server of forks."""
     for _ in range(600):
-        children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text("utf-8")
-        found = [int(child) for child in children.split()]
-        lines = [Path(f"/proc/{child}/cmdline") for child in found]
-        if len(found) == 2 and all(b"judge.running.worker" in line.read_bytes() for line in lines):
-            time.sleep(1.0)  # into their work
-            return found
+        for child in children_of(process.pid):
+            if len(found := children_of(child)) == 2:
+                time.sleep(1.0)  # into their work
+                return found
         assert process.poll() is None, process.communicate()
         time.sleep(0.05)
     raise AssertionError("no workers came")
@@ -107,8 +110,27 @@ def test_a_worker_that_dies_is_one_message(tmp_path: Path) -> None:
     assert process.returncode == 2
     assert out == ""
     (line,) = [line for line in err.splitlines() if line.startswith("Error")]
-    assert "a worker process of the judge ended before its time (SIGKILL)" in line
     assert "--workers" in line
     assert "Traceback" not in err
     assert all_ended([first, other])
     assert not (tmp_path / "run").exists()
+
+
+def test_no_worker_outlives_a_run_that_is_killed(tmp_path: Path) -> None:
+    with started(tmp_path) as process:
+        pids = workers_of(process)
+        process.kill()
+        process.communicate(timeout=30)
+    assert all_ended(pids)
+
+
+def test_a_script_without_a_guard_runs_once(tmp_path: Path) -> None:
+    program = """
+from judge import RequestPolicy, annotate
+texts = ["The lungs are clear."] * 70
+print(len(annotate(texts, texts, policy=RequestPolicy(workers=2))))
+"""
+    (tmp_path / "script.py").write_text(program)
+    command = [sys.executable, "script.py"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (0, "70\n"), done.stderr

@@ -14,8 +14,8 @@ from faultserver import Behaviour, FaultServer
 
 from judge import backends, prompts, rubrics
 from judge.running.asking import RequestPolicy
+from judge.running.cost import Progress
 from judge.running.engine import ProgressListener, judge_set
-from judge.running.progress import Progress
 from judge.running.records import Judged
 from judge.running.session import JudgeSession
 from judge.studies import StudySet, from_given

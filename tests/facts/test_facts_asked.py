@@ -16,10 +16,10 @@ from judge.cache import CompletionCache
 from judge.cache.entry import Entry
 from judge.rubrics.steps import parts
 from judge.running.answers import entries, rescore
-from judge.running.dry import forecast
+from judge.running.cost import forecast
 from judge.running.folder import Run
+from judge.running.questions import COMPOSED
 from judge.running.run import run
-from judge.running.steps import COMPOSED
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
 REFERENCE = "Small effusion. Heart normal. No mass."

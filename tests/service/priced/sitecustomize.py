@@ -1,6 +1,6 @@
 """Gives every server GPT-4o's price in each process that has this folder in its path."""
 
-from judge.running.progress import Prices
+from judge.running.cost import Prices
 
 _dollars = Prices.dollars
 

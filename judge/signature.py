@@ -1,0 +1,121 @@
+"""What stands for a run: its signature, digests of its studies, and the name of its folder."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Container, Iterable, Iterator, Mapping
+from typing import Any
+
+from judge.types import Study
+
+VERSION = "version"
+Digests = tuple[bytes | None, bytes | None]
+"""Of a study's reference and of its candidate, white space aside; None for an empty text."""
+
+
+class Signature(Mapping[str, str]):
+    """One line that names everything that changes a number, such as `green:3|judge:lexicon-3|...`.
+
+    A mapping of the parts' names to their values; the first part, what was measured and its
+    version, has the name `rubric` and is the value as a whole.
+    """
+
+    __slots__ = ("_named", "parts")
+
+    def __init__(self, parts: Iterable[str]) -> None:
+        self.parts = tuple(part.replace("|", "/") for part in parts)
+        first, *others = self.parts or ("",)
+        split = (part.partition(":") for part in others)
+        self._named = {"rubric": first} | {name: value for name, _, value in split}
+
+    @classmethod
+    def parse(cls, line: str) -> Signature:
+        """Return the signature that `line` is."""
+        return cls(line.split("|"))
+
+    def __str__(self) -> str:
+        return "|".join(self.parts)
+
+    def __getitem__(self, name: str) -> str:
+        return self._named[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._named)
+
+    def __len__(self) -> int:
+        return len(self._named)
+
+    def without(self, *names: str) -> Signature:
+        """Return it without the parts of these names."""
+        first, *others = self.parts
+        return Signature([first, *(one for one in others if one.partition(":")[0] not in names)])
+
+    def replacing(self, name: str, part: str) -> Signature:
+        """Return it with `part` in the place of the part called `name`."""
+        first, *others = self.parts
+        return Signature(
+            [first, *(part if one.partition(":")[0] == name else one for one in others)]
+        )
+
+    def adding(self, part: str) -> Signature:
+        """Return it with one more part, before the version of this program."""
+        return Signature([*self.parts[:-1], part, self.parts[-1]])
+
+    def differing(self, other: Mapping[str, str]) -> list[str]:
+        """Return the names of the parts that the two do not share."""
+        names = dict.fromkeys((*self, *other))
+        return [name for name in names if self.get(name) != other.get(name)]
+
+
+class StudiesDigest:
+    """What is known of studies, in their order: how many, and eight hexadecimal digits."""
+
+    def __init__(self) -> None:
+        self._n = 0
+        self._digest = hashlib.sha256()
+
+    def add(self, study: Study) -> None:
+        """Take one more study in."""
+        texts = [study.study_id, study.reference, study.candidate, study.study_class]
+        row = json.dumps([texts, study.fields], sort_keys=True, default=str)
+        self._digest.update(row.encode() + b"\n")
+        self._n += 1
+
+    @property
+    def value(self) -> str:
+        """Both, as `10+0a1b2c3d`."""
+        return f"{self._n}+{self._digest.hexdigest()[:8]}"
+
+
+def studies_digest(studies: Iterable[Study]) -> str:
+    """Return how many studies there are, and a digest of all that is known of them, in order."""
+    digest = StudiesDigest()
+    for study in studies:
+        digest.add(study)
+    return digest.value
+
+
+def text_digest(text: str) -> bytes | None:
+    """Return what tells a text from others but for white space; None for an empty one."""
+    words = text.split()
+    return hashlib.sha256(" ".join(words).encode("utf-8", "replace")).digest() if words else None
+
+
+def digests(records: Iterable[Mapping[str, Any]], wanted: Container[str]) -> dict[str, Digests]:
+    """Return the digests of each wanted study's texts, of the records of a run."""
+    return {
+        record["study_id"]: (text_digest(record["reference"]), text_digest(record["candidate"]))
+        for record in records
+        if record["study_id"] in wanted
+    }
+
+
+def safe_name(text: str, longest: int = 40, *, keeps: str = ".", default: str = "") -> str:
+    """Return `text` as a name of a file or folder on any system, at most `longest` characters.
+
+    Runs of characters that are no ASCII letters or digits, nor in `keeps`, become a hyphen.
+    """
+    name = re.sub(rf"[^A-Za-z0-9{re.escape(keeps)}]+", "-", text).strip("-.")[:longest]
+    return name or default
