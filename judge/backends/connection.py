@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from judge.address import is_local
 from judge.types import JudgeError
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -36,10 +36,7 @@ class Connection:
     @property
     def is_local(self) -> bool:
         """Whether the server is this machine."""
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost" or self.host.endswith(".localhost")
+        return is_local(self.host)
 
     @property
     def proxy(self) -> str | None:
@@ -48,7 +45,7 @@ class Connection:
             return None
         proxies = getproxies()
         found = proxies.get(urlsplit(self.base_url).scheme) or proxies.get("all")
-        if not found:
+        if not found or is_local(self.host, resolve=True):
             return None
         found = found if "://" in found else f"http://{found}"
         if wrong := _fault(found, credentials=True):

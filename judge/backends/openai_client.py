@@ -1,50 +1,71 @@
-"""The conversation with an OpenAI-compatible server: one request, and its answer as it comes."""
+"""One request to an OpenAI-compatible server, sent by the openai package, and its answer."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import ssl
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import aclosing
 from typing import Any
 
 import aiohttp
-from aiohttp.http_exceptions import ContentEncodingError
-from yarl import URL
+import certifi
+import httpx2  # comes with openai
+import openai
+from openai import AsyncOpenAI
 
 from judge.backends import replies
-from judge.backends.connection import CHAT, COMPLETIONS, Connection, shown
-from judge.backends.errors import UnavailableError, UnreachableError, UnreadableReplyError
+from judge.backends.connection import CHAT, Connection, shown
+from judge.backends.errors import (
+    AskError,
+    UnavailableError,
+    UnreachableError,
+    UnreadableReplyError,
+)
 from judge.backends.structured import Mode
 from judge.types import Completion, JudgeError
 
 MOST_BYTES = 16 * 2**20
-"""The longest reply that is read, decoded: thousands of times an answer of 2,048 tokens."""
+"""The longest reply that is read, unpacked: thousands of times an answer of 2,048 tokens."""
+
+# A reply of a few kB is not worth packing.
+_HEADERS = {"Accept-Encoding": "identity"}
+
+
+def client(connection: Connection, key: str) -> AsyncOpenAI:
+    """Return a client of one server that sends each request once and follows no redirect.
+
+    It may be made anywhere, but belongs to the event loop that uses it first.
+    """
+    http = openai.DefaultAioHttpClient(
+        # 0 is no limit: how many requests are under way is the caller's to say.
+        limits=httpx2.Limits(max_connections=0),
+        follow_redirects=False,
+        trust_env=False,
+        proxy=connection.proxy,
+        verify=certificates(),
+    )
+    return AsyncOpenAI(
+        api_key=key,
+        base_url=connection.base_url,
+        timeout=connection.timeout,
+        default_headers=_HEADERS,
+        max_retries=0,
+        http_client=http,
+    )
 
 
 class Client:
-    """Sends requests to one server, each once. Made and used in a running event loop."""
+    """Asks one server for completions. Used in one event loop."""
 
     def __init__(self, connection: Connection, key: str) -> None:
-        self._url = connection.base_url
-        self._places = {path: URL(self._url + path) for path in (CHAT, COMPLETIONS)}
+        self._url, self._proxy = connection.base_url, connection.proxy
+        self._timeout = connection.timeout
         self._key = key
-        self._proxy = connection.proxy
         self._was_found = False
-        # Not the session's: those go to a proxy too, in clear, before TLS begins.
-        self._headers = {
-            "Authorization": f"Bearer {key}",
-            "Content-Type": "application/json",
-            "Accept": "application/json",
-            # A reply of a few kB is not worth unpacking, and a packed one can be a bomb.
-            "Accept-Encoding": "identity",
-        }
-        self._session = aiohttp.ClientSession(
-            # How many there are is the limiter's to say.
-            connector=aiohttp.TCPConnector(limit=0, ssl=trusted(self._url)),
-            timeout=aiohttp.ClientTimeout(total=connection.timeout),
-            trust_env=False,
-        )
+        self._openai = client(connection, key)
 
     async def ask(
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
@@ -54,83 +75,87 @@ class Client:
         `mode` is how a reply of a fixed form is asked for. Raises `RefusedError`, an `AskError` for
         what concerns this request, and `JudgeError` for what no other request would escape.
         """
+        content = json.dumps(body).encode("ascii")
         try:
-            async with self._session.post(
-                self._places[path],
-                data=json.dumps(body).encode("ascii"),
-                headers=self._headers,
-                allow_redirects=False,
-                proxy=self._proxy,
-            ) as response:
+            # The client's own limit is on each read, and a server may drip.
+            async with asyncio.timeout(self._timeout):
+                # The reply as it was sent: pydantic's models of it cost as much as all the rest.
+                response = await self._openai.post(
+                    path,
+                    cast_to=httpx2.Response,
+                    content=content,
+                    stream=True,
+                    stream_cls=openai.AsyncStream[Any],
+                )
                 self._was_found = True
                 data = await _read(response)
-        except (TimeoutError, OSError, aiohttp.ClientError) as error:
+        except openai.APIStatusError as error:
+            self._was_found = True
+            reply = replies.ErrorReply(
+                self._url, error.status_code, error.response.headers, error.response.content
+            )
+            raise reply.meaning(body, mode, self._key) from error
+        except (OSError, openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError) as error:
             raise self._unsent(error) from error
-        if not 200 <= response.status < 300:
-            reply = replies.ErrorReply(self._url, response.status, response.headers, data)
-            raise reply.meaning(body, mode, self._key)
         return replies.completion(data, mode, body, self._key)
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._session.close()
+        await self._openai.close()
 
-    def _unsent(self, error: Exception) -> Exception:
-        if isinstance(error, aiohttp.ClientSSLError):
-            return JudgeError(f"{self._url} cannot be reached over TLS: {_tls_words(error)}")
-        if isinstance(error, aiohttp.ClientHttpProxyError) and error.status < 500:
-            return JudgeError(
-                f"the proxy {shown(self._proxy or '')} refuses to connect to {self._url} "
-                f"({error.status} {error.message})"
-            )
-        if (
-            isinstance(error, aiohttp.ClientConnectorDNSError)
-            and error.os_error.errno == socket.EAI_NONAME
-            and not self._was_found
-        ):
-            return JudgeError(f"there is no machine {error.host!r} ({self._url})")
-        if isinstance(error, TimeoutError):
+    def _unsent(self, error: BaseException) -> Exception:
+        causes = list(_causes(error))
+        for cause in causes:
+            if isinstance(cause, ssl.SSLError):
+                return JudgeError(
+                    f"{self._url} cannot be reached over TLS ({cause.args[-1]}); name whoever "
+                    "signed its certificate in SSL_CERT_FILE, or begin the address with http://"
+                )
+            if isinstance(cause, aiohttp.ClientHttpProxyError) and cause.status < 500:
+                return JudgeError(
+                    f"the proxy {shown(self._proxy or '')} refuses to connect to {self._url} "
+                    f"({cause.status} {cause.message})"
+                )
+            if (
+                isinstance(cause, socket.gaierror)
+                and cause.errno == socket.EAI_NONAME
+                and not self._was_found
+            ):
+                return JudgeError(f"the address of {self._url} is not known; check --base-url")
+        words = " ".join(str(causes[-1]).split())[:300]
+        if isinstance(causes[-1], AskError):
+            return causes[-1]
+        if any(isinstance(cause, TimeoutError) for cause in causes):
             return UnavailableError("timeout", "no whole answer in time (--timeout)")
-        if isinstance(error, aiohttp.ClientResponseError) and not isinstance(
-            error, aiohttp.ClientHttpProxyError
-        ):
-            return UnreadableReplyError(" ".join(f"no HTTP: {error.message}".split())[:300])
-        if isinstance(error.__cause__, ContentEncodingError):
+        if any(isinstance(cause, httpx2.DecodingError) for cause in causes):
             return UnreadableReplyError("it cannot be unpacked")
-        is_away = isinstance(error, aiohttp.ClientConnectorError)
-        kind = UnreachableError if is_away else UnavailableError
-        return kind("connection", " ".join(str(error).split())[:300])
+        if isinstance(causes[-1], aiohttp.http_exceptions.HttpProcessingError):
+            return UnreadableReplyError(f"no HTTP: {words}")
+        is_away = any(isinstance(cause, httpx2.ConnectError) for cause in causes)
+        return (UnreachableError if is_away else UnavailableError)("connection", words)
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
+async def _read(response: httpx2.Response) -> bytes:
     data = bytearray()
-    async for chunk in response.content.iter_any():
-        data += chunk
-        if len(data) > MOST_BYTES:
-            raise UnreadableReplyError(f"it is larger than {MOST_BYTES // 2**20} MB")
+    async with aclosing(response.aiter_bytes()) as chunks:
+        async for chunk in chunks:
+            data += chunk
+            if len(data) > MOST_BYTES:
+                await response.aclose()
+                raise UnreadableReplyError(f"it is larger than {MOST_BYTES // 2**20} MB")
     return bytes(data)
 
 
-def trusted(url: str) -> ssl.SSLContext | bool:
-    """Return whose certificates are believed: the system's, `SSL_CERT_FILE`'s, or Mozilla's."""
-    if not url.startswith("https:"):
-        return True
+def _causes(error: BaseException | None) -> Iterator[BaseException]:
+    while error is not None:
+        yield error
+        error = error.__cause__
+
+
+def certificates() -> ssl.SSLContext:
+    """Return the trust of the system and SSL_CERT_FILE, Mozilla's where the system has none."""
     context = ssl.create_default_context()
     paths = ssl.get_default_verify_paths()
     if not (paths.cafile or paths.capath):
-        import certifi
-
         context.load_verify_locations(certifi.where())
     return context
-
-
-def _tls_words(error: aiohttp.ClientSSLError) -> str:
-    cause = getattr(error, "certificate_error", None) or error.os_error
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return (
-            f"its certificate is not trusted ({cause.verify_message}); put the certificate of "
-            "whoever signed it into a file and name that in SSL_CERT_FILE"
-        )
-    if getattr(cause, "reason", None) in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
-        return "it does not speak TLS; should the address begin with http://?"
-    return str(getattr(cause, "reason", None) or cause)

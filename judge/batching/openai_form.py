@@ -23,7 +23,7 @@ from judge.backends.errors import (
     UnavailableError,
     UnreadableReplyError,
 )
-from judge.backends.openai_client import trusted
+from judge.backends.openai_client import certificates
 from judge.backends.replies import ErrorReply, RefusedError, completion_of
 from judge.backends.structured import Mode
 from judge.types import Completion, JudgeError
@@ -129,7 +129,7 @@ class Provider:
             follow_redirects=False,
             trust_env=False,
             proxy=connection.proxy,
-            verify=trusted(self.url),
+            verify=certificates(),
         )
         self._client = openai.OpenAI(
             api_key=key,
