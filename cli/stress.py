@@ -7,10 +7,9 @@ from typing import Any
 import click
 
 from judge.cli import stress_make, stress_report
-from judge.cli.asking import RUNNING_OPTIONS, SERVER_OPTIONS, WHO, WORDING
+from judge.cli.asking import RUNNING_OPTIONS, SERVER_OPTIONS, WHO, WORDING, sampling_options
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading, with_options
-from judge.cli.sampling import sampling_options
 
 _RUBRIC = "green"
 

@@ -7,7 +7,7 @@ import json
 import socket
 import ssl
 from collections.abc import Iterator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from typing import Any
 
 import aiohttp
@@ -30,6 +30,10 @@ from judge.types import Completion, JudgeError
 MOST_BYTES = 16 * 2**20
 """The longest reply that is read, unpacked: thousands of times an answer of 2,048 tokens."""
 
+BATCHED = 128
+"""How many requests at a time keep a server busy that batches them: 62 to 156 for a 7B judge on an
+H100."""
+_CAPACITY_TIMEOUT = 2.0
 # A reply of a few kB is not worth packing.
 _HEADERS = {"Accept-Encoding": "identity"}
 
@@ -55,6 +59,31 @@ def client(connection: Connection, key: str) -> AsyncOpenAI:
         max_retries=0,
         http_client=http,
     )
+
+
+def capacity(connection: Connection, key: str) -> int | None:
+    """Return how many requests at a time a server says it takes; None where it does not say.
+
+    Asked is a server of one's own, not OpenAI or Azure: vLLM and SGLang, which batch what is under
+    way, and llama.cpp, which has so many slots.
+    """
+    if connection.host.endswith((".openai.com", ".azure.com")):
+        return None
+    http = httpx2.Client(
+        timeout=_CAPACITY_TIMEOUT,
+        trust_env=False,
+        proxy=connection.proxy,
+        verify=certificates(),
+        headers={"Authorization": f"Bearer {key}"},
+    )
+    with http, suppress(httpx2.HTTPError, ValueError, LookupError, TypeError):
+        owner = http.get(f"{connection.base_url}/models").json()["data"][0]["owned_by"]
+        if owner in ("vllm", "sglang"):
+            return BATCHED
+        if owner == "llamacpp":
+            root = connection.base_url.removesuffix("/v1")
+            return int(http.get(f"{root}/props").json()["total_slots"])
+    return None
 
 
 class Client:
@@ -105,6 +134,9 @@ class Client:
 
     def _unsent(self, error: BaseException) -> Exception:
         causes = list(_causes(error))
+        last = causes[-1]
+        if isinstance(last, AskError):
+            return last
         for cause in causes:
             if isinstance(cause, ssl.SSLError):
                 return JudgeError(
@@ -122,14 +154,12 @@ class Client:
                 and not self._was_found
             ):
                 return JudgeError(f"the address of {self._url} is not known; check --base-url")
-        words = " ".join(str(causes[-1]).split())[:300]
-        if isinstance(causes[-1], AskError):
-            return causes[-1]
+        words = " ".join(str(last).split())[:300]
         if any(isinstance(cause, TimeoutError) for cause in causes):
             return UnavailableError("timeout", "no whole answer in time (--timeout)")
         if any(isinstance(cause, httpx2.DecodingError) for cause in causes):
             return UnreadableReplyError("it cannot be unpacked")
-        if isinstance(causes[-1], aiohttp.http_exceptions.HttpProcessingError):
+        if isinstance(last, aiohttp.http_exceptions.HttpProcessingError):
             return UnreadableReplyError(f"no HTTP: {words}")
         is_away = any(isinstance(cause, httpx2.ConnectError) for cause in causes)
         return (UnreachableError if is_away else UnavailableError)("connection", words)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 import socket
 import ssl
 from functools import reduce
 from pathlib import Path
 from typing import Any
 
-import openai
 import pytest
 from faultserver import FaultServer
 from hostile import Hostile, completion, judged, reply, self_signed
@@ -17,7 +15,7 @@ from running import Runner, study_set
 
 from judge import backends, rubrics
 from judge.backends.connection import OPENAI_URL, Connection
-from judge.backends.openai_client import Client, certificates
+from judge.backends.openai_client import certificates
 from judge.prompts import STRUCTURED, TEXT
 from judge.types import Annotated, JudgeError
 
@@ -144,28 +142,24 @@ def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert certificates().verify_mode is ssl.CERT_REQUIRED
 
 
+# How much it takes
+
+
+def test_a_server_that_says_what_it_takes_is_given_as_much(server: FaultServer) -> None:
+    assert load(base_url=server.url).concurrency == 16
+    server.set_faults(owner="vllm")
+    assert load(base_url=server.url).concurrency == 128
+    assert load(base_url=server.url, sends=False).concurrency == 16, "nothing is sent"
+    slots = {"data": [{"owned_by": "llamacpp"}], "total_slots": 4}
+    with Hostile(reply(slots)) as other:
+        assert load(base_url=other.url).concurrency == 4
+        assert load(base_url=(server.url, other.url)).concurrency == 132
+    with Hostile(b"SSH-2.0\r\n\r\n") as odd:
+        assert load(base_url=odd.url).concurrency == 16
+    assert load("lexicon", base_url=None).concurrency == 16
+
+
 # What is sent
-
-
-def test_a_request_is_the_one_that_openais_client_sends() -> None:
-    request = load().request(next(iter(study_set(1))))
-    messages = [{"role": turn.role, "content": turn.content} for turn in request.messages]
-    body = {"model": "model-x", "messages": messages, **request.sampling}
-
-    async def ours(url: str) -> None:
-        client = Client(Connection(url), "sk-k")
-        await client.ask(body)
-        await client.aclose()
-
-    with Hostile(reply(completion())) as server:
-        with openai.OpenAI(base_url=server.url, api_key="sk-k", max_retries=0) as theirs:
-            theirs.chat.completions.create(**body)  # type: ignore[call-overload]
-        asyncio.run(ours(server.url))
-        one, other = server.requests
-    assert one.split("\r\n")[0] == other.split("\r\n")[0]
-    for name in ("authorization: bearer sk-k", "content-type: application/json"):
-        assert name in one.lower()
-        assert name in other.lower()
 
 
 def test_sampling_is_sent_and_is_part_of_the_question(server: FaultServer, runner: Runner) -> None:
