@@ -25,22 +25,22 @@ LONGEST_WAIT = 300.0
 """Seconds: how long a server's `Retry-After` is obeyed; then it is asked again."""
 
 # What stops the run, by status: no other request would escape it.
+_KEY = "{url} refuses the key ({status}: {words}); check the environment variable"
 _STOPS = {
-    401: "{url} refuses the key ({status}: {words}); check the environment variable",
-    403: "{url} refuses the key ({status}: {words}); check the environment variable",
+    300: "{url} redirects to {place} ({status}); give that address with --base-url if it is right",
+    401: _KEY,
+    403: _KEY,
     404: "{url} does not have the model ({words}); check --judge, and --base-url, which most "
     "servers want to end with /v1",
+    # Where it has one of the marks of _NO_QUOTA.
+    429: "{url}: no quota left ({words}); what was answered is in the cache",
 }
-_NO_QUOTA = "{url}: no quota left ({words}); what was answered is in the cache"
-_REFUSED = "{url} refuses the request ({status}: {words})"
-_REDIRECTS = (
-    "{url} redirects to {place} ({status}); give that address with --base-url if it is right"
-)
-
+_NO_QUOTA = frozenset({"insufficient_quota"})
 _UNAVAILABLE = frozenset({502, 503, 504, 520, 522, 524, 529})
 _RETRIED = frozenset({408, 409, 425})
 # A reply that the server itself found to be of another form than was asked for (Groq).
 _BAD_REPLY = frozenset({"json_validate_failed", "tool_use_failed"})
+_FILTERED = frozenset({"content_filter"})
 _UNSUPPORTED = frozenset({"unsupported_parameter", "unsupported_value"})
 _TOO_LONG_CODES = frozenset({"context_length_exceeded", "exceed_context_size_error"})
 # The words of OpenAI and Azure, vLLM, SGLang, llama.cpp, Ollama and TGI (see the tests).
@@ -127,74 +127,65 @@ class ErrorReply:
         self._text = str(body)
         self._error = _error(body)
         self._code = self._error.get("code")
+        self._param = str(self._error.get("param") or "")
         self._marks = {str(self._code), str(self._error.get("type"))}
 
     @property
     def retry_after(self) -> float | None:
         """The seconds that the server asks to wait, if it does, and at most `LONGEST_WAIT`."""
-        seconds = None
         for name, unit in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
             with suppress(KeyError, ValueError):
                 seconds = float(self._headers[name]) * unit
-                break
-        else:
-            with suppress(KeyError, ValueError, TypeError, OverflowError):
-                until = parsedate_to_datetime(self._headers["retry-after"])
-                until = until if until.tzinfo else until.replace(tzinfo=UTC)
-                seconds = (until - datetime.now(UTC)).total_seconds()
-        if seconds is None or seconds != seconds:
-            return None
-        return min(max(0.0, seconds), LONGEST_WAIT)
+                return min(max(0.0, seconds), LONGEST_WAIT) if seconds == seconds else None
+        with suppress(KeyError, ValueError, TypeError, OverflowError):
+            until = parsedate_to_datetime(self._headers["retry-after"])
+            until = until if until.tzinfo else until.replace(tzinfo=UTC)
+            return min(max(0.0, (until - datetime.now(UTC)).total_seconds()), LONGEST_WAIT)
+        return None
 
     def meaning(self, sent: Mapping[str, Any], mode: Mode | None, key: str) -> Exception:
         """Return the error that follows for the request `sent`, in the server's words."""
-        wrong = self._follows(_words(self._error, key) or f"status {self._status}")
-        param = str(self._error.get("param") or "")
-        is_about_reply = self._code in _BAD_REPLY or isinstance(wrong, StudyError)
-        if mode and not is_about_reply and refuses(mode, self._status, self._text, param):
-            return RefusedError(mode)
-        if self._status == 400 and (name := self._refused_parameter(sent, param)):
-            return RefusedError(name)
-        return wrong
-
-    def _follows(self, words: str) -> Exception:
-        status, wait = self._status, self.retry_after
-
-        def stop(message: str) -> JudgeError:
-            place = shown(self._headers.get("Location", "an address that it does not say"))[:300]
-            return JudgeError(
-                message.format(url=self._url, status=status, words=words, place=place)
-            )
-
-        if status < 400:
-            return stop(_REDIRECTS)
-        if status in _STOPS:
-            return stop(_STOPS[status])
-        if status == 429 and "insufficient_quota" in self._marks:
-            return stop(_NO_QUOTA)
-        if status == 429:
-            return OverloadError("rate limit", words, wait)
-        if status in _UNAVAILABLE:
-            return UnavailableError(f"status {status}", words, wait)
+        status, marks = self._status, self._marks
+        words = _words(self._error, key) or f"status {status}"
         # Of an error of its own, a server may say in the same words that its memory is full.
         is_spoken = status in (400, 422, 500) and _TOO_LONG.search(self._text)
-        if status == 413 or is_spoken or self._marks & _TOO_LONG_CODES:
+        is_too_long = status == 413 or is_spoken or marks & _TOO_LONG_CODES
+        may_refuse = not is_too_long and not marks & (_BAD_REPLY | _FILTERED)
+        if mode and may_refuse and refuses(mode, status, self._text, self._param):
+            return RefusedError(mode)
+        if status == 400 and may_refuse and (name := self._refused_parameter(sent)):
+            return RefusedError(name)
+        if status < 400:
+            return self._stop(_STOPS[300], words)
+        if status == 429 and not marks & _NO_QUOTA:
+            return OverloadError("rate limit", words, self.retry_after)
+        if status in _STOPS:
+            return self._stop(_STOPS[status], words)
+        if status in _UNAVAILABLE:
+            return UnavailableError(f"status {status}", words, self.retry_after)
+        if is_too_long:
             return StudyError("too long", words)
         if status in _RETRIED or status >= 500:
-            return TransientError(f"status {status}", words, wait)
-        if self._code in _BAD_REPLY:
+            return TransientError(f"status {status}", words, self.retry_after)
+        if marks & _BAD_REPLY:
             return TransientError("withheld reply", words)
-        if "content_filter" in self._marks:
+        if marks & _FILTERED:
             return StudyError("content filter", words)
-        return stop(_REFUSED)
+        return self._stop("{url} refuses the request ({status}: {words})", words)
 
-    def _refused_parameter(self, sent: Mapping[str, Any], param: str) -> str | None:
+    def _stop(self, message: str, words: str) -> JudgeError:
+        place = shown(self._headers.get("Location", "an address that it does not say"))[:300]
+        return JudgeError(
+            message.format(url=self._url, status=self._status, words=words, place=place)
+        )
+
+    def _refused_parameter(self, sent: Mapping[str, Any]) -> str | None:
         text = self._text.lower()
         if self._code not in _UNSUPPORTED and "support" not in text:
             return None
         optional = [name for name in sent if name not in ("model", "messages", "prompt", *KEYS)]
-        if param in optional:
-            return param
+        if self._param in optional:
+            return self._param
         return next((name for name in optional if f"'{name}'" in text), None)
 
 

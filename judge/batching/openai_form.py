@@ -23,7 +23,6 @@ from judge.backends.errors import (
     UnavailableError,
     UnreadableReplyError,
 )
-from judge.backends.openai_client import certificates
 from judge.backends.replies import ErrorReply, RefusedError, completion_of
 from judge.backends.structured import Mode
 from judge.types import Completion, JudgeError
@@ -122,6 +121,7 @@ class Provider:
     """
 
     def __init__(self, connection: Connection, key: str) -> None:
+        import httpx2  # which openai brings
         import openai
 
         self.url = connection.base_url
@@ -129,7 +129,7 @@ class Provider:
             follow_redirects=False,
             trust_env=False,
             proxy=connection.proxy,
-            verify=certificates(),
+            verify=httpx2.create_ssl_context(),
         )
         self._client = openai.OpenAI(
             api_key=key,
