@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.groups import heading
+from judge.cli.groups import Decorator, heading
 from judge.cli.numbers import FiniteRange
 from judge.cli.output import cache_option, note
 
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from judge.backends import JudgeSettings
     from judge.running.asking import RequestPolicy
 
+_COUNT, _AMOUNT = click.IntRange(min=1), FiniteRange(min=0, min_open=True)
 WHO = (
     "Who answers: lexicon (built in; the default), lexicon:FILE with your own lexicon, vllm:MODEL, "
     "which starts and stops vLLM, ray:MODEL, which does so on a Ray cluster, hf:MODEL in this "
@@ -22,124 +23,165 @@ WHO = (
     "the Hugging Face Hub or a folder."
 )
 WORDING = "The wording of the question, for judges that read one (see `judge prompts list`)."
+
+
+def _option(name: str, text: str, **attributes: Any) -> Decorator:  # noqa: ANN401
+    shown = attributes.get("default") is not None
+    return click.option(*name.split(), help=text, show_default=shown, **attributes)
+
+
 SERVER_OPTIONS = (
-    click.option(
+    _option(
         "--reply",
+        "What to ask a model for: the rubric's layout in text, or a structured reply (JSON schema, "
+        "else a tool call, else plain JSON). auto: structured; but text from GREEN models, with a "
+        "prompt that asks for text, as the official one for GREEN, and from hf:.",
         type=click.Choice(("auto", "text", "structured")),
         default="auto",
-        show_default=True,
-        help="What to ask a model for: the rubric's layout in text, or a structured reply "
-        "(JSON schema, else a tool call, else plain JSON). auto: structured; but text from "
-        "GREEN models, with a prompt that asks for text, as the official one for GREEN, and "
-        "from hf:.",
     ),
-    click.option(
+    _option(
         "--base-url",
+        "The server of the model: Azure, vLLM, llama.cpp, Ollama, ... Default: OpenAI. Repeat it "
+        "for servers that share the load. The key comes from OPENAI_API_KEY (AZURE_OPENAI_API_KEY "
+        "for Azure, VLLM_API_KEY for vllm:MODEL); a server on this machine needs none.",
         multiple=True,
         metavar="URL",
-        help="The server of the model: Azure, vLLM, llama.cpp, Ollama, ... Default: OpenAI. "
-        "Repeat it for servers that share the load. The key comes from OPENAI_API_KEY "
-        "(AZURE_OPENAI_API_KEY for Azure, VLLM_API_KEY for vllm:MODEL); a server on this "
-        "machine needs none.",
     ),
-    click.option(
-        "--vllm-arg",
-        "vllm_args",
+    _option(
+        "--vllm-arg vllm_args",
+        "A flag for the `vllm serve` that vllm:MODEL and ray:MODEL start, such as "
+        "--vllm-arg=--tensor-parallel-size=2. Repeat it for several.",
         multiple=True,
         metavar="FLAG",
-        help="A flag for the `vllm serve` that vllm:MODEL and ray:MODEL start, such as "
-        "--vllm-arg=--tensor-parallel-size=2. Repeat it for several.",
     ),
-    click.option(
+    _option(
         "--vllm-timeout",
-        type=FiniteRange(min=0, min_open=True),
+        "How long vLLM may take to start, the download of a model included, and ray:MODEL may wait "
+        "for a node. Default: 60.",
+        type=_AMOUNT,
         metavar="MINUTES",
-        help="How long vLLM may take to start, the download of a model included, and ray:MODEL may "
-        "wait for a node. Default: 60.",
     ),
-    click.option(
+    _option(
         "--ray-address",
+        "The Ray cluster of ray:MODEL; auto is the one that runs on this machine. Default: the one "
+        "that RAY_ADDRESS names, else one of its own on this machine.",
         metavar="HOST:PORT",
-        help="The Ray cluster of ray:MODEL; auto is the one that runs on this machine. Default: "
-        "the one that RAY_ADDRESS names, else one of its own on this machine.",
     ),
-    click.option(
+    _option(
         "--ray-replicas",
-        type=click.IntRange(min=1),
+        "How many times ray:MODEL serves the model. Default: as often as the GPUs have room.",
+        type=_COUNT,
         metavar="N",
-        help="How many times ray:MODEL serves the model. Default: as often as the cluster's GPUs "
-        "have room.",
     ),
-    click.option(
+    _option(
         "--gpus-per-replica",
+        "The GPUs of each replica of ray:MODEL; 0 serves without. Default: 1.",
         type=click.IntRange(min=0),
         metavar="G",
-        help="The GPUs of each replica of ray:MODEL; 0 serves without. Default: 1.",
     ),
 )
 """How the judge is reached."""
 
+SAMPLES = _option(
+    "--samples",
+    "Ask K times about each study, at a --temperature above 0: the mean is the study's score, and "
+    "the spread is kept. A study that lacks one of the answers has no score.",
+    type=_COUNT,
+    default=1,
+    metavar="K",
+)
+"""For a rubric that takes several answers about a study."""
+
+
+def sampling_options(seed: str) -> tuple[Decorator, ...]:
+    """Return the options of how answers are drawn, with `seed` as the name of the seed's."""
+    return (
+        heading("Sampling"),
+        _option(
+            "--max-tokens",
+            "The longest answer, in tokens; a longer one is cut and counts as unparsed. Default: "
+            "2048, or 25000 for a model that reasons (o3, gpt-5, deepseek-r1, ..., or one given "
+            "--reasoning-effort), since its reasoning counts.",
+            type=_COUNT,
+        ),
+        _option(
+            "--temperature",
+            "0 is the likeliest answer, more is more varied. Default: 0.",
+            type=float,
+            metavar="NUMBER",
+        ),
+        _option(
+            "--top-p",
+            "Sample from the likeliest tokens alone, those that have this probability together.",
+            type=float,
+            metavar="NUMBER",
+        ),
+        _option(seed, "What sampling starts from, on servers that keep to it.", type=int),
+        _option(
+            "--reasoning-effort",
+            "How much a model is to reason: low, medium, high, or what its server calls it.",
+            metavar="WORD",
+        ),
+        _option(
+            "--body",
+            "Anything else that the server takes in a request, such as --body top_k=20. Repeat it "
+            "for several. Like all of these it stands in the signature.",
+            multiple=True,
+            metavar="KEY=JSON",
+        ),
+    )
+
 
 RUNNING_OPTIONS = (
     heading("Running"),
-    click.option(
+    _option(
         "--concurrency",
-        type=click.IntRange(min=1),
-        default=16,
-        show_default=True,
-        help="The most requests in flight; fewer where the server asks for it or is late.",
+        "The most requests in flight; fewer where the server asks for it or is late.  [default: 16 "
+        "for APIs; 128 a server or replica for vLLM, which says what it is]",
+        type=_COUNT,
     ),
-    click.option(
+    _option(
         "--timeout",
-        type=FiniteRange(min=0, min_open=True),
+        "How long a whole answer may take before it is asked for again.",
+        type=_AMOUNT,
         default=120.0,
-        show_default=True,
         metavar="SECONDS",
-        help="How long a whole answer may take before it is asked for again.",
     ),
-    click.option(
+    _option(
         "--reask",
+        "How often to ask again for an answer that cannot be read. The judge is told why; one that "
+        "cannot be told and would answer the same is not asked.",
         type=click.IntRange(min=0),
         default=1,
-        show_default=True,
-        help="How often to ask again for an answer that cannot be read. The judge is told "
-        "why; one that cannot be told and would answer the same is not asked.",
     ),
-    click.option(
+    _option(
         "--give-up-after",
+        "Stop where more than half of the first N answers cannot be read; 0: never.",
         type=click.IntRange(min=0),
         default=50,
-        show_default=True,
         metavar="N",
-        help="Stop where more than half of the first N answers cannot be read; 0: never.",
     ),
-    click.option(
+    _option(
         "--max-outage",
+        "How long to wait for a server that is gone before giving the run up.",
         type=FiniteRange(min=0),
         default=30.0,
-        show_default=True,
         metavar="MINUTES",
-        help="How long to wait for a server that is gone before giving the run up.",
     ),
-    click.option(
-        "--max-cost",
-        type=FiniteRange(min=0, min_open=True),
-        metavar="DOLLARS",
-        help="Stop before the run costs more than this.",
+    _option(
+        "--max-cost", "Stop before the run costs more than this.", type=_AMOUNT, metavar="DOLLARS"
     ),
-    click.option(
+    _option(
         "--min-coverage",
+        "Exit with code 3 where a smaller share of the studies could be scored.",
         type=FiniteRange(min=0, max=1),
         default=0.99,
-        show_default=True,
         metavar="SHARE",
-        help="Exit with code 3 where a smaller share of the studies could be scored.",
     ),
-    click.option(
+    _option(
         "--dry-run",
+        "Say what would be asked, what is cached and what it may cost; send nothing. Needs no key.",
         is_flag=True,
-        help="Say what would be asked, what is cached and what it may cost; send nothing. "
-        "Needs no key.",
     ),
     cache_option,
 )
@@ -150,23 +192,23 @@ def settings_of(options: dict[str, Any]) -> JudgeSettings:
     """Return what the options say of a judge."""
     from judge.backends import JudgeSettings, sampling
 
-    seed = "sampling_seed" if "sampling_seed" in options else "seed"
-    names = {"temperature": "temperature", "top_p": "top_p", "seed": seed}
-    names["reasoning_effort"] = "reasoning_effort"
-    given = {name: options[one] for name, one in names.items() if options[one] is not None}
-    minutes = options["vllm_timeout"]
-    own = {"vllm_args": options["vllm_args"] or None, "vllm_timeout": minutes and 60 * minutes}
-    own |= {name: options[name] for name in ("ray_address", "ray_replicas", "gpus_per_replica")}
-    as_given = ("prompt", "base_url", "timeout", "max_tokens")
+    parameters = {name: options[name] for name in ("temperature", "top_p", "reasoning_effort")}
+    parameters["seed"] = options.get("sampling_seed", options.get("seed"))
+    kinds = {name: options[name] for name in ("ray_address", "ray_replicas", "gpus_per_replica")}
+    kinds["vllm_args"] = options["vllm_args"] or None
+    kinds["vllm_timeout"] = options["vllm_timeout"] and 60 * options["vllm_timeout"]
     return JudgeSettings(
-        **{name: options[name] for name in as_given if name in options},
+        prompt=options.get("prompt"),
+        base_url=options["base_url"],
+        timeout=options["timeout"],
+        max_tokens=options["max_tokens"],
         samples=options.get("samples", 1),
         reply=None if options["reply"] == "auto" else options["reply"],
-        sampling=given | sampling.from_body(options["body"]),
+        sampling=_set(parameters) | sampling.from_body(options["body"]),
         environ=os.environ,
         say=note,
         sends=not options["dry_run"],
-        options={name: value for name, value in own.items() if value is not None},
+        options=_set(kinds),
     )
 
 
@@ -174,9 +216,13 @@ def policy_of(options: dict[str, Any]) -> RequestPolicy:
     """Return what the options say of how it is asked."""
     from judge.running.asking import RequestPolicy
 
-    as_given = ("concurrency", "reask", "max_cost", "give_up_after")
+    names = ("concurrency", "reask", "max_cost", "give_up_after")
     return RequestPolicy(
         max_outage=60 * options["max_outage"],
         workers=options.get("workers", 1) or 0,
-        **{name: options[name] for name in as_given},
+        **_set({name: options[name] for name in names}),
     )
+
+
+def _set(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}

@@ -10,10 +10,12 @@ import click
 
 from judge.cli.asking import (
     RUNNING_OPTIONS,
+    SAMPLES,
     SERVER_OPTIONS,
     WHO,
     WORDING,
     policy_of,
+    sampling_options,
     settings_of,
 )
 from judge.cli.batches import (
@@ -27,7 +29,6 @@ from judge.cli.endings import end_stopped, end_uncovered
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import by_option, emit, format_option, note, print_summary, print_tables
 from judge.cli.references import REFERENCE_OPTIONS, asked_of, rubric_of, run_asked
-from judge.cli.sampling import SAMPLES, sampling_options
 from judge.cli.studies import (
     TOLD_OPTIONS,
     check_sections,

@@ -111,6 +111,7 @@ def command(
     Shows each RUN and all runs of the folder of runs. /openapi.json describes the API. Runs that
     were cut off go on.
     """
+    from judge.address import is_loopback
     from judge.running.folder import Run
     from judge.service.budget import limits
     from judge.service.settings import (
@@ -118,7 +119,6 @@ def command(
         MEGABYTE,
         ServiceSettings,
         allowed_judges,
-        is_loopback,
     )
 
     for run in named:

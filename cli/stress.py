@@ -11,13 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.asking import RUNNING_OPTIONS, SERVER_OPTIONS, WHO, WORDING, policy_of, settings_of
+from judge.cli.asking import (
+    RUNNING_OPTIONS,
+    SERVER_OPTIONS,
+    WHO,
+    WORDING,
+    policy_of,
+    sampling_options,
+    settings_of,
+)
 from judge.cli.drawn import check_drawn, figures_option, html_option, put, say_drawn
 from judge.cli.endings import end_stopped, end_uncovered
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import emit, format_of, format_option, list_option, note, print_tables
-from judge.cli.sampling import sampling_options
 
 if TYPE_CHECKING:
     from judge.running.run import Finished

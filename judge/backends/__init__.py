@@ -8,7 +8,6 @@ that is called as `load(name, rubric, settings)` and returns a `Judge`.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
 from dataclasses import replace
 from pathlib import Path
 
@@ -60,7 +59,7 @@ def _load(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         if not isinstance(judge, Judge):
             raise plugins.BACKENDS.error(kind, f"gives no Judge but {judge!r:.80}")
         return judge
-    _check_options(spec, kind, settings.options)
+    _check_options(spec, kind, settings)
     if kind == LEXICON:
         return _lexicon(rubric, Path(rest) if rest else None, settings)
     if kind == _VLLM and colon:
@@ -73,30 +72,26 @@ def _load(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         return load_ray(rest, rubric, settings)
     if kind == _HF and colon:
         return _hf(rest, rubric, settings)
-    if not spec.strip() or _is_slip(kind, colon):
+    # Not so close that `llama3:8b`, a model's name, is taken for a slip.
+    kinds = _KINDS if colon else (LEXICON,)
+    if not spec.strip() or kind in _KINDS or difflib.get_close_matches(kind.lower(), kinds, 1, 0.7):
         raise JudgeError(
-            f"unknown judge {spec!r}; write {LEXICON} for the built-in judge, {LEXICON}:FILE for a "
-            "lexicon of your own, vllm:MODEL or hf:MODEL for a model on a machine of yours, "
-            "ray:MODEL for one on a Ray cluster, or a model's name such as gpt-4o"
+            f"unknown judge {spec!r}; write {LEXICON} or {LEXICON}:FILE for the built-in judge, "
+            "vllm:MODEL, ray:MODEL or hf:MODEL for a model of your own, or a model's name such as "
+            "gpt-4o"
         )
     return _served(spec, rubric, settings)
 
 
-def _check_options(spec: str, kind: str, given: Iterable[str]) -> None:
-    for name in given:
-        if name not in _OPTIONS:
+def _check_options(spec: str, kind: str, settings: JudgeSettings) -> None:
+    for name in settings.options:
+        flag, kinds = _OPTIONS.get(name, ("", ()))
+        if not kinds:
             raise JudgeError(f"the judge {spec} takes no option {name!r}")
-        flag, kinds = _OPTIONS[name]
         if kind not in kinds:
-            raise JudgeError(
-                f"{flag} belongs to --judge " + " and ".join(f"{one}:MODEL" for one in kinds)
-            )
-
-
-def _is_slip(kind: str, colon: str) -> bool:
-    # Not so close that `llama3:8b`, a model's name, is taken for one.
-    kinds = _KINDS if colon else (LEXICON,)
-    return kind in _KINDS or bool(difflib.get_close_matches(kind.lower(), kinds, cutoff=0.7))
+            raise JudgeError(f"{flag} belongs to {' and '.join(kinds)}, not to the judge {spec}")
+    if settings.base_urls and kind in (LEXICON, _HF):
+        raise JudgeError(f"--base-url belongs to a model behind an API, not to {spec}")
 
 
 def _served(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
@@ -108,13 +103,9 @@ def _served(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     if not urls and (named := settings.environ.get("OPENAI_BASE_URL", "").strip()):
         urls = (named.rstrip("/"),)
         settings.say(f"The server is the one that OPENAI_BASE_URL names: {shown(named)}")
-    urls = urls or (OPENAI_URL,)
-    connections = [Connection(url, settings.timeout) for url in urls]
+    places = [Connection(url, settings.timeout) for url in urls or (OPENAI_URL,)]
     try:
-        servers = [
-            (connection, connection.key(settings.environ) if settings.sends else NO_KEY)
-            for connection in connections
-        ]
+        keys = [place.key(settings.environ) if settings.sends else NO_KEY for place in places]
     except JudgeError as error:
         raise JudgeError(f"judge {spec!r} is a model behind an API: {error}") from error
     prompt, reply = wording.for_api(rubric, spec, settings.prompt, settings.reply, settings.environ)
@@ -125,7 +116,7 @@ def _served(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         rubric=rubric,
         prompt=prompt,
         reply=reply,
-        servers=Pool(servers, spec, settings.say),
+        servers=Pool([*zip(places, keys, strict=True)], spec, settings.say, sends=settings.sends),
         max_tokens=sampling.max_tokens(spec, settings.sampling, settings.max_tokens),
         asked=settings.sampling,
         say=settings.say,
@@ -135,8 +126,6 @@ def _served(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
 def _hf(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     from judge.backends.hf import HfJudge
 
-    if settings.base_urls:
-        raise JudgeError("--base-url belongs to a model behind an API, not to hf:")
     sampling.refuse(settings.sampling, f"hf:{model}, which decodes greedily,", {"temperature": 0})
     prompt, _ = wording.for_own_model(
         rubric, model, settings.prompt, settings.reply, settings.environ
@@ -156,8 +145,6 @@ def _hf(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
 def _lexicon(rubric: Rubric, path: Path | None, settings: JudgeSettings) -> Judge:
     from judge.backends.lexicon.judge import LexiconJudge
 
-    if settings.base_urls:
-        raise JudgeError(f"--base-url belongs to a model behind an API, not to {LEXICON}")
     sampling.refuse(settings.sampling, f"{LEXICON}, which follows rules,", {})
     if settings.reply:
         raise JudgeError(f"--reply belongs to a model that is asked, not to {LEXICON}")

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from judge.backends.pool import Servers
 
 TIMEOUT = 120.0
+CONCURRENCY = 16
+"""How many requests are under way where neither the user nor the server says."""
 Form: TypeAlias = "type[BaseModel] | None"
 """The form that a reply is held to, None for text."""
 
@@ -62,6 +64,11 @@ class Judge(ABC):
     concurrency: int = 16
     servers: Servers | None = None
     questions: Mapping[str, tuple[Prompt, Form]] = MappingProxyType({})
+
+    @property
+    def concurrency(self) -> int:
+        """How many requests it takes at a time, where the user does not say."""
+        return (self.servers.max_in_flight if self.servers else None) or CONCURRENCY
 
     @property
     def prompts(self) -> tuple[Prompt, ...]:
@@ -124,16 +131,20 @@ class Judge(ABC):
 
 @dataclass(frozen=True, slots=True)
 class JudgeSettings:
-    """What a judge may need besides its name.
+    """What a judge may need besides its name: what a user can say of it, declared once.
 
-    `prompt` is a prompt's name or path, None for the rubric's own; `base_url` is where the model is
-    served, several where several servers share the load; `environ` is where keys are looked up;
-    `timeout` is in seconds and `max_tokens` bounds one answer; `reply` is `text` or `structured`,
-    None for what suits; `samples` is how many answers to the same question a study gets; `sampling`
-    holds further parameters by their name in a request; `say` tells the user something; `sends` is
-    False where nothing will be sent, so that no key is needed. `options` are what one kind of judge
-    alone takes, such as `vllm_args`, `vllm_timeout`, `ray_address`, `ray_replicas`,
-    `gpus_per_replica`.
+    Attributes:
+        prompt: A prompt's name or path; None for the rubric's own.
+        base_url: Where the model is served; several where several servers share the load.
+        timeout: How many seconds a whole answer may take.
+        max_tokens: The longest answer; None for what suits the model.
+        reply: `text` or `structured`; None for what suits.
+        sampling: Further parameters by their name in a request.
+        samples: How many answers to the same question a study gets.
+        environ: Where keys are looked up.
+        say: Tells the user something.
+        sends: False where nothing will be sent, so that no key is needed.
+        options: What one kind of judge alone takes, such as `vllm_args` or `ray_replicas`.
     """
 
     prompt: str | None = None
@@ -151,5 +162,5 @@ class JudgeSettings:
     @property
     def base_urls(self) -> tuple[str, ...]:
         """The addresses of `base_url`, each once; none where there is none."""
-        given = (self.base_url,) if isinstance(self.base_url, str) else self.base_url or ()
-        return tuple(dict.fromkeys(url.rstrip("/") for url in given))
+        urls = (self.base_url,) if isinstance(self.base_url, str) else self.base_url or ()
+        return tuple(dict.fromkeys(url.rstrip("/") for url in urls))

@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
+from judge.address import is_local
 from judge.types import JudgeError
 
 OPENAI_URL = "https://api.openai.com/v1"
 CHAT, COMPLETIONS = "/chat/completions", "/completions"
 NO_KEY = "none"
 """What a local server that checks no key is sent."""
-_SCHEMES = ("http", "https")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +35,7 @@ class Connection:
     @property
     def is_local(self) -> bool:
         """Whether the server is this machine."""
-        try:
-            return ipaddress.ip_address(self.host).is_loopback
-        except ValueError:
-            return self.host == "localhost" or self.host.endswith(".localhost")
+        return is_local(self.host)
 
     @property
     def proxy(self) -> str | None:
@@ -47,27 +43,26 @@ class Connection:
         if self.is_local or proxy_bypass(self.host):
             return None
         proxies = getproxies()
-        found = proxies.get(urlsplit(self.base_url).scheme) or proxies.get("all")
-        if not found:
+        proxy = proxies.get(urlsplit(self.base_url).scheme) or proxies.get("all")
+        if not proxy or is_local(self.host, resolve=True):
             return None
-        found = found if "://" in found else f"http://{found}"
-        if wrong := _fault(found, credentials=True):
+        proxy = proxy if "://" in proxy else f"http://{proxy}"
+        if wrong := _fault(proxy, credentials=True):
             raise JudgeError(
-                f"the proxy {shown(found)} in the environment is not usable: {wrong}; "
+                f"the proxy {shown(proxy)} in the environment is not usable: {wrong}; "
                 f"name another in HTTPS_PROXY, or {self.host} in NO_PROXY"
             )
-        return found
+        return proxy
 
     def key(self, environ: Mapping[str, str]) -> str:
         """Return the key for this server; raises `JudgeError` where one is needed and not set."""
         name = "AZURE_OPENAI_API_KEY" if self.host.endswith(".azure.com") else "OPENAI_API_KEY"
-        if key := environ.get(name, "").strip():
-            if not key.isascii() or not key.isprintable():
-                raise JudgeError(f"{name} holds a character that no key has")
-            return key
-        if self.is_local:
-            return NO_KEY
-        raise JudgeError(f"{self.base_url} needs a key: set the environment variable {name}")
+        key = environ.get(name, "").strip()
+        if not key and not self.is_local:
+            raise JudgeError(f"{self.base_url} needs a key: set the environment variable {name}")
+        if not key.isascii() or not key.isprintable():
+            raise JudgeError(f"{name} holds a character that no key has")
+        return key or NO_KEY
 
 
 def shown(url: str) -> str:
@@ -79,18 +74,14 @@ def shown(url: str) -> str:
 
 
 def _fault(url: str, *, credentials: bool = False) -> str | None:
-    if not url.isprintable() or " " in url:
-        return "it holds a blank or a control character"
     try:
         parts = urlsplit(url)
-        if parts.netloc.count(":") > 1 and "[" not in parts.netloc and "@" not in parts.netloc:
-            return "an IPv6 address stands in brackets, as in http://[::1]:8000/v1"
-        if parts.scheme not in _SCHEMES:
-            return "it begins with neither http:// nor https://"
-        if parts.port == 0 or not parts.hostname:
-            return "it names no port that there is" if parts.hostname else "it names no machine"
-    except ValueError as error:
-        return f"{error}"
+        is_place = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
+        is_numbered = parts.netloc.count(":") > 1 and not set("[@") & set(parts.netloc)
+    except ValueError:
+        is_place = is_numbered = False
+    if not url.isprintable() or " " in url or not is_place or is_numbered:
+        return "write it as http://MACHINE:PORT/v1, an IPv6 address in brackets"
     if "@" in parts.netloc and not credentials:
         return "it holds a name or a password; a key comes from the environment (see --help)"
     if parts.query or parts.fragment:

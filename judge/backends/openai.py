@@ -43,19 +43,21 @@ class OpenAIJudge(Judge):
     max_tokens: InitVar[int]
     asked: Mapping[str, object]
     say: Callable[[str], None]
+    mode: Mode | None = field(init=False, default=None)
     _refused: dict[str, str | None] = field(init=False, default_factory=dict)
+    _forms: dict[type[BaseModel], Structured] = field(init=False, default_factory=dict)
+    _form: Structured | None = field(init=False, default=None)
 
     def __post_init__(self, rubric: Rubric, max_tokens: int) -> None:
         form = on_scale(rubric, self.prompt.scale).reply_model if self.reply == STRUCTURED else None
-        self._forms: dict[type[BaseModel], Structured] = {}
-        self._structured = self._formed(form() if form else None)
-        self.mode = Mode.JSON_SCHEMA if self._structured else None
+        if form:
+            self._form, self.mode = self._formed(form()), Mode.JSON_SCHEMA
         self.sampling = {"temperature": 0, "max_tokens": max_tokens, **self.asked}
         self.billing_url = self.servers.billing_url
 
     def request(self, study: Study) -> CompletionRequest:
         """Return the prompt's turns around the study's reports."""
-        return self._request(self.prompt, self._structured, study)
+        return self._request(self.prompt, self._form, study)
 
     def request_step(self, step: Step) -> CompletionRequest:
         """Return the turns of the step's question around its texts."""
@@ -63,65 +65,31 @@ class OpenAIJudge(Judge):
         return self._request(prompt, self._formed(form), step.study)
 
     def _request(self, prompt: Prompt, form: Structured | None, study: Study) -> CompletionRequest:
-        return CompletionRequest(
-            endpoint="chat",
-            model=self.version,
-            messages=prompt.about(study),
-            sampling=self.sampling,
-            schema=form.schema if form else None,
-        )
+        schema = form.schema if form else None
+        return CompletionRequest("chat", self.version, prompt.about(study), self.sampling, schema)
 
     def _formed(self, form: Form) -> Structured | None:
-        if form is None:
-            return None
-        if form not in self._forms:
+        if form and form not in self._forms:
             self._forms[form] = Structured(form)
-        return self._forms[form]
+        return self._forms[form] if form else None
 
     async def complete(self, request: CompletionRequest) -> Completion:
         """Ask the server once, and again where it refuses a part of how it was asked."""
         while True:
-            body = self.body(request)
             try:
-                return await self.servers.ask(body, CHAT, self.mode)
+                return await self.servers.ask(self.body(request), CHAT, self.mode)
             except RefusedError as error:
                 self.leave_out(error.what)
 
-    def leave_out(self, refused: str | Mode) -> None:
-        """Ask from now on without a parameter, or a mode, that the model refuses.
-
-        Raises `JudgeError` for a parameter that the user wants.
-        """
-        if isinstance(refused, Mode):
-            self._step_down(refused)
-        else:
-            self._refuse(refused)
-
     def body(self, request: CompletionRequest) -> dict[str, Any]:
         """Return what is sent for `request`, without all that the model is known to refuse."""
-        return {
-            "model": self.served_as,
-            **self._turns(request),
-            **self._accepted(request.sampling),
-        }
-
-    @property
-    def tool(self) -> str | None:
-        """The tool that a reply calls in today's mode, None where it calls none."""
-        return self._structured.tool if self._structured and self.mode is Mode.TOOLS else None
-
-    def repair_request(
-        self, request: CompletionRequest, completion: Completion, unparsed: Unparsed
-    ) -> CompletionRequest:
-        """Return the conversation with that answer and what was wrong with it."""
-        return structured.repair_request(request, completion.text, unparsed)
-
-    def _turns(self, request: CompletionRequest) -> dict[str, Any]:
-        held = (form for form in self._forms.values() if form.schema == request.schema)
-        form = next(held, None)
-        if form is None or self.mode is None:
-            return {"messages": structured.messages_of(request.messages)}
-        return form.body(self.mode, request.messages)
+        forms = (form for form in self._forms.values() if form.schema == request.schema)
+        form = next(forms, None)
+        if form and self.mode:
+            turns = form.body(self.mode, request.messages)
+        else:
+            turns = {"messages": structured.messages_of(request.messages)}
+        return {"model": self.served_as, **turns, **self._accepted(request.sampling)}
 
     def _accepted(self, sampling: Mapping[str, object]) -> dict[str, Any]:
         accepted: dict[str, Any] = {}
@@ -133,18 +101,30 @@ class OpenAIJudge(Judge):
                 accepted[sent] = value
         return accepted
 
-    def _refuse(self, parameter: str) -> None:
-        if parameter in self.asked:
-            raise JudgeError(f"the model {self.version} refuses {parameter}; ask without it")
-        if parameter not in self._refused:
-            replacement = self._refused[parameter] = _REPLACEMENTS.get(parameter)
-            instead = f"sending {replacement} instead" if replacement else "leaving it out"
-            self.say(f"The model {self.version} refuses {parameter}; {instead}.")
+    def leave_out(self, refused: str | Mode) -> None:
+        """Ask from now on without a parameter, or a mode, that the model refuses.
 
-    def _step_down(self, refused: Mode) -> None:
-        if self.mode is refused and refused.next is not None:
-            self.mode = refused.next
-            self.say(
-                f"The model {self.version} does not take {LABELS[refused]} for its reply; "
-                f"asking for {LABELS[self.mode]} instead."
-            )
+        Raises `JudgeError` for a parameter that the user wants.
+        """
+        if isinstance(refused, Mode):
+            if self.mode is refused and refused.next:  # not where another request came first
+                self.mode = refused.next
+                what, instead = LABELS[refused], f"asking for {LABELS[self.mode]}"
+                self.say(f"The model {self.version} refuses {what} as reply; {instead} instead.")
+        elif refused in self.asked:
+            raise JudgeError(f"the model {self.version} refuses {refused}; ask without it")
+        elif refused not in self._refused:
+            replacement = self._refused[refused] = _REPLACEMENTS.get(refused)
+            instead = f"sending {replacement} instead" if replacement else "leaving it out"
+            self.say(f"The model {self.version} refuses {refused}; {instead}.")
+
+    @property
+    def tool(self) -> str | None:
+        """The tool that a reply calls in today's mode, None where it calls none."""
+        return self._form.tool if self._form and self.mode is Mode.TOOLS else None
+
+    def repair_request(
+        self, request: CompletionRequest, completion: Completion, unparsed: Unparsed
+    ) -> CompletionRequest:
+        """Return the conversation with that answer and what was wrong with it."""
+        return structured.repair_request(request, completion.text, unparsed)

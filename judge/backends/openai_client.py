@@ -1,50 +1,82 @@
-"""The conversation with an OpenAI-compatible server: one request, and its answer as it comes."""
+"""One request to an OpenAI-compatible server, sent by the openai package, and its answer."""
 
 from __future__ import annotations
 
+import asyncio
 import json
 import socket
 import ssl
 from collections.abc import Mapping
+from contextlib import suppress
 from typing import Any
 
 import aiohttp
-from aiohttp.http_exceptions import ContentEncodingError
-from yarl import URL
+import httpx2  # comes with openai
+import openai
 
-from judge.backends import replies
-from judge.backends.connection import CHAT, COMPLETIONS, Connection, shown
+from judge.backends.connection import CHAT, Connection, shown
 from judge.backends.errors import UnavailableError, UnreachableError, UnreadableReplyError
+from judge.backends.replies import ErrorReply, completion
 from judge.backends.structured import Mode
 from judge.types import Completion, JudgeError
 
 MOST_BYTES = 16 * 2**20
-"""The longest reply that is read, decoded: thousands of times an answer of 2,048 tokens."""
+"""The longest reply that is read, unpacked: thousands of times an answer of 2,048 tokens."""
+BATCHED = 128
+"""How many requests at a time feed a server that batches them: 62 to 156, a 7B judge on an H100."""
+
+
+def client(connection: Connection, key: str) -> openai.AsyncOpenAI:
+    """Return a client of one server that sends each request once and follows no redirect.
+
+    It belongs to the event loop that uses it first.
+    """
+    # 0 is no limit: how many requests are under way is the caller's to say.
+    limits = httpx2.Limits(max_connections=0)
+    return openai.AsyncOpenAI(
+        api_key=key,
+        base_url=connection.base_url,
+        timeout=connection.timeout,
+        # A reply of a few kB is not worth packing.
+        default_headers={"Accept-Encoding": "identity"},
+        max_retries=0,
+        http_client=openai.DefaultAioHttpClient(**_way(connection), limits=limits),
+    )
+
+
+def _way(connection: Connection) -> dict[str, Any]:
+    return {
+        "proxy": connection.proxy,
+        "trust_env": False,
+        "verify": httpx2.create_ssl_context(),
+        "follow_redirects": False,
+    }
+
+
+def capacity(connection: Connection, key: str) -> int | None:
+    """Return how many requests at a time a server of one's own takes; None where it doesn't say."""
+    if connection.host.endswith((".openai.com", ".azure.com")):
+        return None
+    headers = {"Authorization": f"Bearer {key}"}
+    http = httpx2.Client(**_way(connection), headers=headers, timeout=2.0)
+    with http, suppress(httpx2.HTTPError, ValueError, LookupError, TypeError):
+        owner = http.get(f"{connection.base_url}/models").json()["data"][0]["owned_by"]
+        if owner in ("vllm", "sglang"):
+            return BATCHED
+        if owner == "llamacpp":
+            slots = http.get(f"{connection.base_url.removesuffix('/v1')}/props").json()
+            return int(slots["total_slots"])
+    return None
 
 
 class Client:
-    """Sends requests to one server, each once. Made and used in a running event loop."""
+    """Asks one server for completions. Used in one event loop."""
 
     def __init__(self, connection: Connection, key: str) -> None:
+        self._connection, self._key = connection, key
         self._url = connection.base_url
-        self._places = {path: URL(self._url + path) for path in (CHAT, COMPLETIONS)}
-        self._key = key
-        self._proxy = connection.proxy
         self._was_found = False
-        # Not the session's: those go to a proxy too, in clear, before TLS begins.
-        self._headers = {
-            "Authorization": f"Bearer {key}",
-            "Content-Type": "application/json",
-            "Accept": "application/json",
-            # A reply of a few kB is not worth unpacking, and a packed one can be a bomb.
-            "Accept-Encoding": "identity",
-        }
-        self._session = aiohttp.ClientSession(
-            # How many there are is the limiter's to say.
-            connector=aiohttp.TCPConnector(limit=0, ssl=trusted(self._url)),
-            timeout=aiohttp.ClientTimeout(total=connection.timeout),
-            trust_env=False,
-        )
+        self._openai = client(connection, key)
 
     async def ask(
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
@@ -54,83 +86,67 @@ class Client:
         `mode` is how a reply of a fixed form is asked for. Raises `RefusedError`, an `AskError` for
         what concerns this request, and `JudgeError` for what no other request would escape.
         """
+        # A cached text may hold half of a surrogate pair, which only ASCII can carry.
+        content = json.dumps(body).encode("ascii")
         try:
-            async with self._session.post(
-                self._places[path],
-                data=json.dumps(body).encode("ascii"),
-                headers=self._headers,
-                allow_redirects=False,
-                proxy=self._proxy,
-            ) as response:
-                self._was_found = True
+            # The client's own limit is on each read, and a server may drip.
+            async with asyncio.timeout(self._connection.timeout):
+                # The reply as it was sent: pydantic's models of it cost as much as all the rest.
+                response: Any = await self._openai.post(
+                    path,
+                    cast_to=httpx2.Response,
+                    content=content,
+                    stream=True,
+                    stream_cls=openai.AsyncStream[Any],
+                )
                 data = await _read(response)
-        except (TimeoutError, OSError, aiohttp.ClientError) as error:
+        except openai.APIStatusError as error:
+            self._was_found = True
+            response = error.response
+            reply = ErrorReply(self._url, error.status_code, response.headers, response.content)
+            raise reply.meaning(body, mode, self._key) from error
+        except (OSError, openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError) as error:
             raise self._unsent(error) from error
-        if not 200 <= response.status < 300:
-            reply = replies.ErrorReply(self._url, response.status, response.headers, data)
-            raise reply.meaning(body, mode, self._key)
-        return replies.completion(data, mode, body, self._key)
+        self._was_found = True
+        return completion(data, mode, body, self._key)
 
     async def aclose(self) -> None:
         """Close the connections."""
-        await self._session.close()
+        await self._openai.close()
 
-    def _unsent(self, error: Exception) -> Exception:
-        if isinstance(error, aiohttp.ClientSSLError):
-            return JudgeError(f"{self._url} cannot be reached over TLS: {_tls_words(error)}")
-        if isinstance(error, aiohttp.ClientHttpProxyError) and error.status < 500:
+    def _unsent(self, error: BaseException) -> Exception:
+        causes = [error]
+        while cause := causes[-1].__cause__:
+            causes.append(cause)
+        words = " ".join(str(causes[-1]).split())[:300]
+
+        def is_a(*kinds: type[BaseException]) -> bool:
+            return any(isinstance(cause, kinds) for cause in causes)
+
+        if is_a(ssl.SSLError):
             return JudgeError(
-                f"the proxy {shown(self._proxy or '')} refuses to connect to {self._url} "
-                f"({error.status} {error.message})"
+                f"{self._url} cannot be reached over TLS ({words}); name whoever signed its "
+                "certificate in SSL_CERT_FILE, or begin the address with http://"
             )
-        if (
-            isinstance(error, aiohttp.ClientConnectorDNSError)
-            and error.os_error.errno == socket.EAI_NONAME
-            and not self._was_found
-        ):
-            return JudgeError(f"there is no machine {error.host!r} ({self._url})")
-        if isinstance(error, TimeoutError):
+        if isinstance(refusal := causes[-1], aiohttp.ClientHttpProxyError) and refusal.status < 500:
+            proxy = shown(self._connection.proxy or "")
+            return JudgeError(f"the proxy {proxy} refuses to connect to {self._url} ({words})")
+        is_unknown = isinstance(refusal, socket.gaierror) and refusal.errno == socket.EAI_NONAME
+        if is_unknown and not self._was_found:
+            return JudgeError(f"no machine is known for {self._url} ({words}); check --base-url")
+        if is_a(TimeoutError):
             return UnavailableError("timeout", "no whole answer in time (--timeout)")
-        if isinstance(error, aiohttp.ClientResponseError) and not isinstance(
-            error, aiohttp.ClientHttpProxyError
-        ):
-            return UnreadableReplyError(" ".join(f"no HTTP: {error.message}".split())[:300])
-        if isinstance(error.__cause__, ContentEncodingError):
-            return UnreadableReplyError("it cannot be unpacked")
-        is_away = isinstance(error, aiohttp.ClientConnectorError)
-        kind = UnreachableError if is_away else UnavailableError
-        return kind("connection", " ".join(str(error).split())[:300])
+        if is_a(httpx2.DecodingError, aiohttp.http_exceptions.HttpProcessingError):
+            return UnreadableReplyError(f"it is no HTTP: {words}")
+        is_away = is_a(httpx2.ConnectError)
+        return (UnreachableError if is_away else UnavailableError)("connection", words)
 
 
-async def _read(response: aiohttp.ClientResponse) -> bytes:
+async def _read(response: httpx2.Response) -> bytes:
     data = bytearray()
-    async for chunk in response.content.iter_any():
+    async for chunk in response.aiter_bytes():
         data += chunk
         if len(data) > MOST_BYTES:
+            await response.aclose()
             raise UnreadableReplyError(f"it is larger than {MOST_BYTES // 2**20} MB")
     return bytes(data)
-
-
-def trusted(url: str) -> ssl.SSLContext | bool:
-    """Return whose certificates are believed: the system's, `SSL_CERT_FILE`'s, or Mozilla's."""
-    if not url.startswith("https:"):
-        return True
-    context = ssl.create_default_context()
-    paths = ssl.get_default_verify_paths()
-    if not (paths.cafile or paths.capath):
-        import certifi
-
-        context.load_verify_locations(certifi.where())
-    return context
-
-
-def _tls_words(error: aiohttp.ClientSSLError) -> str:
-    cause = getattr(error, "certificate_error", None) or error.os_error
-    if isinstance(cause, ssl.SSLCertVerificationError):
-        return (
-            f"its certificate is not trusted ({cause.verify_message}); put the certificate of "
-            "whoever signed it into a file and name that in SSL_CERT_FILE"
-        )
-    if getattr(cause, "reason", None) in ("WRONG_VERSION_NUMBER", "RECORD_LAYER_FAILURE"):
-        return "it does not speak TLS; should the address begin with http://?"
-    return str(getattr(cause, "reason", None) or cause)

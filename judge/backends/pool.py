@@ -6,6 +6,7 @@ import asyncio
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,15 +25,17 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
 class Servers(ABC):
     """Where a judge's requests go, be it one server, several, or one that is started for it.
 
-    `billing_url` is the address whose answers are paid for, None where they cost nothing. `starts`
-    names what is started: judges that start the same may share it while it `stays`; `stop` ends it
-    then. `places` are the servers that run already, each with its key.
+    `billing_url` is the address whose answers are paid for, None where they cost nothing.
+    `starts` names what is started: judges that start the same may share it while it `stays`; `stop`
+    ends it then. `places` are the servers that run already, each with its key. `max_in_flight` is
+    how many requests keep them busy; None for the default of a run.
     """
 
     billing_url: str | None = None
     starts: tuple[str, ...] | None = None
     stays: bool = False
     places: Sequence[tuple[Connection, str]] = ()
+    max_in_flight: int | None = None
 
     @property
     def log(self) -> Path | None:
@@ -65,7 +68,6 @@ class _Place:
     client: Client | None = None
     in_flight: int = 0
     left_out: float | None = None
-    since: float = 0.0
     pause: float = _FIRST_PAUSE
 
 
@@ -77,25 +79,36 @@ class Pool(Servers):
     """
 
     def __init__(
-        self, servers: Sequence[tuple[Connection, str]], model: str, say: Callable[[str], None]
+        self,
+        servers: Sequence[tuple[Connection, str]],
+        model: str,
+        say: Callable[[str], None],
+        *,
+        sends: bool = True,
     ) -> None:
         self.places = tuple(servers)
         self._places = [_Place(connection, key) for connection, key in servers]
-        self._model = model
-        self._say = say
+        self._model, self._say, self._sends = model, say, sends
         remote = (connection.base_url for connection, _ in servers if not connection.is_local)
         self.billing_url = next(remote, None)
+
+    @cached_property
+    def max_in_flight(self) -> int | None:  # type: ignore[override]
+        """What the servers say that they take, together; None where they say nothing."""
+        from judge.backends.openai_client import capacity
+
+        known = [capacity(*place) for place in self.places] if self._sends else []
+        return sum(filter(None, known)) or None
 
     async def ask(
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
     ) -> Completion:
         """Send one request to one server after another until one answers."""
         untried = list(self._places)
-        failed: list[tuple[_Place, float, TransientError]] = []
+        failed: list[tuple[_Place, TransientError]] = []
         while True:
             place = self._choice(untried)
             untried.remove(place)
-            began = asyncio.get_running_loop().time()
             place.in_flight += 1
             try:
                 completion = await self._client(place).ask(body, path, mode)
@@ -103,17 +116,16 @@ class Pool(Servers):
                 self._is_back(place)
                 raise
             except TransientError as error:
-                failed.append((place, began, error))
-                nobody_there = isinstance(error, UnavailableError)
-                within = error.reason.startswith("status")
-                # No other server would do better with what is no fault of this one.
-                if not untried or not (nobody_there or within):
-                    self._still_out(failed)
+                failed.append((place, error))
+                is_its_fault = isinstance(error, UnavailableError) or error.reason.startswith(
+                    "status"
+                )
+                if not untried or not is_its_fault:
                     raise
             else:
                 # Only now is it sure that it was not the request.
-                for other, when, why in failed:
-                    self._leave_out(other, when, why)
+                for other, why in failed:
+                    self._leave_out(other, why)
                 self._is_back(place)
                 return completion
             finally:
@@ -127,36 +139,25 @@ class Pool(Servers):
                 await client.aclose()
 
     def _choice(self, untried: list[_Place]) -> _Place:
-        """Return the server to ask: one due to be tried again, else the least busy, else the one
-        out longest.
-        """
+        """One that is due to be tried again, else the least busy, else the one out longest."""
         now = asyncio.get_running_loop().time()
         for place in untried:
             if place.left_out is not None and place.left_out <= now:
-                place.left_out = now + place.pause
+                place.pause = min(place.pause * 2, _LONGEST_PAUSE)
+                place.left_out = now + place.pause  # for all requests but this one
                 return place
-        if inside := [place for place in untried if place.left_out is None]:
-            return min(inside, key=lambda place: place.in_flight)
+        if within := [place for place in untried if place.left_out is None]:
+            return min(within, key=lambda place: place.in_flight)
         return min(untried, key=lambda place: place.left_out or 0.0)
 
-    def _leave_out(self, place: _Place, began: float, error: TransientError) -> None:
+    def _leave_out(self, place: _Place, error: TransientError) -> None:
         if place.left_out is None:
-            place.pause, place.since = _FIRST_PAUSE, asyncio.get_running_loop().time()
-            place.left_out = place.since + place.pause
+            place.pause = _FIRST_PAUSE
+            place.left_out = asyncio.get_running_loop().time() + place.pause
             self._say(
                 f"{place.connection.base_url} does not answer ({error.reason}); left out, and "
                 "tried again now and then."
             )
-        else:
-            self._still_out([(place, began, error)])
-
-    def _still_out(self, failed: list[tuple[_Place, float, TransientError]]) -> None:
-        now = asyncio.get_running_loop().time()
-        for place, began, _ in failed:
-            # What was under way when the server was lost, or lost again, says nothing new.
-            if place.left_out is not None and began >= place.since:
-                place.pause, place.since = min(place.pause * 2, _LONGEST_PAUSE), now
-                place.left_out = now + place.pause
 
     def _is_back(self, place: _Place) -> None:
         if place.left_out is not None:

@@ -28,19 +28,20 @@ _REASONS = re.compile(
 )
 _EFFORT = re.compile(r"[a-z]{1,20}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,63}")
-_OPTIONS = {
-    "temperature": "--temperature",
-    "top_p": "--top-p",
-    "seed": "--seed",
-    "reasoning_effort": "--reasoning-effort",
-    "max_tokens": "--max-tokens",
-    "max_completion_tokens": "--max-tokens",
-    "response_format": "--reply",
-    "tools": "--reply",
-    "tool_choice": "--reply",
+# The parameters with an option of their own: its name, their type, what of it they may be, and
+# that in words.
+_NUMBER = (int, float)
+_LIMITS: Mapping[str, tuple[str, Any, Callable[[Any], object], str]] = {
+    "temperature": ("--temperature", _NUMBER, lambda x: 0 <= x <= 2, "a number from 0 to 2"),
+    "top_p": ("--top-p", _NUMBER, lambda x: 0 < x <= 1, "a number above 0 and at most 1"),
+    "seed": ("--seed", int, lambda x: abs(x) < 2**63, "a whole number of at most 63 bits"),
+    "reasoning_effort": ("--reasoning-effort", str, _EFFORT.fullmatch, "a word such as low"),
+}
+_SET_ELSEWHERE = {
+    **dict.fromkeys(("max_tokens", "max_completion_tokens"), "--max-tokens"),
+    **dict.fromkeys(("response_format", "tools", "tool_choice"), "--reply"),
+    **dict.fromkeys(("messages", "prompt"), "--prompt"),
     "model": "--judge",
-    "messages": "--prompt",
-    "prompt": "--prompt",
 }
 # One whole answer is read: no stream of it, no choice of several, none that ends at a word.
 _ONE_WHOLE_ANSWER = frozenset({"stream", "n", "best_of", "echo", "stop", "stop_token_ids"})
@@ -48,54 +49,41 @@ _ONE_WHOLE_ANSWER = frozenset({"stream", "n", "best_of", "echo", "stop", "stop_t
 
 def checked(given: Mapping[str, object]) -> dict[str, object]:
     """Return the parameters that a user asks for as JSON's values; 0 and 0.0 are one question."""
-    found = {}
-    for name, value in given.items():
-        if not _NAME.fullmatch(name):
-            raise JudgeError(f"sampling: {name!r} is no name of a parameter")
-        if name in _ONE_WHOLE_ANSWER:
-            raise JudgeError(f"sampling: {name} cannot be set: one whole answer is read")
-        if name in _LIMITS:
-            kind, fits, words = _LIMITS[name]
-            if isinstance(value, bool) or not isinstance(value, kind) or not fits(value):
-                raise JudgeError(f"{_OPTIONS[name]} is {words}, not {value!r}")
-        elif name in _OPTIONS:
-            raise JudgeError(f"sampling: {name} is set by {_OPTIONS[name]}")
-        try:
-            found[name] = jsonio.read(json.dumps(value, allow_nan=False))
-        except (TypeError, ValueError, RecursionError) as error:  # json.dumps raises all three
-            raise JudgeError(f"sampling: {name} is no value of JSON: {error}") from error
-        if isinstance(value, float) and value.is_integer():
-            found[name] = int(value)
-    return found
+    return {name: _checked(name, value) for name, value in given.items()}
 
 
-_NUMBER = (int, float)
-_LIMITS: dict[str, tuple[type | tuple[type, ...], Callable[[Any], object], str]] = {
-    "temperature": (_NUMBER, lambda value: 0 <= value <= 2, "a number from 0 to 2"),
-    "top_p": (_NUMBER, lambda value: 0 < value <= 1, "a number above 0 and at most 1"),
-    "seed": (int, lambda value: abs(value) < 2**63, "a whole number of at most 63 bits"),
-    "reasoning_effort": (str, _EFFORT.fullmatch, "a word such as low, medium or high"),
-}
-"""The type of a parameter, what of that type it may be, and that in words."""
+def _checked(name: str, value: object) -> object:
+    if not _NAME.fullmatch(name):
+        raise JudgeError(f"sampling: {name!r} is no name of a parameter")
+    if name in _ONE_WHOLE_ANSWER:
+        raise JudgeError(f"sampling: {name} cannot be set: one whole answer is read")
+    if name in _SET_ELSEWHERE:
+        raise JudgeError(f"sampling: {name} is set by {_SET_ELSEWHERE[name]}")
+    if name in _LIMITS:
+        option, kind, fits, words = _LIMITS[name]
+        if isinstance(value, bool) or not isinstance(value, kind) or not fits(value):
+            raise JudgeError(f"{option} is {words}, not {value!r}")
+    try:
+        plain = jsonio.read(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:  # json.dumps raises all three
+        raise JudgeError(f"sampling: {name} is no value of JSON: {error}") from error
+    return int(plain) if isinstance(plain, float) and plain.is_integer() else plain
 
 
 def from_body(options: Iterable[str]) -> dict[str, object]:
     """Return the parameters of `--body KEY=JSON`, given any number of times."""
     found: dict[str, object] = {}
     for option in options:
-        name, mark, text = option.partition("=")
-        if not mark:
-            raise JudgeError(f"--body {option!r}: write KEY=JSON, such as --body top_k=20")
-        if name in _OPTIONS:
-            raise JudgeError(f"--body {name}: use {_OPTIONS[name]}")
-        if name in found:
-            raise JudgeError(f"--body {name} is given twice")
+        name, _, text = option.partition("=")
+        if name in _LIMITS or name in found:
+            advice = f"use {_LIMITS[name][0]}" if name in _LIMITS else "it is given twice"
+            raise JudgeError(f"--body {name}: {advice}")
         try:
             found[name] = jsonio.read(text)
         except jsonio.JsonError as error:
             raise JudgeError(
-                f"--body {name}: {text!r} is no JSON ({error}); a text stands in double quotes: "
-                f"--body '{name}=\"...\"'"
+                f"--body {option!r} is not KEY=JSON ({error}); write --body top_k=20, or "
+                "--body 'name=\"text\"'"
             ) from error
     return found
 
@@ -118,6 +106,6 @@ def refuse(given: Mapping[str, object], judge: str, taken: Mapping[str, object])
     """Raise `JudgeError` for a parameter of `given` that is not `taken`, with that value."""
     for name, value in given.items():
         if name not in taken or taken[name] != value:
-            what = _OPTIONS.get(name, f"--body {name}")
+            what = _LIMITS[name][0] if name in _LIMITS else f"--body {name}"
             only = f" but {taken[name]}" if name in taken else ""
             raise JudgeError(f"the judge {judge} takes no {what}{only}; leave it out")

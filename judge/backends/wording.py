@@ -37,53 +37,54 @@ def for_own_model(
     """Return the same for a model of one's own; by default the official prompt that it knows."""
     if prompt is None and reply == STRUCTURED and rubric.structured is not None:
         prompt = rubric.structured.prompt
-    return chosen(
-        rubric, prompt or official.for_model(rubric.name, model) or rubric.prompt, reply, environ
-    )
+    prompt = prompt or official.for_model(rubric.name, model) or rubric.prompt
+    return chosen(rubric, prompt, reply, environ)
 
 
 def questions(
-    rubric: Rubric, chosen: Prompt, reply: str | None, environ: Mapping[str, str]
+    rubric: Rubric, prompt: Prompt, reply: str | None, environ: Mapping[str, str]
 ) -> dict[str, tuple[Prompt, Form]]:
-    """Return the prompt and the form of each question of `rubric`; `chosen` replaces its like."""
-    rubric = on_scale(rubric, chosen.scale)
-    asked = rubric.steps.questions if rubric.steps else {}
-    if asked and chosen.asks not in asked:
-        known = ", ".join(one.prompt for one in asked.values())
+    """Return the prompt and the form of each question of `rubric`; `prompt` replaces its like."""
+    steps = on_scale(rubric, prompt.scale).steps
+    if steps is None:
+        return {}
+    if prompt.asks not in steps.questions:
+        known = ", ".join(question.prompt for question in steps.questions.values())
         raise JudgeError(
-            f"prompt {chosen.name!r} asks about {chosen.asks or 'two reports'}; {rubric.name} asks "
+            f"prompt {prompt.name!r} asks about {prompt.asks or 'two reports'}; {rubric.name} asks "
             f"as these do: {known}"
         )
-    found: dict[str, tuple[Prompt, Form]] = {}
-    for asks, one in asked.items():
-        own = rubrics.prompt_files(rubric.name).get(one.prompt, one.prompt)
-        prompt = chosen if asks == chosen.asks else official.load(str(own), environ)
-        found[asks] = prompt, one.reply_model() if one.reply_model and reply != TEXT else None
-    return found
+    files = rubrics.prompt_files(rubric.name)
+    wordings: dict[str, tuple[Prompt, Form]] = {}
+    for asks, question in steps.questions.items():
+        path = str(files.get(question.prompt, question.prompt))
+        form = question.reply_model() if question.reply_model and reply != TEXT else None
+        wordings[asks] = prompt if asks == prompt.asks else official.load(path, environ), form
+    return wordings
 
 
 def chosen(
     rubric: Rubric, name: str, reply: str | None, environ: Mapping[str, str]
 ) -> tuple[Prompt, str]:
     """Return the prompt of that name or path, and the reply: as asked, as it says, or text."""
-    own = rubrics.prompt_files(rubric.name)
-    if name == rubric.prompt and name not in own and plugins.RUBRICS.packages(rubric.name):
-        there = ", ".join(own) or "none"
+    files = rubrics.prompt_files(rubric.name)
+    if name == rubric.prompt and name not in files and plugins.RUBRICS.packages(rubric.name):
         raise plugins.RUBRICS.error(
-            rubric.name, f"has no prompt {name!r} in its folder prompts (there: {there})"
+            rubric.name,
+            f"has no prompt {name!r} in its folder prompts (there: {', '.join(files) or 'none'})",
         )
-    prompt = official.load(str(own.get(name, name)), environ)
-    if prompt.rubric != rubric.name:
-        raise JudgeError(f"prompt {name!r} is for the rubric {prompt.rubric}, not {rubric.name}")
-    if reply not in (None, TEXT, STRUCTURED):
-        raise JudgeError(f"unknown reply {reply!r}; there are: {TEXT}, {STRUCTURED}")
+    prompt = official.load(str(files.get(name, name)), environ)
     wanted = TEXT if prompt.layout == GREEN else prompt.reply
-    if reply and wanted and reply != wanted:
-        raise JudgeError(
-            f"the prompt {name} asks for a {wanted} reply, not for {reply}; leave out --reply"
-        )
-    if reply == STRUCTURED and rubric.reply_model is None:
-        raise JudgeError(f"the rubric {rubric.name} has no structured reply")
-    on_scale(rubric, prompt.scale)
-    is_formed = rubric.reply_model is not None and rubric.structured is None
-    return prompt, reply or wanted or (STRUCTURED if is_formed else TEXT)
+    if prompt.rubric != rubric.name:
+        wrong = f"prompt {name!r} is for the rubric {prompt.rubric}, not {rubric.name}"
+    elif reply not in (None, TEXT, STRUCTURED):
+        wrong = f"unknown reply {reply!r}; there are: {TEXT}, {STRUCTURED}"
+    elif reply and wanted and reply != wanted:
+        wrong = f"the prompt {name} asks for a {wanted} reply, not for {reply}; leave out --reply"
+    elif reply == STRUCTURED and rubric.reply_model is None:
+        wrong = f"the rubric {rubric.name} has no structured reply"
+    else:
+        on_scale(rubric, prompt.scale)
+        is_formed = rubric.reply_model is not None and rubric.structured is None
+        return prompt, reply or wanted or (STRUCTURED if is_formed else TEXT)
+    raise JudgeError(wrong)

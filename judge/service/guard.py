@@ -17,8 +17,9 @@ from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
+from judge.address import is_loopback
 from judge.service.service import as_problem
-from judge.service.settings import ServiceSettings, is_loopback
+from judge.service.settings import ServiceSettings
 
 COOKIE = "judge_session"
 _SAFE_METHODS = {"GET", "HEAD", "OPTIONS"}

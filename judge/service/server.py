@@ -17,6 +17,7 @@ from fastapi import APIRouter, FastAPI, Query
 from fastapi.responses import HTMLResponse, RedirectResponse, Response
 from starlette.types import ASGIApp
 
+from judge.address import is_loopback
 from judge.distribution import version
 from judge.report import compare_page, page, read_page
 from judge.report.frontend import Frontend, content_type
@@ -41,7 +42,7 @@ from judge.service.service import (
     Service,
     answer_errors,
 )
-from judge.service.settings import ServiceSettings, is_loopback
+from judge.service.settings import ServiceSettings
 from judge.types import JudgeError
 
 _ABOUT = """Finds out what radiology report-generation models get wrong, with evidence.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -97,12 +96,3 @@ def allowed_judges(options: tuple[str, ...]) -> dict[str, str | None]:
             raise JudgeError(f"--allow-judge {option!r} names no judge; write NAME or NAME=URL")
         judges[name] = url if mark else None
     return judges
-
-
-def is_loopback(host: str) -> bool:
-    """Whether `host` can be reached from this machine alone."""
-    name = host.strip("[]").lower()
-    try:
-        return ipaddress.ip_address(name).is_loopback
-    except ValueError:
-        return name == "localhost" or name.endswith(".localhost")

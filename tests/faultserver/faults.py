@@ -79,7 +79,8 @@ class Behaviour:
     of single ones, take precedence; an `outage` takes precedence over all. `refused_parameters`
     maps parameters to error codes; with `unsupported_value` the value 1 is allowed.
     `refused_modes`: `json_schema`, `json_object`, `tools`. The study key is the first match of
-    `key_pattern` in the last message that has one. `record` keeps the requests whole.
+    `key_pattern` in the last message that has one. `record` keeps the requests whole. `owner` is
+    whose software the server is, as `/models` says.
     """
 
     rates: Mapping[Fault, float] = field(default_factory=dict)
@@ -92,6 +93,7 @@ class Behaviour:
     cached_tokens: int = 0
     key_pattern: str = r"study-\d+"
     record: bool = False
+    owner: str = "test"
 
     def plan_of(self, key: str) -> StudyPlan:
         if key in self.studies:
