@@ -260,17 +260,20 @@ class Lexicon(Entry):
         for domain, rows in self.places.items():
             for tags, phrases in rows:
                 yield f"places: {domain}", phrases, Role(Kind.PLACE, domain, tags)
-        sections: tuple[tuple[str, Kind, Mapping[str, Sequence[str]]], ...] = (
-            ("severity", Kind.LEVEL, {name: words for name, (_, words) in self.severity.items()}),
-            ("findings", Kind.FINDING, {name: one.words for name, one in self.findings.items()}),
-            ("structures", Kind.STRUCTURE, {n: one.words for n, one in self.structures.items()}),
-            ("qualities", Kind.QUALITY, self.qualities),
-            ("sides", Kind.SIDE, self.sides),
-            ("changes", Kind.CHANGE, self.changes),
-            ("acuity", Kind.ACUITY, self.acuity),
+        levels = ((name, words) for name, (_, words) in self.severity.items())
+        findings = ((name, finding.words) for name, finding in self.findings.items())
+        parts = ((name, part.words) for name, part in self.structures.items())
+        sections: tuple[tuple[str, Kind, Iterable[tuple[str, list[str]]]], ...] = (
+            ("severity", Kind.LEVEL, levels),
+            ("findings", Kind.FINDING, findings),
+            ("structures", Kind.STRUCTURE, parts),
+            ("qualities", Kind.QUALITY, self.qualities.items()),
+            ("sides", Kind.SIDE, self.sides.items()),
+            ("changes", Kind.CHANGE, self.changes.items()),
+            ("acuity", Kind.ACUITY, self.acuity.items()),
         )
         for section, kind, entries in sections:
-            for name, phrases in entries.items():
+            for name, phrases in entries:
                 tags = frozenset({"left", "right"} if name == "both" else {name})
                 yield f"{section}: {name}", phrases, Role(kind, name, tags)
         for cue, phrases in self.cues.items():

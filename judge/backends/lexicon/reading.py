@@ -122,7 +122,7 @@ def _mention(line: Line, head: Head) -> Mention:
     present = not head.denied and "resolved" not in changes
     levels = head.tags(Kind.LEVEL)
     if not levels and present and finding.level:
-        levels = {finding.level}
+        levels = frozenset({finding.level})
     return Mention(
         lexicon,
         finding=head.finding,

@@ -120,10 +120,12 @@ def heads(line: Line) -> tuple[list[Head], set[int]]:
     taken = used | {token for head in found for token in (head.first, head.pivot)}
     taken |= {subject.first for subjects in bound.values() for subject in subjects}
     for mark in line.marks:
-        role = mark.role(Kind.FINDING) or mark.role(Kind.STRUCTURE)
-        if role and mark.first not in taken:
-            name = {role.kind.value: role.name}
-            found.append(Head(mark.first, mark.last, mark.first, **name))
+        if mark.first in taken:
+            continue
+        if finding := mark.role(Kind.FINDING):
+            found.append(Head(mark.first, mark.last, mark.first, finding=finding.name))
+        elif structure := mark.role(Kind.STRUCTURE):
+            found.append(Head(mark.first, mark.last, mark.first, structure=structure.name))
     found.sort(key=lambda head: (head.pivot, head.first, head.finding, head.structure))
     for head in found:
         head.start, head.end = head.first, head.last
@@ -347,9 +349,9 @@ def _attach(line: Line, heads: Sequence[Head], used: set[int]) -> list[tuple[Mar
                 if not changed and role.name != "resolved":
                     of_study.append((mark, role))
             elif role.kind in _MODIFIERS or (role.kind is Kind.LEVEL and mark.first not in used):
-                head = _nearest(line, [head for head in heads if _takes(line, head, role)], mark)
-                if head and (role.kind is not Kind.SIDE or _is_sided(line, head)):
-                    head.add(mark, role)
+                nearest = _nearest(line, [head for head in heads if _takes(line, head, role)], mark)
+                if nearest and (role.kind is not Kind.SIDE or _is_sided(line, nearest)):
+                    nearest.add(mark, role)
     for measure in line.measures:
         if measured := _nearest(line, [head for head in heads if head.finding], measure):
             measured.sizes.add(measure.mm)
