@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cached_property
+from operator import itemgetter
 
 from judge.backends.lexicon.data import Lexicon
-from judge.backends.lexicon.errors import Error, differences, unpaired, wider_changes
+from judge.backends.lexicon.errors import Error, differences, nuances, unpaired, wider_changes
 from judge.backends.lexicon.mention import Mention, Pair, together
-from judge.backends.lexicon.reports import Report, align
+from judge.backends.lexicon.reports import Alignment, Report, align
 from judge.sentences import sentences
 from judge.types import (
     Attribute,
@@ -18,7 +19,6 @@ from judge.types import (
     Discrepancy,
     ReportComparison,
     ReportFinding,
-    Severity,
     Side,
     Statement,
 )
@@ -34,40 +34,34 @@ _MORE: Mapping[Side, set[Category]] = {
 
 _WITH_AGE = frozenset({"aortic_calcification", "degenerative_spine", "tortuous_aorta"})
 """What is expected in the elderly [Baharoon et al. 2026]."""
-_URGENT = 3
 _LONGEST = 80
 
 
-class Comparison(ReportComparison):
-    """Two reports and what the rules find in them: each part is made when it is asked for."""
-
-    def __init__(self, reference: str, candidate: str, lexicon: Lexicon) -> None:
-        vars(self).update(
-            texts=(reference, candidate),
-            ours=Report(reference, "reference", lexicon),
-            theirs=Report(candidate, "candidate", lexicon),
-            version=lexicon.version,
-        )
+class _Comparison(ReportComparison):
+    """Each part of it is made when a rubric asks for it."""
 
     texts: tuple[str, str]
-    ours: Report
-    theirs: Report
+    both: tuple[Report, Report]
     version: str
 
+    def __init__(self, reference: str, candidate: str, lexicon: Lexicon) -> None:
+        both = (Report(reference, "reference", lexicon), Report(candidate, "candidate", lexicon))
+        vars(self).update(texts=(reference, candidate), both=both, version=lexicon.version)
+
     @cached_property
-    def _told(self) -> tuple[list[Pair], list[Pair], list[Error]]:
-        """Mentions of the same thing, those that repeat others, and the errors about findings."""
-        ours, theirs = self.ours, self.theirs
-        alignment = align(ours, theirs)
-        errors = [error for pair in alignment.pairs for error in differences(pair, ours, theirs)]
-        alone, twins = unpaired(alignment, ours, theirs)
-        return [*alignment.same, *alignment.pairs], twins, errors + alone
+    def _aligned(self) -> Alignment:
+        return align(*self.both)
+
+    @cached_property
+    def _errors(self) -> tuple[list[Error], list[Pair]]:
+        errors = [error for pair in self._aligned.pairs for error in differences(pair, *self.both)]
+        alone, twins = unpaired(self._aligned, *self.both)
+        return errors + alone, [*self._aligned.same, *self._aligned.pairs, *twins]
 
     @cached_property
     def discrepancies(self) -> tuple[Discrepancy, ...]:
-        """What is wrong with the candidate, once each."""
         kept: dict[tuple[object, ...], Error] = {}
-        for error in (*self._told[2], *wider_changes(self.ours, self.theirs)):
+        for error in (*self._errors[0], *wider_changes(*self.both)):
             ours, theirs = error.reference_sentence, error.candidate_sentence
             ours = None if error.category is Category.FALSE_COMPARISON else ours
             theirs = None if error.category is Category.OMITTED_COMPARISON else theirs
@@ -78,55 +72,53 @@ class Comparison(ReportComparison):
 
     @cached_property
     def partners(self) -> tuple[tuple[int, int], ...]:
-        """The numbers of sentences that speak of the same."""
-        return tuple(sorted({(ours.sentence, theirs.sentence) for ours, theirs in self._told[0]}))
+        pairs = (*self._aligned.same, *self._aligned.pairs)
+        return tuple(sorted({(ours.sentence, theirs.sentence) for ours, theirs in pairs}))
+
+    @cached_property
+    def _said(self) -> list[int]:
+        return [sum(mention.says for mention in report.said) for report in self.both]
 
     @cached_property
     def matched(self) -> tuple[str, ...]:
-        """What the two agree in."""
-        if any(mention.says for report in (self.ours, self.theirs) for mention in report.said):
-            pairs, twins, errors = self._told
-            return _matched(self.ours, self.theirs, [*pairs, *twins], errors)
+        if any(self._said):
+            return _matched(*self.both, *self._errors)
         return _common_sentences(*self.texts)
 
     @cached_property
     def explanation(self) -> str:
-        """What was found, in numbers."""
-        ours, theirs = (
-            sum(mention.says for mention in report.said) for report in (self.ours, self.theirs)
-        )
+        ours, theirs = self._said
         counts = Counter(error.category.label for error in self.discrepancies)
         listed = ", ".join(f"{label}: {number}" for label, number in counts.items())
         told = (
             f"{ours} statements recognised in the reference, {theirs} in the candidate, "
             f"{len(self.matched)} in agreement, {listed or 'no discrepancy'}"
-            if ours or theirs
-            else f"no finding is recognised in either report, sentences in common: "
-            f"{len(self.matched)}"
         )
+        if not ours and not theirs:
+            told = (
+                "no finding is recognised in either report, sentences in common: "
+                f"{len(self.matched)}"
+            )
         return f"Rules of {self.version}: {told}."
 
     @cached_property
     def _told_apart(self) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
-        pairs, twins, errors = self._told
-        return _told_apart(self.ours, self.theirs, [*pairs, *twins], errors)
+        return _told_apart(*self.both, *self._errors)
 
     @cached_property
     def findings(self) -> tuple[ReportFinding, ...]:
-        """The abnormal findings of both, the reference's first."""
         return self._told_apart[0]
 
     @cached_property
     def differences(self) -> tuple[AttributeDifference, ...]:
-        """What the two say otherwise of the findings that match."""
         return self._told_apart[1]
 
     @cached_property
     def statements(self) -> tuple[Statement, ...]:
-        """What both state, the reference's first, each in its own words and once."""
-        ours, theirs, pairs = self.ours, self.theirs, self._told[0]
-        swapped = {candidate: reference for reference, candidate in pairs}
-        return (*_statements(ours, theirs, dict(pairs)), *_statements(theirs, ours, swapped))
+        ours, theirs = self.both
+        pairs = dict((*self._aligned.same, *self._aligned.pairs))
+        swapped = {candidate: reference for reference, candidate in pairs.items()}
+        return (*_statements(ours, theirs, pairs), *_statements(theirs, ours, swapped))
 
 
 def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportComparison:
@@ -136,7 +128,7 @@ def compare(reference: str, candidate: str, lexicon: Lexicon) -> ReportCompariso
     that only the candidate gives rise to, in its order. Two reports in which no finding is
     recognised match in the sentences they share; two empty ones in nothing.
     """
-    return Comparison(reference, candidate, lexicon)
+    return _Comparison(reference, candidate, lexicon)
 
 
 def _order(error: Discrepancy) -> tuple[bool, int, int, str, str, str]:
@@ -146,7 +138,7 @@ def _order(error: Discrepancy) -> tuple[bool, int, int, str, str, str]:
 
 
 def _matched(
-    reference: Report, candidate: Report, pairs: Sequence[Pair], errors: Sequence[Error]
+    reference: Report, candidate: Report, errors: Sequence[Error], pairs: Sequence[Pair]
 ) -> tuple[str, ...]:
     """Return the findings of the reference that the candidate has too, once each, in its words.
 
@@ -245,7 +237,7 @@ def _plain(text: str) -> str:
 
 
 def _told_apart(
-    reference: Report, candidate: Report, pairs: Sequence[Pair], errors: Sequence[Error]
+    reference: Report, candidate: Report, errors: Sequence[Error], pairs: Sequence[Pair]
 ) -> tuple[tuple[ReportFinding, ...], tuple[AttributeDifference, ...]]:
     """Return the abnormal findings of both reports, the reference's first, and how they differ.
 
@@ -261,27 +253,22 @@ def _told_apart(
     at = {id(mention): n for n, (_, group) in enumerate(groups) for mention in group}
     partners: list[set[int]] = [set() for _ in groups]
     severities = [max(mention.weight for mention in group) for _, group in groups]
-    told = [
-        (error.pair, error.attribute, error.severity, error.text)
-        for error in errors
-        if error.pair and error.attribute
-    ]
-    misread = {_ids(pair) for pair, attribute, _, _ in told if attribute in _READINGS}
+    told = [error for error in errors if error.pair]
     for pair in pairs:
         ours, theirs = (at.get(id(mention)) for mention in pair)
         if ours is not None and theirs is not None:
             partners[ours].add(theirs)
             partners[theirs].add(ours)
-            told += _certainty(pair)
-            told += () if _ids(pair) in misread else _precision(pair, reference, candidate)
+            told += nuances(pair, reference, candidate)
     # One difference of an attribute for each two findings, the gravest.
-    gravest: dict[tuple[int, int, Attribute], tuple[Severity, str]] = {}
-    for pair, attribute, severity, text in told:
-        if all(id(mention) in at for mention in pair):
-            key = (at[id(pair[0])], at[id(pair[1])], attribute)
-            if key not in gravest or gravest[key][0] < severity:
-                gravest[key] = (severity, text)
-            severities[key[0]] = max(severities[key[0]], severity)
+    gravest: dict[tuple[int, int, Attribute], Error] = {}
+    for error in told:
+        ours, theirs = (at.get(id(mention)) for mention in error.pair or ())
+        if ours is not None and theirs is not None and error.attribute:
+            key = (ours, theirs, error.attribute)
+            if key not in gravest or gravest[key].severity < error.severity:
+                gravest[key] = error
+            severities[ours] = max(severities[ours], error.severity)
     findings = (
         ReportFinding(
             *(side, group[0].words, severities[n], group[0].finding in _WITH_AGE),
@@ -290,55 +277,10 @@ def _told_apart(
         for n, (side, group) in enumerate(groups)
     )
     differing = (
-        AttributeDifference(*key, severity == 1, text)
-        for key, (severity, text) in sorted(gravest.items())
+        AttributeDifference(*key, error.severity == 1, error.text)
+        for key, error in sorted(gravest.items(), key=itemgetter(0))
     )
     return tuple(findings), tuple(differing)
-
-
-_READINGS = ("unspecific", "overinterpretation")
-_Told = tuple[Pair, Attribute, Severity, str]
-
-
-def _ids(pair: Pair) -> tuple[int, int]:
-    return id(pair[0]), id(pair[1])
-
-
-def _certainty(pair: Pair) -> Sequence[_Told]:
-    """Return the difference of a finding that only one report is certain of.
-
-    It matters where the finding is urgent when certain.
-    """
-    ours, theirs = pair
-    if ours.doubted == theirs.doubted:
-        return ()
-    weight = (theirs if ours.doubted else ours).weight
-    return (_wording(pair, "certainty", weight if weight >= _URGENT else 1),)
-
-
-def _precision(pair: Pair, reference: Report, candidate: Report) -> Sequence[_Told]:
-    """Return the difference of a finding that one report names more narrowly than the other.
-
-    None where the other report has the narrower name too. It matters where the two weigh
-    differently.
-    """
-    ours, theirs = pair
-    if ours.acuity and theirs.acuity:
-        return ()  # which is a difference of its own
-    attribute: Attribute
-    if ours.finding in theirs.kind.kind_of and theirs.finding not in reference.present:
-        attribute = "overinterpretation"
-    elif theirs.finding in ours.kind.kind_of and ours.finding not in candidate.present:
-        attribute = "unspecific"
-    else:
-        return ()
-    plain = (ours.kind.severity, theirs.kind.severity)
-    return (_wording(pair, attribute, 1 if plain[0] == plain[1] else max(plain)),)
-
-
-def _wording(pair: Pair, attribute: Attribute, severity: Severity) -> _Told:
-    words = f'The reference says "{pair[0].words}", the candidate "{pair[1].words}"'
-    return pair, attribute, severity, f"{words} ({attribute})."
 
 
 def _statements(

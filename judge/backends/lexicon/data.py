@@ -6,17 +6,16 @@ import hashlib
 import re
 import reprlib
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
+from functools import cache, cached_property
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
 from pydantic import (
     AfterValidator,
     BaseModel,
-    BeforeValidator,
     ConfigDict,
     Field,
     StrictBool,
@@ -79,38 +78,10 @@ class Node:
 class Entry(BaseModel):
     """A table of the lexicon's file; no other names may stand in it than its own."""
 
-    model_config = ConfigDict(frozen=True)
-
-    @model_validator(mode="before")
-    @classmethod
-    def _known(cls, value: object) -> object:
-        if not isinstance(value, dict):
-            raise ValueError(  # noqa: TRY004 - pydantic gathers no others
-                "is not a table of names; write `name: value` lines"
-            )
-        known = [field.alias or name for name, field in cls.model_fields.items()]
-        unknown = [str(name) for name in value if name not in known]
-        if unknown:
-            raise ValueError(f"unknown {', '.join(unknown)}; there are: {', '.join(known)}")
-        return value
-
-
-def _on_scale(value: object) -> object:
-    if value not in (1, 2, 3, 4) or isinstance(value, bool):
-        raise ValueError(f"severity {value!r}; write 1, 2, 3 or 4")
-    return value
-
-
-def _in_order(value: tuple[float, float]) -> tuple[float, float]:
-    least, most = value
-    if least >= most:
-        raise ValueError(f"safe [{least:g}, {most:g}]; write [least, most], in millimetres")
-    return value
+    model_config = ConfigDict(frozen=True, extra="forbid")
 
 
 Phrases = Annotated[list[str], Field(min_length=1)]
-_Severity = Annotated[Severity, BeforeValidator(_on_scale)]
-_Range = Annotated[tuple[StrictFloat, StrictFloat], AfterValidator(_in_order)]
 
 
 class Finding(Entry):
@@ -128,10 +99,10 @@ class Finding(Entry):
     words: Phrases
     when: Mapping[str, list[str]] = {}
     label: str = ""
-    severity: _Severity
-    graded: Mapping[str, _Severity] = {}
-    placed: Mapping[str, _Severity] = {}
-    safe: _Range | None = None
+    severity: Severity
+    graded: Mapping[str, Severity] = {}
+    placed: Mapping[str, Severity] = {}
+    safe: tuple[StrictFloat, StrictFloat] | None = None
     area: str
     kind_of: frozenset[str] = frozenset()
     more_than: frozenset[str] = frozenset()
@@ -145,9 +116,13 @@ class Finding(Entry):
     rules_out: frozenset[str] = frozenset()
 
     @model_validator(mode="after")
-    def _wider(self) -> Self:
+    def _in_order(self) -> Self:
         if odd := self.more_than - self.kind_of:
             raise ValueError(f"more_than: {', '.join(sorted(odd))} is not in kind_of; add it there")
+        if self.safe and self.safe[0] >= self.safe[1]:
+            raise ValueError(
+                f"safe [{self.safe[0]:g}, {self.safe[1]:g}]; write [least, most], in millimetres"
+            )
         return self
 
 
@@ -158,40 +133,6 @@ class Structure(Entry):
     rules_out: frozenset[str] = frozenset()
     abnormal: str
     same_as: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Lexicon:
-    """What the rules know. `version` names the data and a short hash of them.
-
-    `words` are all that stand in a phrase, `long_words` those that a slip can be mended to,
-    by first letter; `right_words` are slips of none. `vocabulary` are these and those of the
-    built-in lexicon: an own one may be small. `foreign` are words of other languages,
-    `other_images` patterns that tell of an examination that is no X-ray.
-    """
-
-    version: str
-    findings: Mapping[str, Finding]
-    structures: Mapping[str, Structure]
-    rules: Mapping[tuple[str, str], str]
-    levels: Mapping[str, int]
-    phrases: Node
-    words: frozenset[str]
-    long_words: Mapping[str, Collection[str]]
-    right_words: frozenset[str]
-    vocabulary: frozenset[str]
-    foreign: frozenset[str]
-    other_images: re.Pattern[str]
-
-    def related(self, one: str, other: str) -> bool:
-        """Return whether two findings are the same or one is a kind of the other."""
-        findings = self.findings
-        return one == other or other in findings[one].kind_of or one in findings[other].kind_of
-
-    def stands_for(self, one: str, other: str) -> bool:
-        """Return whether saying `one` tells all that matters of `other`."""
-        enough = self.findings[other].kind_of - self.findings[other].more_than
-        return one == other or one in enough or other in self.findings[one].kind_of
 
 
 @cache
@@ -208,8 +149,6 @@ def stem(word: str) -> str:
     return word[:-1]
 
 
-_DEFAULT = Path(__file__).with_name("lexicon.yaml")
-
 _LONG = 7
 """A word of fewer letters is one slip away from too many others to be mended to."""
 
@@ -220,18 +159,34 @@ _SECTIONS = (*_MENDED, Kind.QUALITY, Kind.PLACE, Kind.LEVEL, Kind.CHANGE, Kind.A
 """What phrases of other sections than `cues` do."""
 
 
+def _labelled(findings: dict[str, Finding]) -> dict[str, Finding]:
+    return {
+        name: finding.model_copy(update={"label": finding.label or name.replace("_", " ")})
+        for name, finding in findings.items()
+    }
+
+
+def _stems(words: frozenset[str]) -> frozenset[str]:
+    return frozenset(map(stem, words))
+
+
 class _Unfamiliar(Entry):
     languages: frozenset[str]
     images: list[str]
 
 
-class _File(Entry):
-    """A lexicon as its file has it; lexicon.yaml says what each entry means."""
+class Lexicon(Entry):
+    """What the rules know: the file, in which lexicon.yaml says what each entry means.
+
+    `version` names the data and a short hash of them. `words` are all that stand in a phrase,
+    `long_words` those that a slip can be mended to, by first letter; `right_words` are slips of
+    none. `vocabulary` are these and those of the built-in lexicon: an own one may be small.
+    """
 
     name: str
     version: int | float | str
     areas: list[str]
-    findings: dict[str, Finding]
+    findings: Annotated[dict[str, Finding], AfterValidator(_labelled)]
     structures: dict[str, Structure]
     qualities: dict[str, Phrases]
     sides: dict[Literal["left", "right", "both"], Phrases]
@@ -240,8 +195,163 @@ class _File(Entry):
     changes: dict[Literal["new", "worse", "better", "unchanged", "resolved"], Phrases]
     acuity: dict[Literal["acute", "old"], Phrases] = {}
     cues: dict[str, Phrases]
-    right_words: list[str]
+    right_words: Annotated[frozenset[str], AfterValidator(_stems)]
     unfamiliar: _Unfamiliar
+
+    __hash__ = object.__hash__
+
+    def __eq__(self, other: object) -> bool:
+        return self is other
+
+    @model_validator(mode="after")
+    def _is_whole(self) -> Self:
+        places = {tag for rows in self.places.values() for tags, _ in rows for tag in tags}
+        known: tuple[tuple[Iterable[str], tuple[str, ...]], ...] = (
+            (self.areas, ("area", "rules_out")),
+            (self.findings, ("kind_of", "abnormal")),
+            (self.structures, ("when", "same_as")),
+            (self.severity, ("graded", "level")),
+            (places, ("placed",)),
+        )
+        defined = {part: names for names, parts in known for part in parts}
+        _refuse_unknown("cues", self.cues, [kind for kind in Kind if kind not in _SECTIONS])
+        for section, entries in (("findings", self.findings), ("structures", self.structures)):
+            for name, entry in entries.items():
+                for part, value in entry:
+                    if value and not isinstance(value, bool) and part in defined:
+                        names = [value] if isinstance(value, str) else value
+                        _refuse_unknown(f"{section}: {name}: {part}", names, defined[part])
+        for (structure, quality), finding in self.rules.items():
+            place = f"findings: {finding}: when: {structure}"
+            _refuse_unknown(place, [quality], self.qualities)
+        _ = self.phrases, self.other_images  # made, and so checked
+        return self
+
+    @cached_property
+    def rules(self) -> dict[tuple[str, str], str]:
+        """The finding that a structure and a quality make."""
+        rules: dict[tuple[str, str], str] = {}
+        for finding, entry in self.findings.items():
+            for structure, qualities in entry.when.items():
+                for quality in qualities:
+                    known = rules.setdefault((structure, quality), finding)
+                    if known != finding:
+                        raise ValueError(
+                            f"findings: {finding}: when: {structure}: {quality!r} already makes "
+                            f"it {known}; keep one of the two"
+                        )
+        return rules
+
+    @cached_property
+    def levels(self) -> dict[str, int]:
+        """How severe each word for it is, as a number."""
+        return {name: number for name, (number, _) in self.severity.items()}
+
+    @cached_property
+    def phrases(self) -> Node:
+        """The table of phrases, by their words."""
+        root = Node()
+        for entry, phrases, role in self._roles():
+            for phrase in phrases:
+                _add(root, phrase, entry, role)
+        return root
+
+    def _roles(self) -> Iterator[tuple[str, Sequence[str], Role]]:
+        for domain, rows in self.places.items():
+            for tags, phrases in rows:
+                yield f"places: {domain}", phrases, Role(Kind.PLACE, domain, tags)
+        levels = ((name, words) for name, (_, words) in self.severity.items())
+        findings = ((name, finding.words) for name, finding in self.findings.items())
+        parts = ((name, part.words) for name, part in self.structures.items())
+        sections: tuple[tuple[str, Kind, Iterable[tuple[str, list[str]]]], ...] = (
+            ("severity", Kind.LEVEL, levels),
+            ("findings", Kind.FINDING, findings),
+            ("structures", Kind.STRUCTURE, parts),
+            ("qualities", Kind.QUALITY, self.qualities.items()),
+            ("sides", Kind.SIDE, self.sides.items()),
+            ("changes", Kind.CHANGE, self.changes.items()),
+            ("acuity", Kind.ACUITY, self.acuity.items()),
+        )
+        for section, kind, entries in sections:
+            for name, phrases in entries:
+                tags = frozenset({"left", "right"} if name == "both" else {name})
+                yield f"{section}: {name}", phrases, Role(kind, name, tags)
+        for cue, phrases in self.cues.items():
+            yield f"cues: {cue}", phrases, Role(Kind(cue))
+
+    @cached_property
+    def words(self) -> frozenset[str]:
+        """All that stand in a phrase."""
+        return frozenset(word for _, phrases, _ in self._roles() for word in _words(phrases))
+
+    @cached_property
+    def long_words(self) -> dict[str, set[str]]:
+        """The words that a slip can be mended to, by their first letter."""
+        found: defaultdict[str, set[str]] = defaultdict(set)
+        for _, phrases, role in self._roles():
+            for word in _words(phrases) if role.kind in _MENDED else ():
+                if len(word) >= _LONG:
+                    found[word[0]].add(word)
+        return found
+
+    @cached_property
+    def other_images(self) -> re.Pattern[str]:
+        """What tells of an examination that is no X-ray."""
+        try:
+            return re.compile(rf"\b(?:{'|'.join(self.unfamiliar.images)})\b", re.I)
+        except re.error as error:
+            raise ValueError(
+                f"unfamiliar: images: is not a list of regular expressions: {error}"
+            ) from error
+
+    def knows(self, word: str) -> bool:
+        """Return whether it is a word of this lexicon or of the built-in one: some are small."""
+        known = stem(word)
+        is_own = known in self.words or known in self.right_words
+        return is_own or (self is not load() and load().knows(word))
+
+    def related(self, one: str, other: str) -> bool:
+        """Return whether two findings are the same or one is a kind of the other."""
+        findings = self.findings
+        return one == other or other in findings[one].kind_of or one in findings[other].kind_of
+
+    def stands_for(self, one: str, other: str) -> bool:
+        """Return whether saying `one` tells all that matters of `other`."""
+        enough = self.findings[other].kind_of - self.findings[other].more_than
+        return one == other or one in enough or other in self.findings[one].kind_of
+
+
+def _refuse_unknown(entry: str, names: Iterable[str], known: Iterable[str]) -> None:
+    if odd := [name for name in names if name not in known]:
+        raise ValueError(f"{entry}: {odd[0]!r} is not defined; define it or mend the spelling")
+
+
+def _choices(word: str) -> list[str]:
+    return [stem(choice) for choice in word.lower().rstrip("?").split("|")]
+
+
+def _words(phrases: Sequence[str]) -> Iterator[str]:
+    return (key for phrase in phrases for word in phrase.split() for key in _choices(word))
+
+
+def _add(root: Node, phrase: str, entry: str, role: Role) -> None:
+    """Enter a phrase into the table, with every choice that it leaves."""
+    nodes = [root]
+    for word in phrase.split():
+        following = [*nodes] if word.endswith("?") else []
+        for choice in _choices(word):
+            if not choice:
+                raise ValueError(f"{entry}: {phrase!r} has an empty choice; remove a '|'")
+            following += [node.children.setdefault(choice, Node()) for node in nodes]
+        nodes = following
+    for node in nodes:
+        if node is root:
+            raise ValueError(f"{entry}: {phrase!r} may be empty; one word must stay")
+        if role not in node.roles:
+            node.roles = (*node.roles, role)
+
+
+_DEFAULT = Path(__file__).with_name("lexicon.yaml")
 
 
 @cache
@@ -252,150 +362,33 @@ def load(path: Path = _DEFAULT) -> Lexicon:
     """
     try:
         data, raw = read_yaml(path)
-        found = _lexicon(_File.model_validate(data), hashlib.sha256(raw).hexdigest()[:8])
+        lexicon = Lexicon.model_validate(data)
     except OSError as error:
         raise JudgeError(
             f"{path}: the lexicon cannot be read ({error.strerror}); give the path of a YAML file"
         ) from error
     except UnreadableYamlError as error:
         raise JudgeError(f"{path}: not YAML: {error}; mend the file") from error
-    except (ValidationError, JudgeError) as error:
+    except ValidationError as error:
         raise JudgeError(f"{path}: {_told(error)}") from error
-    if path == _DEFAULT:
-        return found
-    return replace(found, vocabulary=found.vocabulary | load().vocabulary)
+    digest = hashlib.sha256(raw).hexdigest()[:8]
+    return lexicon.model_copy(update={"version": f"{lexicon.name}-{lexicon.version}+{digest}"})
 
 
-def _told(error: ValidationError | JudgeError) -> str:
-    if isinstance(error, JudgeError):
-        return str(error)
-    fault = error.errors()[0]
+def _told(error: ValidationError) -> str:
+    faults = sorted(error.errors(), key=lambda fault: fault["type"] != "extra_forbidden")
+    fault = faults[0]  # a name that is unknown explains one that is missing
     *place, last = map(str, fault["loc"] or ("the file",))
-    if last == "[key]":
-        return f"{': '.join(place[:-1])}: unknown {place[-1]}; {fault['msg']}"
     entry = ": ".join((*place, last))
     if fault["type"] == "missing":
         return f"{entry} is missing; add it"
+    if fault["type"] == "extra_forbidden":
+        return f"{': '.join((*place, ''))}unknown {last}; remove it or mend the spelling"
+    if fault["type"] == "model_type":
+        return f"{entry} is not a table of names; write `name: value` lines"
     if fault["type"] == "value_error":
-        return f"{entry}: {fault['ctx']['error']}"
+        return f"{entry}: {fault['ctx']['error']}" if fault["loc"] else str(fault["ctx"]["error"])
+    if last == "[key]":
+        return f"{': '.join(place[:-1])}: unknown {place[-1]}; {fault['msg']}"
     quote = "; put it in quotes" if isinstance(fault["input"], bool) else ""
     return f"{entry} {reprlib.repr(fault['input'])}: {fault['msg']}{quote}"
-
-
-def _lexicon(file: _File, digest: str) -> Lexicon:
-    for entry, names, known in _references(file):
-        if odd := [name for name in names if name not in known]:
-            raise JudgeError(f"{entry}: {odd[0]!r} is not defined; define it or mend the spelling")
-    root = Node()
-    words: set[str] = set()
-    long_words: defaultdict[str, set[str]] = defaultdict(set)
-    for entry, phrases, role in _phrases(file):
-        for phrase in phrases:
-            added = _add(root, phrase, entry, role)
-            words |= added
-            for word in added:
-                if role.kind in _MENDED and len(word) >= _LONG:
-                    long_words[word[0]].add(word)
-    try:
-        images = re.compile(rf"\b(?:{'|'.join(file.unfamiliar.images)})\b", re.I)
-    except re.error as error:
-        raise JudgeError(
-            f"unfamiliar: images: is not a list of regular expressions: {error}"
-        ) from error
-    right_words = frozenset(map(stem, file.right_words))
-    return Lexicon(
-        version=f"{file.name}-{file.version}+{digest}",
-        findings={
-            name: finding.model_copy(update={"label": finding.label or name.replace("_", " ")})
-            for name, finding in file.findings.items()
-        },
-        structures=file.structures,
-        rules=_rules(file),
-        levels={name: number for name, (number, _) in file.severity.items()},
-        phrases=root,
-        words=frozenset(words),
-        long_words=long_words,
-        right_words=right_words,
-        vocabulary=right_words | words,
-        foreign=file.unfamiliar.languages,
-        other_images=images,
-    )
-
-
-def _references(file: _File) -> Iterator[tuple[str, Iterable[str], Iterable[str]]]:
-    places = {tag for rows in file.places.values() for tags, _ in rows for tag in tags}
-    yield "cues", file.cues, {kind.value for kind in Kind if kind not in _SECTIONS}
-    for name, finding in file.findings.items():
-        entry = f"findings: {name}"
-        yield f"{entry}: area", [finding.area], file.areas
-        yield f"{entry}: rules_out", finding.rules_out, file.areas
-        yield f"{entry}: kind_of", finding.kind_of, file.findings
-        yield f"{entry}: graded", finding.graded, file.severity
-        yield f"{entry}: placed", finding.placed, places
-        yield f"{entry}: level", [finding.level] if finding.level else [], file.severity
-        yield f"{entry}: when", finding.when, file.structures
-        for structure, qualities in finding.when.items():
-            yield f"{entry}: when: {structure}", qualities, file.qualities
-    for name, part in file.structures.items():
-        entry = f"structures: {name}"
-        yield f"{entry}: rules_out", part.rules_out, file.areas
-        yield f"{entry}: abnormal", [part.abnormal], file.findings
-        yield f"{entry}: same_as", part.same_as, file.structures
-
-
-def _rules(file: _File) -> dict[tuple[str, str], str]:
-    rules: dict[tuple[str, str], str] = {}
-    for finding, entry in file.findings.items():
-        for structure, qualities in entry.when.items():
-            for quality in qualities:
-                known = rules.setdefault((structure, quality), finding)
-                if known != finding:
-                    raise JudgeError(
-                        f"findings: {finding}: when: {structure}: {quality!r} already makes it "
-                        f"{known}; keep one of the two"
-                    )
-    return rules
-
-
-def _phrases(file: _File) -> Iterator[tuple[str, Sequence[str], Role]]:
-    for level, (_, phrases) in file.severity.items():
-        yield f"severity: {level}", phrases, Role(Kind.LEVEL, level, frozenset({level}))
-    for domain, rows in file.places.items():
-        for tags, phrases in rows:
-            yield f"places: {domain}", phrases, Role(Kind.PLACE, domain, tags)
-    for name, finding in file.findings.items():
-        yield f"findings: {name}: words", finding.words, Role(Kind.FINDING, name)
-    for name, structure in file.structures.items():
-        yield f"structures: {name}: words", structure.words, Role(Kind.STRUCTURE, name)
-    for name, phrases in file.qualities.items():
-        yield f"qualities: {name}", phrases, Role(Kind.QUALITY, name)
-    for side, phrases in file.sides.items():
-        tags = frozenset({"left", "right"} if side == "both" else {side})
-        yield f"sides: {side}", phrases, Role(Kind.SIDE, side, tags)
-    for change, phrases in file.changes.items():
-        yield f"changes: {change}", phrases, Role(Kind.CHANGE, change, frozenset({change}))
-    for age, phrases in file.acuity.items():
-        yield f"acuity: {age}", phrases, Role(Kind.ACUITY, age, frozenset({age}))
-    for cue, phrases in file.cues.items():
-        yield f"cues: {cue}", phrases, Role(Kind(cue))
-
-
-def _add(root: Node, phrase: str, entry: str, role: Role) -> set[str]:
-    """Enter a phrase into the table, with every choice that it leaves; return its words."""
-    words: set[str] = set()
-    nodes = [root]
-    for word in phrase.lower().split():
-        following = [*nodes] if word.endswith("?") else []
-        for choice in word.rstrip("?").split("|"):
-            if not choice:
-                raise JudgeError(f"{entry}: {phrase!r} has an empty choice; remove a '|'")
-            key = stem(choice)
-            words.add(key)
-            following += [node.children.setdefault(key, Node()) for node in nodes]
-        nodes = following
-    for node in nodes:
-        if node is root:
-            raise JudgeError(f"{entry}: {phrase!r} may be empty; one word must stay")
-        if role not in node.roles:
-            node.roles = (*node.roles, role)
-    return words

@@ -12,6 +12,7 @@ from judge.types import Attribute, Category, Discrepancy, Severity
 _OTHER_SIZE = 1.5
 """Lengths with this ratio are clearly different."""
 
+_URGENT = 3
 _UPWARD = frozenset({"new", "worse"})
 _DOWNWARD = frozenset({"better", "resolved"})
 
@@ -39,6 +40,20 @@ def differences(pair: Pair, reference: Report, candidate: Report) -> list[Error]
     both = _Both(pair, reference, candidate)
     errors = (both.reading(), both.count(), both.site(), both.level(), both.acuity(), both.change())
     return [error for error in errors if error]
+
+
+def nuances(pair: Pair, reference: Report, candidate: Report) -> list[Error]:
+    """Return what the candidate says otherwise that rubrics with the six categories let pass.
+
+    That is a finding that only one report is certain of, or that only one names narrowly. It
+    matters where the finding is urgent when certain, and where the two names weigh differently.
+    Each is in the category that is nearest to it.
+    """
+    if pair[0] == pair[1]:
+        return []
+    both = _Both(pair, reference, candidate)
+    nuances = (both.certainty(), both.precision())
+    return [nuance for nuance in nuances if nuance]
 
 
 class _Both:
@@ -117,6 +132,27 @@ class _Both:
         is_more = category is Category.FALSE_FINDING
         attribute: Attribute = "overinterpretation" if is_more else "unspecific"
         return self.error(category, severity, attribute, f"{what} {label}", label)
+
+    def certainty(self) -> Error | None:
+        if self.ours.doubted == self.theirs.doubted:
+            return None
+        weight = (self.theirs if self.ours.doubted else self.ours).weight
+        severity = weight if weight >= _URGENT else 1
+        return self.error(Category.WRONG_SEVERITY, severity, "certainty", "certainty")
+
+    def precision(self) -> Error | None:
+        ours, theirs = self.ours, self.theirs
+        if (ours.acuity and theirs.acuity) or self.reading():
+            return None  # which is a difference of its own
+        plain = (ours.kind.severity, theirs.kind.severity)
+        severity: Severity = 1 if plain[0] == plain[1] else max(plain)
+        if ours.finding in theirs.kind.kind_of and theirs.finding not in self.reference.present:
+            what: Attribute = "overinterpretation"
+            return self.error(Category.FALSE_FINDING, severity, what, what)
+        if theirs.finding in ours.kind.kind_of and ours.finding not in self.candidate.present:
+            what = "unspecific"
+            return self.error(Category.MISSING_FINDING, severity, what, what)
+        return None
 
     def count(self) -> Error | None:
         ours, theirs = self.ours.count, self.theirs.count

@@ -1,4 +1,4 @@
-"""Tells the reports that the rules were made for from those in other languages or of other images."""
+"""Whether a report is one that the rules were made for: in English, and of an X-ray."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from judge.backends.lexicon.data import Lexicon, stem
+from judge.backends.lexicon.data import Lexicon
 from judge.backends.lexicon.reading import pieces, split
 
 _WORD = re.compile(r"[^\W\d_]+")
@@ -64,13 +64,13 @@ def _look(piece: str, lexicon: Lexicon) -> _Look:
     """
     every = _WORD.findall(piece.lower())
     words = [word for word in every if len(set(word)) > 1]
-    known = sum(word in _OF_REPORTS or stem(word) in lexicon.vocabulary for word in words)
+    known = sum(word in _OF_REPORTS or lexicon.knows(word) for word in words)
     image = lexicon.other_images.search(piece)
     letters = "".join(every)
     return _Look(
         *(len(words), known, len(letters)),
         0 if letters.isascii() else len(_NOT_LATIN.findall(letters)),
-        sum(map(lexicon.foreign.__contains__, every)),
+        sum(map(lexicon.unfamiliar.languages.__contains__, every)),
         sum(map(_ENGLISH.__contains__, every)),
         image.start() if image and not _ELSEWHERE.search(piece) else None,
     )

@@ -95,10 +95,9 @@ class LexiconJudge(Judge):
         said = {message.role: message.content for message in request.messages}
         if why := said.get("unfamiliar"):
             raise StudyError(f"unfamiliar {why}", f"the study has {_UNFAMILIAR[why]}")
-        reference, candidate = said["reference"], said["candidate"]
-        comparison = lexicon.compare(reference, candidate, self._lexicon)
         context = json.loads(said.get("context", "{}"))
-        study = Study("", reference, candidate, context=context)
+        study = Study("", said["reference"], said["candidate"], context=context)
+        comparison = lexicon.compare(study.reference, study.candidate, self._lexicon)
         annotation = self._baseline(comparison, study)
         text = self._render(annotation)
         if self._is_added:
@@ -106,10 +105,7 @@ class LexiconJudge(Judge):
         return Completion(text, "stop", self.version)
 
     def _check(self, text: str, annotation: Annotation, study: Study) -> None:
-        """Raise `JudgeError` where an answer is read otherwise than it was meant.
-
-        Tests hold the rubrics that are built in to this; nobody does so for a package's.
-        """
+        # Tests hold the rubrics that are built in to this; nobody does so for a package's.
         try:
             read = self._rubric.parse(text, study, complete=True)
         except UnparsedError:
@@ -122,7 +118,6 @@ class LexiconJudge(Judge):
             )
 
     def _why_not(self, study: Study) -> str | None:
-        """Return why the rules cannot judge a study, one of `_UNFAMILIAR`, None where they can."""
         if study.modality not in (None, _RADIOGRAPH):
             return "modality"
         both = (study.reference, study.candidate)

@@ -165,10 +165,10 @@ class Mention:
         return is_named and self.agrees_in_site(other) and self.size_ratio(other) < SAME_SIZE
 
     def against(self, mention: Mention) -> int:
-        """Return whether `mention`, a finding, cannot be so where this negative is; 0 if it can.
+        """Return how this negative is contrary to a finding: 1 as its denial, 2 as that of a wider
+        finding, 3 as a part that is called normal; 0 where both may be so.
 
-        1 for its denial, 2 for that of a wider finding, 3 for a part that is called normal. "No
-        acute disease" denies nothing that is old or not actionable.
+        "No acute disease" denies nothing that is old or not actionable.
         """
         if not self.agrees_in_side(mention) or not self.agrees_in_age(mention):
             return 0

@@ -10,7 +10,7 @@ from typing import Literal
 from judge.backends.lexicon.data import Kind, Lexicon
 from judge.backends.lexicon.mention import Mention
 from judge.backends.lexicon.sentence import Head, heads, understand
-from judge.backends.lexicon.tokens import Line, lines
+from judge.backends.lexicon.tokens import BREAK, JOIN, VERB, Line, lines
 from judge.sentences import sentences, skips
 
 _LONGEST_QUOTE = 160
@@ -122,7 +122,7 @@ def _mention(line: Line, head: Head) -> Mention:
     present = not head.denied and "resolved" not in changes
     levels = head.tags(Kind.LEVEL)
     if not levels and present and finding.level:
-        levels = {finding.level}
+        levels = frozenset({finding.level})
     return Mention(
         lexicon,
         finding=head.finding,
@@ -163,7 +163,7 @@ def _reads_as(line: Line, earlier: Mention, shadow: Head, later: Mention, head: 
     between, words = line.between(first, last), line.words[first:last]
     if line.marked(first, last, Kind.READS_AS, Kind.MAY_READ_AS):
         return True
-    if first > last or between.breaks:
+    if first > last or BREAK in between:
         return False
     findings, group = line.lexicon.findings, later.kind.shadow
     if any(
@@ -172,12 +172,12 @@ def _reads_as(line: Line, earlier: Mention, shadow: Head, later: Mention, head: 
     ):
         if line.marked(first, last, Kind.HEDGES_AFTER, Kind.LIKELY_AFTER):
             return True
-        listed = "or" in words or "/" in words or (bool(earlier.also) and between.joins > 0)
+        listed = "or" in words or "/" in words or (bool(earlier.also) and JOIN in between)
     else:
         # A list of readings goes on: "edema, infection or fibrosis".
         soon = line.words[last : last + _SOON]
         listed = bool(earlier.also) and ("or" in words or ("," in words and "or" in soon))
-    return listed and not between.verbs
+    return listed and VERB not in between
 
 
 @lru_cache(maxsize=8192)
@@ -213,6 +213,7 @@ def changed(before: str, after: str, lexicon: Lexicon) -> tuple[str, ...]:
 
 @lru_cache(maxsize=64)
 def split(text: str) -> list[str]:
+    """Return the sentences of a text."""
     return [text[start:end] for start, end in sentences(text)]
 
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 
 from judge.backends.lexicon.data import Kind, Role
-from judge.backends.lexicon.tokens import Line, Mark, Measure
+from judge.backends.lexicon.tokens import BREAK, JOIN, JOINS, PREPOSITION, VERB, Line, Mark, Measure
 
 _MAYBE = (Kind.LIKELY_AFTER, Kind.HEDGES_AFTER)
 _FRESH = (Kind.LEVEL, Kind.CHANGE, Kind.STRUCTURE, *_MAYBE)
@@ -35,6 +35,8 @@ _NUMBERS = {word: n for n, name in enumerate(_COUNTS, start=2) for word in (name
 _MOST_BETWEEN = 5
 _MODIFIERS = (Kind.SIDE, Kind.PLACE, Kind.ACUITY, Kind.ACTION)
 
+_PRICES_AHEAD = {JOIN: 2.5, VERB: 2.5, PREPOSITION: 2.0, BREAK: 3.5}
+_PRICES_AFTER = {JOIN: 2.0, VERB: 0.5, PREPOSITION: 0.2, BREAK: 3.5}
 _TOO_FAR = 9.0
 """A modifier that is dearer than this to attach belongs to no head (see `_price`)."""
 
@@ -118,10 +120,12 @@ def heads(line: Line) -> tuple[list[Head], set[int]]:
     taken = used | {token for head in found for token in (head.first, head.pivot)}
     taken |= {subject.first for subjects in bound.values() for subject in subjects}
     for mark in line.marks:
-        role = mark.role(Kind.FINDING) or mark.role(Kind.STRUCTURE)
-        if role and mark.first not in taken:
-            name = {role.kind.value: role.name}
-            found.append(Head(mark.first, mark.last, mark.first, **name))
+        if mark.first in taken:
+            continue
+        if finding := mark.role(Kind.FINDING):
+            found.append(Head(mark.first, mark.last, mark.first, finding=finding.name))
+        elif structure := mark.role(Kind.STRUCTURE):
+            found.append(Head(mark.first, mark.last, mark.first, structure=structure.name))
     found.sort(key=lambda head: (head.pivot, head.first, head.finding, head.structure))
     for head in found:
         head.start, head.end = head.first, head.last
@@ -148,7 +152,7 @@ def _subjects(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark
     fitting = [subject for subject in before if _described(line, quality, subject)]
     if fitting:
         edge = fitting[-1].last
-        if line.between(edge, quality.first).verbs or quality.first - edge <= 1:
+        if VERB in line.between(edge, quality.first) or quality.first - edge <= 1:
             return fitting
     return [mark for mark in _after(line, index) if _described(line, quality, mark)] or fitting
 
@@ -159,7 +163,7 @@ def _adjectival(line: Line, index: int) -> bool:
         return False
     for mark in line.marks[index + 1 : index + 5]:
         between = line.words[quality.last : mark.first]
-        if any(line.between(quality.last, mark.first)) or "of" in between:
+        if line.between(quality.last, mark.first) or "of" in between:
             return False
         if mark.role(Kind.FINDING):
             return True
@@ -172,7 +176,7 @@ def _before(line: Line, index: int, bound: dict[int, list[Mark]]) -> list[Mark]:
     run: list[Mark] = []
     for back in range(index - 1, -1, -1):
         mark = line.marks[back]
-        if line.between(mark.first, line.marks[index].first).breaks:
+        if BREAK in line.between(mark.first, line.marks[index].first):
             break
         if back in bound:
             # "the aorta is tortuous and calcified": both qualities have one subject.
@@ -189,11 +193,11 @@ def _after(line: Line, index: int) -> list[Mark]:
     edge = line.marks[index].last
     for mark in line.marks[index + 1 :]:
         between = line.between(edge, mark.first)
-        if between.stops:
+        if between.strip(JOIN):
             break
         if mark.role(Kind.STRUCTURE):
             listed = set(line.words[edge : mark.first]) <= {"and", "or", ","}
-            if (not listed or _predicated(line, mark)) if run else between.joins:
+            if (not listed or _predicated(line, mark)) if run else between:
                 break
             run.append(mark)
             edge = mark.last
@@ -299,14 +303,14 @@ def _listed(line: Line, token: int) -> bool:
         if line.words[later] in ("or", "nor"):
             return True
         between = line.between(token, later + 1)
-        if between.verbs or between.breaks:
+        if VERB in between or BREAK in between:
             return False
     return False
 
 
 def _looks_ahead(line: Line, heads: Sequence[Head], cue: Mark) -> bool:
     return cue.role(Kind.NEGATES_AFTER, Kind.HEDGES_AFTER) is not None and any(
-        cue.last <= head.first <= cue.last + _NEAR and not any(line.between(cue.last, head.first))
+        cue.last <= head.first <= cue.last + _NEAR and not line.between(cue.last, head.first)
         for head in heads
     )
 
@@ -316,13 +320,13 @@ def _reach_back(line: Line, heads: Sequence[Head], cue: Mark) -> list[Head]:
         return []
     reached: list[Head] = []
     edge = cue.first
-    while edge > 0 and line.between(edge - 1, edge).verbs:
+    while edge > 0 and VERB in line.between(edge - 1, edge):
         edge -= 1
     for head in reversed(heads):
         if head.last > cue.first:
             continue
         between = line.between(head.last, edge)
-        if between.breaks or between.verbs:
+        if BREAK in between or VERB in between:
             break
         if head.finding:
             reached.append(head)
@@ -345,9 +349,9 @@ def _attach(line: Line, heads: Sequence[Head], used: set[int]) -> list[tuple[Mar
                 if not changed and role.name != "resolved":
                     of_study.append((mark, role))
             elif role.kind in _MODIFIERS or (role.kind is Kind.LEVEL and mark.first not in used):
-                head = _nearest(line, [head for head in heads if _takes(line, head, role)], mark)
-                if head and (role.kind is not Kind.SIDE or _is_sided(line, head)):
-                    head.add(mark, role)
+                nearest = _nearest(line, [head for head in heads if _takes(line, head, role)], mark)
+                if nearest and (role.kind is not Kind.SIDE or _is_sided(line, nearest)):
+                    nearest.add(mark, role)
     for measure in line.measures:
         if measured := _nearest(line, [head for head in heads if head.finding], measure):
             measured.sizes.add(measure.mm)
@@ -359,7 +363,7 @@ def _attach(line: Line, heads: Sequence[Head], used: set[int]) -> list[tuple[Mar
 
 def _count(line: Line, head: Head) -> None:
     for at in reversed(range(max(head.first - _MOST_BETWEEN, 0), head.first)):
-        if any(line.between(at, head.first)):
+        if line.between(at, head.first):
             return
         number = _NUMBERS.get(line.words[at])
         if number and not any(length.first <= at < length.last for length in line.measures):
@@ -404,12 +408,8 @@ def _price(line: Line, mark: Mark | Measure, head: Head) -> float:
         return 0.0
     ahead = mark.first < head.first
     first, last = (mark.last, head.first) if ahead else (head.last, mark.first)
-    joins, verbs, prepositions, breaks = line.between(first, last)
-    if ahead:
-        price = 2.5 * joins + 2.5 * verbs + 2.0 * prepositions + 3.5 * breaks
-    else:
-        price = 2.0 * joins + 0.5 * verbs + 0.2 * prepositions + 3.5 * breaks
-    return price + 0.2 * max(last - first, 0)
+    prices = _PRICES_AHEAD if ahead else _PRICES_AFTER
+    return sum(prices[stop] for stop in line.between(first, last)) + 0.2 * max(last - first, 0)
 
 
 def _changed(line: Line, heads: Sequence[Head], mark: Mark) -> list[Head]:
@@ -423,44 +423,33 @@ def _changed(line: Line, heads: Sequence[Head], mark: Mark) -> list[Head]:
     changed = able[at]
     if mark.last <= changed.first and "of" in line.words[mark.last - 1 : mark.last + 1]:
         # "Removal of the tube and the line" is said of both.
-        return [changed, *_joined_after(line, able, changed)]
-    if line.between(changed.last, mark.first).verbs:
+        listed = able[at + 1 :]
+        ends = VERB + PREPOSITION + BREAK
+        also = _joined(line, listed, changed, {"and", ","}, ends, Kind.CHANGE, Kind.LEVEL)
+        return [changed, *also]
+    if VERB in line.between(changed.last, mark.first):
         # "Effusion and atelectasis are unchanged" is said of both.
-        return [changed, *_joined_before(line, able[:at], changed)]
+        return [changed, *_joined(line, able[:at][::-1], changed, JOINS, VERB + BREAK, Kind.CHANGE)]
     return [changed]
 
 
 def _goes_with(line: Line, head: Head, other: Head) -> bool:
     goes_with = not _WITH.isdisjoint(line.words[head.last : other.first + 1])
-    return goes_with and bool(head.finding) and not line.between(head.last, other.first).verbs
+    return goes_with and bool(head.finding) and VERB not in line.between(head.last, other.first)
 
 
-def _joined_before(line: Line, heads: Sequence[Head], changed: Head) -> list[Head]:
-    joined: list[Head] = []
-    edge = changed.first
-    for head in reversed(heads):
-        between = line.between(head.last, edge)
-        marked = line.marked(head.last, edge, Kind.CHANGE)
-        if not between.joins or between.verbs or between.breaks or marked:
-            break
-        joined.append(head)
-        edge = head.first
-    return joined
-
-
-def _joined_after(line: Line, heads: Sequence[Head], changed: Head) -> list[Head]:
-    joined: list[Head] = []
-    edge = changed.last
+def _joined(
+    line: Line, heads: Sequence[Head], changed: Head, joins: Set[str], ends: str, *kinds: Kind
+) -> Iterator[Head]:
+    near = changed
     for head in heads:
-        if head.first < edge:
-            continue
-        listed = not {"and", ","}.isdisjoint(line.words[edge : head.first])
-        marked = line.marked(edge, head.first, Kind.CHANGE, Kind.LEVEL)
-        if not listed or marked or line.between(edge, head.first).stops:
-            break
-        joined.append(head)
-        edge = head.last
-    return joined
+        first, last = min(head.last, near.last), max(head.first, near.first)
+        is_list = not joins.isdisjoint(line.words[first:last])
+        ends_here = not set(ends).isdisjoint(line.between(first, last))
+        if not is_list or ends_here or line.marked(first, last, *kinds):
+            return
+        yield head
+        near = head
 
 
 def _can_change(line: Line, heads: Sequence[Head], at: int) -> bool:
@@ -470,9 +459,9 @@ def _can_change(line: Line, heads: Sequence[Head], at: int) -> bool:
     for other in heads[:at]:
         if other.finding and other.last <= head.first:
             first, last = max(other.last, head.first - 4), head.first
-            if line.between(first, last).prepositions or "of" in line.words[first:last]:
+            if PREPOSITION in line.between(first, last) or "of" in line.words[first:last]:
                 return False
     for other in heads[at + 1 :]:
         if other.finding and other.first >= head.last:
-            return any(line.between(head.last, other.first))
+            return bool(line.between(head.last, other.first))
     return True

@@ -6,14 +6,17 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import accumulate
-from typing import NamedTuple
 
 from judge.backends.lexicon.data import Kind, Lexicon, Node, Role, stem
 
 _TOKEN = re.compile(r"\d+(?:\.\d+)?(?=(?:mm|cm)\b)|\d+\.\d+|[^\W_]+|[,;:()/]")
 _DROPPED = frozenset({"the", "a", "an"})
-_JOINS = frozenset({",", "and", "or", "nor", "(", ")", "/"})
-_BREAKS = frozenset({";", ":"})
+JOIN, VERB, PREPOSITION, BREAK = "jvpb"
+"""What may stand between two things in a sentence, a letter each."""
+
+_BY_KIND = {Kind.VERB: VERB, Kind.PREPOSITION: PREPOSITION, Kind.BREAK: BREAK}
+JOINS = frozenset({",", "and", "or", "nor", "(", ")", "/"})
+_BY_WORD = dict.fromkeys(JOINS, JOIN) | {";": BREAK, ":": BREAK}
 _NUMBER = re.compile(r"\d{1,4}(?:\.\d{1,3})?\Z")
 _FORMERLY = frozenset({"previously", "formerly", "prior", "was"})
 _MM = {"mm": 1.0, "millimeter": 1.0, "cm": 10.0, "centimeter": 10.0}
@@ -53,33 +56,13 @@ class Measure:
     mm: float
 
 
-class Between(NamedTuple):
-    """How many joins, verbs, prepositions and breaks stand between two tokens."""
-
-    joins: int = 0
-    verbs: int = 0
-    prepositions: int = 0
-    breaks: int = 0
-
-    @property
-    def stops(self) -> int:
-        """All but the joins: how often the list of things ends."""
-        return self.verbs + self.prepositions + self.breaks
-
-
-_NOTHING = Between()
-_BITS = 10
-_MOST = (1 << _BITS) - 1
-_JOIN, _VERB, _PREPOSITION, _BREAK = (1 << _BITS * at for at in range(4))
-"""The four running counts in one number, each of fewer than 1,024: sums are then quick."""
-
-
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A sentence as words: the spans in its text, the phrases, and running counts.
+    """A sentence as words: the spans in its text, the phrases, the lengths.
 
     `inner` holds the sides, places and acuity within a finding's phrase ("basilar atelectasis").
-    `counts` holds at position i what lies before token i, four counts in one number.
+    `stops` has a letter for each join, verb, preposition and break, `offsets` how many of them lie
+    before each token.
     """
 
     text: str
@@ -89,14 +72,12 @@ class Line:
     marks: list[Mark]
     inner: list[Mark]
     measures: list[Measure]
-    counts: list[int]
+    stops: str
+    offsets: list[int]
 
-    def between(self, first: int, last: int) -> Between:
-        """Return what stands from token `first` to `last` (exclusive), if that comes later."""
-        n = self.counts[last] - self.counts[first] if last > first else 0
-        if not n:
-            return _NOTHING
-        return Between(n & _MOST, n >> _BITS & _MOST, n >> 2 * _BITS & _MOST, n >> 3 * _BITS)
+    def between(self, first: int, last: int) -> str:
+        """Return the letters of what stands from token `first` to `last` (exclusive)."""
+        return self.stops[self.offsets[first] : self.offsets[last]]
 
     def marked(self, first: int, last: int, *kinds: Kind) -> bool:
         """Return whether a phrase of one of these kinds begins at `first` or before `last`."""
@@ -127,32 +108,24 @@ def _read_as(token: str, lexicon: Lexicon) -> str:
 
 
 def _line(text: str, lexicon: Lexicon, words: list[str], spans: list[tuple[int, int]]) -> Line:
-    root = lexicon.phrases
     marks: list[Mark] = []
     inner: list[Mark] = []
-    counts = [0] * (len(words) + 1)
+    stops = [""] * len(words)
     at = 0
     while at < len(words):
-        end, roles = _longest(words, at, root)
-        word = words[at]
+        end, roles = _longest(words, at, lexicon.phrases)
         if roles:
             marks.append(Mark(at, end, roles))
-            for role in roles:
-                if role.kind is Kind.FINDING and end > at + 1:
-                    inner += _inner(words, at, end, root)
-                elif role.kind is Kind.VERB:
-                    counts[at + 1] |= _VERB
-                elif role.kind is Kind.PREPOSITION and word != "of":
-                    counts[at + 1] |= _PREPOSITION
-                elif role.kind is Kind.BREAK:
-                    counts[at + 1] |= _BREAK
-        elif word in _JOINS:
-            counts[at + 1] = _JOIN
-        elif word in _BREAKS:
-            counts[at + 1] = _BREAK
+            kinds = [role.kind for role in roles if words[at] != "of"]
+            stops[at] = "".join(_BY_KIND[kind] for kind in kinds if kind in _BY_KIND)
+            if Kind.FINDING in kinds and end > at + 1:
+                inner += _inner(words, at, end, lexicon.phrases)
+        else:
+            stops[at] = _BY_WORD.get(words[at], "")
         at = end
+    offsets = [0, *accumulate(map(len, stops))]
     return Line(
-        text, lexicon, words, spans, marks, inner, _measures(words), list(accumulate(counts))
+        text, lexicon, words, spans, marks, inner, _measures(words), "".join(stops), offsets
     )
 
 
