@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +14,7 @@ from judge.types import JudgeError
 
 if TYPE_CHECKING:
     from judge.batching.ledger import Batch, Ledger
-    from judge.batching.openai_form import Provider
+    from judge.batching.provider import Provider, Remote
 
 _TABLE = ("batch", "rubric", "judge", "made", "state", "asked", "answered", "cost")
 _FORM = format_of("table", "json", text="A table for people, or JSON.")
@@ -39,11 +37,11 @@ def list_(cache: Path | None, form: str) -> None:
     Asks no server; `judge batch show` does.
     """
     with _ledger(cache) as ledger:
-        found = ledger.batches() if ledger else []
+        batches = ledger.batches()
     if form == "json":
-        _print_json([asdict(batch) for batch in found])
+        _print_json([batch.model_dump() for batch in batches])
         return
-    if not found:
+    if not batches:
         click.echo("No batch was made yet: judge RUBRIC ... --batch makes them.")
         return
     from judge.report.tables import Table
@@ -51,9 +49,10 @@ def list_(cache: Path | None, form: str) -> None:
     rows = tuple(
         (
             *(batch.id, batch.rubric, batch.judge, batch.created[:16].replace("T", " ")),
-            *(_state(batch), f"{batch.n:,}", f"{batch.answered:,}", _cost(batch)),
+            *(batch.remote_state or batch.state, f"{batch.n:,}", f"{batch.answered:,}"),
+            "unknown" if batch.dollars is None else f"${batch.dollars:,.2f}",
         )
-        for batch in found
+        for batch in batches
     )
     print_tables([Table("Batches", _TABLE, rows, 5)])
 
@@ -70,37 +69,21 @@ def show(batch_id: str, cache: Path | None, form: str) -> None:
     from judge.batching.ledger import RUNNING
 
     with _ledger(cache) as ledger:
-        batch = _batch(ledger, batch_id)
-    there: dict[str, object] = {}
-    if batch.state == RUNNING and batch.remote_id:
-        with _provider(batch) as provider:
-            remote = provider.look(batch.remote_id)
-        there = {
+        batch = ledger.batch(batch_id)
+    facts = batch.model_dump()
+    if batch.state == RUNNING:
+        remote = asyncio.run(_looked_at(batch))
+        facts |= {
             "there": remote.state,
-            "answered there": remote.n_answered,
-            "failed there": remote.n_failed,
-            "faults": list(remote.faults),
+            "answered_there": remote.n_answered,
+            "failed_there": remote.n_failed,
+            "faults": "; ".join(remote.faults),
         }
     if form == "json":
-        _print_json(asdict(batch) | {name.replace(" ", "_"): of for name, of in there.items()})
-        return
-    facts = {
-        "batch": batch.id,
-        "at": f"{batch.server} as {batch.remote_id}",
-        "state": _state(batch),
-        "made": batch.created,
-        "rubric": batch.rubric,
-        "judge": batch.judge,
-        "asked": f"{batch.n:,}",
-        "answered": f"{batch.answered:,}",
-        "failed": f"{batch.failed:,}",
-        "again": f"{batch.again:,}",
-        "tokens": f"{batch.prompt_tokens:,} in, {batch.completion_tokens:,} out",
-        "cost": _cost(batch),
-        **{name: _words(value) for name, value in there.items()},
-        "command": batch.command or "-",
-    }
-    print_facts(list(facts.items()))
+        _print_json(facts)
+    else:
+        shown = (name for name, value in facts.items() if value not in (None, ""))
+        print_facts([(name.replace("_", " "), str(facts[name])) for name in shown])
 
 
 @command.command("cancel", short_help="End a batch with what it has answered.")
@@ -112,84 +95,67 @@ def cancel(batch_id: str, cache: Path | None) -> None:
     One that has ended by itself is read at once. One that its provider does not know any more is
     forgotten: its questions are asked again.
     """
-    from judge.batching.collecting import collect, said
     from judge.batching.ledger import OVER, RUNNING
-    from judge.batching.openai_form import GoneError
-    from judge.cache import CompletionCache
+    from judge.batching.provider import GoneError
 
     with _ledger(cache) as ledger:
-        batch = _batch(ledger, batch_id)
-        assert ledger is not None
+        batch = ledger.batch(batch_id)
         if batch.state == OVER:
             raise JudgeError(f"batch {batch.id} is over already ({batch.remote_state})")
-        if batch.state != RUNNING or batch.remote_id is None:
+        if batch.state != RUNNING:
             raise JudgeError(
                 f"whether batch {batch.id} was made is not known yet: the command that made it "
                 f"finds out:\n  {batch.command}"
             )
         try:
-            with _provider(batch) as provider:
-                remote = provider.look(batch.remote_id)
-                if not remote.is_over:
-                    remote = provider.cancel(batch.remote_id)
-                else:
-                    with CompletionCache(ledger.folder.parent) as kept, ledger.making(note):
-                        if ledger.batch(batch.id).state == RUNNING:
-                            collect(provider, ledger, kept, batch, remote)
-                    note(said(ledger.batch(batch.id)))
-                    return
+            note(asyncio.run(_cancelled(ledger, batch)))
         except GoneError:
-            with ledger.making(note):
-                ledger.drop(batch.id)
+            ledger.drop(batch)
             note(
                 f"{batch.server} does not have batch {batch.id}, or its answers, any more: it is "
                 "forgotten, and what it asked is asked again."
             )
-            return
-    note(
-        f"Batch {batch.id} is {remote.state} at {batch.server}. Its answers so far are read by:\n"
-        f"  {batch.command}"
-    )
 
 
-@contextmanager
-def _ledger(cache: Path | None) -> Iterator[Ledger | None]:
+async def _looked_at(batch: Batch) -> Remote:
+    async with _provider(batch) as provider:
+        return await provider.look(str(batch.remote_id))
+
+
+async def _cancelled(ledger: Ledger, batch: Batch) -> str:
+    """End a batch, or read one that is over; returns what to say."""
+    from judge.batching.batch_run import collect, described
+    from judge.batching.ledger import RUNNING
+    from judge.cache import CompletionCache
+
+    async with _provider(batch) as provider, ledger.making(note):
+        remote = await provider.look(str(batch.remote_id))
+        if not remote.is_over:
+            remote = await provider.cancel(remote.id)
+            return (
+                f"Batch {batch.id} is {remote.state} at {batch.server}. Its answers so far are "
+                f"read by:\n  {batch.command}"
+            )
+        if ledger.batch(batch.id).state == RUNNING:
+            with CompletionCache(ledger.folder.parent) as cache:
+                await collect(provider, ledger, cache, batch, remote)
+    return described(ledger.batch(batch.id))
+
+
+def _ledger(cache: Path | None) -> Ledger:
     from judge.batching.ledger import Ledger
     from judge.cache import place
 
-    ledger = Ledger.found(place(cache, os.environ))
-    if ledger is None:
-        yield None
-        return
-    with ledger:
-        yield ledger
-
-
-def _batch(ledger: Ledger | None, batch_id: str) -> Batch:
-    if ledger is None:
-        raise JudgeError("no batch was made here yet: look at --cache")
-    return ledger.batch(batch_id)
+    return Ledger(place(cache, os.environ), create=False)
 
 
 def _provider(batch: Batch) -> Provider:
     from judge.backends.base import TIMEOUT
     from judge.backends.connection import Connection
-    from judge.batching.openai_form import Provider
+    from judge.batching.provider import Provider
 
     connection = Connection(batch.server, TIMEOUT)
     return Provider(connection, connection.key(os.environ))
-
-
-def _state(batch: Batch) -> str:
-    return batch.remote_state or batch.state
-
-
-def _cost(batch: Batch) -> str:
-    return "unknown" if batch.dollars is None else f"${batch.dollars:,.2f}"
-
-
-def _words(value: object) -> str:
-    return "; ".join(map(str, value)) or "-" if isinstance(value, list) else str(value)
 
 
 def _print_json(value: object) -> None:

@@ -17,7 +17,7 @@ from judge.cli.numbers import FiniteRange
 from judge.cli.output import note
 
 if TYPE_CHECKING:
-    from judge.batching.rounds import BatchPolicy
+    from judge.batching.batch_run import BatchPolicy
     from judge.running.engine import ProgressListener
     from judge.running.session import JudgeSession
     from judge.studies import StudySet
@@ -59,7 +59,7 @@ def batch_policy(options: dict[str, Any]) -> BatchPolicy | None:
     most, poll = options.pop("batch_size"), options.pop("batch_poll")
     if not is_asked:
         return None
-    from judge.batching.rounds import BatchPolicy
+    from judge.batching.batch_run import BatchPolicy
 
     return BatchPolicy(most, poll, shlex.join(["judge", *sys.argv[1:]]))
 
@@ -69,7 +69,7 @@ def asked_in_batches(
     session: JudgeSession, studies: StudySet, policy: BatchPolicy, listener: ProgressListener
 ) -> Iterator[None]:
     """Have the questions answered in batches before the block; say how to come back if it ends."""
-    from judge.batching.rounds import in_batches
+    from judge.batching.batch_run import in_batches
 
     with ExitStack() as stack:
         # As in every run, also where a shell that started it in the background had it ignored.
@@ -91,14 +91,10 @@ def warn_of_batches(session: JudgeSession) -> None:
     """Say where questions of the kind that this run asks stand in batches: they cost twice."""
     if session.cache is None:
         return
-    from judge.batching.ledger import CREATING, RUNNING, Ledger
+    from judge.batching.ledger import OVER, Ledger
 
-    ledger = Ledger.found(session.cache.path)
-    if ledger is None:
-        return
-    with ledger:
-        of_kind = ledger.batches(kind=session.kind)
-    found = [batch for batch in of_kind if batch.state in (CREATING, RUNNING)]
+    with Ledger(session.cache.path, create=False) as ledger:
+        found = [batch for batch in ledger.batches(kind=session.kind) if batch.state != OVER]
     if found:
         note(
             f"Questions of this kind are under way in batches ({', '.join(b.id for b in found)}). "
@@ -110,9 +106,7 @@ def warn_of_batches(session: JudgeSession) -> None:
 def check_batches(sessions: Iterable[JudgeSession], policy: BatchPolicy | None) -> None:
     """Raise `JudgeError` where a judge is to be asked in batches that cannot be."""
     if policy is not None:
-        from judge.batching.making import check_single
-        from judge.batching.rounds import one_place
+        from judge.batching.batch_run import batch_judge
 
         for session in sessions:
-            check_single(session)
-            one_place(session)
+            batch_judge(session)

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 import signal
+import sqlite3
 import time
+import tracemalloc
 from collections.abc import Callable
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from faultserver import BatchPlan, Fault, FaultServer, always, first
-from hostile import Hostile, reply
+from hostile import Hostile, Serve, reply
 from running import Shell, keys
 
 from judge.backends.connection import Connection
-from judge.batching import making
+from judge.batching import batch_run
 from judge.batching.ledger import Ledger
-from judge.batching.openai_form import Provider
+from judge.batching.provider import Provider
 from judge.running.folder import Run
 from judge.types import JudgeError
 
@@ -29,7 +33,7 @@ BATCH = ("--batch", "--batch-poll", "0.05", "--out", "run", "--format", "json")
 @pytest.fixture
 def ready(server: FaultServer, shell: Made, monkeypatch: pytest.MonkeyPatch) -> Shell:
     server.batches.polls = 2
-    monkeypatch.setattr(making, "_LEAST_WAIT", 0.2)
+    monkeypatch.setattr(batch_run, "_LEAST_WAIT", 0.2)
     return shell(N)
 
 
@@ -64,9 +68,10 @@ def test_a_run_in_batches_is_the_same_run(server: FaultServer, ready: Shell) -> 
     assert code == 0, err
     assert server.batches.stats().creates == 1, "the cache has all"
     paid_once(server)
-    ledger = ready.folder / "cache" / "batches" / "ledger.db"
-    assert b"lungs" not in ledger.read_bytes(), "the questions, which hold reports, are gone"
-    assert [one.name for one in ledger.parent.iterdir() if one.is_dir()] == []
+    folder = ready.folder / "cache" / "batches"
+    with closing(sqlite3.connect(folder / "ledger.db")) as ledger:
+        assert ledger.execute("SELECT * FROM question").fetchall() == [], "they hold reports"
+    assert not (folder / "requests.jsonl").exists()
 
 
 def test_unreadable_answers_go_into_a_second_batch(server: FaultServer, ready: Shell) -> None:
@@ -123,19 +128,75 @@ def test_errors_by_line_strange_lines_and_second_answers(server: FaultServer, re
     summary = json.loads(out)
     assert (summary["n_scored"], summary["reasons"]) == (N - 2, {"failed: too long": 2})
     assert re.search(r"7 answered, 2 without hope of an answer, 3 to be asked again", err)
-    assert "Left out: 1 answers to what was not asked, 2 second answers" in err
+    assert "3 lines" in err, "one about what was not asked, two second answers"
     assert set(server.batches.stats().answered.values()) == {1}
 
 
-def test_a_file_of_answers_that_is_cut_is_an_error_and_no_run(
+def test_lines_that_are_no_answers_are_passed_over(server: FaultServer, ready: Shell) -> None:
+    """The answers beside them are kept, and what was cut off is asked again."""
+    noise = (b"<html>", b"[]", b'{"custom_id": {}}', b"\xff\x00", b"x" * 3_000_000, b"[" * 100_000)
+    server.batches.plan = BatchPlan(noise=noise, cut=True)
+    code, out, err = ready.run(*BATCH)
+    assert code == 0, err
+    assert json.loads(out)["n_scored"] == N
+    assert "7 lines" in err
+    (one, two) = Run(ready.folder / "run").manifest["batches"]
+    assert (one["answered"], one["again"], two["answered"]) == (N - 1, 1, 1)
+
+
+def test_answers_that_do_not_come_stay_at_the_provider(
     server: FaultServer, ready: Shell, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("judge.batching.collecting._PAUSE", 0.05)
-    server.batches.plan = BatchPlan(cut=True)
+    monkeypatch.setattr("judge.batching.batch_run._PAUSE", 0.05)
+    server.batches.meet("get_content", always(Fault.CUT_BODY), after=True)
     code, _, err = ready.run(*BATCH)
     assert code == 2
     assert server.url in err
     assert not (ready.folder / "run").exists()
+    server.batches.meet("get_content", first(Fault.CUT_BODY), after=True)
+    code, _, err = ready.run(*BATCH)
+    assert code == 0, err
+    paid_once(server)
+
+
+def read_lines(serve: Serve, longest: int, most: int) -> list[bytes]:
+    async def read() -> list[bytes]:
+        async with Provider(Connection(server.url), "key") as provider:
+            return [line async for line in provider.lines("file", longest, most)]
+
+    with Hostile(serve) as server:
+        return asyncio.run(read())
+
+
+async def endless(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n")
+    while True:
+        writer.write(b"x" * 65_536)
+        await writer.drain()
+
+
+async def long_line(writer: asyncio.StreamWriter) -> None:
+    writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\n\r\nfirst\n")
+    for _ in range(1024):
+        writer.write(b"x" * 65_536)
+        await writer.drain()
+    writer.write(b"\nlast\n")
+    writer.close()
+
+
+def test_a_file_without_an_end_is_read_no_further_than_its_limit() -> None:
+    assert [len(line) for line in read_lines(endless, 1000, 2_000_000)] == []
+
+
+def test_a_line_of_64_mb_takes_no_memory() -> None:
+    tracemalloc.start()
+    try:
+        lines = read_lines(long_line, 1000, 2**30)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert lines == [b"first", b"x" * 1001, b"last", b""]
+    assert peak < 2**24
 
 
 def test_batches_have_a_size_and_wait_for_room(server: FaultServer, ready: Shell) -> None:
@@ -212,7 +273,9 @@ def test_list_show_and_cancel(server: FaultServer, ready: Shell) -> None:
     assert name in ready.judge("batch", "list", "--cache", "cache")[1]
 
 
-@pytest.mark.parametrize(("name", "is_done"), [("upload_file", False), ("create_batch", True)])
+@pytest.mark.parametrize(
+    ("name", "is_done"), [("upload_file", False), ("create_batch", True), ("get_content", False)]
+)
 def test_killed_while_a_call_is_under_way(
     server: FaultServer, ready: Shell, name: str, *, is_done: bool
 ) -> None:
@@ -276,9 +339,9 @@ def test_a_damaged_ledger_is_said(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("body", [b"<html>Sign in</html>", b"[" * 200_000])
 def test_what_is_no_reply_about_a_batch(body: bytes) -> None:
-    with (
-        Hostile(reply(body)) as server,
-        pytest.raises(JudgeError, match="no reply about batches"),
-        Provider(Connection(server.url), "key") as provider,
-    ):
-        provider.look("batch")
+    async def look(url: str) -> None:
+        async with Provider(Connection(url), "key") as provider:
+            await provider.look("batch")
+
+    with Hostile(reply(body)) as server, pytest.raises(JudgeError, match="no reply about batches"):
+        asyncio.run(look(server.url))

@@ -14,8 +14,7 @@ from running import Runner, study_set
 
 from judge import backends, rubrics
 from judge.backends.connection import OPENAI_URL
-from judge.batching import collecting
-from judge.batching.rounds import BatchPolicy, in_batches
+from judge.batching.batch_run import BatchPolicy, in_batches
 from judge.rubrics import Rubric
 from judge.running import session
 from judge.running.asking import RequestPolicy
@@ -167,20 +166,6 @@ def test_batches_have_their_own_price_and_no_price_is_guessed() -> None:
     assert Prices("unheard-of", OPENAI_URL, in_batches=True).dollars(used) is None
 
 
-@pytest.fixture
-def priced(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the ledger's batches, which name the test's server, cost what OpenAI's do.
-
-    The one thing that is not real here: nobody pays the test's server.
-    """
-
-    def prices(model: str, base_url: str | None, *, in_batches: bool) -> Prices:
-        return Prices(model, OPENAI_URL if base_url else None, in_batches=in_batches)
-
-    monkeypatch.setattr(collecting, "Prices", prices)
-
-
-@pytest.mark.usefixtures("priced")
 def test_what_it_cost_stands_in_the_manifest(server: FaultServer, tmp_path: Path) -> None:
     said: list[str] = []
     policy = BatchPolicy(50_000, 0.05)
@@ -197,7 +182,6 @@ def test_what_it_cost_stands_in_the_manifest(server: FaultServer, tmp_path: Path
     assert f"cost ${dollars:,.2f}" in " ".join(said)
 
 
-@pytest.mark.usefixtures("priced")
 @pytest.mark.parametrize("share", [0.4, 1.0])
 def test_max_cost_holds_for_all_batches(server: FaultServer, tmp_path: Path, share: float) -> None:
     with batched(server, tmp_path / "cache", None) as opened:
@@ -221,7 +205,6 @@ def test_max_cost_holds_for_all_batches(server: FaultServer, tmp_path: Path, sha
     assert (stats.creates > 1) == (share < 0.5), said
 
 
-@pytest.mark.usefixtures("priced")
 def test_nothing_is_sent_without_a_budget(server: FaultServer, tmp_path: Path) -> None:
     opened = batched(server, tmp_path / "cache", 1e-6)
     asking = in_batches(opened, study_set(N), BatchPolicy(50_000, 0.05), ProgressListener())

@@ -19,7 +19,8 @@ class BatchPlan:
     """What one batch meets: how it ends, and when `share` of its lines are answered.
 
     The first `lost` are in neither file, the next `twice` stand in the output twice, `unknown`
-    are added with an id that nobody asked. `cut` ends the output within a line.
+    are added with an id that nobody asked. `noise` are lines of the output before the answers.
+    `cut` ends the output within a line.
     """
 
     ending: Literal["completed", "expired", "cancelled", "stays"] = "completed"
@@ -27,6 +28,7 @@ class BatchPlan:
     lost: int = 0
     twice: int = 0
     unknown: int = 0
+    noise: tuple[bytes, ...] = ()
     cut: bool = False
 
 
@@ -223,6 +225,8 @@ class Batches:
     def _end(self, batch: _Batch, status: str) -> None:
         for line in batch.lines[batch.executed :]:
             self._write(batch, "error", line["custom_id"], None, f"batch_{status}")
+        if batch.plan.noise:
+            batch.written["output"] = b"\n".join([*batch.plan.noise, batch.written["output"]])
         if batch.plan.cut:
             batch.written["output"] = batch.written["output"][:-30]
         for kind, data in batch.written.items():

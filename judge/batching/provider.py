@@ -1,4 +1,4 @@
-"""OpenAI's form of batches: the lines of their files, their states, the calls that move them.
+"""The files and batches of a server that speaks OpenAI's API.
 
 Facts from OpenAI's guide and reference (platform.openai.com/docs/guides/batch): one model and
 one endpoint a file, at most 50,000 requests and 200 MB; answers in any order, each with the
@@ -9,58 +9,82 @@ done within its window expires, and what was answered by then is kept and paid f
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Self
 
-from judge import jsonio
+import tenacity
+
 from judge.backends.connection import NO_KEY, Connection
 from judge.backends.errors import (
     AskError,
+    OverloadError,
     TransientError,
     UnavailableError,
     UnreadableReplyError,
 )
-from judge.backends.openai_client import trusted
 from judge.backends.replies import ErrorReply, RefusedError, completion_of
 from judge.backends.structured import Mode
 from judge.types import Completion, JudgeError
 
 if TYPE_CHECKING:
+    from openai import AsyncOpenAI
     from openai.types import Batch
 
-MOST_BYTES = 200_000_000
 _ENDPOINT: Final = "/v1/chat/completions"
-_WINDOW: Final = "24h"
 # Under this name a batch carries the id that it has here.
 _MARK = "judge_batch"
 _OVER = frozenset({"completed", "expired", "cancelled", "failed"})
 _NO_ROOM = "token_limit_exceeded"
 # A file of 200 MB goes up, or comes down, in so many seconds.
 _FILE_TIMEOUT = 1800.0
-_RETRIES = 4
+_TRIES, _LONGEST_WAIT = 5, 300.0
 _SHOWN = 3
+
+
+def _pause(state: tenacity.RetryCallState) -> float:
+    error = state.outcome and state.outcome.exception()
+    if isinstance(error, TransientError) and error.retry_after is not None:
+        return min(error.retry_after, _LONGEST_WAIT)
+    return tenacity.wait_random_exponential(0.5, 8)(state)
+
+
+_again_later = tenacity.retry(
+    retry=tenacity.retry_if_exception_type(TransientError),
+    wait=_pause,
+    stop=tenacity.stop_after_attempt(_TRIES),
+    reraise=True,
+)
+_when_put_off = tenacity.retry(
+    retry=tenacity.retry_if_exception_type(OverloadError),
+    wait=_pause,
+    stop=tenacity.stop_after_attempt(_TRIES),
+    reraise=True,
+)
+
+
+class GoneError(JudgeError):
+    """The server has no such batch or file, or no batches at all."""
 
 
 @dataclass(frozen=True, slots=True)
 class Remote:
     """A batch as the provider describes it.
 
-    `state` is the provider's word. `mark` is the id that it has here, None for one that was
-    not made here. `faults` say why it was refused; `has_no_room` where that is the limit on
-    the tokens that may wait at once.
+    `state` is the provider's word, `mark` the id that the batch has here. `faults` say why it was
+    refused; `has_no_room` where that is the limit on the tokens that may wait at once.
     """
 
     id: str
     state: str
-    mark: str | None = None
-    files: tuple[str, ...] = ()
-    n_answered: int = 0
-    n_failed: int = 0
-    faults: tuple[str, ...] = ()
-    has_no_room: bool = False
+    mark: str | None
+    files: tuple[str, ...]
+    n_answered: int
+    n_failed: int
+    faults: tuple[str, ...]
+    has_no_room: bool
 
     @property
     def is_over(self) -> bool:
@@ -74,24 +98,8 @@ def line_of(key: str, body: Mapping[str, Any]) -> bytes:
     return json.dumps(line).encode("ascii") + b"\n"
 
 
-def parsed(line: bytes) -> tuple[str, Mapping[str, Any]]:
-    """Return the key of a line of answers and the line; raises `UnreadableReplyError`."""
-    try:
-        value = jsonio.read(line)
-        key = value["custom_id"]
-    except (ValueError, LookupError, TypeError) as error:
-        raise UnreadableReplyError("a line is not one of a batch's answers") from error
-    if not isinstance(key, str):
-        raise UnreadableReplyError("a line has no custom_id")
-    return key, value
-
-
 def answer(
-    line: Mapping[str, Any],
-    sampling: Mapping[str, Any],
-    mode: Mode | None,
-    tool: str | None,
-    server: str,
+    line: Mapping[str, Any], sampling: Mapping[str, Any], mode: Mode | None, tool: str | None
 ) -> Completion:
     """Return the answer in a line; `mode` and `tool` are how a reply of a fixed form was asked for.
 
@@ -99,135 +107,137 @@ def answer(
     `TransientError` for a request that the batch did not come to. `sampling` are the parameters
     that the server may refuse.
     """
-    response, error = line.get("response"), line.get("error")
+    response = line.get("response")
     if not isinstance(response, Mapping):
-        said = error if isinstance(error, Mapping) else {}
-        code = str(said.get("code") or "no response").removeprefix("batch_")
-        raise TransientError(code.replace("_", " "), str(said.get("message") or "")[:300])
+        error = line.get("error")
+        error = error if isinstance(error, Mapping) else {}
+        code = str(error.get("code") or "no response").removeprefix("batch_")
+        raise TransientError(code.replace("_", " "), str(error.get("message") or "")[:300])
     status, body = response.get("status_code"), response.get("body")
     if type(status) is int and not 200 <= status < 300:
-        reply = ErrorReply(server, status, {}, json.dumps(body).encode())
+        reply = ErrorReply("the batch", status, {}, json.dumps(body).encode())
         raise reply.meaning(sampling, mode, NO_KEY)
     return completion_of(body, mode, tool, NO_KEY)
 
 
-class GoneError(JudgeError):
-    """The server has no such batch or file, or no batches at all."""
-
-
 class Provider:
-    """The files and batches of one server; to be closed. Raises what asking a judge raises.
+    """The files and batches of one server. Raises what asking a judge raises.
 
-    What is not caught by the end of the `with` block is a `JudgeError` after it.
+    What is not caught by the end of the `async with` block is a `JudgeError` after it.
     """
 
     def __init__(self, connection: Connection, key: str) -> None:
-        import openai
-
-        self.url = connection.base_url
-        http = openai.DefaultHttpxClient(
-            follow_redirects=False,
-            trust_env=False,
-            proxy=connection.proxy,
-            verify=trusted(self.url),
-        )
-        self._client = openai.OpenAI(
-            api_key=key,
-            base_url=self.url,
-            http_client=http,
-            max_retries=_RETRIES,
-            timeout=connection.timeout,
-        )
+        self.url, self._key = connection.base_url, key
+        self._client = _client(connection, key)
         self._slow = self._client.with_options(timeout=max(_FILE_TIMEOUT, connection.timeout))
-        # Sent again, it might be made twice.
-        self._once = self._client.with_options(max_retries=0)
 
-    def __enter__(self) -> Self:
+    async def __aenter__(self) -> Self:
         return self
 
-    def __exit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
-        self._client.close()
+    async def __aexit__(self, _type: object, error: BaseException | None, _trace: object) -> None:
+        await self._client.close()
         if isinstance(error, AskError):
             raise JudgeError(
                 f"{self.url} does not answer ({error}); batches that were made go on there: try "
                 "again later with the same command"
             ) from error
 
-    def upload(self, path: Path, name: str) -> str:
+    @_again_later
+    async def upload(self, path: Path, name: str) -> str:
         """Return the id of a file with the requests that lie at `path`."""
         with self._explained(), path.open("rb") as file:
-            return self._slow.files.create(file=(name, file), purpose="batch").id
+            return (await self._slow.files.create(file=(name, file), purpose="batch")).id
 
-    def create(self, file_id: str, mark: str) -> Remote:
+    @_when_put_off  # after another error it might be made twice
+    async def create(self, file_id: str, mark: str) -> Remote:
         """Make the batch of an uploaded file; an error may leave it made or not."""
         with self._explained():
             return _remote(
-                self._once.batches.create(
-                    completion_window=_WINDOW,
+                await self._client.batches.create(
+                    completion_window="24h",
                     endpoint=_ENDPOINT,
                     input_file_id=file_id,
                     metadata={_MARK: mark},
                 )
             )
 
-    def made_here(self, marks: Iterable[str]) -> dict[str, Remote]:
-        """Return the batches among all the provider's that carry one of `marks`."""
-        wanted = set(marks)
+    @_again_later
+    async def marked(self) -> dict[str, Remote]:
+        """Return all the batches at the provider that were made here, by their ids here."""
         with self._explained():
-            found = map(_remote, self._client.batches.list(limit=100))
-            return {one.mark: one for one in found if one.mark in wanted and one.mark}
+            every = [_remote(batch) async for batch in self._client.batches.list(limit=100)]
+            return {remote.mark: remote for remote in every if remote.mark}
 
-    def look(self, remote_id: str) -> Remote:
+    async def look(self, remote_id: str) -> Remote:
         """Return how a batch is."""
         with self._explained():
-            return _remote(self._client.batches.retrieve(remote_id))
+            return _remote(await self._client.batches.retrieve(remote_id))
 
-    def cancel(self, remote_id: str) -> Remote:
+    async def cancel(self, remote_id: str) -> Remote:
         """Have a batch end with what it has answered."""
         with self._explained():
-            return _remote(self._client.batches.cancel(remote_id))
+            return _remote(await self._client.batches.cancel(remote_id))
 
-    def fetch(self, file_id: str, to: Path) -> None:
-        """Write a file of answers to `to`."""
+    async def lines(self, file_id: str, longest: int, most: int) -> AsyncIterator[bytes]:
+        """Yield the lines of a file of answers, at most `most` bytes of it.
+
+        Of a line that has more than `longest` bytes the rest is passed over.
+        """
+        line, room = bytearray(), most
         with self._explained():
             content = self._slow.files.with_streaming_response.content(file_id)
-            with content as response, to.open("wb") as file:
-                file.writelines(response.iter_bytes())
+            async with content as response:
+                async for chunk in response.iter_bytes():
+                    first, *others = chunk.split(b"\n")
+                    line += first[: longest + 1 - len(line)]
+                    for part in others:
+                        yield bytes(line)
+                        line = bytearray(part[: longest + 1])
+                    room -= len(chunk)
+                    if room < 0:
+                        return
+        yield bytes(line)
 
     @contextmanager
     def _explained(self) -> Iterator[None]:
+        import aiohttp
         import httpx2  # which openai brings
         import openai
 
         try:
             yield
         except openai.APIStatusError as error:
-            response = error.response
-            said = json.dumps(error.body).encode() if error.body is not None else b""
-            reply = ErrorReply(self.url, error.status_code, response.headers, said)
             if error.status_code == 404:
-                raise GoneError(
-                    f"{self.url} has no such batch or file, or knows no batches at all"
-                ) from error
-            wrong = reply.meaning({}, None, self._client.api_key)
+                why = f"{self.url} has no such batch or file, or knows no batches at all"
+                raise GoneError(why) from error
+            body = json.dumps(error.body).encode() if error.body is not None else b""
+            reply = ErrorReply(self.url, error.status_code, error.response.headers, body)
+            wrong = reply.meaning({}, None, self._key)
             if isinstance(wrong, RefusedError):
                 wrong = JudgeError(f"{self.url} refuses the request ({wrong.what})")
             raise wrong from error
         except openai.APITimeoutError as error:
             raise UnavailableError("timeout", "no whole answer in time (--timeout)") from error
-        except openai.APIConnectionError as error:
+        except (openai.APIConnectionError, httpx2.HTTPError, aiohttp.ClientError, OSError) as error:
             raise UnavailableError("connection", str(error.__cause__ or error)[:300]) from error
-        except httpx2.HTTPError as error:  # in the middle of a file
-            raise UnavailableError("connection", str(error)[:300]) from error
         # A page instead of JSON comes as text, JSON that is none as a ValueError; openai reads it.
-        except (
-            openai.OpenAIError,
-            AttributeError,
-            TypeError,
-            ValueError,
-            RecursionError,
-        ) as error:
+        except (openai.OpenAIError, AttributeError, TypeError, ValueError, RecursionError) as error:
             raise UnreadableReplyError("it is no reply about batches") from error
+
+
+def _client(connection: Connection, key: str) -> AsyncOpenAI:
+    import openai
+
+    http = openai.DefaultAioHttpClient(
+        follow_redirects=False, trust_env=False, proxy=connection.proxy
+    )
+    return openai.AsyncOpenAI(
+        api_key=key,
+        base_url=connection.base_url,
+        timeout=connection.timeout,
+        max_retries=0,
+        http_client=http,
+    )
 
 
 def _remote(batch: Batch) -> Remote:
