@@ -77,7 +77,7 @@ def show(batch_id: str, cache: Path | None, form: str) -> None:
             "there": remote.state,
             "answered_there": remote.n_answered,
             "failed_there": remote.n_failed,
-            "faults": "; ".join(remote.faults),
+            "faults": remote.faults,
         }
     if form == "json":
         _print_json(facts)

@@ -15,6 +15,8 @@ from datetime import UTC, datetime
 from itertools import chain
 from pathlib import Path
 
+import tenacity
+
 from judge import jsonio
 from judge.backends.errors import AskError, StudyError, TransientError
 from judge.backends.openai import OpenAIJudge
@@ -22,7 +24,7 @@ from judge.backends.openai_client import MOST_BYTES as MOST_ANSWER
 from judge.backends.replies import RefusedError
 from judge.backends.structured import Mode
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
-from judge.batching.provider import GoneError, Provider, Remote, answer, line_of
+from judge.batching.provider import Provider, Remote, again_later, answer, line_of
 from judge.cache import CompletionCache
 from judge.report.words import counted
 from judge.running.engine import FirstAnswers, ProgressListener, RunStoppedError, UnreadableError
@@ -39,7 +41,6 @@ _ANSWER_BYTES, _TOKEN_BYTES = 2**16, 2**8
 # How much of a file may be lines that are no answers: nothing of them is kept.
 _STRANGE_BYTES = 2**30
 _CHUNK = 500
-_DOWNLOADS, _PAUSE = 3, 1.0
 # A provider that was told to make a batch has it in its list after so many looks and seconds.
 _LOOKS, _LEAST_WAIT = 2, 5.0
 # How often a batch is tried that is not made, and a question that no batch answers.
@@ -240,6 +241,7 @@ class BatchRun:
         if self.ledger.batches(id=batch.id):
             self._waiting[batch.id], self._unmade = batch.n, 0
             return
+        del self._waiting[batch.id]
         self._settle(batch, 0.0)
         self._unmade += 1
         if self._unmade == _MOST_UNMADE:
@@ -277,7 +279,7 @@ class BatchRun:
                     if not batches and not is_over:
                         raise JudgeError(
                             f"{self.provider.url} has no room for a batch of {batch.n:,} questions "
-                            f"({'; '.join(remote.faults)}): give a smaller --batch-size, or come "
+                            f"({remote.faults}): give a smaller --batch-size, or come "
                             "back later with the same command"
                         )
             self._progress.done = max(self._progress.done, before + under_way)
@@ -286,23 +288,23 @@ class BatchRun:
                 await asyncio.sleep(self.policy.poll)
 
     async def _look(self, batch: Batch) -> Remote:
-        since = time.monotonic()
-        while True:
-            try:
-                remote = await self.provider.look(str(batch.remote_id))
-            except GoneError as error:
-                raise lost(batch, error) from error
-            except TransientError as error:
-                if self._progress.trouble is None:
-                    self.listener.say(f"No answer: {error}. The batches go on; looking again.")
-                if time.monotonic() - since > self.session.policy.max_outage:
-                    raise
-                self._progress.trouble = str(error)
-                self.listener.tick(self._progress)
-                await asyncio.sleep(self.policy.poll)
-            else:
-                self._progress.trouble = None
-                return remote
+        def say(state: tenacity.RetryCallState) -> None:
+            error = state.outcome and state.outcome.exception()
+            if self._progress.trouble is None:
+                self.listener.say(f"No answer: {error}. The batches go on; looking again.")
+            self._progress.trouble = str(error)
+            self.listener.tick(self._progress)
+
+        retrying = tenacity.AsyncRetrying(
+            retry=tenacity.retry_if_exception_type(TransientError),
+            wait=tenacity.wait_fixed(self.policy.poll),
+            stop=tenacity.stop_after_delay(self.session.policy.max_outage),
+            before_sleep=say,
+            reraise=True,
+        )
+        remote: Remote = await retrying(self.provider.look, str(batch.remote_id))
+        self._progress.trouble = None
+        return remote
 
     async def _end(self, batch: Batch, remote: Remote) -> bool:
         """Take the answers of a batch that is over; returns False where it had no room."""
@@ -312,7 +314,7 @@ class BatchRun:
             if remote.has_no_room:
                 self.listener.say(f"No room for batch {batch.id}; it is sent when others are over.")
                 return False
-            why = "; ".join(remote.faults) or "it does not say why"
+            why = remote.faults or "it does not say why"
             raise JudgeError(f"{batch.server} refused batch {batch.id}: {why}")
         async with self.ledger.making(lambda _text: None):
             batch = self.ledger.batch(batch.id)
@@ -438,49 +440,29 @@ class Taken:
         ledger.end(self.batch)
 
 
+@again_later
 async def collect(
     provider: Provider, ledger: Ledger, cache: CompletionCache, batch: Batch, remote: Remote
 ) -> Taken:
     """Put the answers of a batch that is over into the cache.
 
     The files are read as they come, no further than the answers to what was asked can reach, and
-    a line that is none of these is passed over. What is not answered may be asked again. Killed in
-    between, the same is done again, with the same result. Raises `JudgeError` where the files
-    cannot be had; they stay at the provider then.
+    a line that is none of these is passed over. What is not answered may be asked again. Broken off
+    in between, the same is done again, with the same result.
     """
     prices = Prices(batch.judge, batch.billed_at, in_batches=True)
+    taken = Taken(batch.changed(remote_state=remote.state), prices)
     most = batch.n * batch.longest + _STRANGE_BYTES
-    for left in reversed(range(_DOWNLOADS)):
-        taken = Taken(batch.changed(remote_state=remote.state), prices)
-        kept: Future[None] | None = None
-        try:
-            for file_id in remote.files:
-                async for line in provider.lines(file_id, batch.longest, most):
-                    kept = (line.strip() and taken.take(line, ledger, cache)) or kept
-                    if kept and len(taken.answered) % _CHUNK == 0:
-                        kept.result()
-            break
-        except GoneError as error:
-            raise lost(batch, error) from error
-        except TransientError as error:
-            if not left:
-                raise JudgeError(
-                    f"the answers of batch {batch.id} ({batch.remote_id}) cannot be read "
-                    f"({error}); they stay at {provider.url}: try again later with the same command"
-                ) from error
-            await asyncio.sleep(_PAUSE)
+    kept: Future[None] | None = None
+    for file_id in remote.files:
+        async for line in provider.lines(file_id, batch.longest, most):
+            kept = (line.strip() and taken.take(line, ledger, cache)) or kept
+            if kept and len(taken.answered) % _CHUNK == 0:
+                kept.result()
     if kept:
         kept.result()  # they are kept in their order
     taken.end(ledger)
     return taken
-
-
-def lost(batch: Batch, error: GoneError) -> GoneError:
-    """Return what to say of a batch that is gone from its provider, or whose answers are."""
-    return GoneError(
-        f"{error}: batch {batch.id} is lost there. judge batch cancel {batch.id} forgets it; what "
-        "it asked is then asked, and paid for, again"
-    )
 
 
 def described(batch: Batch) -> str:

@@ -41,7 +41,6 @@ _NO_ROOM = "token_limit_exceeded"
 # A file of 200 MB goes up, or comes down, in so many seconds.
 _FILE_TIMEOUT = 1800.0
 _TRIES, _LONGEST_WAIT = 5, 300.0
-_SHOWN = 3
 
 
 def _pause(state: tenacity.RetryCallState) -> float:
@@ -51,7 +50,7 @@ def _pause(state: tenacity.RetryCallState) -> float:
     return tenacity.wait_random_exponential(0.5, 8)(state)
 
 
-_again_later = tenacity.retry(
+again_later = tenacity.retry(
     retry=tenacity.retry_if_exception_type(TransientError),
     wait=_pause,
     stop=tenacity.stop_after_attempt(_TRIES),
@@ -83,7 +82,7 @@ class Remote:
     files: tuple[str, ...]
     n_answered: int
     n_failed: int
-    faults: tuple[str, ...]
+    faults: str
     has_no_room: bool
 
     @property
@@ -142,7 +141,7 @@ class Provider:
                 "again later with the same command"
             ) from error
 
-    @_again_later
+    @again_later
     async def upload(self, path: Path, name: str) -> str:
         """Return the id of a file with the requests that lie at `path`."""
         with self._explained(), path.open("rb") as file:
@@ -161,7 +160,7 @@ class Provider:
                 )
             )
 
-    @_again_later
+    @again_later
     async def marked(self) -> dict[str, Remote]:
         """Return all the batches at the provider that were made here, by their ids here."""
         with self._explained():
@@ -208,8 +207,11 @@ class Provider:
             yield
         except openai.APIStatusError as error:
             if error.status_code == 404:
-                why = f"{self.url} has no such batch or file, or knows no batches at all"
-                raise GoneError(why) from error
+                raise GoneError(
+                    f"{self.url} has lost a batch or its file, or knows no batches: judge batch "
+                    "list shows them, judge batch cancel forgets one, and what it asked is then "
+                    "asked, and paid for, again"
+                ) from error
             body = json.dumps(error.body).encode() if error.body is not None else b""
             reply = ErrorReply(self.url, error.status_code, error.response.headers, body)
             wrong = reply.meaning({}, None, self._key)
@@ -242,12 +244,7 @@ def _client(connection: Connection, key: str) -> AsyncOpenAI:
 
 def _remote(batch: Batch) -> Remote:
     counts, errors = batch.request_counts, (batch.errors and batch.errors.data) or []
-    faults = [
-        f"line {error.line}: {error.message}" if error.line else str(error.message)
-        for error in errors[:_SHOWN]
-    ]
-    if len(errors) > _SHOWN:
-        faults.append(f"and {len(errors) - _SHOWN:,} more")
+    faults = (f"line {error.line}: {error.message}" for error in errors)
     return Remote(
         id=batch.id,
         state=batch.status,
@@ -255,6 +252,6 @@ def _remote(batch: Batch) -> Remote:
         files=tuple(filter(None, (batch.output_file_id, batch.error_file_id))),
         n_answered=counts.completed if counts else 0,
         n_failed=counts.failed if counts else 0,
-        faults=tuple(faults),
+        faults="; ".join(faults)[:500],
         has_no_room=any(error.code == _NO_ROOM for error in errors),
     )
