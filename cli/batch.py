@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,7 +20,7 @@ _TABLE = ("batch", "rubric", "judge", "made", "state", "asked", "answered", "cos
 _FORM = format_of("table", "json", text="A table for people, or JSON.")
 
 
-@click.group("batch")
+@click.group("batch", short_help="Look after the batches that runs are asked in.")
 def command() -> None:
     """Look after the batches that `judge RUBRIC ... --batch` makes.
 
@@ -39,7 +37,7 @@ def list_(cache: Path | None, form: str) -> None:
     Asks no server; `judge batch show` does.
     """
     with _ledger(cache) as ledger:
-        batches = ledger.batches() if ledger else []
+        batches = ledger.batches()
     if form == "json":
         _print_json([batch.model_dump() for batch in batches])
         return
@@ -51,7 +49,8 @@ def list_(cache: Path | None, form: str) -> None:
     rows = tuple(
         (
             *(batch.id, batch.rubric, batch.judge, batch.created[:16].replace("T", " ")),
-            *(_state(batch), f"{batch.n:,}", f"{batch.answered:,}", _cost(batch)),
+            *(batch.remote_state or batch.state, f"{batch.n:,}", f"{batch.answered:,}"),
+            "unknown" if batch.dollars is None else f"${batch.dollars:,.2f}",
         )
         for batch in batches
     )
@@ -70,38 +69,21 @@ def show(batch_id: str, cache: Path | None, form: str) -> None:
     from judge.batching.ledger import RUNNING
 
     with _ledger(cache) as ledger:
-        batch = _batch(ledger, batch_id)
-    remote = asyncio.run(_looked_at(batch)) if batch.state == RUNNING else None
-    there = remote and {
-        "there": remote.state,
-        "answered there": remote.n_answered,
-        "failed there": remote.n_failed,
-        "faults": list(remote.faults),
-    }
-    there = there or {}
+        batch = ledger.batch(batch_id)
+    facts = batch.model_dump()
+    if batch.state == RUNNING:
+        remote = asyncio.run(_looked_at(batch))
+        facts |= {
+            "there": remote.state,
+            "answered_there": remote.n_answered,
+            "failed_there": remote.n_failed,
+            "faults": remote.faults,
+        }
     if form == "json":
-        _print_json(
-            batch.model_dump() | {name.replace(" ", "_"): value for name, value in there.items()}
-        )
-        return
-    facts = {
-        "batch": batch.id,
-        "at": f"{batch.server} as {batch.remote_id}",
-        "state": _state(batch),
-        "made": batch.created,
-        "rubric": batch.rubric,
-        "judge": batch.judge,
-        "asked": f"{batch.n:,}",
-        "answered": f"{batch.answered:,}",
-        "failed": f"{batch.failed:,}",
-        "again": f"{batch.again:,}",
-        "tokens": f"{batch.prompt_tokens:,} in, {batch.completion_tokens:,} out",
-        "cost": _cost(batch),
-        **there,
-        "faults": "; ".join(remote.faults if remote else ()) or "-",
-        "command": batch.command or "-",
-    }
-    print_facts([(name, str(value)) for name, value in facts.items()])
+        _print_json(facts)
+    else:
+        shown = (name for name, value in facts.items() if value not in (None, ""))
+        print_facts([(name.replace("_", " "), str(facts[name])) for name in shown])
 
 
 @command.command("cancel", short_help="End a batch with what it has answered.")
@@ -117,8 +99,7 @@ def cancel(batch_id: str, cache: Path | None) -> None:
     from judge.batching.provider import GoneError
 
     with _ledger(cache) as ledger:
-        batch = _batch(ledger, batch_id)
-        assert ledger is not None
+        batch = ledger.batch(batch_id)
         if batch.state == OVER:
             raise JudgeError(f"batch {batch.id} is over already ({batch.remote_state})")
         if batch.state != RUNNING:
@@ -129,7 +110,7 @@ def cancel(batch_id: str, cache: Path | None) -> None:
         try:
             note(asyncio.run(_cancelled(ledger, batch)))
         except GoneError:
-            ledger.drop(batch.id)
+            ledger.drop(batch)
             note(
                 f"{batch.server} does not have batch {batch.id}, or its answers, any more: it is "
                 "forgotten, and what it asked is asked again."
@@ -161,23 +142,11 @@ async def _cancelled(ledger: Ledger, batch: Batch) -> str:
     return described(ledger.batch(batch.id))
 
 
-@contextmanager
-def _ledger(cache: Path | None) -> Iterator[Ledger | None]:
+def _ledger(cache: Path | None) -> Ledger:
     from judge.batching.ledger import Ledger
     from judge.cache import place
 
-    ledger = Ledger.existing(place(cache, os.environ))
-    if ledger is None:
-        yield None
-        return
-    with ledger:
-        yield ledger
-
-
-def _batch(ledger: Ledger | None, batch_id: str) -> Batch:
-    if ledger is None:
-        raise JudgeError("no batch was made here yet: look at --cache")
-    return ledger.batch(batch_id)
+    return Ledger(place(cache, os.environ), create=False)
 
 
 def _provider(batch: Batch) -> Provider:
@@ -187,14 +156,6 @@ def _provider(batch: Batch) -> Provider:
 
     connection = Connection(batch.server, TIMEOUT)
     return Provider(connection, connection.key(os.environ))
-
-
-def _state(batch: Batch) -> str:
-    return batch.remote_state or batch.state
-
-
-def _cost(batch: Batch) -> str:
-    return "unknown" if batch.dollars is None else f"${batch.dollars:,.2f}"
 
 
 def _print_json(value: object) -> None:

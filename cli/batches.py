@@ -91,14 +91,10 @@ def warn_of_batches(session: JudgeSession) -> None:
     """Say where questions of the kind that this run asks stand in batches: they cost twice."""
     if session.cache is None:
         return
-    from judge.batching.ledger import CREATING, RUNNING, Ledger
+    from judge.batching.ledger import OVER, Ledger
 
-    ledger = Ledger.existing(session.cache.path)
-    if ledger is None:
-        return
-    with ledger:
-        of_kind = ledger.batches(kind=session.kind)
-    found = [batch for batch in of_kind if batch.state in (CREATING, RUNNING)]
+    with Ledger(session.cache.path, create=False) as ledger:
+        found = [batch for batch in ledger.batches(kind=session.kind) if batch.state != OVER]
     if found:
         note(
             f"Questions of this kind are under way in batches ({', '.join(b.id for b in found)}). "

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import sqlite3
 import zlib
-from collections import Counter
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
@@ -22,22 +21,17 @@ from pydantic import BaseModel, ConfigDict
 from judge.types import JudgeError
 
 _FOLDER, _DATABASE = "batches", "ledger.db"
-WRITTEN, CREATING, RUNNING, OVER = "written", "creating", "running", "over"
-"""The states of a batch: not sent yet, perhaps made, made, read."""
-OPEN, AGAIN, FAILED = "open", "again", "failed"
-"""The states of a question: in a batch, to be asked again, not to be answered."""
-MOST_TIMES = 3
-"""In how many batches a question is asked that none of them answers."""
+CREATING, RUNNING, OVER = "creating", "running", "over"
+"""The states of a batch: perhaps made, made, read."""
 _SCHEMA = """
     PRAGMA auto_vacuum = FULL;
     PRAGMA journal_mode = WAL;
     PRAGMA secure_delete = ON; -- reports stand in the questions: what is taken out is gone
     CREATE TABLE IF NOT EXISTS batch (id TEXT PRIMARY KEY, data TEXT NOT NULL);
     CREATE TABLE IF NOT EXISTS question (
-        key TEXT PRIMARY KEY, batch TEXT NOT NULL, record BLOB NOT NULL, state TEXT NOT NULL,
-        times INTEGER NOT NULL, reason TEXT NOT NULL DEFAULT '', detail TEXT NOT NULL DEFAULT ''
+        key TEXT PRIMARY KEY, batch TEXT NOT NULL, record BLOB NOT NULL
     ) WITHOUT ROWID;
-    CREATE INDEX IF NOT EXISTS question_batch ON question (batch, state);
+    CREATE INDEX IF NOT EXISTS question_batch ON question (batch);
 """
 
 
@@ -49,9 +43,9 @@ class Batch(BaseModel):
     is where it is, `billed_at` the address whose prices hold, None where nothing is paid for.
     `longest` is the most bytes that an answer can have, `most` the US dollars that all of them
     can cost, None where that is unknown. `command` is the command line that made it, `asked_at`
-    when the provider was told to make it, in seconds. Then what came of it: answers with their
-    tokens and dollars (None where a price is unknown), questions that failed, those to be asked
-    again.
+    when the provider was told to make it, in seconds, 0 before that. Then what came of it:
+    answers with their tokens and dollars (None where a price is unknown), questions that can
+    have none, those to be asked again.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -68,7 +62,7 @@ class Batch(BaseModel):
     longest: int
     command: str
     created: str
-    state: str = WRITTEN
+    state: str = CREATING
     asked_at: float = 0.0
     remote_id: str | None = None
     remote_state: str | None = None
@@ -90,22 +84,20 @@ class Batch(BaseModel):
 class Ledger:
     """The batches whose answers go to the cache in `folder`. Several processes may share it.
 
-    Raises `JudgeError` where the file cannot be used.
+    With `create` False it is empty where none was made yet, and none is made. Raises `JudgeError`
+    where the file cannot be used.
     """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, create: bool = True) -> None:
         self.folder = folder / _FOLDER
         self._file = self.folder / _DATABASE
         with self._explained():
-            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._file.touch(mode=0o600)
-            self._data = sqlite3.connect(self._file, timeout=60.0, isolation_level=None)
+            if create:
+                self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+                self._file.touch(mode=0o600)
+            place = self._file if self._file.exists() else ":memory:"
+            self._data = sqlite3.connect(place, timeout=60.0, isolation_level=None)
             self._data.executescript(_SCHEMA)
-
-    @classmethod
-    def existing(cls, folder: Path) -> Self | None:
-        """Return the ledger beside the cache in `folder`, None where no batch was ever made."""
-        return cls(folder) if (folder / _FOLDER / _DATABASE).exists() else None
 
     def __enter__(self) -> Self:
         return self
@@ -131,12 +123,8 @@ class Ledger:
     def change(self) -> Iterator[None]:
         """Make all changes inside, or none of them."""
         self._sql("BEGIN IMMEDIATE")
-        try:
+        with self._data:
             yield
-        except BaseException:
-            self._sql("ROLLBACK")
-            raise
-        self._sql("COMMIT")
 
     def batches(self, **having: str) -> list[Batch]:
         """Return the batches whose fields have these values, the oldest first."""
@@ -149,7 +137,9 @@ class Ledger:
         for batch in self.batches():
             if batch_id in (batch.id, batch.remote_id):
                 return batch
-        raise JudgeError(f"there is no batch {batch_id!r} here; judge batch list shows them")
+        raise JudgeError(
+            f"there is no batch {batch_id!r} here (--cache); judge batch list shows them"
+        )
 
     def put(self, batch: Batch) -> Batch:
         """Write a batch down as it is now."""
@@ -159,63 +149,36 @@ class Ledger:
 
     def ask(self, batch: Batch, key: str, record: Mapping[str, Any]) -> None:
         """Write a question down as one of `batch`, with its canonical form."""
-        self._sql(
-            "INSERT INTO question (key, batch, record, state, times) VALUES (?, ?, ?, ?, 1) "
-            "ON CONFLICT DO UPDATE SET batch = excluded.batch, state = excluded.state, "
-            "record = excluded.record, times = times + 1",
-            *(key, batch.id, zlib.compress(json.dumps(record).encode("ascii"), 1), OPEN),
+        packed = zlib.compress(json.dumps(record).encode("ascii"), 1)
+        self._sql("INSERT INTO question VALUES (?, ?, ?)", key, batch.id, packed)
+
+    def batch_of(self, key: str) -> str | None:
+        """Return the id of the batch that a question stands in, None for no batch."""
+        return next(
+            (row[0] for row in self._sql("SELECT batch FROM question WHERE key = ?", key)), None
         )
 
-    def question(self, key: str) -> tuple[str, str, str, str] | None:
-        """Return a question's batch, state, reason and detail; None for one that is in no batch."""
-        select = "SELECT batch, state, reason, detail FROM question WHERE key = ?"
-        return next(iter(self._sql(select, key)), None)
+    def keys(self, batch: Batch) -> list[str]:
+        """Return the keys of the questions in a batch."""
+        return [key for (key,) in self._sql("SELECT key FROM question WHERE batch = ?", batch.id)]
 
     def record(self, batch: Batch, key: object) -> Mapping[str, Any] | None:
-        """Return the canonical form of a question that stands open in `batch`, None for another."""
-        select = "SELECT record FROM question WHERE key = ? AND batch = ? AND state = ?"
-        rows = self._sql(select, str(key), batch.id, OPEN)
+        """Return the canonical form of a question in `batch`, None for another."""
+        select = "SELECT record FROM question WHERE key = ? AND batch = ?"
+        rows = self._sql(select, key, batch.id)
         return json.loads(zlib.decompress(rows[0][0])) if rows else None
 
-    def end(
-        self, batch: Batch, answered: set[str], lost: Mapping[str, tuple[str, str, str]]
-    ) -> Batch:
-        """Note that a batch is over: `answered` are in the cache.
-
-        `lost` says of others in which state they are, and why; what it does not name is asked
-        again. A question that was asked often enough has failed. Returns the batch.
-        """
-        unnamed = AGAIN, "no answer", f"the batch is {batch.remote_state}"
+    def end(self, batch: Batch) -> None:
+        """Note that a batch was read; what has no answer then may be asked in another."""
         with self.change():
-            rows = self._sql(
-                "SELECT key, times FROM question WHERE batch = ? AND state = ?", batch.id, OPEN
-            )
-            n: Counter[str] = Counter()
-            for key, times in rows:
-                if key in answered:
-                    self._sql("DELETE FROM question WHERE key = ?", key)
-                    continue
-                state, reason, detail = lost.get(key, unnamed)
-                state = FAILED if times >= MOST_TIMES else state
-                n[state] += 1
-                update = "UPDATE question SET state = ?, reason = ?, detail = ? WHERE key = ?"
-                self._sql(update, state, reason, detail, key)
-            return self.put(batch.changed(state=OVER, failed=n[FAILED], again=n[AGAIN]))
+            self._sql("DELETE FROM question WHERE batch = ?", batch.id)
+            self.put(batch.changed(state=OVER))
 
-    def drop(self, batch: str) -> None:
-        """Forget a batch; its open questions may be asked in another, as if it had held none."""
-        of_it = "WHERE batch = ? AND state = ?"
+    def drop(self, batch: Batch) -> None:
+        """Forget a batch; its questions may be asked in another."""
         with self.change():
-            self._sql(f"DELETE FROM question {of_it} AND times <= 1", batch, OPEN)  # noqa: S608
-            update = f"UPDATE question SET state = ?, times = times - 1 {of_it}"  # noqa: S608
-            self._sql(update, AGAIN, batch, OPEN)
-            self._sql("DELETE FROM batch WHERE id = ?", batch)
-
-    def forget(self, batches: set[str]) -> None:
-        """Forget the questions of batches that are over: the next run asks them afresh."""
-        with self.change():
-            for batch in batches:
-                self._sql("DELETE FROM question WHERE batch = ? AND state != ?", batch, OPEN)
+            self._sql("DELETE FROM question WHERE batch = ?", batch.id)
+            self._sql("DELETE FROM batch WHERE id = ?", batch.id)
 
     def _sql(self, statement: str, *values: object) -> list[Any]:
         with self._explained():

@@ -9,11 +9,13 @@ done within its window expires, and what was answered by then is kept and paid f
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Self
+
+import tenacity
 
 from judge.backends.connection import NO_KEY, Connection
 from judge.backends.errors import (
@@ -39,8 +41,27 @@ _NO_ROOM = "token_limit_exceeded"
 # A file of 200 MB goes up, or comes down, in so many seconds.
 _FILE_TIMEOUT = 1800.0
 _TRIES, _LONGEST_WAIT = 5, 300.0
-_SHOWN = 3
-_Result = TypeVar("_Result")
+
+
+def _pause(state: tenacity.RetryCallState) -> float:
+    error = state.outcome and state.outcome.exception()
+    if isinstance(error, TransientError) and error.retry_after is not None:
+        return min(error.retry_after, _LONGEST_WAIT)
+    return tenacity.wait_random_exponential(0.5, 8)(state)
+
+
+again_later = tenacity.retry(
+    retry=tenacity.retry_if_exception_type(TransientError),
+    wait=_pause,
+    stop=tenacity.stop_after_attempt(_TRIES),
+    reraise=True,
+)
+_when_put_off = tenacity.retry(
+    retry=tenacity.retry_if_exception_type(OverloadError),
+    wait=_pause,
+    stop=tenacity.stop_after_attempt(_TRIES),
+    reraise=True,
+)
 
 
 class GoneError(JudgeError):
@@ -61,7 +82,7 @@ class Remote:
     files: tuple[str, ...]
     n_answered: int
     n_failed: int
-    faults: tuple[str, ...]
+    faults: str
     has_no_room: bool
 
     @property
@@ -120,40 +141,31 @@ class Provider:
                 "again later with the same command"
             ) from error
 
+    @again_later
     async def upload(self, path: Path, name: str) -> str:
         """Return the id of a file with the requests that lie at `path`."""
+        with self._explained(), path.open("rb") as file:
+            return (await self._slow.files.create(file=(name, file), purpose="batch")).id
 
-        async def send() -> str:
-            with self._explained(), path.open("rb") as file:
-                return (await self._slow.files.create(file=(name, file), purpose="batch")).id
-
-        return await _patiently(send, TransientError)
-
+    @_when_put_off  # after another error it might be made twice
     async def create(self, file_id: str, mark: str) -> Remote:
         """Make the batch of an uploaded file; an error may leave it made or not."""
-
-        async def send() -> Remote:
-            with self._explained():
-                return _remote(
-                    await self._client.batches.create(
-                        completion_window="24h",
-                        endpoint=_ENDPOINT,
-                        input_file_id=file_id,
-                        metadata={_MARK: mark},
-                    )
+        with self._explained():
+            return _remote(
+                await self._client.batches.create(
+                    completion_window="24h",
+                    endpoint=_ENDPOINT,
+                    input_file_id=file_id,
+                    metadata={_MARK: mark},
                 )
+            )
 
-        return await _patiently(send, OverloadError)  # sent again, it might be made twice
-
+    @again_later
     async def marked(self) -> dict[str, Remote]:
         """Return all the batches at the provider that were made here, by their ids here."""
-
-        async def send() -> dict[str, Remote]:
-            with self._explained():
-                found = [_remote(batch) async for batch in self._client.batches.list(limit=100)]
-                return {remote.mark: remote for remote in found if remote.mark}
-
-        return await _patiently(send, TransientError)
+        with self._explained():
+            every = [_remote(batch) async for batch in self._client.batches.list(limit=100)]
+            return {remote.mark: remote for remote in every if remote.mark}
 
     async def look(self, remote_id: str) -> Remote:
         """Return how a batch is."""
@@ -195,8 +207,11 @@ class Provider:
             yield
         except openai.APIStatusError as error:
             if error.status_code == 404:
-                why = f"{self.url} has no such batch or file, or knows no batches at all"
-                raise GoneError(why) from error
+                raise GoneError(
+                    f"{self.url} has lost a batch or its file, or knows no batches: judge batch "
+                    "list shows them, judge batch cancel forgets one, and what it asked is then "
+                    "asked, and paid for, again"
+                ) from error
             body = json.dumps(error.body).encode() if error.body is not None else b""
             reply = ErrorReply(self.url, error.status_code, error.response.headers, body)
             wrong = reply.meaning({}, None, self._key)
@@ -210,26 +225,6 @@ class Provider:
         # A page instead of JSON comes as text, JSON that is none as a ValueError; openai reads it.
         except (openai.OpenAIError, AttributeError, TypeError, ValueError, RecursionError) as error:
             raise UnreadableReplyError("it is no reply about batches") from error
-
-
-async def _patiently(
-    send: Callable[[], Awaitable[_Result]], errors: type[TransientError]
-) -> _Result:
-    import tenacity
-
-    def pause(state: tenacity.RetryCallState) -> float:
-        error = state.outcome and state.outcome.exception()
-        if isinstance(error, TransientError) and error.retry_after is not None:
-            return min(error.retry_after, _LONGEST_WAIT)
-        return tenacity.wait_random_exponential(0.5, 8)(state)
-
-    retrying = tenacity.AsyncRetrying(
-        retry=tenacity.retry_if_exception_type(errors),
-        wait=pause,
-        stop=tenacity.stop_after_attempt(_TRIES),
-        reraise=True,
-    )
-    return await retrying(send)
 
 
 def _client(connection: Connection, key: str) -> AsyncOpenAI:
@@ -249,12 +244,7 @@ def _client(connection: Connection, key: str) -> AsyncOpenAI:
 
 def _remote(batch: Batch) -> Remote:
     counts, errors = batch.request_counts, (batch.errors and batch.errors.data) or []
-    faults = [
-        f"line {error.line}: {error.message}" if error.line else str(error.message)
-        for error in errors[:_SHOWN]
-    ]
-    if len(errors) > _SHOWN:
-        faults.append(f"and {len(errors) - _SHOWN:,} more")
+    faults = (f"line {error.line}: {error.message}" for error in errors)
     return Remote(
         id=batch.id,
         state=batch.status,
@@ -262,6 +252,6 @@ def _remote(batch: Batch) -> Remote:
         files=tuple(filter(None, (batch.output_file_id, batch.error_file_id))),
         n_answered=counts.completed if counts else 0,
         n_failed=counts.failed if counts else 0,
-        faults=tuple(faults),
+        faults="; ".join(faults)[:500],
         has_no_room=any(error.code == _NO_ROOM for error in errors),
     )

@@ -19,8 +19,8 @@ class BatchPlan:
     """What one batch meets: how it ends, and when `share` of its lines are answered.
 
     The first `lost` are in neither file, the next `twice` stand in the output twice, `unknown`
-    are added with an id that nobody asked. `noise` are lines of the output before the answers. `cut`
-    ends the output within a line.
+    are added with an id that nobody asked. `noise` are lines of the output before the answers.
+    `cut` ends the output within a line.
     """
 
     ending: Literal["completed", "expired", "cancelled", "stays"] = "completed"
