@@ -324,7 +324,7 @@ def _is_missing(reference: object) -> bool:
     return reference is None or (isinstance(reference, float) and math.isnan(reference))
 
 
-def _finite(unscored: float | None) -> float | None:
+def _finite(unscored: object) -> float | None:
     if unscored is None:
         return None
     if isinstance(unscored, Real) and math.isfinite(unscored):
