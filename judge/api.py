@@ -48,9 +48,9 @@ class JudgeOptions(TypedDict, total=False):
     timeout: float
     max_tokens: int | None
     reply: str | None
-    sampling: Mapping[str, object]
+    sampling: Mapping[str, object] | None
     samples: int
-    options: Mapping[str, object]
+    options: Mapping[str, object] | None
     policy: RequestPolicy | None
     cache: str | Path | None
 
