@@ -38,13 +38,11 @@ def list_() -> None:
             click.echo(f"of the rubric {rubric}, not usable: {error}")
     for name, recipe in official.recipes().items():
         path = official.path_of(name, os.environ)
-        if not path.is_file():
-            click.echo(f"{name}  rubric {recipe.rubric}, not here yet: judge prompts fetch {name}")
-            continue
         try:
             _print(official.load(name, os.environ), f"{recipe.repository}, in {path}")
         except JudgeError as error:
-            click.echo(f"{name}  rubric {recipe.rubric}, not usable: {error}")
+            state = f"not usable: {error}" if path.exists() else "not here yet"
+            click.echo(f"{name}  rubric {recipe.rubric}, {state}: judge prompts fetch {name}")
 
 
 @command.command("show", short_help="Show a prompt as it is sent.")

@@ -48,9 +48,9 @@ class JudgeOptions(TypedDict, total=False):
     timeout: float
     max_tokens: int | None
     reply: str | None
-    sampling: Mapping[str, object]
+    sampling: Mapping[str, object] | None
     samples: int
-    options: Mapping[str, object]
+    options: Mapping[str, object] | None
     policy: RequestPolicy | None
     cache: str | Path | None
 
@@ -170,7 +170,7 @@ def annotate(
     session, studies, more = _open(references, candidates, rubric, judge, options)
     table = TableBuilder(session.rubric, studies.fields)
     rows: list[int] = []
-    answers: dict[str, list[str | None]] = {"answer": [], "corrected": []}
+    answers: dict[str, list[Any]] = {"answer": [], "corrected": []}
 
     def keep(judged: Judged) -> None:
         table.add(judged.study, judged.outcome, judged.measures)
@@ -327,7 +327,7 @@ def _runs(runs: Iterable[str | Path | Run]) -> list[Run]:
     return [run if isinstance(run, Run) else Run(run) for run in runs]
 
 
-def _names(by: Sequence[str] | None) -> Sequence[str] | None:
+def _names(by: T) -> T | list[str]:
     return [by] if isinstance(by, str) else by
 
 

@@ -21,7 +21,7 @@ from importlib import metadata
 from numbers import Real
 from typing import Any, TypeAlias, Unpack
 
-from judge.api import ContextOptions, session_of
+from judge.api import ContextOptions, context_of, session_of
 from judge.backends import LEXICON
 from judge.distribution import version
 from judge.rubrics.main_score import reward_of
@@ -84,14 +84,9 @@ class Reward(AbstractContextManager["Reward"]):
         self._arguments: dict[str, Any] = {"rubric": rubric, "judge": judge, "measure": measure}
         self._arguments |= {"report": report, "name": name, **options}
         given: dict[str, Any] = {**options}
-        context = given.pop("context_fields", None)
-        self._prior = given.pop("prior_field", None)
-        self._modality = given.pop("modality", None)
+        self._context = context_of(rubric, given)
         given["policy"] = given.get("policy") or RequestPolicy(give_up_after=0)
         self._session = session_of(rubric, judge, given)
-        if context is None and not self._session.rubric.takes_context:
-            context = ()
-        self._context = [context] if isinstance(context, str) else context
         self._thread = JudgeThread(self._session)
         self._report = report
         self.measure: Measure = reward_of(self._session.rubric, measure)
@@ -114,8 +109,9 @@ class Reward(AbstractContextManager["Reward"]):
         """
         session = self._session
         parts = judged_by(session.rubric, session.judge, session.policy.reask)
-        context = "auto" if self._context is None else self._context
-        shown = {"context": context, "prior": self._prior, "modality": self._modality}
+        shown = {**self._context}
+        if shown["context"] is None:
+            shown["context"] = "auto"
         parts += [f"{name}:{value}" for name, value in shown.items() if value]
         report = "" if self._report is str else f"({_qualified_name(self._report)})"
         parts += [f"reward:{self._signed_name}{report}", f"version:{version()}"]
@@ -258,12 +254,11 @@ class Reward(AbstractContextManager["Reward"]):
                 study_ids=[str(row) for row in rows],
                 fields={name: [column[row] for row in rows] for name, column in shown.items()},
             )
-            # A batch without any prior report is nothing wrong.
-            has_prior = self._prior is not None and any(map(prior_report, shown[self._prior]))
-            prior = self._prior if has_prior else None
-            studies = attach_context(
-                studies, context=self._context, prior=prior, modality=self._modality
-            )
+            context = {**self._context}
+            priors = shown.get(context["prior"], [None] * len(completions))
+            if not any(prior_report(priors[row]) for row in rows):
+                context["prior"] = None  # a batch without any prior report is nothing wrong
+            studies = attach_context(studies, **context)
             for same, judged in zip(groups.values(), await standing.judge(studies), strict=True):
                 for row in same:
                     rewards[row] = self._value(judged)
@@ -274,15 +269,17 @@ class Reward(AbstractContextManager["Reward"]):
 
     def _shown(self, columns: _Columns) -> dict[str, Sequence[Any]]:
         """Return the columns that the judge is shown; raises `JudgeError` where one is missing."""
-        modality = self._modality
+        context, prior, modality = (
+            self._context[name] for name in ("context", "prior", "modality")
+        )
         by_field = None if modality is None or modality_code(modality) else modality
-        names = [name for name in (*(self._context or ()), self._prior, by_field) if name]
+        names = [name for name in (*(context or ()), prior, by_field) if name]
         if lacking := [name for name in names if name not in columns]:
             raise JudgeError(
                 f"there is no column (TRL) or key of extra_info (verl) {lacking[0]!r}; there are: "
                 f"{', '.join(columns) or 'none'}"
             )
-        if self._context is None:
+        if context is None:
             known = set(map(plain, CONTEXT_FIELDS))
             names += [name for name in columns if plain(name) in known]
         return {name: columns[name] for name in names}
@@ -326,7 +323,7 @@ def _is_missing(reference: object) -> bool:
     return reference is None or (isinstance(reference, float) and math.isnan(reference))
 
 
-def _finite(unscored: float | None) -> float | None:
+def _finite(unscored: object) -> float | None:
     if unscored is None:
         return None
     if isinstance(unscored, Real) and math.isfinite(unscored):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -171,15 +172,18 @@ def test_a_context_cannot_forge_its_mark() -> None:
     assert mark({"age": "1"}, f"{first} EARLIER REPORT>>>") != first
 
 
-@given(st.text(), st.text())
+@pytest.mark.parametrize("name", QUESTIONS)
+@given(reference=st.text(), candidate=st.text())
 def test_a_report_can_neither_forge_the_mark_nor_name_a_variable(
-    reference: str, candidate: str
+    name: str, reference: str, candidate: str
 ) -> None:
-    prompt = prompts.load("green")
+    prompt = prompts.load(name)
     first = prompt.messages(reference, candidate)[-1].content
-    mark = first.splitlines()[0].removeprefix("<<<REFERENCE ")
-    assert len(mark) == 8
-    assert mark not in reference + candidate
-    assert first.count(mark) == 4
+    marks = re.findall(r"<<<[A-Z]+ ([0-9a-f]{8})$", first, re.MULTILINE)
+    assert len({*marks}) == 1
+    assert marks[0] not in reference + candidate
+    assert first.count(marks[0]) == 2 * len(marks)
     assert reference in first
-    assert candidate in first
+    # A question about one report has no other, and numbered lines are taken apart.
+    if "$candidate" in prompt.user:
+        assert candidate in first

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Iterable, Mapping, Set
 from pathlib import Path
 from typing import Any, Unpack
 
@@ -181,7 +181,8 @@ def _judge(model_name: str | None, *, is_served: bool) -> str:
 
 def _texts(name: str, given: Any) -> list[str]:  # noqa: ANN401 - a list, an array, a Series
     # Iterating over a table gives the names of its columns; a set has no order.
-    if isinstance(given, str | Mapping | Set | pd.DataFrame):
+    unordered = isinstance(given, str | Mapping | Set | pd.DataFrame)
+    if unordered or not isinstance(given, Iterable):
         raise JudgeError(f"{name} is a {type(given).__name__}; give a list of reports")
     texts = list(given)
     for place, text in enumerate(texts):

@@ -26,7 +26,7 @@ from judge.running.standing import JudgeThread
 from judge.studies import from_given
 from judge.studies.context import attach_context
 from judge.studies.texts import says_nothing
-from judge.types import JudgeError
+from judge.types import Annotated, JudgeError
 
 # What the sample has already, or only a cache reads.
 _LEFT_OUT = ("reference", "candidate", "fields", "answer", "earlier", "sha256", "corrected")
@@ -70,16 +70,8 @@ def _radiology_judge(
     policy = RequestPolicy(give_up_after=0)
     if concurrency is not None:
         policy = replace(policy, concurrency=concurrency)
-    options = JudgeOptions(
-        prompt=prompt,
-        base_url=base_url,
-        max_tokens=max_tokens,
-        reply=reply,
-        cache=cache,
-        policy=policy,
-    )
-    if sampling is not None:
-        options["sampling"] = sampling
+    options: JudgeOptions = {"prompt": prompt, "base_url": base_url, "max_tokens": max_tokens}
+    options |= {"reply": reply, "sampling": sampling, "cache": cache, "policy": policy}
     session = session_of(rubric, judge, options)
     chosen = measure_of(session.rubric, measure)
     thread = JudgeThread(session)
@@ -92,19 +84,16 @@ def _radiology_judge(
             metadata = {"outcome": "not judged", "reason": reason, "measures": None}
             return Score.unscored(reason=reason, explanation=why, metadata=metadata)
         takes_context = session.rubric.takes_context
+        fields = (state.metadata or {}) if takes_context else {}
         given = from_given(
             [target.text],
             [state.output.completion],
             study_ids=[str(state.sample_id)],
-            fields={
-                str(name): [value]
-                for name, value in (state.metadata or {}).items()
-                if takes_context
-            },
+            fields={str(name): [value] for name, value in fields.items()},
         )
-        studies = attach_context(given, context=None if takes_context else ())
-        studies, class_source = with_classes(studies)
-        (judged,) = await asyncio.wrap_future(thread.submit(lambda one: one.judge(studies)))
+        shown = attach_context(given, context=None if takes_context else ())
+        studies, class_source = with_classes(shown)
+        (judged,) = await asyncio.wrap_future(thread.submit(lambda loaded: loaded.judge(studies)))
         return _score(judged, session.signature(studies, class_source), session, chosen)
 
     return score
@@ -132,15 +121,14 @@ def _score(judged: Judged, signature: str, session: JudgeSession, measure: Measu
     record = to_record(judged, session.rubric)
     metadata = {key: value for key, value in record.items() if key not in _LEFT_OUT}
     metadata |= {"signature": signature, "judge_note": session.judge.note}
-    measures = judged.measures
-    if measures is None:  # not annotated: there is a reason
-        reason = str(record["reason"])
-        why = f"{record['outcome']}: {reason}. {record['detail'] or ''}".strip()
+    if not isinstance(judged.outcome, Annotated) or judged.measures is None:
+        why = f"{record['outcome']}: {record['reason']}. {record['detail'] or ''}".strip()
         return Score.unscored(reason=_FAILED, explanation=why, metadata=metadata)
-    annotation = judged.outcome.annotation  # type: ignore[union-attr]
     rubric, completion = session.rubric, judged.completion
-    explanation = rubric.render(annotation) if rubric.render else completion and completion.text
-    value = measures[measure.name]
+    explanation = completion and completion.text
+    if rubric.render:
+        explanation = rubric.render(judged.outcome.annotation)
+    value = judged.measures[measure.name]
     if value is None:
         why = f"{measure.name} is not defined: {measure.undefined}\n{explanation}"
         return Score.unscored(reason="undefined", explanation=why, metadata=metadata)

@@ -255,6 +255,6 @@ def as_yaml(prompt: Prompt, recipe: Recipe) -> str:
         f"# The text of {recipe.repository}, commit {recipe.commit}.\n"
         "# Fetched by `judge prompts fetch`, which knows it by its sha256: not to be edited.\n"
     )
-    keys = {name: value for name, value in asdict(prompt).items() if value}  # type: ignore[call-overload]
+    keys = {name: value for name, value in asdict(prompt).items() if value}
     # Quoted, every character of a text comes back as it was.
     return head + yaml.safe_dump(keys, default_style='"', sort_keys=False, width=1_000_000)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -60,15 +61,10 @@ MORE PAIRS
 def generate_gpt4_response_zeroshot(pred_target, gt_target):
     return api.create(messages=[{"role": "user", "content": INSTRUCTION + "x"}])
 '''.replace("MORE PAIRS\n", 4 * PAIR)
-# A text for each that the program puts together, and what it must leave alone.
+# A text for each name in the recipe, and what it must leave alone.
 CRIMSON_TEXTS = {
     name: f"{name.title()} for $5:\n    - {{{{R1}}}}, {{x}} 'quoted' \\ é\n"
-    for name in (
-        *("OBJECTIVE", "TASK_STEPS", "CLINICAL_SIGNIFICANCE_LEVELS", "SIGNIFICANCE_APPLICATION"),
-        *("ATTRIBUTE_SEVERITY_LEVELS", "ATTRIBUTE_ERROR_INSTRUCTIONS", "ERROR_CATEGORIES"),
-        *("MATCHING_CRITERIA", "OUTPUT_FORMAT", "CONTEXT_GUIDELINES", "IMPORTANT_NOTES"),
-        *("SIGNIFICANCE_EXAMPLES", "ATTRIBUTE_SEVERITY_GUIDELINES"),
-    )
+    for name in re.findall(r"\$([A-Z_]+)", recipes()["crimson-official"].wording["user_in_context"])
 }
 CRIMSON_SOURCE = "\n\n".join(
     (

@@ -179,7 +179,7 @@ def test_fineradscores_turns_are_those_of_the_call() -> None:
 @pytest.mark.usefixtures("config")
 @pytest.mark.parametrize("context", [{}, {"Age": "70-80", "Indication": "Cough; $7 and {x}"}])
 @pytest.mark.parametrize("name", ["crimson-official", "crimson-medgemma-official"])
-def test_crimsons_texts_stand_in_their_order_as_they_are(
+def test_crimsons_texts_stand_as_they_are(
     invoke: Invoke, tmp_path: Path, name: str, context: dict[str, str]
 ) -> None:
     copy = tmp_path / "prompt_parts.py"
@@ -188,23 +188,17 @@ def test_crimsons_texts_stand_in_their_order_as_they_are(
     reports = ("Effusion, $3 {candidate} ${context}.", "No {reference}.\nClear.")
     system, user = official.load(name, os.environ).messages(*reports, context)
     known = "".join(f"    {key}: {value}\n" for key, value in context.items())
-    guidelines = name == "crimson-official"
-    parts = {
-        "OBJECTIVE": True,
-        f"Patient Context:\n{known}": bool(context),
-        f"Reference Findings (Ground Truth):\n{reports[0]}": True,
-        f"Predicted Findings (Candidate):\n{reports[1]}": True,
-        **dict.fromkeys(("TASK_STEPS", "CLINICAL_SIGNIFICANCE_LEVELS"), True),
-        "SIGNIFICANCE_EXAMPLES": guidelines,
-        **dict.fromkeys(("SIGNIFICANCE_APPLICATION", "ATTRIBUTE_SEVERITY_LEVELS"), True),
-        **dict.fromkeys(("ERROR_CATEGORIES", "MATCHING_CRITERIA"), True),
-        "ATTRIBUTE_ERROR_INSTRUCTIONS": True,
-        "ATTRIBUTE_SEVERITY_GUIDELINES": guidelines,
-        "CONTEXT_GUIDELINES": guidelines and bool(context),
-        **dict.fromkeys(("OUTPUT_FORMAT", "IMPORTANT_NOTES"), True),
+    texts = {
+        **CRIMSON_TEXTS,
+        "context": f"Patient Context:\n{known}",
+        "reference": f"Reference Findings (Ground Truth):\n{reports[0]}",
+        "candidate": f"Predicted Findings (Candidate):\n{reports[1]}",
     }
-    texts = [CRIMSON_TEXTS.get(part, part) for part, is_in in parts.items() if is_in]
-    assert user.content == "\n\n".join(texts)
+    left_out = {"context", "CONTEXT_GUIDELINES"} if not context else set()
+    if name == "crimson-medgemma-official":  # trained without these
+        left_out |= {"SIGNIFICANCE_EXAMPLES", "ATTRIBUTE_SEVERITY_GUIDELINES", "CONTEXT_GUIDELINES"}
+    for part, text in texts.items():
+        assert user.content.count(text) == (part not in left_out), part
     assert system.role == "system"
     shown = invoke("prompts", "show", name)
     assert "(the reference report)" in shown.stdout

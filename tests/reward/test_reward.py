@@ -264,11 +264,21 @@ def test_the_judge_is_shown_what_the_columns_hold(made: Make) -> None:
         second = reward.verl()(
             "set", "Clear.", of_studies(1)["reference"][0], {"age": 81, "before": None}
         )
+        # The only prior report is of a row without a reference.
+        third = reward.trl()(
+            prompts=[""] * 2,
+            completions=["Clear."] * 2,
+            reference=[None, of_studies(2)["reference"][0]],
+            age=[81, 81],
+            before=["Old rib fracture.", None],
+        )
         asked = [json.dumps(one) for one in server.requests()]
     assert all(isinstance(one, float) for one in (*first, second))
-    assert len(asked) == 2
-    assert ["81" in one for one in asked] == [True, True]
-    assert ["Old rib fracture." in one for one in asked] == [True, False]
+    assert third[0] is None
+    assert isinstance(third[1], float)
+    assert len(asked) == 3
+    assert ["81" in one for one in asked] == [True, True, True]
+    assert ["Old rib fracture." in one for one in asked] == [True, False, False]
     assert not any("not shown" in one for one in asked)
 
 
