@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from judge import plugins
 from judge.backends.errors import AskError, StudyError
 from judge.cache.keys import canonical, key_of
 from judge.rubrics.steps import Step, Steps, check_end, composed
@@ -197,6 +198,9 @@ async def judge_one(session: JudgeSession, at: int, study: Study, answer: Answer
                 exchange.take(await answer(at, exchange.question))
             except AskError as error:
                 exchange.lose(error)
+            except SystemExit as error:  # of a judge that a package adds
+                kind = session.judge.name.partition(":")[0]
+                raise plugins.BACKENDS.error(kind, f"failed: SystemExit: {error}") from error
 
     while now := inquiry.coming():
         if len(now) == 1:
