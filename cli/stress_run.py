@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.asking import policy_of, settings_of
-from judge.cli.endings import end_stopped, end_uncovered
 from judge.cli.output import note
+from judge.cli.progress import account, end_stopped, end_uncovered, watching
 from judge.cli.stress_make import made_facts, recipe_of, say_made
 
 if TYPE_CHECKING:
@@ -104,7 +104,6 @@ def _candidates(out: Path, recipe: Recipe, n: int) -> StudySet:
 def _run(
     session: JudgeSession, studies: StudySet, out: Path, options: dict[str, Any], which: str
 ) -> Finished:
-    from judge.cli.progress import account, watching
     from judge.running.run import run as judge_and_write
     from judge.stress.runs import BY, folder_of
 

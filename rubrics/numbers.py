@@ -51,7 +51,7 @@ class Measure:
         """Whether a study can have this value."""
         low, high = self.scale
         return (
-            isinstance(value, Real)
+            isinstance(value, (float, int, Real))
             and (low is None or value >= low)
             and (high is None or value <= high)
             and math.isfinite(value)

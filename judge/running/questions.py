@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 
 from judge import plugins
 from judge.backends.errors import AskError, StudyError
-from judge.cache.keys import canonical, key_of
 from judge.rubrics.steps import Step, Steps, check_end, composed
 from judge.running.records import Answered, Judged, read
 from judge.types import (
@@ -51,11 +50,15 @@ class Question:
     @cached_property
     def record(self) -> Mapping[str, Any]:
         """What its key is the hash of."""
+        from judge.cache.keys import canonical  # an inline judge's questions have no key
+
         return canonical(self.request, self.attempt, self.repeat, self.sample)
 
     @cached_property
     def key(self) -> str:
         """The key of its answer in the cache."""
+        from judge.cache.keys import key_of
+
         return key_of(self.record)
 
 
