@@ -25,9 +25,9 @@ from judge.cli.batches import (
     check_batches,
     warn_of_batches,
 )
-from judge.cli.endings import end_stopped, end_uncovered
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import by_option, emit, format_option, note, print_summary, print_tables
+from judge.cli.progress import account, dry_run, end_stopped, end_uncovered, watching
 from judge.cli.references import REFERENCE_OPTIONS, asked_of, rubric_of, run_asked
 from judge.cli.studies import (
     TOLD_OPTIONS,
@@ -44,35 +44,6 @@ from judge.rubrics import Rubric
 if TYPE_CHECKING:
     from judge.running.run import Finished
     from judge.studies import StudySet
-
-
-def command_for(rubric: Rubric) -> click.Command:
-    """Return the command that judges reports by `rubric`."""
-
-    def command(**options: Any) -> None:  # noqa: ANN401
-        sections = [one.strip() for one in (options["section"] or "").split(",")]
-        if len(sections) == 1:
-            if finished := _judge(rubric, options):
-                _told(finished)
-                print_summary(finished.summary, rubric_of(finished, rubric), options["form"])
-                end_uncovered([finished.summary], options["min_coverage"])
-            return
-        tracks = _tracks(rubric, sections, options)
-        ended = [one for section in tracks.items() if (one := _track(rubric, *section, options))]
-        for finished in ended:
-            _told(finished)
-        if ended:
-            own = rubric_of(ended[0], rubric)
-            _print_tracks([one.summary for one in ended], own, options["form"])
-            end_uncovered([one.summary for one in ended], options["min_coverage"])
-
-    several = (SAMPLES,) if rubric.takes_samples else ()
-    callback = with_options(*_ASKING, *several, *_RUNNING)(command)
-    named = click.command(
-        rubric.name, GroupedCommand, help=_help(rubric), short_help=rubric.summary
-    )
-    return named(callback)
-
 
 _ASKING = (
     *file_options(
@@ -118,10 +89,7 @@ _RUNNING = (
 )
 _NOT_OF_THE_RUN = ("form", "out", "cache")
 """Options that stand in no manifest."""
-
-
-def _help(rubric: Rubric) -> str:
-    return f"""{rubric.summary}
+_HELP = """
 
     PREDS holds the candidate reports, REFS the references: JSON as in ReXrank, a list of
     objects or of texts, JSON Lines, CSV, TSV, Parquet or a text file (.txt) with a report a
@@ -135,10 +103,36 @@ def _help(rubric: Rubric) -> str:
     """
 
 
-def _tracks(
+def command_for(rubric: Rubric) -> click.Command:
+    """Return the command that judges reports by `rubric`."""
+
+    def command(**options: Any) -> None:  # noqa: ANN401
+        sections = [one.strip() for one in (options["section"] or "").split(",")]
+        if len(sections) > 1:
+            finished = _judge_sections(rubric, sections, options)
+        else:
+            finished = [_judge(rubric, options)]
+        if runs := [run for run in finished if run is not None]:
+            for run in runs:
+                for line in account(run.progress):
+                    note(line)
+                note(f"run folder  {run.path}")  # first: who reads the table may close it early
+            summaries = [run.summary for run in runs]
+            own, are_sections = rubric_of(runs[0], rubric), len(sections) > 1
+            _print(summaries, own, options["form"], are_sections=are_sections)
+            end_uncovered(summaries, options["min_coverage"])
+
+    several = (SAMPLES,) if rubric.takes_samples else ()
+    callback = with_options(*_ASKING, *several, *_RUNNING)(command)
+    return click.command(
+        *(rubric.name, GroupedCommand), help=rubric.summary + _HELP, short_help=rubric.summary
+    )(callback)
+
+
+def _judge_sections(
     rubric: Rubric, sections: Sequence[str], options: Mapping[str, Any]
-) -> dict[str, StudySet]:
-    """Return each section's studies; raises for what is wrong with any, before one is judged."""
+) -> list[Finished | None]:
+    """Judge each section's studies; raises for what is wrong with any, before one is judged."""
     from judge.studies.study_set import check_sections_differ
 
     check_sections(sections, options)
@@ -146,28 +140,28 @@ def _tracks(
         raise click.UsageError("several sections go with --format table and json")
     tracks = {one: told_studies({**options, "section": one}, rubric) for one in sections}
     check_sections_differ(tracks)
-    return tracks
+    finished = []
+    for section, studies in tracks.items():
+        note(f"section {section}")
+        out = options["out"] and options["out"] / section
+        finished.append(_judge(rubric, {**options, "section": section, "out": out}, studies))
+    return finished
 
 
-def _track(
-    rubric: Rubric, section: str, studies: StudySet, options: Mapping[str, Any]
-) -> Finished | None:
-    note(f"section {section}")
-    out = options["out"] and options["out"] / section
-    return _judge(rubric, {**options, "section": section, "out": out}, studies)
-
-
-def _print_tracks(summaries: Sequence[Mapping[str, Any]], rubric: Rubric, form: str) -> None:
-    if form == "json":
+def _print(
+    summaries: Sequence[Mapping[str, Any]], rubric: Rubric, form: str, *, are_sections: bool
+) -> None:
+    if are_sections and form == "json":
         from judge.report.formats import as_json
 
         emit(as_json({summary["section"]: summary for summary in summaries}))
         return
-    from judge.report.tables import tracks_table
-
     for summary in summaries:
         print_summary(summary, rubric, form)
-    print_tables([tracks_table(summaries, rubric)])
+    if are_sections:
+        from judge.report.tables import tracks_table
+
+        print_tables([tracks_table(summaries, rubric)])
 
 
 def _judge(
@@ -178,20 +172,21 @@ def _judge(
     `studies` are those that the options name, where they have been read.
     """
     from judge.backends import LEXICON
-    from judge.cli.forecast import dry_run
-    from judge.cli.progress import watching
     from judge.running.engine import RunStoppedError, UnreadableError
     from judge.running.session import JudgeSession
-    from judge.running.shards import Shard
 
-    named = options.pop("judge_names")
-    _check_usage(named, options)
-    batches = batch_policy(options)
-    shard = None if options["shard"] is None else Shard.of(options["shard"])
+    names = options.pop("judge_names")
+    if len(names) > 1 and not options["dry_run"]:
+        raise click.UsageError("name one --judge; several go with --dry-run, side by side")
+    batches, shard = batch_policy(options), None
+    if options["shard"] is not None:
+        from judge.running.shards import Shard
+
+        shard = Shard.of(options["shard"])
     settings, policy = settings_of(options), policy_of(options)
     sessions = [
         JudgeSession.load(rubric.name, name, settings, policy=policy, cache=options["cache"])
-        for name in named or (LEXICON,)
+        for name in names or (LEXICON,)
     ]
     check_batches(sessions, batches)
     studies = told_studies(options, rubric) if studies is None else studies
@@ -199,9 +194,9 @@ def _judge(
     if options["limit"]:
         studies = limited(studies, options["limit"])
     session = sessions[0]
-    if not named:
+    if not names:
         note(f"No --judge given: using {LEXICON}, {session.judge.note}.")
-    options["judge_name"] = named[0] if named else None  # as the manifest has it
+    options["judge_name"] = names[0] if names else None  # as the manifest has it
     options["shard"] = shard and str(shard)
     part = asked_of(studies, shard, options)
     if options["dry_run"]:
@@ -226,16 +221,3 @@ def _judge(
     except (UnreadableError, RunStoppedError) as stopped:
         end_stopped(stopped)
     return None
-
-
-def _check_usage(named: Sequence[str], options: Mapping[str, Any]) -> None:
-    if len(named) > 1 and not options["dry_run"]:
-        raise click.UsageError("name one --judge; several go with --dry-run, side by side")
-
-
-def _told(finished: Finished) -> None:
-    from judge.cli.progress import account
-
-    for line in account(finished.progress):
-        note(line)
-    note(f"run folder  {finished.path}")  # first: who reads the table may close it early

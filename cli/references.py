@@ -60,11 +60,12 @@ def run_asked(
     **how: Any,  # noqa: ANN401
 ) -> Finished:
     """Judge the studies as the options say, and write the run or the runs."""
-    from judge.running.run import run
+    if not options["references"]:
+        from judge.running.run import run
+
+        return run(session, studies, **how)
     from judge.running.several import Several, run_several
 
-    if not options["references"]:
-        return run(session, studies, **how)
     return run_several(session, Several(studies), options["references"], **how)
 
 

@@ -53,7 +53,7 @@ class Group:
         entry = self._entry(name)
         try:
             return entry.load()
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise self.error(name, f"cannot be imported: {_told(error)}") from error
 
     def guarded(self, name: str, work: Callable[P, T]) -> Callable[P, T]:
@@ -100,7 +100,7 @@ class _Guarded(Generic[P, T]):
             return self.work(*args, **kwargs)
         except (JudgeError, UnparsedError, MemoryError):  # want of memory is nobody's fault
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             wrong = f"failed: {_told(error)}{_place(error)}"
             raise self.group.error(self.name, wrong) from error
 
@@ -132,11 +132,11 @@ def _package(entry: EntryPoint, versions: Mapping[str, str] | None = None) -> st
     return f"{name} {version}"
 
 
-def _place(error: Exception) -> str:
+def _place(error: BaseException) -> str:
     frames = traceback.extract_tb(error.__traceback__)[1:]
     own = [frame for frame in frames if frame.filename == frames[0].filename]
     return f" ({own[-1].filename}, line {own[-1].lineno})" if own else ""
 
 
-def _told(error: Exception) -> str:
+def _told(error: BaseException) -> str:
     return f"{type(error).__name__}: {' '.join(str(error).split())}".rstrip(": ")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, Protocol
 
+from judge import plugins
 from judge.rubrics.items import Facet, Kind, Label, Tally
 from judge.rubrics.numbers import Measure, Order, Statistic
 from judge.rubrics.sources import Source
@@ -182,13 +183,17 @@ class Rubric:
         """
         found = self.measure(annotation, study)
         if wrong := self._wrong(annotation, found):
+            packages = plugins.RUBRICS.packages(self.name)
+            whose = f" of the package {' and '.join(packages)}" if packages else ""
             raise JudgeError(
-                f"the rubric {self.name} is wrong, as study {study.study_id!r} shows: {wrong}; "
-                "mend the rubric, or tell its authors"
+                f"the rubric {self.name}{whose} is wrong, as study {study.study_id!r} shows: "
+                f"{wrong}; mend the rubric, or tell its authors"
             )
         return found
 
     def _wrong(self, annotation: Annotation, found: Measures) -> str | None:
+        if not isinstance(found, Mapping):
+            return f"measure() gives {found!r:.80}, which is no mapping"
         if found.keys() != self._names:
             if more := sorted(found.keys() - self._names):
                 return f"measure() gives {', '.join(more)}, which its measures do not declare"

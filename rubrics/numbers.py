@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from numbers import Real
 from typing import Literal
 
 Scale = tuple[float | None, float | None]
@@ -50,7 +51,8 @@ class Measure:
         """Whether a study can have this value."""
         low, high = self.scale
         return (
-            (low is None or value >= low)
+            isinstance(value, (float, int, Real))
+            and (low is None or value >= low)
             and (high is None or value <= high)
             and math.isfinite(value)
             and not (self.is_whole and value % 1)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from judge.prompts import Prompt
 from judge.rubrics.steps import Step
@@ -35,6 +35,43 @@ class CountedNote:
 
     def __str__(self) -> str:
         return self.text.replace("{n}", str(self.n)).replace("{of}", str(self.of))
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """Notes that count, which add up, and others, which are told once."""
+
+    counted: tuple[CountedNote, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, judge: Judge) -> Self:
+        """Return what a judge says of the questions that it made so far."""
+        counted = judge.counted
+        known = {str(note) for note in counted}
+        return cls(counted, tuple(note for note in judge.notes if note not in known))
+
+    @classmethod
+    def read(cls, counted: Iterable[Mapping[str, Any]], others: Iterable[str]) -> Self:
+        """Return the notes that a manifest holds."""
+        return cls(tuple(CountedNote(**one) for one in counted), tuple(others))
+
+    def __add__(self, other: Notes) -> Notes:
+        """Return the notes of two parts as those of both."""
+        found = {note.text: note for note in self.counted}
+        for note in other.counted:
+            old = found.setdefault(note.text, replace(note, n=0, of=0))
+            found[note.text] = replace(note, n=old.n + note.n, of=old.of + note.of)
+        return Notes(tuple(found.values()), tuple(dict.fromkeys((*self.others, *other.others))))
+
+    @property
+    def told(self) -> list[str]:
+        """What is told, one text a note."""
+        return [*(str(note) for note in self.counted if note.n), *self.others]
+
+    def plain(self) -> list[dict[str, Any]]:
+        """Return what counts as JSON's types."""
+        return [asdict(note) for note in self.counted]
 
 
 class Judge(ABC):

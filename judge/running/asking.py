@@ -19,7 +19,6 @@ from judge.backends.errors import (
     UnreachableError,
     UnreadableReplyError,
 )
-from judge.cache import CompletionCache
 from judge.running.cost import Budget, Prices, Progress
 from judge.running.questions import Question
 from judge.running.records import Answered
@@ -27,6 +26,8 @@ from judge.types import Completion, CompletionRequest, JudgeError
 
 if TYPE_CHECKING:
     from tenacity import RetryCallState
+
+    from judge.cache import CompletionCache
 
 _FIRST_PAUSE, _LONGEST_PAUSE, _TRIES_A_SECOND = 0.5, 8.0, 4
 # A 429 says "later", not "no": it weighs less than a failure, but no question waits for ever.

@@ -17,10 +17,10 @@ from pathlib import Path
 from types import ModuleType
 
 from judge.backends import Judge
+from judge.backends.base import Notes
 from judge.rubrics import Rubric
 from judge.running.asking import RequestPolicy, Stop
 from judge.running.cost import Progress
-from judge.running.notes import Notes
 from judge.running.questions import judge_one
 from judge.running.records import Judged
 from judge.running.session import JudgeSession

@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any
 
+from judge import plugins
 from judge.backends.errors import AskError, StudyError
-from judge.cache.keys import canonical, key_of
 from judge.rubrics.steps import Step, Steps, check_end, composed
 from judge.running.records import Answered, Judged, read
 from judge.types import (
@@ -50,11 +50,15 @@ class Question:
     @cached_property
     def record(self) -> Mapping[str, Any]:
         """What its key is the hash of."""
+        from judge.cache.keys import canonical  # an inline judge's questions have no key
+
         return canonical(self.request, self.attempt, self.repeat, self.sample)
 
     @cached_property
     def key(self) -> str:
         """The key of its answer in the cache."""
+        from judge.cache.keys import key_of
+
         return key_of(self.record)
 
 
@@ -197,6 +201,9 @@ async def judge_one(session: JudgeSession, at: int, study: Study, answer: Answer
                 exchange.take(await answer(at, exchange.question))
             except AskError as error:
                 exchange.lose(error)
+            except SystemExit as error:  # of a judge that a package adds
+                kind = session.judge.name.partition(":")[0]
+                raise plugins.BACKENDS.error(kind, f"failed: SystemExit: {error}") from error
 
     while now := inquiry.coming():
         if len(now) == 1:

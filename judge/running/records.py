@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from judge.cache.entry import checksum
 from judge.rubrics.contract import Rubric
 from judge.rubrics.steps import check_end
 from judge.running.forms import adapter
@@ -98,7 +97,12 @@ def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
 
 def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
     answer = completion.plain() if completion else None
-    return {"answer": answer, "cache_key": key, "sha256": answer and key and checksum(answer)}
+    sha256 = answer and key
+    if answer and key:
+        from judge.cache.entry import checksum  # no cache keeps the built-in judge's answers
+
+        sha256 = checksum(answer)
+    return {"answer": answer, "cache_key": key, "sha256": sha256}
 
 
 def corrected_report(rubric: Rubric, study: Study, outcome: Outcome) -> str | None:

@@ -11,24 +11,26 @@ from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from itertools import repeat
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from judge import distribution, plugins
 from judge.backends import CountedNote, Judge
+from judge.backends.base import Notes
 from judge.rubrics.asking import n_samples
 from judge.running.cost import Progress
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.forms import FORMAT
-from judge.running.notes import Notes
 from judge.running.records import Judged
 from judge.running.session import JudgeSession
-from judge.running.shards import Part, Shard
 from judge.running.writer import claim, writing
 from judge.signature import safe_name
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
 from judge.studies.context import mentions_prior, prior_report
 from judge.studies.texts import says_nothing
+
+if TYPE_CHECKING:
+    from judge.running.shards import Shard
 
 RUNS = Path("judge-runs")
 _LIBRARIES = ("instructor", "pandas", "pyarrow", "pyyaml")
@@ -103,7 +105,11 @@ def run(
             writer.keep_log(judge.log)
         whole = studies if about is None else about
         asked = Notes((_empty(whole), untold(session.judge, whole))) + session.notes
-        part = Part(shard, n_whole, rows, studies.notes, asked) if shard else None
+        part = None
+        if shard:
+            from judge.running.shards import Part
+
+            part = Part(shard, n_whole, rows, studies.notes, asked)
         made_by["notes"] = part.notes if part else [*studies.notes, *asked.told]
         table = writer.table()
         made_by["reply_modes"] = dict(sorted(writer.modes.items()))

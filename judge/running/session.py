@@ -9,25 +9,27 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from judge import backends, plugins, rubrics
 from judge.backends import Judge, JudgeSettings
+from judge.backends.base import Notes
 from judge.backends.errors import StudyError
-from judge.cache import CompletionCache, place
 from judge.distribution import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
 from judge.rubrics.asking import asked_by, n_samples, on_scale, sampled
 from judge.running.asking import Asker, RequestPolicy, Stop
 from judge.running.cost import Budget, Prices, Progress
-from judge.running.notes import Notes
 from judge.running.questions import Answer, Question
 from judge.running.records import Answered
-from judge.running.shards import Shard
 from judge.signature import Signature, studies_digest
 from judge.studies import StudySet
 from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from judge.cache import CompletionCache
+    from judge.running.shards import Shard
 
 _PACKAGE = "package"
 
@@ -99,6 +101,8 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         else the platform's. Nothing is asked, started or written. Raises `JudgeError` as
         `judge.rubrics.load` and `judge.backends.load` do.
         """
+        from judge.cache.files import place
+
         chosen = sampled(rubrics.load(rubric), settings.samples)
         return cls(
             chosen,
@@ -114,6 +118,8 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         """The answers that are kept; raises `JudgeError` where the cache cannot be used."""
         if self.judge.runs_inline:
             return None
+        from judge.cache import CompletionCache
+
         return self._opened.enter_context(CompletionCache(self._folder))
 
     def signature(self, studies: StudySet, class_source: str, shard: Shard | None = None) -> str:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import accumulate, pairwise
 from typing import Any, Self
 
-from judge.running.notes import Notes
+from judge.backends.base import Notes
 from judge.studies import StudySet
 from judge.types import JudgeError
 
