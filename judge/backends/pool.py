@@ -117,15 +117,13 @@ class Pool(Servers):
                 raise
             except TransientError as error:
                 failed.append((place, error))
-                is_its_fault = isinstance(error, UnavailableError) or error.reason.startswith(
-                    "status"
-                )
+                is_its_fault = isinstance(error, UnavailableError) or "status" in error.reason
                 if not untried or not is_its_fault:
                     raise
             else:
                 # Only now is it sure that it was not the request.
-                for other, why in failed:
-                    self._leave_out(other, why)
+                for other, error in failed:
+                    self._leave_out(other, error)
                 self._is_back(place)
                 return completion
             finally:
