@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from judge.backends import JudgeSettings
     from judge.running.asking import RequestPolicy
 
-_COUNT, _AMOUNT = click.IntRange(min=1), FiniteRange(min=0, min_open=True)
+_AMOUNT = FiniteRange(min=0, min_open=True)
 WHO = (
     "Who answers: lexicon (built in; the default), lexicon:FILE with your own lexicon, vllm:MODEL, "
     "which starts and stops vLLM, ray:MODEL, which does so on a Ray cluster, hf:MODEL in this "
@@ -30,12 +30,16 @@ def _option(name: str, text: str, **attributes: Any) -> Decorator:  # noqa: ANN4
     return click.option(*name.split(), help=text, show_default=shown, **attributes)
 
 
+def _count(metavar: str, *, least: int = 1, default: int | None = None) -> dict[str, Any]:
+    return {"type": click.IntRange(min=least), "metavar": metavar, "default": default}
+
+
 SERVER_OPTIONS = (
     _option(
         "--reply",
         "What to ask a model for: the rubric's layout in text, or a structured reply (JSON schema, "
-        "else a tool call, else plain JSON). auto: structured; but text from GREEN models, with a "
-        "prompt that asks for text, as the official one for GREEN, and from hf:.",
+        "else a tool call, else plain JSON). auto: structured; text from GREEN models and from "
+        "hf:, and with a prompt that asks for text, as the official one for GREEN does.",
         type=click.Choice(("auto", "text", "structured")),
         default="auto",
     ),
@@ -56,28 +60,26 @@ SERVER_OPTIONS = (
     ),
     _option(
         "--vllm-timeout",
-        "How long vLLM may take to start, the download of a model included, and ray:MODEL may wait "
-        "for a node. Default: 60.",
+        "How long vLLM may take to start, with the download of a model or the wait for a node of "
+        "ray:MODEL. Default: 60.",
         type=_AMOUNT,
         metavar="MINUTES",
     ),
     _option(
         "--ray-address",
-        "The Ray cluster of ray:MODEL; auto is the one that runs on this machine. Default: the one "
-        "that RAY_ADDRESS names, else one of its own on this machine.",
+        "The Ray cluster of ray:MODEL; auto is this machine's. Default: the one that RAY_ADDRESS "
+        "names, else a new one on this machine.",
         metavar="HOST:PORT",
     ),
     _option(
         "--ray-replicas",
-        "How many times ray:MODEL serves the model. Default: as often as the GPUs have room.",
-        type=_COUNT,
-        metavar="N",
+        "How often ray:MODEL serves the model. Default: as often as the GPUs have room.",
+        **_count("N"),
     ),
     _option(
         "--gpus-per-replica",
-        "The GPUs of each replica of ray:MODEL; 0 serves without. Default: 1.",
-        type=click.IntRange(min=0),
-        metavar="G",
+        "The GPUs of a replica of ray:MODEL; 0 serves without. Default: 1.",
+        **_count("G", least=0),
     ),
 )
 """How the judge is reached."""
@@ -86,9 +88,7 @@ SAMPLES = _option(
     "--samples",
     "Ask K times about each study, at a --temperature above 0: the mean is the study's score, and "
     "the spread is kept. A study that lacks one of the answers has no score.",
-    type=_COUNT,
-    default=1,
-    metavar="K",
+    **_count("K", default=1),
 )
 """For a rubric that takes several answers about a study."""
 
@@ -102,19 +102,17 @@ def sampling_options(seed: str) -> tuple[Decorator, ...]:
             "The longest answer, in tokens; a longer one is cut and counts as unparsed. Default: "
             "2048, or 25000 for a model that reasons (o3, gpt-5, deepseek-r1, ..., or one given "
             "--reasoning-effort), since its reasoning counts.",
-            type=_COUNT,
+            **_count("N"),
         ),
         _option(
             "--temperature",
             "0 is the likeliest answer, more is more varied. Default: 0.",
-            type=float,
-            metavar="NUMBER",
+            type=FiniteRange(0, 2),
         ),
         _option(
             "--top-p",
             "Sample from the likeliest tokens alone, those that have this probability together.",
-            type=float,
-            metavar="NUMBER",
+            type=FiniteRange(0, 1, min_open=True),
         ),
         _option(seed, "What sampling starts from, on servers that keep to it.", type=int),
         _option(
@@ -136,9 +134,9 @@ RUNNING_OPTIONS = (
     heading("Running"),
     _option(
         "--concurrency",
-        "The most requests in flight; fewer where the server asks for it or is late.  [default: 16 "
-        "for APIs; 128 a server or replica for vLLM, which says what it is]",
-        type=_COUNT,
+        "The most requests in flight; fewer where the server asks for it or is late. Default: 16 "
+        "for APIs, 128 for each server or replica of vLLM.",
+        **_count("N"),
     ),
     _option(
         "--timeout",
@@ -151,15 +149,12 @@ RUNNING_OPTIONS = (
         "--reask",
         "How often to ask again for an answer that cannot be read. The judge is told why; one that "
         "cannot be told and would answer the same is not asked.",
-        type=click.IntRange(min=0),
-        default=1,
+        **_count("N", least=0, default=1),
     ),
     _option(
         "--give-up-after",
         "Stop where more than half of the first N answers cannot be read; 0: never.",
-        type=click.IntRange(min=0),
-        default=50,
-        metavar="N",
+        **_count("N", least=0, default=50),
     ),
     _option(
         "--max-outage",

@@ -81,12 +81,15 @@ class Judge(ABC):
     asks it (`complete`), and says what it would ask after an answer that could not be read
     (`repair_request`). A subclass sets `name` and `version` and defines the first two.
 
-    `version` names everything of the judge that changes an answer and stands in the signature, with
-    `sampling` and `reply`, which of `prompts.TEXT` and `prompts.STRUCTURED` is asked for. `prompt`
-    is None for a judge that reads none. `note` must be told wherever its name stands. One that
-    `runs_inline` answers at once, in this process. One that `is_deterministic` answers the same
-    question the same each time. `billing_url` is the address whose answers are paid for.
-    `questions` has the prompt and the form of each, for a rubric that asks several about a study.
+    Attributes:
+        version: All of the judge that changes an answer; stands in the signature, with `sampling`.
+        prompt: The wording of the question; None for a judge that reads none.
+        reply: Which of `prompts.TEXT` and `prompts.STRUCTURED` is asked for.
+        note: What must be said wherever its name stands.
+        runs_inline: Whether it answers at once, in this process.
+        is_deterministic: Whether it answers the same question the same each time.
+        billing_url: The address whose answers are paid for.
+        questions: Prompt and form of each question, where a rubric asks several about a study.
     """
 
     name: str

@@ -44,7 +44,7 @@ class OpenAIJudge(Judge):
     asked: Mapping[str, object]
     say: Callable[[str], None]
     mode: Mode | None = field(init=False, default=None)
-    _refused: dict[str, str | None] = field(init=False, default_factory=dict)
+    _refused: set[str] = field(init=False, default_factory=set)
     _forms: dict[type[BaseModel], Structured] = field(init=False, default_factory=dict)
     _form: Structured | None = field(init=False, default=None)
 
@@ -89,17 +89,13 @@ class OpenAIJudge(Judge):
             turns = form.body(self.mode, request.messages)
         else:
             turns = {"messages": structured.messages_of(request.messages)}
-        return {"model": self.served_as, **turns, **self._accepted(request.sampling)}
-
-    def _accepted(self, sampling: Mapping[str, object]) -> dict[str, Any]:
-        accepted: dict[str, Any] = {}
-        for name, value in sampling.items():
-            sent: str | None = name
-            while sent in self._refused:
-                sent = self._refused[sent]
-            if sent:
-                accepted[sent] = value
-        return accepted
+        refused = self._refused
+        named = {
+            _REPLACEMENTS.get(name, name) if name in refused else name: value
+            for name, value in request.sampling.items()
+        }
+        sampling = {name: value for name, value in named.items() if name not in refused}
+        return {"model": self.served_as, **turns, **sampling}
 
     def leave_out(self, refused: str | Mode) -> None:
         """Ask from now on without a parameter, or a mode, that the model refuses.
@@ -114,7 +110,8 @@ class OpenAIJudge(Judge):
         elif refused in self.asked:
             raise JudgeError(f"the model {self.version} refuses {refused}; ask without it")
         elif refused not in self._refused:
-            replacement = self._refused[refused] = _REPLACEMENTS.get(refused)
+            self._refused.add(refused)
+            replacement = _REPLACEMENTS.get(refused)
             instead = f"sending {replacement} instead" if replacement else "leaving it out"
             self.say(f"The model {self.version} refuses {refused}; {instead}.")
 

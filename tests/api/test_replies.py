@@ -19,6 +19,7 @@ from judge.backends.errors import (
     TransientError,
     UnavailableError,
 )
+from judge.backends.openai_client import MOST_BYTES
 from judge.backends.replies import LONGEST_WAIT, ErrorReply, RefusedError, completion_of
 from judge.backends.structured import Mode
 from judge.running.records import read
@@ -41,94 +42,64 @@ def error(status: int, body: object, **headers: str) -> ErrorReply:
 
 # From the servers' issue trackers: vllm 20409, 3785 (xinference), 12165, 4667; sglang 4048,
 # Qwen3 1321; text-generation-inference 340 (chat-ui), llama 1103, h2ogpt 373; azure-sdk 41892.
-TOO_LONG: dict[str, tuple[int, object]] = {
-    "openai": (
-        400,
-        openais("Your input exceeds the context window.", "context_length_exceeded"),
-    ),
-    "azure": (
-        400,
-        openais("This model's maximum context length is 32768 tokens. You requested 35969 tokens."),
-    ),
-    "vllm": (400, flat("This model's maximum context length is 2048 tokens.")),
-    "vllm, decoder": (
-        400,
-        flat("The decoder prompt (length 2136) is longer than the maximum model length of 2048."),
-    ),
-    "vllm, does not fit": (
-        400,
-        flat("The prompt (total length 25938) is too long to fit into the model (context 4096)."),
-    ),
-    "vllm, no room": (400, flat("max_tokens must be at least 1, got -186.")),
-    "llama.cpp": (
-        400,
-        openais("request (4476 tokens) exceeds the available context size (4096 tokens)"),
-    ),
-    "llama.cpp, older": (
-        500,
-        openais("input is too large to process. increase the physical batch size"),
-    ),
-    "ollama": (400, openais("the input length exceeds the context length")),
-    "ollama, plain": (400, {"error": "prompt too long; exceeded max context length by 12 tokens"}),
-    "tgi": (
-        422,
-        {"error": "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 1512."},
-    ),
-    "tgi, inputs": (
-        422,
-        {"error": "Input validation error: `inputs` must have less than 4096 tokens. Given: 4545"},
-    ),
-    "sglang": (
-        400,
-        flat("The input (61709 tokens) is longer than the model's context length (40960 tokens)."),
-    ),
-    "sglang, allowed": (
-        400,
-        flat("Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens)."),
-    ),
-    "too large": (413, {"detail": "Request Entity Too Large"}),
-}
-REFUSED: dict[str, tuple[int, object]] = {
-    "a bad value": (400, openais("Invalid value: 'robot'. Supported values are: 'system'.")),
-    "no such template": (400, flat("A chat template is required.")),
-    "max_tokens": (400, openais("Invalid 'max_tokens': integer below minimum value.")),
-    "tgi": (422, {"error": "Input validation error: `temperature` must be strictly positive"}),
-    "not json": (400, b"<h1>Bad Request</h1>"),
-    "key": (401, openais("Incorrect API key provided", "invalid_api_key")),
-    "forbidden": (403, openais("Country not supported", "unsupported_country")),
-    "model": (404, openais("The model `x` does not exist", "model_not_found")),
-    "quota": (429, openais("You exceeded your current quota", None, "insufficient_quota")),
-}
-OTHERS: dict[str, tuple[int, object, type[Exception]]] = {
-    "azure filter": (400, openais("The response was filtered", "content_filter"), StudyError),
-    "withheld": (400, openais("JSON does not match", "json_validate_failed"), TransientError),
-    "rate": (429, openais("Rate limit reached", "rate_limit_exceeded"), OverloadError),
-    "conflict": (409, {}, TransientError),
-    "error": (500, openais("The server had an error", None, "server_error"), TransientError),
-    "empty": (500, b"", TransientError),
-    "null": (500, b"null", TransientError),
-    "gateway": (502, b"<html>502 Bad Gateway</html>", UnavailableError),
-    "overloaded": (503, {"error": {"message": "overloaded"}}, UnavailableError),
-}
+TOO_LONG: list[tuple[int, object]] = [
+    (400, openais("Your input exceeds the context window.", "context_length_exceeded")),
+    (400, openais("This model's maximum context length is 32768 tokens. You requested 35969.")),
+    (400, flat("This model's maximum context length is 2048 tokens.")),
+    (400, flat("The decoder prompt (length 9) is longer than the maximum model length of 8.")),
+    (400, flat("The prompt (total length 25938) is too long to fit into the model (4096).")),
+    (400, flat("max_tokens must be at least 1, got -186.")),
+    (400, openais("request (4476 tokens) exceeds the available context size (4096 tokens)")),
+    (500, openais("input is too large to process. increase the physical batch size")),
+    (400, openais("the input length exceeds the context length")),
+    (400, {"error": "prompt too long; exceeded max context length by 12 tokens"}),
+    (422, {"error": "`inputs` tokens + `max_new_tokens` must be <= 1512. Given: 1024"}),
+    (422, {"error": "`inputs` must have less than 4096 tokens. Given: 4545"}),
+    (400, flat("The input (61709 tokens) is longer than the model's context length (40960).")),
+    (400, flat("Input length (160062 tokens) exceeds the maximum allowed length (59862 tokens).")),
+    (413, {"detail": "Request Entity Too Large"}),
+]
+REFUSED: list[tuple[int, object]] = [
+    (307, b""),
+    (400, openais("Invalid value: 'robot'. Supported values are: 'system'.")),
+    (400, flat("A chat template is required.")),
+    (400, openais("Invalid 'max_tokens': integer below minimum value.")),
+    (422, {"error": "Input validation error: `temperature` must be strictly positive"}),
+    (400, b"<h1>Bad Request</h1>"),
+    (401, openais("Incorrect API key provided", "invalid_api_key")),
+    (403, openais("Country not supported", "unsupported_country")),
+    (404, openais("The model `x` does not exist", "model_not_found")),
+    (429, openais("You exceeded your current quota", None, "insufficient_quota")),
+]
+OTHERS: list[tuple[int, object, type[Exception]]] = [
+    (400, openais("The response was filtered", "content_filter"), StudyError),
+    (400, openais("JSON does not match", "json_validate_failed"), TransientError),
+    (429, openais("Rate limit reached", "rate_limit_exceeded"), OverloadError),
+    (409, {}, TransientError),
+    (500, openais("The server had an error", None, "server_error"), TransientError),
+    (500, b"", TransientError),
+    (500, b"null", TransientError),
+    (502, b"<html>502 Bad Gateway</html>", UnavailableError),
+    (503, {"error": {"message": "overloaded"}}, UnavailableError),
+]
 
 
-@pytest.mark.parametrize("name", TOO_LONG)
-def test_too_long_fails_its_study_whoever_says_it(name: str) -> None:
-    meant = error(*TOO_LONG[name]).meaning({}, None, "none")
+@pytest.mark.parametrize("said", TOO_LONG)
+def test_too_long_fails_its_study_whoever_says_it(said: tuple[int, object]) -> None:
+    meant = error(*said).meaning({}, Mode.JSON_SCHEMA, "none")
     assert isinstance(meant, StudyError), meant
     assert meant.reason == "too long"
 
 
-@pytest.mark.parametrize("name", REFUSED)
-def test_what_stops_a_run(name: str) -> None:
-    meant = error(*REFUSED[name]).meaning({}, None, "none")
+@pytest.mark.parametrize("said", REFUSED)
+def test_what_stops_a_run(said: tuple[int, object]) -> None:
+    meant = error(*said).meaning({}, None, "none")
     assert isinstance(meant, JudgeError)
     assert not isinstance(meant, AskError)
 
 
-@pytest.mark.parametrize("name", OTHERS)
-def test_what_one_request_meets(name: str) -> None:
-    status, body, kind = OTHERS[name]
+@pytest.mark.parametrize(("status", "body", "kind"), OTHERS)
+def test_what_one_request_meets(status: int, body: object, kind: type[Exception]) -> None:
     assert isinstance(error(status, body).meaning({}, None, "none"), kind)
 
 
@@ -198,6 +169,7 @@ NO_COMPLETION = {
     "not UTF-8": reply(b'{"choices": "\xff"}'),
     "broken gzip": reply(b"\x1f\x8bxx", "200 OK", "Content-Encoding: gzip"),
     "not HTTP": b"SSH-2.0-OpenSSH_9.2p1\r\n\r\n",
+    "endless": reply(json.dumps(completion()).encode() + b" " * MOST_BYTES),
 }
 
 
