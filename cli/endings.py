@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.cli.output import note
+from judge.cli.studies import says_left_out
 
 if TYPE_CHECKING:
     from judge.running.engine import RunStoppedError, UnreadableError
@@ -17,7 +18,7 @@ _LOW_COVERAGE, _INTERRUPTED, _TERMINATED = 3, 130, 143
 
 def end_uncovered(summaries: Sequence[Mapping[str, Any]], min_coverage: float) -> None:
     """Exit where too few studies of a run could be scored, and say how many and why."""
-    is_low = False
+    is_low = says_left_out(min_coverage)
     for summary in summaries:
         n, scored = summary["n_studies"], summary["n_scored"]
         if n and scored / n < min_coverage:

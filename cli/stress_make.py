@@ -139,7 +139,7 @@ def recipe_of(
 
     fields = NamedFields(id=id_field, reference=reference_field)
     studies = making.read_references(refs, fields, section)
-    return Recipe(refs, studies, making.drawn(studies, n, seed), changes, seed)
+    return Recipe(refs, studies, studies.drawn(n, seed), changes, seed)
 
 
 def made_facts(manifest: Mapping[str, Any]) -> list[tuple[str, str]]:

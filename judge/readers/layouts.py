@@ -7,10 +7,8 @@ from collections.abc import Callable, Sequence
 from judge.readers import radevalx, radpref, refisco, rexval, tidy
 from judge.readers.readings import Readings
 from judge.readers.sheet import Sheet, read_sheet
-from judge.studies.forms import looks_like_json
+from judge.studies.load import Content, decode, is_json, read_content
 from judge.studies.names import stem_of
-from judge.studies.parquet import MAGIC
-from judge.studies.source import Content, decode, read_content
 from judge.studies.study_set import InputFile
 from judge.types import JudgeError
 
@@ -69,7 +67,7 @@ def read(
 
 
 def _opened(content: Content) -> _File:
-    if not content.data.startswith(MAGIC) and looks_like_json(decode(content)):
+    if not content.is_parquet and is_json(decode(content)):
         return radpref.document(content)
     return read_sheet(content)
 

@@ -13,8 +13,8 @@ from judge import jsonio
 from judge.readers.readings import CODES, NO_EDIT, PATIENT, Readings, Studies, an_error, blank
 from judge.readers.sheet import Row
 from judge.rubrics.reading import EDIT, own_name
+from judge.studies.load import Content, decode
 from judge.studies.names import stem_of
-from judge.studies.source import Content, decode
 from judge.types import Annotated, Annotation, Item, JudgeError, Unparsed
 
 _CANDIDATES = ("C1", "C2")

@@ -26,10 +26,9 @@ from judge.running.session import studies_digest
 from judge.running.writer import writing
 from judge.stats.table import DEFAULT_BY, check_fields, reserved_names, summarise
 from judge.studies.fields import renamed, tidy_column
-from judge.studies.join import first_ids
 from judge.studies.names import model_of
 from judge.studies.sections import Section
-from judge.studies.study_set import InputFile, StudySet
+from judge.studies.study_set import InputFile, StudySet, first_ids
 from judge.types import Annotated, Annotation, JudgeError
 
 READER = "reader:"

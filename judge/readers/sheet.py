@@ -7,11 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import NoReturn, TypeVar
 
-from judge.studies.delimited import header_of, read_rows
 from judge.studies.fields import as_text
+from judge.studies.load import Content, decode, read_delimited, read_parquet
 from judge.studies.names import listed, plain
-from judge.studies.parquet import MAGIC, parquet_columns
-from judge.studies.source import Content, decode
 from judge.types import JudgeError
 
 MOST = 1_000
@@ -100,16 +98,12 @@ class Sheet:
 def read_sheet(content: Content) -> Sheet:
     """Read CSV, TSV or Parquet; raises `JudgeError` where it is none or has no row."""
     numbers: Sequence[int]
-    if content.data.startswith(MAGIC):
-        columns = parquet_columns(content.name, content.data)
+    if content.is_parquet:
+        columns = read_parquet(content)
         head, cells = list(columns), [list(row) for row in zip(*columns.values(), strict=True)]
         numbers = range(2, len(cells) + 2)
     else:
-        text = decode(content)
-        head, delimiter = header_of(text)
-        if not head:
-            raise JudgeError(f"{content.name} has no header; expected CSV, TSV or Parquet")
-        rows = list(read_rows(content.name, text, delimiter, len(head)))
+        head, rows = read_delimited(content.name, decode(content))
         numbers, cells = [number for number, _ in rows], [list(row) for _, row in rows]
     if not cells:
         raise JudgeError(f"{content.name} holds no annotation: it has no rows below its header")

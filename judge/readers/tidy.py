@@ -26,8 +26,8 @@ from judge.rubrics.fineradscore.wording import severity_of
 from judge.rubrics.green.layout import MATCHED, matched_finding
 from judge.rubrics.reading import EDIT, own_name
 from judge.rubrics.significance import INSIGNIFICANT, SIGNIFICANT
+from judge.studies.load import check_names
 from judge.studies.names import plain
-from judge.studies.table import check_names
 from judge.types import Annotated, Annotation, Item, JudgeError, Unparsed
 
 _OURS = (

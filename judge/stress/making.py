@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -11,13 +9,11 @@ from typing import Any
 
 from judge.stress.changes import Change
 from judge.stress.text import Draw, Error, NotMade, Reference, Words, applied
-from judge.studies.hints import shown_fields
+from judge.studies.load import load
 from judge.studies.names import KNOWN_NAMES, NamedFields
-from judge.studies.pair import pair_tables
-from judge.studies.reader import read_file
+from judge.studies.pair import pair
 from judge.studies.study_set import StudySet
-from judge.studies.texts import reference_fields
-from judge.types import JudgeError, Study
+from judge.types import Study
 
 UNTOUCHED = frozenset({"identical", "errors_0"})
 _BLANK = "a candidate that is to be made"
@@ -107,32 +103,11 @@ def read_references(
 
     Raises `JudgeError` as `read_pair` does.
     """
-    refs, file = read_file(path, "refs", fields)
-    if fields.reference is None and not reference_fields(refs):
-        raise JudgeError(
-            f"{refs.name} has no field for the references; its fields are: {shown_fields(refs)}. "
-            "Name the one that holds them with --reference-field"
-        )
+    refs = load(path, "refs", fields)
     # Both sides in one table, so that what is wrong is said of this file and said once.
-    both = replace(refs, columns={**refs.columns, _BLANK: ["-"] * len(refs)})
+    both = replace(refs, frame=refs.frame.assign(**{_BLANK: "-"}))
     named = replace(fields, candidate=_BLANK)
-    return pair_tables(
-        both, both, fields=named, section=section, allow_missing=True, inputs=(file,)
-    )
-
-
-def drawn(studies: StudySet, n: int, seed: int) -> StudySet:
-    """Return `n` studies, all where there are no more, in their order.
-
-    Which ones depends on the seed and the ids, not on the order; a larger n has those of a smaller.
-    """
-    lots = sorted((_lot(seed, one), at) for at, one in enumerate(studies.study_ids))
-    return studies.take(sorted(at for _, at in lots[:n]))
-
-
-def _lot(seed: int, study_id: str) -> str:
-    key = json.dumps(["study", seed, study_id]).encode("utf-8", "surrogatepass")
-    return hashlib.sha256(key).hexdigest()
+    return pair(both, both, fields=named, section=section, allow_missing=True)
 
 
 def make(studies: Iterable[Study], changes: Sequence[Change], seed: int) -> Iterator[Found]:
