@@ -8,7 +8,14 @@ import click
 
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import emit, format_of, print_facts, print_lines
-from judge.cli.studies import file_options, read_studies
+from judge.cli.studies import (
+    file_options,
+    limit_option,
+    limited,
+    part_of,
+    read_sections,
+    shard_option,
+)
 
 if TYPE_CHECKING:
     from judge.report.study import Line
@@ -16,26 +23,33 @@ if TYPE_CHECKING:
 _LONGEST = 400
 
 
-@click.command("check", GroupedCommand)
-@with_options(*file_options())
+@click.command("check", GroupedCommand, short_help="Say what would be judged; no judge is asked.")
+@with_options(*file_options("are described one after the other."), limit_option, shard_option)
 @heading("Output")
 @format_of("table", "json", text="What to print: facts for people, or JSON.")
 def command(form: str, **options: Any) -> None:  # noqa: ANN401
     """Read PREDS and REFS, join them, and print what would be judged. No judge is asked.
 
     Shows the fields that reports and ids are taken from, the study classes, the further
-    fields, what is left out, and the first three studies.
+    fields, what is left out, and the first three studies. Then `judge RUBRIC --dry-run` says what
+    judging them would cost, and `--limit 50` judges fifty of them.
     """
     from judge.report.formats import as_json
     from judge.running.check import described, facts
+    from judge.running.shards import Shard
 
-    found = described(read_studies(options))
+    found = []
+    for studies in read_sections(options):
+        part = limited(studies, options["limit"]) if options["limit"] else studies
+        part = part_of(part, Shard.of(options["shard"])) if options["shard"] else part
+        found.append(described(part))
     if form == "json":
-        emit(as_json(found))
+        emit(as_json(found[0] if len(found) == 1 else {one["section"]: one for one in found}))
         return
-    print_facts(facts(found))
-    for study in found["first"]:
-        print_lines(_shown(study))
+    for one in found:
+        print_facts(facts(one))
+        for study in one["first"]:
+            print_lines(_shown(study))
 
 
 def _shown(study: dict[str, str]) -> list[Line]:

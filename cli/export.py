@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -12,7 +12,11 @@ from judge.cli.files import NamedPath, check_writable, replacing
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import note, print_facts
 from judge.cli.studies import file_options, read_studies
-from judge.report.words import left_out
+
+if TYPE_CHECKING:
+    from judge.studies import StudySet
+
+_FIELDS = {"findings": "section_findings", "impression": "section_impression", "report": "report"}
 
 
 @click.command("export", GroupedCommand)
@@ -37,11 +41,20 @@ def command(*, form: str, out: Path, **options: Any) -> None:  # noqa: ANN401
 
     judge metrics --radeval reads back what RadEval says of the pairs (docs/other-tools.md).
     """
-    from judge.studies.export import as_radeval, as_rexrank
+    from judge.report.words import left_out
 
     check_writable(out, (options["preds"], options["refs"]))
     studies = read_studies(options)
-    written = as_rexrank(studies) if form == "rexrank" else as_radeval(studies)
+    written: dict[str, Any]
+    if form == "rexrank":
+        written = {
+            study_id: _record(studies, row) for row, study_id in enumerate(studies.study_ids)
+        }
+        then = f"judge reads it back with --section {studies.section}"
+    else:
+        columns = (studies.study_ids, studies.references, studies.candidates)
+        written = dict(zip(("study_id", "refs", "hyps"), columns, strict=True))
+        then = "judge metrics --radeval reads what RadEval says of it"
     with replacing(out) as staged:
         text = json.dumps(written, ensure_ascii=False, indent=2, allow_nan=False)
         staged.write_text(text + "\n", "utf-8")
@@ -49,8 +62,19 @@ def command(*, form: str, out: Path, **options: Any) -> None:  # noqa: ANN401
     if studies.omitted:
         facts.append(("left out", left_out(studies.omitted)))
     print_facts(facts + [("note", text) for text in studies.notes])
-    then = {
-        "rexrank": f"judge reads it back with --section {studies.section}",
-        "radeval": "judge metrics --radeval reads what RadEval says of it",
-    }
-    note(f"export  {out}; {then[form]}")
+    note(f"export  {out}; {then}")
+
+
+def _record(studies: StudySet, row: int) -> dict[str, Any]:
+    """Return ReXrank's record: the section that is judged, `model_prediction`, and the fields.
+
+    `report` is the whole reference where there is more of it than the section.
+    """
+    record = {name: column[row] for name, column in studies.fields.items()}
+    if not studies.class_inferred[row] and studies.study_classes[row] is not None:
+        record[studies.class_field or "study_class"] = studies.study_classes[row]
+    whole, section = studies.full_references[row], studies.references[row]
+    if whole != section:
+        record["report"] = whole
+    record[_FIELDS[studies.section]] = section
+    return record | {"model_prediction": studies.candidates[row]}

@@ -13,7 +13,7 @@ import click
 from judge.cli.files import NamedPath, check_writable, replacing
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import list_option, note, print_facts, print_tables
-from judge.cli.studies import check_sections, file_options, read_studies
+from judge.cli.studies import file_options, read_sections
 
 if TYPE_CHECKING:
     from judge.metrics import Found, Missing
@@ -137,23 +137,17 @@ def _give(tracks: Sequence[_Track], by: Sequence[str]) -> None:
 def _tracks(options: Mapping[str, Any], out: Path | None, by: Sequence[str]) -> list[_Track]:
     from judge.running.run import with_classes
     from judge.studies.names import given_model
-    from judge.studies.study_set import check_sections_differ
 
-    sections = [one.strip() for one in (options["section"] or "").split(",")]
-    several = len(sections) > 1
-    if several:
-        check_sections(sections, options)
+    sections = read_sections(options)
     tracks = []
-    for section in sections:
-        studies = read_studies({**options, "section": section or None})
+    for studies in sections:
         if "study_class" in by:
             studies, _ = with_classes(studies)
         model = given_model(studies.model or "model")
         path = out or Path(f"metrics_{model}.csv")
-        if several:
-            path = path.with_name(f"{path.stem}_{section}{path.suffix}")
+        if len(sections) > 1:
+            path = path.with_name(f"{path.stem}_{studies.section}{path.suffix}")
         tracks.append(_Track(studies.section, studies, model, path))
-    check_sections_differ({track.section: track.studies for track in tracks})
     return tracks
 
 

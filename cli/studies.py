@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.groups import Decorator, heading
+from judge.cli.numbers import FiniteRange
 from judge.cli.output import note
 from judge.report.words import counted
 
@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from judge.studies import StudySet
 
 _SEED = 20260101
+_MOST_LEFT_OUT = 0.1
+_LEFT_OUT = "judge.studies.left_out"
+"""Where the context of a command has what reading its studies left out."""
 _FIELDS = (
     (
         *("id", "the study id; row numbers the records, and joins two files record by record"),
@@ -42,6 +45,15 @@ encoding_option = click.option(
     metavar="NAME",
     help="The encoding of text files, such as cp1252. Default: UTF-8, or UTF-16 with a mark.",
 )
+max_input_option = click.option(
+    "--max-input",
+    type=FiniteRange(min=0, min_open=True),
+    default=4,
+    show_default=True,
+    metavar="GB",
+    callback=lambda _context, _option, value: int(value * 1e9),
+    help="Refuse a file that unpacks to more than this.",
+)
 
 
 def file_options(several_sections: str = "") -> tuple[Decorator, ...]:
@@ -63,6 +75,7 @@ def file_options(several_sections: str = "") -> tuple[Decorator, ...]:
             for name, what, usual in _FIELDS
         ),
         encoding_option,
+        max_input_option,
         click.option(
             "--model",
             metavar="NAME",
@@ -72,13 +85,15 @@ def file_options(several_sections: str = "") -> tuple[Decorator, ...]:
         click.option(
             "--section",
             metavar=f"findings|impression|report{'[,...]' if several else ''}",
-            help="The part of the reports to judge. Default: findings where the references have "
+            help="The part of the reports to judge. Default: findings where most references have "
             f"them, else the whole report.{several}",
         ),
         click.option(
             "--allow-missing",
             is_flag=True,
-            help="Leave out studies that are on one side only or lack the section, and count them.",
+            help="Leave out studies that are on one side only or lack the section, and count them. "
+            "Judging exits with code 3 where over 10% of those in REFS are; --min-coverage 0.5 "
+            "allows half.",
         ),
     )
 
@@ -115,14 +130,14 @@ limit_option = click.option(
     "--limit",
     type=click.IntRange(min=1),
     metavar="N",
-    help="Judge N studies drawn at random, the same N each time. Their answers are in the cache "
-    "for the run of all.",
+    help="N studies drawn at random by their ids: the same each time, and in a larger draw again. "
+    "Their answers are in the cache for the run of all.",
 )
 shard_option = click.option(
     "--shard",
     metavar="I/N",
-    help="Judge the I-th of N fixed parts of the studies, by their ids, such as 3/8: one "
-    "part a machine. judge merge joins them.",
+    help="The I-th of N fixed parts of the studies, by their ids, such as 3/8: one part a "
+    "machine. judge merge joins them.",
 )
 
 
@@ -138,12 +153,28 @@ def check_sections(sections: Sequence[str], options: Mapping[str, Any]) -> None:
         raise click.UsageError("standard input is read once: name files for several sections")
 
 
+def read_sections(options: Mapping[str, Any]) -> list[StudySet]:
+    """Read the studies once for each section that `--section` names.
+
+    Raises `JudgeError` as `read_pair`, and for what is wrong with several sections.
+    """
+    from judge.studies.study_set import check_sections_differ
+
+    sections = [name.strip() for name in (options["section"] or "").split(",")]
+    if len(sections) > 1:
+        check_sections(sections, options)
+    found = [read_studies({**options, "section": section or None}) for section in sections]
+    check_sections_differ({studies.section: studies for studies in found})
+    return found
+
+
 def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> StudySet:
     """Read the studies that `file_options` name; raises `JudgeError` as `read_pair`."""
     from judge.studies import NamedFields, read_pair
     from judge.studies.names import given_model
+    from judge.studies.study_set import ONLY_IN_PREDS
 
-    return read_pair(
+    studies = read_pair(
         options["preds"],
         options["refs"],
         fields=NamedFields.of(options),
@@ -152,6 +183,28 @@ def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> 
         model=None if options["model"] is None else given_model(options["model"]),
         reserved=reserved,
     )
+    # REFS may be of a part of the studies: what is only in PREDS is none that was to be judged.
+    n_left_out = sum(n for why, n in studies.omitted.items() if why != ONLY_IN_PREDS)
+    meta = click.get_current_context().meta
+    meta.setdefault(_LEFT_OUT, []).append((len(studies), n_left_out))
+    return studies
+
+
+def says_left_out(min_coverage: float) -> bool:
+    """Return whether reading left out too many studies, and say so.
+
+    At most a tenth may be left out; a lower `min_coverage` allows more.
+    """
+    least = min(min_coverage, 1 - _MOST_LEFT_OUT)
+    is_low = False
+    for n, n_left_out in click.get_current_context().meta.get(_LEFT_OUT, ()):
+        if n < least * (n + n_left_out):
+            is_low = True
+            note(
+                f"{n_left_out:,} of {n + n_left_out:,} studies were left out (--allow-missing): "
+                f"fewer than {least:.0%} are judged, and --min-coverage says how few may be."
+            )
+    return is_low
 
 
 def told_studies(options: Mapping[str, Any], rubric: Rubric) -> StudySet:
@@ -177,14 +230,13 @@ def told_studies(options: Mapping[str, Any], rubric: Rubric) -> StudySet:
 def limited(studies: StudySet, n: int) -> StudySet:
     """Return `n` studies drawn at random, in their order, and say so; all where there are no more.
 
-    The draw is the same each time.
+    The draw is by id: the same each time, and of sections much the same studies.
     """
     if n >= len(studies):
         return studies
-    rows = sorted(random.Random(_SEED).sample(range(len(studies)), n))  # noqa: S311
     text = f"{n:,} of {counted(len(studies), 'study', 'studies')}, drawn at random (--limit)"
     note(text)
-    return replace(studies.take(rows), notes=(*studies.notes, text))
+    return replace(studies.drawn(n, _SEED), notes=(*studies.notes, text))
 
 
 def part_of(studies: StudySet, shard: Shard) -> StudySet:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 DEEPEST = 100
@@ -62,18 +61,16 @@ def read(
         raise _explained(error, text) from error
 
 
-def values(text: str, made: Callable[[list[tuple[str, Any]]], Any]) -> list[Any]:
+def values(text: str) -> list[Any]:
     """Return the JSON values that follow one another in `text`, as in JSONL, of any length.
 
-    For tables of studies: `made` makes each object of its pairs, and says what a key that stands
-    twice is; NaN and infinite numbers are numbers. Raises `JsonError`.
+    For tables of studies: NaN and infinite numbers are numbers. Raises `JsonError`.
     """
     _check_depth(text)
-    decoder = json.JSONDecoder(object_pairs_hook=made)
     found, position = [], _after_space(text, 0)
     try:
         while position < len(text):
-            value, position = decoder.raw_decode(text, position)
+            value, position = _WITH_NAN.raw_decode(text, position)
             found.append(value)
             position = _after_space(text, position)
     except ValueError as error:

@@ -61,10 +61,10 @@ def test_the_place_of_what_is_too_deep() -> None:
 
 
 def test_values_that_follow_one_another() -> None:
-    found = jsonio.values('{"a": NaN, "a": 1}\n[2]\n', list)
-    assert str(found) == "[[('a', nan), ('a', 1)], [2]]"
+    found = jsonio.values('{"a": NaN, "b": 1}\n[2]\n')
+    assert str(found) == "[{'a': nan, 'b': 1}, [2]]"
     with pytest.raises(jsonio.JsonError, match="line 2 column 1"):
-        jsonio.values('{"a": 1}\n}', dict)
+        jsonio.values('{"a": 1}\n}')
 
 
 def test_brackets_in_texts_are_no_depth() -> None:

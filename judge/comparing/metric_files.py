@@ -15,9 +15,8 @@ from judge.metrics import added
 from judge.stats.metric import Metric, metric_for_column, off_scale, scale_of
 from judge.stats.panel import Values
 from judge.stats.pooled import COLUMNS
+from judge.studies.load import id_of, load
 from judge.studies.names import NamedFields
-from judge.studies.reader import read_file
-from judge.studies.table import id_of
 from judge.types import JudgeError
 
 _ID, _MODEL = "study_id", "model"
@@ -97,7 +96,7 @@ class MetricFile:
 def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] = ()) -> MetricFile:
     """Read a file with `study_id`, perhaps `model`, and one column per metric.
 
-    It has any form that files of reports have (`read_file`). An empty cell, null or NaN is a
+    It has any form that files of reports have (`load`). An empty cell, null or NaN is a
     study without the metric. `higher` and `lower` give the direction of columns whose name does
     not. An index that pandas wrote without a name is passed over, and with a note the counts that
     figures of a set are made of. Raises `JudgeError` for a file
@@ -105,10 +104,10 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
     or contradictory direction, a value that is infinite or beyond 1e-12 to 1e12, and a study (of
     a model) that is there twice.
     """
-    table, file = read_file(path, "metrics", NamedFields(_ID))
+    table = load(path, "metrics", NamedFields(_ID))
     study_ids = table.ids
-    columns = {name: column for name, column in table.columns.items() if name not in _INDEX}
-    notes = list(table.notes)
+    columns = {name: table.column(name) for name in table.fields if name not in _INDEX}
+    notes = []
     if counts := columns.keys() & COLUMNS:
         columns = {name: column for name, column in columns.items() if name not in counts}
         notes.append(
@@ -132,7 +131,13 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
                 f"and goes {scale_of(metric)}: mend it, or give the column another name"
             )
     return MetricFile(
-        path, file.sha256, models, study_ids, tuple(found), tuple(columns), tuple(notes)
+        path,
+        table.file.sha256 if table.file else "",
+        models,
+        tuple(study_ids),
+        tuple(found),
+        tuple(columns),
+        tuple(notes),
     )
 
 
@@ -190,7 +195,7 @@ def _model_names(path: str, values: Sequence[object]) -> tuple[str, ...]:
             f"{path}: record {row + 1} of {len(values)} has {what} in {_MODEL!r}; every record "
             "needs a text or a number there"
         )
-    return tuple(one[0] for one in found if one)
+    return tuple(filter(None, found))
 
 
 def _check_once(path: str, models: Sequence[str | None], study_ids: Sequence[str]) -> None:

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from judge.metrics import Scored
 from judge.stats.metric import KNOWN, Metric, off_scale, radeval_column, scale_of
-from judge.studies.forms import read_object
-from judge.studies.source import decode, read_content
+from judge.studies.load import decode, read_content, read_json
 from judge.types import JudgeError
 
 _IDS = "study_id"
@@ -23,8 +22,8 @@ def read_results(path: Path, study_ids: Sequence[str]) -> list[Scored]:
     column that is the same number as one here has its name, all others `radeval_` before theirs.
     """
     content = read_content(str(path))
-    found = read_object(content.name, decode(content))
-    if not found.keys() - {_IDS}:
+    found, *others = read_json(content.name, decode(content))
+    if others or not isinstance(found, dict) or not found.keys() - {_IDS}:
         raise JudgeError(f"{path} is no object of lists, one for each metric")
     for key, values in found.items():
         if not key.strip():

@@ -14,8 +14,7 @@ from judge.rubrics.reading import EDIT, REFERENCE
 from judge.running.folder import Run
 from judge.running.forms import SampleRead
 from judge.running.records import study_of
-from judge.studies.join import first_ids
-from judge.studies.study_set import InputFile
+from judge.studies.study_set import InputFile, first_ids
 from judge.types import Annotated, Annotation, JudgeError
 
 LAYOUT = "readings"

@@ -25,10 +25,9 @@ from judge.running.writer import writing
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, check_fields, reserved_names, summarise
 from judge.studies.fields import renamed, tidy_column
-from judge.studies.join import first_ids
 from judge.studies.names import model_of
 from judge.studies.sections import Section
-from judge.studies.study_set import InputFile, StudySet
+from judge.studies.study_set import InputFile, StudySet, first_ids
 from judge.types import Annotation, JudgeError
 
 READER = "reader:"

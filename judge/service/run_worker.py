@@ -24,7 +24,6 @@ from judge.running.session import JudgeSession
 from judge.service import jobs
 from judge.service.budget import Ledger
 from judge.service.jobs import Job, RunRequest
-from judge.service.uploads import check_decoded
 from judge.service.worker import Channel, memory_limit, say
 from judge.stats.table import reserved_names
 from judge.studies import StudySet, read_pair
@@ -121,12 +120,10 @@ def opened(
         budget=Ledger.of(owner["ledger"]),
     )
     with memory_limit(owner["max_memory"]):
-        for name in filter(None, (asked.preds, asked.refs)):
-            check_decoded(name, owner["max_unpacked"])
         studies = read_pair(
             asked.preds,
             asked.refs or None,
-            fields=asked.named_fields,
+            fields=replace(asked.named_fields, max_input=owner["max_input"]),
             section=asked.section or None,
             allow_missing=asked.allow_missing,
             model=asked.model or None,

@@ -111,8 +111,8 @@ def _uploaded(form: RunForm, service: Service) -> Iterator[tuple[Path, dict[str,
             folder, files = Path(made), {}
             for side, upload in {"preds": form.preds, "refs": form.refs}.items():
                 if upload is not None:
-                    most, name = service.settings.max_unpacked, upload.filename or ""
-                    files[side] = uploads.keep(upload.file, name, folder, side, most)
+                    name = upload.filename or ""
+                    files[side] = uploads.keep(upload.file, name, folder, side)
                     files[f"{side}_name"] = uploads.shown_name(name)
             yield folder, files
     except OSError as error:

@@ -9,6 +9,7 @@ from typing import Any
 
 from judge.backends import LEXICON
 from judge.service.budget import FILE, Ledger, Limit
+from judge.studies.names import MAX_INPUT
 from judge.types import JudgeError
 
 MEGABYTE, GIGABYTE = 2**20, 2**30
@@ -26,7 +27,7 @@ class ServiceSettings:
     `cache` is the folder of answers, None for the usual place. `token` is what a client must
     show, None where only this machine is served. `max_upload` bounds the body of a request with a
     run's files, `max_body` that of any other, in bytes; an upload that is compressed may unpack
-    to `max_unpacked`. One pair may take `pair_seconds`, one comparison `compare_seconds` and one
+    to `max_input`. One pair may take `pair_seconds`, one comparison `compare_seconds` and one
     check of files `check_seconds`. A process that reads a client's files or compares may take
     `max_memory` bytes of addresses. `images` is the folder that readers are shown studies' images
     from, None where they are shown none.
@@ -47,9 +48,9 @@ class ServiceSettings:
     images: Path | None = None
 
     @property
-    def max_unpacked(self) -> int:
-        """How many bytes a compressed upload may unpack to."""
-        return 4 * self.max_upload
+    def max_input(self) -> int:
+        """How many bytes an upload may unpack to."""
+        return min(4 * self.max_upload, MAX_INPUT)
 
     def allows(self, judge: str) -> bool:
         """Whether a client may ask `judge`."""
@@ -78,7 +79,7 @@ class ServiceSettings:
             "ledger": self.ledger(judge).plain() if judge and is_paid else None,
             "cache": str(self.cache.absolute()) if self.cache else None,
             "max_memory": self.max_memory,
-            "max_unpacked": self.max_unpacked,
+            "max_input": self.max_input,
         }
 
 

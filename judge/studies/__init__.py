@@ -1,8 +1,7 @@
 """Reading studies: candidates and references from files or lists, joined by study id."""
 
-from judge.studies.given import from_given
 from judge.studies.names import FIELD_NAMES, NamedFields
-from judge.studies.pair import read_pair
+from judge.studies.pair import from_given, read_pair
 from judge.studies.sections import SECTIONS, Section
 from judge.studies.study_set import InputFile, StudySet
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Self
@@ -76,6 +76,9 @@ _RESERVED_NAMES = frozenset(
 _RESERVED_PREFIXES = ("n_", "significant_", "insignificant_")
 
 
+MAX_INPUT = 4 * 10**9
+"""The most bytes that a file may decode to."""
+
 ROW = "row"
 """The id field that is none: records are numbered from 1, in the order of their file."""
 
@@ -92,7 +95,8 @@ class NamedFields:
     """The fields that the user named; None where a name that is known here is to serve.
 
     `id` may be `ROW`. `several` says that studies may have several references, which the field
-    `reference_id` tells apart. `encoding` is that of the files.
+    `reference_id` tells apart. `encoding` is that of the files, and `max_input` the most bytes
+    that one may decode to.
     """
 
     id: str | None = None
@@ -103,6 +107,7 @@ class NamedFields:
     reference_id: str | None = None
     several: bool = False
     encoding: str | None = None
+    max_input: int = MAX_INPUT
 
     @classmethod
     def of(cls, options: Mapping[str, Any]) -> Self:
@@ -116,7 +121,13 @@ class NamedFields:
             reference_id=options.get("reference_id_field") or None,
             several=options.get("references") is not None,
             encoding=options.get("encoding"),
+            max_input=options.get("max_input") or MAX_INPUT,
         )
+
+    @property
+    def are_named(self) -> bool:
+        """Whether the user named any."""
+        return replace(self, several=False, encoding=None, max_input=MAX_INPUT) != KNOWN_NAMES
 
     def names_report(self, columns: Iterable[str]) -> bool:
         """Whether any of `columns` holds reports, by a known name or by one that was given."""
@@ -133,6 +144,17 @@ def named(columns: Iterable[str], name: str) -> list[str]:
     """Return the columns that a user means by `name`: of that very name, else of its letters."""
     there = list(columns)
     return [name] if name in there else [one for one in there if plain(one) == plain(name)]
+
+
+def the_field(fields: Iterable[str], wanted: str, option: str, where: str = "the studies") -> str:
+    """Return the field that a user names with `option`; raises `JudgeError` where there is none."""
+    found = named(fields, wanted)
+    if len(found) == 1:
+        return found[0]
+    wrong = "several fields" if found else "no field"
+    raise JudgeError(
+        f"{where}: {wrong} {wanted!r}, for {option}; the fields are: {listed(fields, 30) or 'none'}"
+    )
 
 
 def check_model(model: str, how: str) -> str:

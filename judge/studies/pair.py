@@ -1,73 +1,47 @@
-"""Reading the two sides of a run."""
+"""Candidates and references as one set of studies: found, joined by study id, and checked."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+from operator import or_
+from pathlib import Path
+from typing import Any
 
-from judge.studies.classes import find_classes, without_class
-from judge.studies.dataset import named_after
-from judge.studies.fields import Columns, free_name, merge, renamed
-from judge.studies.hints import no_field
-from judge.studies.join import (
-    FIRST,
+from judge.studies.fields import (
+    Columns,
+    find_classes,
+    merge,
+    renamed,
+    with_patient,
+    without_class,
+)
+from judge.studies.load import KEYS, STDIN, TEXT, Table, load, load_object, values_of
+from judge.studies.names import KNOWN_NAMES, ROW, NamedFields, listed, model_of
+from judge.studies.references import one_each
+from judge.studies.run_folder import is_run, read_run
+from judge.studies.sections import SECTIONS, Section, known_section
+from judge.studies.study_set import (
     NO_CANDIDATE,
     NO_REFERENCE,
-    Problem,
-    alone,
+    ONLY_IN_PREDS,
+    ONLY_IN_REFS,
+    Omitted,
+    StudySet,
+    check_omitted,
     first_ids,
-    join,
-    settle,
 )
-from judge.studies.names import (
-    FIELD_NAMES,
-    KNOWN_NAMES,
-    ROW,
-    NamedFields,
-    listed,
-    named,
-)
-from judge.studies.reader import read_file
-from judge.studies.references import one_each
-from judge.studies.run_folder import is_run, read_run, runs_in
-from judge.studies.sections import SECTIONS, Section, known_section
-from judge.studies.source import STDIN
-from judge.studies.study_set import InputFile, StudySet
-from judge.studies.table import StudyTable
 from judge.studies.texts import (
-    CANDIDATE_ROLES,
-    REFERENCE_ROLES,
     Cut,
-    ReportFields,
-    candidate_field,
-    candidate_report_fields,
-    cut_candidates,
+    Report,
+    cut_candidate,
     is_report_field,
-    named_field,
     read_reports,
-    reference_fields,
+    report_fields,
     says_nothing,
+    usual_section,
 )
 from judge.types import JudgeError
-
-
-@dataclass(frozen=True, slots=True)
-class Side:
-    """The candidates or the references: a text a row of `table`, None where there is none.
-
-    `whole` are the whole reports that the texts are from, `fields` what else is kept of each
-    study, `cuts` how a text was cut to the section, `notes` what was odd, `read_from` the field
-    of the texts, or the fields.
-    """
-
-    name: str
-    table: StudyTable
-    texts: Sequence[str | None]
-    whole: Sequence[str | None] = ()
-    fields: Columns = field(default_factory=dict)
-    notes: tuple[str, ...] = ()
-    cuts: Sequence[Cut | None] = ()
-    read_from: str = ""
 
 
 def read_pair(
@@ -82,236 +56,275 @@ def read_pair(
 ) -> StudySet:
     """Read candidates and references from files and join them by study id.
 
-    `preds` and `refs` are paths, or `-` for standard input; without `refs`, `preds` holds
-    both sides, or is the folder of a run, whose reports are judged again. `fields` names those
-    that have unusual names; an object is keyed by its ids where its entries have no field for
-    them. `section` is `findings`, `impression` or
-    `report`; by default findings where any reference has them, else the whole report.
-    `allow_missing` leaves out, and counts, studies that are on one side only or lack the
-    section. `model` is the model that the candidates are of; by default the field `model`
-    where that is the same for all studies, else what the file of `preds` is named after. A field
-    whose name is in `reserved` is kept as `field_<name>`. Raises `JudgeError` for everything
-    that is wrong with the input.
+    Args:
+        preds, refs: Paths, or `-` for standard input. Without `refs`, `preds` holds both sides,
+            or is the folder of a run, whose reports are judged again.
+        fields: The fields that have unusual names, and how the files are read.
+        section: `findings`, `impression` or `report`; by default findings where most references
+            have them, else the whole report.
+        allow_missing: Leave out, and count, studies that are on one side only or lack a text.
+        model: The model that the candidates are of; by default the field `model` where that is
+            the same for all studies, else what the file of `preds` is named after.
+        reserved: A field of such a name is kept as `field_<name>`.
+
+    Raises `JudgeError` for what is wrong with the input.
     """
     known_section(section)  # before the files, which may be large
     if refs is None and is_run(preds):
         return read_run(
-            preds,
-            fields=fields,
-            section=section,
-            allow_missing=allow_missing,
-            model=model,
-            reserved=reserved,
+            preds, fields, section, allow_missing=allow_missing, model=model, reserved=reserved
         )
-    if refs is None and (runs := runs_in(preds)):
-        raise JudgeError(f"{preds} holds runs, not reports; name one of them, such as {runs[0]}")
     if preds == refs == STDIN:
         raise JudgeError("only one of PREDS and REFS can be standard input (-)")
-    roles = {"both": preds} if refs is None else {"preds": preds, "refs": refs}
-    files = [read_file(source, role, fields) for role, source in roles.items()]
-    tables, further = one_each((files[0][0], files[-1][0]), fields, section, _report_fields)
-    studies = pair_tables(
-        *tables,
+    if refs is None:
+        table = other = load(preds, "both", fields)
+    else:
+        table, other = load(preds, "preds", fields), load(refs, "refs", fields)
+    every: Mapping[str, tuple[tuple[str, str], ...]] = {}
+    notes: tuple[str, ...] = ()
+    if fields.several:
+        table, other, section, every, notes = one_each(table, other, fields, section)
+    studies = pair(
+        table,
+        other,
         fields=fields,
         section=section,
         allow_missing=allow_missing,
         reserved=reserved,
-        inputs=tuple(file for _, file in files),
     )
-    return further.beside(replace(studies, model=model or studies.model or named_after(preds)))
+    return replace(
+        studies,
+        model=model or studies.model or _named_after(preds),
+        notes=(*studies.notes, *notes),
+        every_reference=tuple(every[one] for one in studies.study_ids) if every else (),
+    )
 
 
-def pair_tables(
-    preds: StudyTable,
-    refs: StudyTable,
+def from_given(
+    references: object,
+    candidates: object = None,
+    *,
+    study_ids: object = None,
+    study_classes: object = None,
+    fields: Mapping[str, object] | None = None,
+    section: str | None = None,
+    allow_missing: bool = False,
+    reserved: Collection[str] = (),
+) -> StudySet:
+    """Make a study set of reports as a caller in Python has them.
+
+    DataFrames, `datasets` and dictionaries of records are read as files are: two joined by id, or
+    one that holds both sides. Dictionaries of texts and Series are joined by their keys and index;
+    lists go by their order. Their texts are judged whole where no `section` is named.
+    `study_classes` and `fields` are beside texts, in the order of the references, or by id as
+    they are. Raises `JudgeError` for what cannot be joined, and as `read_pair` does.
+    """
+    further = dict(fields or {})
+    if study_classes is not None:
+        further["study_class"] = study_classes
+    if candidates is None:
+        preds = refs = load_object("the table", references)
+    else:
+        sides: dict[str, Any] = {"references": references, "candidates": candidates}
+        are_lists = [_is_list(side) for side in sides.values()]
+        are_series = [_is_series(side) for side in sides.values()]
+        if study_ids is not None and not all(map(or_, are_lists, are_series)):
+            raise JudgeError("the reports have ids of their own; leave study_ids out")
+        ids = None if study_ids is None else values_of("study_ids", study_ids)
+        if study_ids is not None or any(are_lists):  # a Series beside a list goes by its order
+            for name in [name for name, side in sides.items() if _is_series(side)]:
+                ids = sides[name].index.tolist() if ids is None else ids
+                sides[name] = sides[name].tolist()
+        refs, preds = (load_object(name, side, ids=ids) for name, side in sides.items())
+    are_texts = refs.fields == preds.fields == [TEXT]
+    if not are_texts and (further or study_ids is not None):
+        raise JudgeError(
+            "a table holds everything: pass its study_ids, study_classes and fields in it"
+        )
+    return pair(
+        preds,
+        refs,
+        section=section or ("report" if are_texts else None),
+        allow_missing=allow_missing,
+        reserved=reserved,
+        beside={name: _along(name, values, preds, refs) for name, values in further.items()},
+    )
+
+
+def pair(
+    preds: Table,
+    refs: Table,
     *,
     fields: NamedFields = KNOWN_NAMES,
     section: str | None = None,
     allow_missing: bool = False,
     reserved: Collection[str] = (),
-    inputs: tuple[InputFile, ...] = (),
+    beside: Columns | None = None,
 ) -> StudySet:
-    """Join two tables, which may be one, as `read_pair` does those of the files `inputs`.
+    """Join two tables, which may be one, as `read_pair` does those of files.
 
-    Raises `JudgeError` for everything that is wrong with them, in the words of a caller in
-    Python where there are no files.
+    `beside` are further fields of the references, one value a row.
     """
-    chosen = known_section(section)
-    candidate, reference = _report_fields(preds, refs, fields, from_files=bool(inputs))
-    reports = read_reports(refs, reference)
-    chosen = chosen or ("findings" if any(report.findings for report in reports) else "report")
+    candidate, reference = report_fields(preds, refs, fields)
+    reports, written = read_reports(refs, reference), read_reports(preds, candidate)
+    chosen = known_section(section) or usual_section(reports)
     references = [report.text(chosen) for report in reports]
-    option = "--section" if inputs else "section=..."
-    if not any(references):
-        there = [other for other in SECTIONS if any(report.text(other) for report in reports)]
-        if not there:
-            raise JudgeError(f"every reference in {refs.name} is empty")
-        raise JudgeError(
-            f"no reference in {refs.name} has the section {chosen}; "
-            f"they have: {', '.join(there)}; choose with {option}"
-        )
-    said = read_reports(preds, candidate)
-    cut = cut_candidates(said, chosen)
-    texts, cuts = [text for text, _ in cut], [how for _, how in cut]
-    if all(text is None for text in texts):
-        there = [other for other in SECTIONS if any(report.text(other) for report in said)]
-        if there:
-            raise JudgeError(
-                f"no candidate in {preds.name} has the section {chosen}; "
-                f"they have: {', '.join(there)}; choose with {option}"
-            )
-    whole = [report.text("report") for report in reports]
-    used = {*reference.names}
-    kept, notes = _beside(preds, {*candidate.names})
-    if preds is refs:
-        used, kept, notes = {*used, *candidate.names}, {}, ()
-    is_same = len(inputs) == 2 and inputs[0].sha256 == inputs[1].sha256
-    if is_same and candidate.names == reference.names:
-        notes += ("PREDS and REFS hold the same: each report is judged against itself",)
-    return paired(
-        Side(preds.name, preds, texts, (), kept, notes, cuts, ", ".join(candidate.names)),
-        Side(
-            refs.name,
-            refs,
-            references,
-            whole,
-            *_beside(refs, used),
-            read_from=", ".join(reference.names),
-        ),
-        chosen,
-        named_fields=fields,
+    _check_section(f"reference in {refs.name}", references, reports, chosen)
+    cut = [cut_candidate(report, chosen) for report in written]
+    candidates = [text for text, _ in cut]
+    _check_section(f"candidate in {preds.name}", candidates, written, chosen)
+    kept, omitted = _join(preds, refs, references, candidates)
+    names = refs.name if preds is refs else f"{preds.name} and {refs.name}"
+    lacking = omitted.get(NO_REFERENCE, ())
+    whole = dict(zip(refs.ids, (report.text("report") for report in reports), strict=True))
+    check_omitted(
+        omitted,
+        f"{names} ({chosen})",
         allow_missing=allow_missing,
-        reserved=reserved,
-        inputs=inputs,
+        first="--section report" if chosen != "report" and any(map(whole.get, lacking)) else "",
     )
-
-
-def paired(
-    preds: Side,
-    refs: Side,
-    section: Section,
-    *,
-    named_fields: NamedFields = KNOWN_NAMES,
-    allow_missing: bool,
-    reserved: Collection[str],
-    inputs: tuple[InputFile, ...] = (),
-) -> StudySet:
-    """Return the studies of both sides, which may be of one table.
-
-    Raises `JudgeError` for ids that do not match, and for studies without a text on a side
-    unless `allow_missing` leaves them out.
-    """
-    is_one = preds.table is refs.table
-    rows, problems = alone(refs.table) if is_one else join(preds.table, refs.table)
-    names = refs.table.name if is_one else f"{preds.name} and {refs.name}"
-    omitted = settle(
-        (*problems, *_missing(preds, refs, rows, section)),
-        names,
-        allow_missing=allow_missing,
-        option="--allow-missing" if inputs else "allow_missing=True",
-    )
-    left_out = {study_id for problem in omitted.values() for study_id in problem.ids}
-    rows = [pair for pair in rows if refs.table.ids[pair[1]] not in left_out]
-    if not rows:
-        counts = "; ".join(map(str, omitted.values()))
-        raise JudgeError(f"no study of {names} can be judged: {counts}")
-    pred_rows, ref_rows = [pred for pred, _ in rows], [ref for _, ref in rows]
-    merged = merge(_picked(refs.fields, ref_rows), _picked(preds.fields, pred_rows))
-    patient_notes: list[str] = []
-    fields_there = merged
-    if named_fields.patient is not None:
-        merged, patient_notes = _with_patient(merged, named_fields.patient)
-        patient: str | None = named(fields_there, named_fields.patient)[0]
-    else:
-        patient = next((one for one in FIELD_NAMES["patient"] if one in merged), None)
-    classes, class_name = find_classes(merged, len(rows), named_fields.study_class)
-    fields = without_class(merged, class_name)
-    kept = renamed(fields, reserved)
-    study_ids = tuple(refs.table.ids[row] for row in ref_rows)
-    # References may name a model too: that of a scanner.
-    own, own_rows = (refs.fields, ref_rows) if is_one or not inputs else (preds.fields, pred_rows)
-    notes = [*_numbered_notes(preds.table, refs.table), *preds.notes, *refs.notes]
-    for how in Cut if preds.cuts else ():
-        ids = [one for one, row in zip(study_ids, pred_rows, strict=True) if preds.cuts[row] is how]
+    if not kept:
+        raise JudgeError(f"no study of {names} has a text on both sides")
+    pred_rows, ref_rows = [pred for pred, _ in kept], [ref for _, ref in kept]
+    used = {*reference.names, *(candidate.names if preds is refs else ())}
+    of_refs = {**_columns(refs, used, ref_rows), **_picked(beside or {}, ref_rows)}
+    of_preds = {} if preds is refs else _columns(preds, {*candidate.names}, pred_rows)
+    merged = merge(of_refs, of_preds)
+    called, patient = with_patient(merged, fields.patient)
+    classes, class_field = find_classes(called, len(kept), fields.study_class)
+    tidy = without_class(called, class_field)
+    # What each field is called at last, and in its file.
+    final = dict(zip(tidy, renamed(tidy, reserved), strict=True))
+    original = dict(zip(called, merged, strict=True))
+    names_of = [(original[name], new) for name, new in final.items()]
+    study_ids = tuple(refs.frame.index[ref_rows])
+    tables = (preds,) if preds is refs else (preds, refs)
+    notes = _numbered(preds, refs)
+    for how in Cut:
+        ids = [one for one, row in zip(study_ids, pred_rows, strict=True) if cut[row][1] is how]
         notes += [f"{how.value}: {len(ids)} ({first_ids(ids)})"] if ids else []
-    pairs = list(zip(fields, kept, strict=True))
-    notes += patient_notes
-    notes += [f"the field {old} is kept as {new}" for old, new in pairs if old != new]
-    called = dict(zip(merged, fields_there, strict=True))
+    notes += [f"the field {old} is kept as {new}" for old, new in names_of if old != new]
+    models = {**(of_refs if preds is refs or refs.file is None else {}), **of_preds}
+    read_from = {
+        "id": refs.id_field or ROW,
+        "reference": ", ".join(reference.names),
+        "candidate": ", ".join(candidate.names),
+        **({"patient": patient} if patient else {}),
+    }
     return StudySet(
         study_ids=study_ids,
-        references=tuple(refs.texts[row] or "" for row in ref_rows),
-        candidates=tuple(preds.texts[row] or "" for row in pred_rows),
+        references=tuple(references[row] or "" for row in ref_rows),
+        candidates=tuple(candidates[row] or "" for row in pred_rows),
         study_classes=classes,
-        class_inferred=(False,) * len(rows),
-        full_references=tuple(refs.whole[row] or "" for row in ref_rows),
-        section=section,
-        fields=kept,
-        of_candidates=frozenset(new for old, new in pairs if called[old] not in refs.fields),
-        class_field=class_name,
-        model=_only(_picked(own, own_rows).get("model", ())),
-        read_from={
-            "id": _ids_from(refs.table),
-            "reference": refs.read_from,
-            "candidate": preds.read_from,
-            **({"patient": patient} if patient else {}),
-        },
-        omitted={reason: len(problem.ids) for reason, problem in omitted.items()},
-        omitted_ids={reason: problem.ids[:FIRST] for reason, problem in omitted.items()},
-        inputs=inputs,
+        class_inferred=(False,) * len(kept),
+        full_references=tuple(reports[row].text("report") or "" for row in ref_rows),
+        section=chosen,
+        fields={new: tidy[name] for name, new in final.items()},
+        of_candidates=frozenset(new for old, new in names_of if old not in of_refs),
+        class_field=class_field,
+        model=_only(models.get("model", ())),
+        read_from=read_from,
+        inputs=tuple(table.file for table in tables if table.file is not None),
         notes=tuple(notes),
-    )
+    ).without(omitted)
 
 
-def _report_fields(
-    preds: StudyTable, refs: StudyTable, fields: NamedFields, *, from_files: bool
-) -> tuple[ReportFields, ReportFields]:
-    is_one = preds is refs
-    candidate = reference = ReportFields()
-    if fields.candidate is not None:
-        candidate = named_field(preds, fields.candidate, "--candidate-field")
-    if fields.reference is not None:
-        reference = named_field(refs, fields.reference, "--reference-field")
-    if is_one and candidate and candidate.names == reference.names:
+def _check_section(
+    what: str, texts: Sequence[str | None], reports: Sequence[Report], section: Section
+) -> None:
+    """Raise where no report has the section; that candidates are empty may be all that they are."""
+    if any(texts) or (what.startswith("candidate") and any(text is not None for text in texts)):
+        return
+    there = [name for name in SECTIONS if any(report.text(name) for report in reports)]
+    if there:
         raise JudgeError(
-            f"--candidate-field and --reference-field both name {candidate.first}; "
-            "a report judged against itself has no error"
+            f"no {what} has the section {section}; choose one that is there with --section: "
+            f"{', '.join(there)}"
         )
-    candidate = candidate or candidate_field(preds, reference.first if is_one else None)
-    if candidate or not is_one:  # without one, two that could be the reference are no matter yet
-        reference = reference or reference_fields(refs, candidate.first if is_one else None)
-    if not is_one:  # a section can be a candidate's too, where it is sure to be no reference's
-        candidate = candidate or candidate_report_fields(preds)
-    if candidate and reference:
-        return candidate, reference
-    table, side = (refs, "reference") if candidate else (preds, "candidate")
-    groups = REFERENCE_ROLES if candidate else CANDIDATE_ROLES
-    roles = [role for group in groups for role in group]
-    roles += ["findings", "impression"] if candidate or not is_one else []
-    taken = candidate.names if is_one else ()
-    error = no_field(table, side, roles, taken=taken, is_one=is_one, from_files=from_files)
-    swapped = not is_one and (candidate_field(refs) if candidate else reference_fields(preds))
-    raise JudgeError(f"{error}. Are PREDS and REFS swapped?") if swapped else error
+    if what.startswith("reference"):
+        raise JudgeError(f"every {what} is empty")
 
 
-def _with_patient(
-    fields: Mapping[str, tuple[object, ...]], name: str
-) -> tuple[dict[str, tuple[object, ...]], list[str]]:
-    found = named(fields, name)
-    if len(found) != 1:
-        wrong = f"several fields {name!r}" if found else f"no field {name!r}"
+def _join(
+    preds: Table,
+    refs: Table,
+    references: Sequence[str | None],
+    candidates: Sequence[str | None],
+) -> tuple[list[tuple[int, int]], Omitted]:
+    """Return the rows that belong together, in the references' order, and the ids left out.
+
+    Raises `JudgeError` where an id is there twice, and where none is in common.
+    """
+    import pandas as pd
+
+    _check_ids(preds, refs)
+    left = pd.DataFrame({"study": refs.ids, "ref": range(len(refs))}, dtype=object)
+    left["is_blank"] = [says_nothing(text or "") for text in references]
+    right = pd.DataFrame({"study": preds.ids, "pred": range(len(preds))}, dtype=object)
+    right["is_missing"] = [text is None for text in candidates]
+    rows = left.merge(right, "outer", on="study", indicator="side", validate="one_to_one")
+    rows = rows.sort_values(["ref", "pred"], ignore_index=True)
+    both = rows["side"] == "both"
+    if not both.any():
+        ids = [f"{side.name} has {len(side)} ids ({first_ids(side.ids)})" for side in (preds, refs)]
+        raise JudgeError(f"no study in common: {', '.join(ids)}")
+    is_blank, is_missing = (rows[name].eq(other=True) for name in ("is_blank", "is_missing"))
+    reasons = {
+        ONLY_IN_PREDS: rows["side"] == "right_only",
+        ONLY_IN_REFS: rows["side"] == "left_only",
+        NO_REFERENCE: both & is_blank,
+        NO_CANDIDATE: both & ~is_blank & is_missing,
+    }
+    kept = rows[both & ~is_blank & ~is_missing]
+    omitted = {why: tuple(rows["study"][mask]) for why, mask in reasons.items() if mask.any()}
+    return list(zip(kept["pred"], kept["ref"], strict=True)), omitted
+
+
+def _check_ids(preds: Table, refs: Table) -> None:
+    for table in (preds, refs):
+        ids = table.frame.index
+        if twice := list(dict.fromkeys(ids[ids.duplicated()])):
+            several = "; --references takes several references of a study" if table is refs else ""
+            raise JudgeError(
+                f"{table.name} has ids more than once: {len(twice)} ({first_ids(twice)}); keep one "
+                f"record of each{several}"
+            )
+    numbered = [table for table in (preds, refs) if table.id_field is None]
+    if len(numbered) == 1:
+        (lacks,) = numbered
         raise JudgeError(
-            f"{wrong}, for --patient-field; the fields beside the reports are: "
-            f"{listed(fields, 30) or 'none'}"
+            f"{lacks.name} has no ids and {(refs if lacks is preds else preds).name} has; its "
+            f"fields are: {listed(lacks.fields)}; "
+            + (
+                f"name the one that holds the id (--id-field), or join both record by record "
+                f"(--id-field {ROW})"
+                if lacks.file
+                else "give ids to both sides or to none"
+            )
         )
-    known = FIELD_NAMES["patient"]
-    if next((one for one in known if one in fields), None) == found[0]:
-        return dict(fields), []  # as it is, it is the one that is taken
-    kept = {}
-    for key, column in fields.items():
-        other = free_name(f"field_{key}", fields) if key == known[0] else key
-        kept[known[0] if key == found[0] else other] = column
-    return kept, [f"the field {found[0]} is kept as {known[0]}"]
+    if numbered and len(preds) != len(refs):
+        raise JudgeError(
+            f"{preds.name} has {len(preds):,} records and {refs.name} {len(refs):,}, and no id "
+            "says which belong together; name the field that holds it (--id-field)"
+        )
+
+
+def _columns(table: Table, used: Collection[str], rows: Sequence[int]) -> dict[str, list[Any]]:
+    """Return the fields beside the reports, for some rows."""
+    columns = {name: table.column(name) for name in table.fields if name not in used}
+    return _picked({k: v for k, v in columns.items() if not is_report_field(k, v)}, rows)
+
+
+def _picked(columns: Columns, rows: Sequence[int]) -> dict[str, list[Any]]:
+    return {name: [column[row] for row in rows] for name, column in columns.items()}
+
+
+def _numbered(preds: Table, refs: Table) -> list[str]:
+    if refs.file is None or refs.id_field is not None:
+        return []
+    if preds is refs:
+        return [f"{refs.name} has no field for the id: its {len(refs):,} records are numbered"]
+    return [f"no ids: the {len(refs):,} records of {preds.name} and {refs.name} go by their order"]
 
 
 def _only(values: Sequence[object]) -> str | None:
@@ -320,41 +333,37 @@ def _only(values: Sequence[object]) -> str | None:
     return str(first) if is_name and all(value == first for value in values) else None
 
 
-def _ids_from(table: StudyTable) -> str:
-    return ROW if table.is_numbered else table.id_field or "the keys"
+def _named_after(source: str) -> str | None:
+    path = Path(source)
+    if path.is_dir():
+        path = path.resolve()  # a folder may be given as `.`
+        is_split = (path.parent / "dataset_dict.json").is_file()  # called `test`, say
+        return model_of(str(path.parent if is_split else path))
+    return model_of(str(path.absolute()) if path.is_file() else source)
 
 
-def _numbered_notes(preds: StudyTable, refs: StudyTable) -> list[str]:
-    if not refs.is_numbered:
-        return []
-    if preds is refs:
-        return [f"{refs.name} has no field for the id: its {len(refs):,} records are numbered"]
-    joined = f"the {len(refs):,} of {preds.name} belong to the {len(refs):,} of {refs.name}"
-    return [f"no ids: record by record, {joined}"]
+def _along(name: str, values: Any, preds: Table, refs: Table) -> list[Any]:  # noqa: ANN401
+    if not _is_list(values) and refs.id_field == KEYS:
+        table = load_object(f"the field {name!r}", values)
+        known = dict(zip(table.ids, table.column(TEXT), strict=True))
+        common = set(preds.ids)
+        if lacking := [one for one in refs.ids if one in common and one not in known]:
+            raise JudgeError(
+                f"the field {name!r} lacks {len(lacking)} studies: {first_ids(lacking)}"
+            )
+        return [known.get(one) for one in refs.ids]
+    column = values_of(f"the field {name!r}", values)
+    if len(column) != len(refs):
+        raise JudgeError(
+            f"the field {name!r} has {len(column)} values but there are {len(refs)} references"
+        )
+    return column
 
 
-def _missing(
-    preds: Side, refs: Side, rows: Sequence[tuple[int, int]], section: Section
-) -> tuple[Problem, Problem]:
-    ids = refs.table.ids
-    nothing = {ref for _, ref in rows if says_nothing(refs.texts[ref] or "")}
-    no_reference = tuple(ids[ref] for _, ref in rows if ref in nothing)
-    no_candidate = tuple(
-        ids[ref] for pred, ref in rows if ref not in nothing and preds.texts[pred] is None
-    )
-    return (
-        Problem(f"no reference {section} in {refs.name}", no_reference, NO_REFERENCE),
-        Problem(f"no candidate text in {preds.name}", no_candidate, NO_CANDIDATE),
-    )
+def _is_list(given: object) -> bool:
+    names = ("columns", "features", "to_frame")  # of DataFrames, datasets and Series
+    return not (isinstance(given, Mapping) or any(hasattr(given, name) for name in names))
 
 
-def _beside(table: StudyTable, used: set[str]) -> tuple[dict[str, list[object]], tuple[str, ...]]:
-    left = {name: column for name, column in table.columns.items() if name not in used}
-    unused = [name for name, column in left.items() if is_report_field(name, column)]
-    kept = {name: column for name, column in left.items() if name not in unused}
-    note = f"{table.name}: not used: {listed(unused)}; used: {listed(sorted(used))}"
-    return kept, (*table.notes, note) if unused else table.notes
-
-
-def _picked(columns: Columns, rows: Sequence[int]) -> dict[str, list[object]]:
-    return {name: [column[row] for row in rows] for name, column in columns.items()}
+def _is_series(given: object) -> bool:
+    return hasattr(given, "to_frame")

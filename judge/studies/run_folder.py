@@ -3,131 +3,114 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterable
-from dataclasses import replace
-from os.path import isdir, isfile, join
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 from judge import jsonio
 from judge.studies.fields import renamed, tidy_column
-from judge.studies.join import FIRST, NO_CANDIDATE, NO_REFERENCE, Problem, settle
-from judge.studies.names import KNOWN_NAMES, NamedFields, model_of
-from judge.studies.sections import SECTIONS
-from judge.studies.study_set import InputFile, StudySet
+from judge.studies.names import NamedFields, model_of
+from judge.studies.study_set import (
+    NO_CANDIDATE,
+    NO_REFERENCE,
+    InputFile,
+    StudySet,
+    check_omitted,
+)
 from judge.types import JudgeError
 
 _MANIFEST, _ANNOTATIONS = "manifest.json", "annotations.jsonl"
-_TEXTS = ("study_id", "reference", "candidate")
 
 
 def is_run(source: str) -> bool:
     """Whether a source is the folder of a run."""
-    # Not Path.is_file: where it cannot be looked at, reading it says why.
-    return all(isfile(join(source, name)) for name in (_MANIFEST, _ANNOTATIONS))  # noqa: PTH113, PTH118
-
-
-def runs_in(source: str) -> list[str]:
-    """Return the runs that lie in a folder which is none itself."""
-    if not isdir(source):  # noqa: PTH112
-        return []
-    return sorted(str(path.parent) for path in Path(source).glob(f"*/{_MANIFEST}"))
+    return all((Path(source) / name).is_file() for name in (_MANIFEST, _ANNOTATIONS))
 
 
 def read_run(
     source: str,
+    fields: NamedFields,
+    section: str | None,
     *,
-    fields: NamedFields = KNOWN_NAMES,
-    section: str | None = None,
-    allow_missing: bool = False,
-    model: str | None = None,
-    reserved: Collection[str] = (),
+    allow_missing: bool,
+    model: str | None,
+    reserved: Collection[str],
 ) -> StudySet:
     """Return the studies of a run: its reports as they were judged, classes, fields and model.
 
     Nothing of what was said of them is read. A report that a reader's files have not is blank in
     the reader's run: its study is refused, or left out and counted with `allow_missing`. Raises
-    `JudgeError` too for a damaged run, one without such reports at all, another `section` than
-    the run's, and for `fields` that are named, since a run's have names of their own.
+    `JudgeError` too for a damaged run, for another `section` than the run's, and for `fields`.
     """
-    path = Path(source) / _ANNOTATIONS
-    if fields.several:
-        raise JudgeError(f"{source} is a run, with one reference a study: leave --references out")
-    if fields != KNOWN_NAMES:
-        raise JudgeError(f"{source} is a run, whose fields have names: leave the --...-field away")
+    if fields.several or fields.are_named:
+        raise JudgeError(f"{source} is a run: leave --references and the --...-field options out")
     try:
         manifest = jsonio.read((Path(source) / _MANIFEST).read_bytes())
-        data = path.read_bytes()
+        data = (Path(source) / _ANNOTATIONS).read_bytes()
         records = [jsonio.read(line) for line in data.splitlines()]
-        whole = {name: [str(record[name]) for record in records] for name in _TEXTS}
         if manifest.get("combined", {}).get("of") == "reference":
             raise JudgeError(f"{source} is made of several references a study; give PREDS and REFS")
-        known, made_by = manifest["section"], manifest.get("class_source")
-        columns = {
-            name: tidy_column([record["fields"].get(name) for record in records])
-            for name in manifest["fields"]
-        }
-        classes = [record["study_class"] for record in records]
-        inferred = [bool(record["class_inferred"]) for record in records]
+        inputs = (InputFile(source, "both", hashlib.sha256(data).hexdigest(), len(records)),)
+        studies = _studies(manifest, records, inputs, model, reserved)
     except OSError as error:
         raise JudgeError(f"cannot read the run {source}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
-        raise JudgeError(
-            f"{source} is a damaged run: {type(error).__name__}, {error}; make it again"
-        ) from error
-    if len(set(whole["study_id"])) < len(records):
-        raise JudgeError(f"{source} is a damaged run: a study is there twice; make it again")
-    if known not in SECTIONS or section not in (None, known):
-        raise JudgeError(f"{source} is a run of the section {known}; it has no other to judge")
-    blank = {"reference": NO_REFERENCE}
+        why = f"{type(error).__name__}, {error}"
+        raise JudgeError(f"{source} is a damaged run ({why}); make it again") from error
+    if section not in (None, studies.section):
+        raise JudgeError(f"{source} is a run of the section {studies.section}, and has no other")
+    blank = {NO_REFERENCE: studies.references}
     if "reading" in manifest:  # a model may have written nothing, a reader read something
-        blank["candidate"] = NO_CANDIDATE
-    for side in blank:
-        if not any(map(str.strip, whole[side])):
-            raise JudgeError(
-                f"the run {source} has no {side} reports, since its reader's files have none; "
-                "give PREDS and REFS"
-            )
-    problems = [
-        Problem(reason, tuple(one for one, text in _pairs(whole, side) if not text.strip()), reason)
-        for side, reason in blank.items()
-    ]
-    omitted = settle(problems, source, allow_missing=allow_missing, option="--allow-missing")
-    gone = {study_id for problem in omitted.values() for study_id in problem.ids}
-    beside = renamed(columns, reserved)
-    called = dict(zip(columns, beside, strict=True))
+        blank[NO_CANDIDATE] = studies.candidates
+    rows = {
+        why: [row for row, text in enumerate(texts) if not text.strip()]
+        for why, texts in blank.items()
+    }
+    omitted = {
+        why: tuple(studies.study_ids[row] for row in gone) for why, gone in rows.items() if gone
+    }
+    check_omitted(omitted, f"the run {source}", allow_missing=allow_missing)
+    left_out = {row for gone in rows.values() for row in gone}
+    if not left_out:
+        return studies
+    kept = [row for row in range(len(studies)) if row not in left_out]
+    if not kept:
+        raise JudgeError(f"the run {source} has no study with both reports; give PREDS and REFS")
+    return studies.take(kept).without(omitted)
+
+
+def _studies(
+    manifest: dict[str, Any],
+    records: list[dict[str, Any]],
+    inputs: tuple[InputFile, ...],
+    model: str | None,
+    reserved: Collection[str],
+) -> StudySet:
+    columns = {
+        name: tidy_column([record["fields"].get(name) for record in records])
+        for name in manifest["fields"]
+    }
+    fields = renamed(columns, reserved)
+    called = dict(zip(columns, fields, strict=True))
+    classes = tuple(record["study_class"] for record in records)
+    made_by = manifest.get("class_source")
     is_named = made_by and all(classes) and made_by != "none"
-    studies = StudySet(
-        study_ids=tuple(whole["study_id"]),
-        references=tuple(whole["reference"]),
-        candidates=tuple(whole["candidate"]),
-        study_classes=tuple(classes),
-        class_inferred=tuple(inferred),
-        full_references=tuple(whole["reference"]),
-        section=known,
-        fields=beside,
+    preds = [one["path"] for one in manifest["inputs"] if one["role"] in ("preds", "both")]
+    references = tuple(str(record["reference"]) for record in records)
+    return StudySet(
+        study_ids=tuple(str(record["study_id"]) for record in records),
+        references=references,
+        candidates=tuple(str(record["candidate"]) for record in records),
+        study_classes=classes,
+        class_inferred=tuple(bool(record["class_inferred"]) for record in records),
+        full_references=references,
+        section=manifest["section"],
+        fields=fields,
         of_candidates=frozenset(
             called[name] for name in manifest.get("of_candidates", ()) if name in called
         ),
         class_field=str(made_by) if is_named else "study_class" if any(classes) else None,
-        model=model or manifest.get("model") or _model(manifest),
+        model=model or manifest.get("model") or (model_of(preds[0]) if preds else None),
         read_from={"id": "study_id", "reference": "reference", "candidate": "candidate"},
-        inputs=(InputFile(source, "both", hashlib.sha256(data).hexdigest(), len(records)),),
+        inputs=inputs,
     )
-    if not gone:
-        return studies
-    left = studies.take([row for row, one in enumerate(studies.study_ids) if one not in gone])
-    return replace(
-        left,
-        omitted={reason: len(problem.ids) for reason, problem in omitted.items()},
-        omitted_ids={reason: problem.ids[:FIRST] for reason, problem in omitted.items()},
-    )
-
-
-def _pairs(whole: dict[str, list[str]], side: str) -> Iterable[tuple[str, str]]:
-    return zip(whole["study_id"], whole[side], strict=True)
-
-
-def _model(manifest: dict[str, Any]) -> str | None:
-    paths = [one["path"] for one in manifest["inputs"] if one["role"] in ("preds", "both")]
-    return model_of(paths[0]) if paths else None

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Self, TypeVar
@@ -11,6 +13,16 @@ from judge.studies.sections import Section
 from judge.types import JudgeError, Study
 
 T = TypeVar("T")
+
+ONLY_IN_PREDS = "only in PREDS"
+ONLY_IN_REFS = "only in REFS"
+NO_REFERENCE = "no reference section"
+NO_CANDIDATE = "no candidate text"
+
+Omitted = Mapping[str, tuple[str, ...]]
+"""The ids that are left out, by why."""
+
+_SHOWN = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,6 +96,14 @@ class StudySet:
     def __iter__(self) -> Iterator[Study]:
         return map(self.study, range(len(self)))
 
+    def without(self, omitted: Omitted) -> Self:
+        """Return the studies with the number of those left out, and the first of these."""
+        return replace(
+            self,
+            omitted={why: len(ids) for why, ids in omitted.items()},
+            omitted_ids={why: ids[:_SHOWN] for why, ids in omitted.items()},
+        )
+
     def take(self, rows: Sequence[int], study_ids: Sequence[str] | None = None) -> Self:
         """Return the studies of some rows alone, in that order; they are of the same input.
 
@@ -105,6 +125,19 @@ class StudySet:
             every_reference=picked(self.every_reference) if self.every_reference else (),
         )
 
+    def drawn(self, n: int, seed: int) -> Self:
+        """Return `n` studies, all where there are no more, in their order.
+
+        Which ones depends on the seed and the ids, not on the order; a larger `n` has those of
+        a smaller.
+        """
+
+        def lot(row: int) -> str:
+            key = json.dumps(["study", seed, self.study_ids[row]])
+            return hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()
+
+        return self.take(sorted(sorted(range(len(self)), key=lot)[:n]))
+
     def study(self, row: int) -> Study:
         """Return the study in a row, counted from 0."""
         fields = {name: column[row] for name, column in self.fields.items()}
@@ -116,6 +149,25 @@ class StudySet:
             class_inferred=self.class_inferred[row],
             fields=fields,
             **(self.judge_context.read(fields) if self.judge_context != NO_CONTEXT else {}),
+        )
+
+
+def first_ids(ids: Sequence[str]) -> str:
+    """Return the first few ids, each cut to a readable length."""
+    shown = [text if len(text) <= 60 else text[:57] + "..." for text in ids[:_SHOWN]]
+    return ", ".join(shown) + (", ..." if len(ids) > _SHOWN else "")
+
+
+def check_omitted(omitted: Omitted, names: str, *, allow_missing: bool, first: str = "") -> None:
+    """Raise `JudgeError` where studies would be left out and may not be.
+
+    `names` are the files, `first` is an option that leaves out fewer, where there is one.
+    """
+    if omitted and not allow_missing:
+        whys = "; ".join(f"{why}: {len(ids):,} ({first_ids(ids)})" for why, ids in omitted.items())
+        raise JudgeError(
+            f"the studies of {names} do not match: {whys}; {first and f'choose {first}, '}mend the "
+            "files, or leave these studies out with --allow-missing (in Python allow_missing=True)"
         )
 
 

@@ -2,42 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TYPE_CHECKING
 
-from judge.studies.names import TEXT_ROLES, listed, matching, named
+from judge.studies.names import FIELD_NAMES, TEXT_ROLES, NamedFields, listed, matching, the_field
 from judge.studies.sections import Section, split_report
-from judge.studies.table import StudyTable
 from judge.types import JudgeError
 
-CANDIDATE_ROLES = (("candidate",), ("candidate, failing these",))
-"""The roles that a field of candidates can have: groups of equals, the likelier first."""
+if TYPE_CHECKING:
+    from judge.studies.load import Table
 
+# Groups of equal roles, the likelier first.
+_CANDIDATE_ROLES = (("candidate",), ("candidate, failing these",))
 _ANY_REPORT = ("whole report, failing these",)
-REFERENCE_ROLES = (("whole report", "reference"), ("reference, failing these",), _ANY_REPORT)
-"""The roles that a field of whole reference reports can have, likewise."""
-
+_REFERENCE_ROLES = (("whole report", "reference"), ("reference, failing these",), _ANY_REPORT)
 _REPORT_ROLES = (("whole report",), _ANY_REPORT)
-
 _MISSING = frozenset({"none", "nan", "null", "n/a", "na"})
 
 
 @dataclass(frozen=True, slots=True)
 class ReportFields:
-    """The names of the fields that hold a side's reports, None where there is no such field."""
+    """The fields that hold a side's reports, None where there is no such field."""
 
     findings: str | None = None
     impression: str | None = None
     whole: str | None = None
-
-    def __bool__(self) -> bool:
-        return bool(self.names)
-
-    @property
-    def first(self) -> str | None:
-        """One of the fields, None where there is none."""
-        return next(iter(self.names), None)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -47,7 +38,7 @@ class ReportFields:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """What a file says of one study's report: None where it says nothing, "" where it is empty."""
+    """A study's report: a part is None where nothing is said of it, "" where it is empty."""
 
     findings: str | None
     impression: str | None
@@ -66,89 +57,78 @@ class Report:
 
 
 class Cut(StrEnum):
-    """How a candidate was cut to a section, as it is said in the notes."""
+    """How a candidate was cut to a section, as the notes say it."""
 
     PREAMBLE = "candidates without a findings heading, cut at their first heading"
     ABSENT = "candidates with headings but none for the section, judged as empty"
 
 
-def reference_fields(table: StudyTable, taken: str | None = None) -> ReportFields:
-    """Find the fields that hold whole reference reports or their sections, `taken` set aside."""
-    return _report_fields(table, REFERENCE_ROLES, taken, "--reference-field")
+def report_fields(
+    preds: Table, refs: Table, fields: NamedFields
+) -> tuple[ReportFields, ReportFields]:
+    """Return the fields of the candidates and of the references, which may be in one table.
 
-
-def candidate_report_fields(table: StudyTable) -> ReportFields:
-    """Find the same for candidates: a field called a reference isn't one."""
-    return _report_fields(table, _REPORT_ROLES, None, "--candidate-field")
-
-
-def candidate_field(table: StudyTable, taken: str | None = None) -> ReportFields:
-    """Find the field that is called a candidate, `taken` set aside."""
-    return ReportFields(whole=_pick(table, CANDIDATE_ROLES, taken, "--candidate-field"))
-
-
-def named_field(table: StudyTable, name: str, option: str) -> ReportFields:
-    """Return the field of reports that the user named with `option`.
-
-    One that is known as a section is that section. Raises `JudgeError` where there is no such
-    field, and where several differ in case and punctuation alone.
+    Raises `JudgeError` where a side has none, and where two that could be it differ.
     """
-    found = named(table.columns, name)
-    if len(found) != 1:
-        wrong = f"has no field {name!r}" if not found else f"has several: {listed(found)}"
-        raise JudgeError(
-            f"{table.name} {wrong}, for {option}; its fields are: {listed(table.columns)}"
+    is_one = preds is refs
+    candidate = _named(preds, fields.candidate, "candidate")
+    reference = _named(refs, fields.reference, "reference")
+    if is_one and candidate.names and candidate == reference:
+        raise JudgeError(f"--candidate-field and --reference-field both name {candidate.names[0]}")
+    if not candidate.names:
+        taken = reference.names if is_one else ()
+        candidate = ReportFields(whole=_pick(preds, _CANDIDATE_ROLES, taken, "candidate"))
+    if not reference.names and (candidate.names or not is_one):
+        reference = _whole_and_sections(
+            refs, _REFERENCE_ROLES, candidate.names if is_one else (), "reference"
         )
-    if matching(found, "findings"):
-        return ReportFields(findings=found[0])
-    if matching(found, "impression"):
-        return ReportFields(impression=found[0])
-    return ReportFields(whole=found[0])
+    if not candidate.names and not is_one:  # a section is a candidate's too, in their own file
+        candidate = _whole_and_sections(preds, _REPORT_ROLES, (), "candidate")
+    for side, table, found in (("candidate", preds, candidate), ("reference", refs, reference)):
+        if not found.names:
+            usual = listed(FIELD_NAMES[side], 2)
+            two = ", or give two files, PREDS and REFS" if is_one else ""
+            raise JudgeError(
+                f"{table.name} has no field for the {side}s ({usual}); its fields are: "
+                f"{listed(table.all_fields)}; name it with --{side}-field{two}"
+            )
+    return candidate, reference
 
 
-def is_report_field(name: str, column: list[object]) -> bool:
+def is_report_field(name: str, column: Sequence[object]) -> bool:
     """Whether a field holds report text, used or not, and so isn't kept beside the study."""
-    return any(matching([name], role) for role in TEXT_ROLES) and (
-        any(isinstance(value, str) for value in column) or all(value is None for value in column)
-    )
+    return any(matching([name], role) for role in TEXT_ROLES) and _may_be_text(column)
 
 
-def read_reports(table: StudyTable, fields: ReportFields) -> list[Report]:
-    """Read each study's report; a section without a field of its own is split off the whole."""
+def read_reports(table: Table, fields: ReportFields) -> list[Report]:
+    """Read each study's report; a section without a field of its own is split off the whole.
+
+    Raises `JudgeError` for a value that is no text.
+    """
     reports = []
-    for row in range(len(table)):
-        findings = text_of(table, fields.findings, row)
-        impression = text_of(table, fields.impression, row)
-        whole = text_of(table, fields.whole, row)
+    columns = (_texts(table, name) for name in (fields.findings, fields.impression, fields.whole))
+    for findings, impression, whole in zip(*columns, strict=True):
         if whole and not (findings and impression):
             split = split_report(whole)
-            findings = findings or _first(split.findings, findings)
-            impression = impression or _first(split.impression, impression)
+            findings = findings or (findings if split.findings is None else split.findings)
+            impression = impression or (
+                impression if split.impression is None else split.impression
+            )
         reports.append(Report(findings, impression, whole))
     return reports
 
 
-def cut_candidates(
-    reports: Sequence[Report], section: Section
-) -> list[tuple[str | None, Cut | None]]:
-    """Return each study's candidate, a whole text cut to the section where it has headings.
+def cut_candidate(report: Report, section: Section) -> tuple[str | None, Cut | None]:
+    """Return a candidate, a whole text cut to the section where it has headings.
 
-    None where the file has no value: an empty text is an empty candidate.
+    None where there is no value: an empty text is an empty candidate.
     """
-    found: list[tuple[str | None, Cut | None]] = []
-    for report in reports:
-        text = report.text(section)
-        whole = report.whole
-        found.append((text, None) if text or whole is None else _cut(whole, section))
-    return found
-
-
-def _cut(text: str | None, section: Section) -> tuple[str | None, Cut | None]:
-    if not text or section == "report":
+    text = report.text(section)
+    if text or report.whole is None:
         return text, None
-    split = split_report(text)
-    if split.findings is None and split.impression is None:
-        return text, None
+    split = split_report(report.whole)
+    if section == "report" or (split.findings is None and split.impression is None):
+        return report.whole, None
     wanted = split.findings if section == "findings" else split.impression
     if wanted is not None:
         return wanted, None
@@ -157,47 +137,14 @@ def _cut(text: str | None, section: Section) -> tuple[str | None, Cut | None]:
     return "", Cut.ABSENT
 
 
-def _first(text: str | None, otherwise: str | None) -> str | None:
-    return otherwise if text is None else text
+def usual_section(reports: Sequence[Report]) -> Section:
+    """Return the section that is judged where none is named: findings, if most reports have them.
 
-
-def _report_fields(
-    table: StudyTable, whole: tuple[tuple[str, ...], ...], taken: str | None, option: str
-) -> ReportFields:
-    return ReportFields(
-        _pick(table, (("findings",),), taken, option),
-        _pick(table, (("impression",),), taken, option),
-        _pick(table, whole, taken, option),
-    )
-
-
-def _pick(
-    table: StudyTable, groups: tuple[tuple[str, ...], ...], taken: str | None, option: str
-) -> str | None:
-    there = [name for name in table.columns if name != taken]
-    for roles in groups:
-        fields = [name for role in roles for name in matching(there, role)]
-        found = [name for name in fields if _has_text(table.columns, name)] or [
-            name for name in fields if all(value is None for value in table.columns[name])
-        ]
-        differing = [n for n in found[1:] if table.columns[n] != table.columns[found[0]]]
-        if differing:
-            raise JudgeError(
-                f"{table.name} has more than one field that could be the {_side(roles)}, and they "
-                f"differ: {listed([found[0], *differing])}; say which is meant ({option}), or "
-                "rename the others"
-            )
-        if found:
-            return found[0]
-    return None
-
-
-def _side(roles: tuple[str, ...]) -> str:
-    return roles[-1].partition(",")[0]
-
-
-def _has_text(columns: Mapping[str, list[object]], name: str) -> bool:
-    return any(isinstance(value, str) for value in columns[name])
+    Half of them are most; reports without any text do not count.
+    """
+    filled = [report for report in reports if report.text("report")]
+    has_findings = sum(bool(report.findings) for report in filled)
+    return "findings" if has_findings * 2 >= len(filled) else "report"
 
 
 def says_nothing(report: str) -> bool:
@@ -208,19 +155,58 @@ def says_nothing(report: str) -> bool:
     return not any(map(str.isalnum, report)) or report.strip().lower() in _MISSING
 
 
-def text_of(table: StudyTable, field: str | None, row: int) -> str | None:
-    """Return a text with line feeds for line ends and no space around it, None for none.
+def _named(table: Table, wanted: str | None, side: str) -> ReportFields:
+    if wanted is None:
+        return ReportFields()
+    name = the_field(table.fields, wanted, f"--{side}-field", table.name)
+    role = next((role for role in ("findings", "impression") if matching([name], role)), "whole")
+    return ReportFields(**{role: name})
 
-    Raises `JudgeError` for a value that is no text.
-    """
-    value = None if field is None else table.columns[field][row]
-    if value is None:
-        return None
-    if not isinstance(value, str):
-        kind = type(value).__name__
-        raise JudgeError(
-            f"{table.name}: {field!r} of study {table.ids[row]!r} is not a text but a {kind}: "
-            f"{str(value)[:40]}"
-            + ("; --references takes several references of a study" if kind == "list" else "")
-        )
-    return value.replace("\r\n", "\n").replace("\r", "\n").strip()
+
+def _whole_and_sections(
+    table: Table, roles: tuple[tuple[str, ...], ...], taken: Sequence[str], side: str
+) -> ReportFields:
+    groups = ((("findings",),), (("impression",),), roles)
+    return ReportFields(*(_pick(table, group, taken, side) for group in groups))
+
+
+def _pick(
+    table: Table, groups: tuple[tuple[str, ...], ...], taken: Sequence[str], side: str
+) -> str | None:
+    there = {name: table.column(name) for name in table.fields if name not in taken}
+    for roles in groups:
+        names = [name for role in roles for name in matching(there, role)]
+        names = [n for n in names if _may_be_text(there[n]) or list in map(type, there[n])]
+        found = [name for name in names if any(there[name])] or names
+        if odd := [name for name in found if there[name] != there[found[0]]]:
+            raise JudgeError(
+                f"{table.name} has more than one field that could be the {side}, and they "
+                f"differ: {listed([found[0], *odd])}; say which is meant (--{side}-field)"
+            )
+        if found:
+            return found[0]
+    return None
+
+
+def _may_be_text(column: Sequence[object]) -> bool:
+    return any(isinstance(value, str) for value in column) or all(v is None for v in column)
+
+
+def _texts(table: Table, name: str | None) -> list[str | None]:
+    if name is None:
+        return [None] * len(table)
+    texts: list[str | None] = []
+    for study_id, value in zip(table.ids, table.column(name), strict=True):
+        if value is not None and not isinstance(value, str):
+            kind = type(value).__name__
+            way = "; --references takes several of a study" if kind == "list" else ""
+            raise JudgeError(
+                f"{table.name}: {name!r} of study {study_id!r} is not a text but a {kind}: "
+                f"{str(value)[:40]}{way}"
+            )
+        texts.append(value and _plain(value))
+    return texts
+
+
+def _plain(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n").strip()

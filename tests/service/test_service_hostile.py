@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import shutil
@@ -94,20 +95,19 @@ def test_jobs_from_elsewhere_name_no_files_elsewhere(tmp_path: Path) -> None:
     assert found.state().state == jobs.FAILED
 
 
-def test_a_parquet_file_may_not_decode_to_terabytes(shared_service: Served, tmp_path: Path) -> None:
+def test_an_upload_may_not_unpack_to_terabytes(shared_service: Served, tmp_path: Path) -> None:
     report = pa.DictionaryArray.from_arrays(pa.array([0] * 200_000, pa.int32()), ["lung " * 10**5])
     ids = pa.array(range(200_000), pa.int64())
-    path = tmp_path / "p.parquet"
+    path = tmp_path / "p.parquet"  # the report stands in it once
     pq.write_table(pa.table({"id": ids, "reference": report, "candidate": report}), path)
-    files = {"preds": (path.name, path.read_bytes())}  # the report stands in it once
-    started = shared_service.client.post("/v1/runs", data={"rubric": "green"}, files=files)
-    run = shared_service.until_state(started.json()["id"], jobs.FAILED, jobs.FINISHED)
-    assert run["state"] == jobs.FAILED
-    assert "unpacks" in run["detail"]
-    pq.write_table(pa.table({"id": pa.array([1] * 20_000_000, pa.int8())}), path)
-    files = {"preds": (path.name, path.read_bytes())}
-    answer = shared_service.client.post("/v1/runs", data={"rubric": "green"}, files=files)
-    assert "unpacks" in is_problem(answer, 413)
+    bombs = {"p.parquet": path.read_bytes(), "p.json.gz": gzip.compress(b" " * 64 * 2**20)}
+    for upload in bombs.items():
+        given = {"data": {"rubric": "green"}, "files": {"preds": upload}}
+        started = shared_service.client.post("/v1/runs", **given)
+        run = shared_service.until_state(started.json()["id"], jobs.FAILED, jobs.FINISHED)
+        assert run["state"] == jobs.FAILED
+        assert "unpacks" in run["detail"]
+        assert "unpacks" in is_problem(shared_service.client.post("/v1/runs/check", **given), 422)
 
 
 def test_the_service_writes_for_its_owner_alone(shared_service: Served) -> None:

@@ -1,14 +1,20 @@
-"""Every form of file, with the dirt that real files hold."""
+"""Every form of file, with the dirt that real files hold, and one message for what is none."""
 
+import gzip
 import hashlib
 import io
+import json
 import sys
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
+from judge import prompts
+from judge.backends.lexicon.data import load as load_lexicon
 from judge.studies import NamedFields, read_pair
 from judge.studies.texts import says_nothing
 from judge.types import JudgeError
@@ -21,6 +27,14 @@ PREDS = [
     {"study_id": "s2", "prediction": "Right effusion."},
     {"study_id": "s1", "prediction": "Lungs are clear."},
 ]
+REPORTS = {"1": "The lungs are clear.", "2": "Left effusion."}
+
+
+def message(*args, **options):
+    with pytest.raises(JudgeError) as caught:
+        read_pair(*args, **options)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
 
 
 def check(studies):
@@ -44,22 +58,20 @@ def test_standard_input(put, forms, gz, monkeypatch):
     path = put("in", forms["table.csv"](PREDS), gz=gz)
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(Path(path).read_bytes())))
     check(read_pair("-", put("other.json", REFS)))
+    assert "standard input" in message("-", "-")
 
 
 @pytest.mark.parametrize("form", ["list.json", "table.csv"], indirect=True)
 def test_encodings(put, form):
     name, write = form
-    text = write(REFS).decode()
-    text = text.replace("s\\u00fcd", "süd")
+    text = write(REFS).decode().replace("s\\u00fcd", "süd")
     preds = put("p.json", PREDS)
     for with_mark in ("utf-8-sig", "utf-16"):
         check(read_pair(preds, put(name, text.encode(with_mark))))
     refs = put(name, text.encode("cp1252"))
-    with pytest.raises(JudgeError, match=f"{name} is not UTF-8 .*0xfc.*--encoding"):
-        read_pair(preds, refs)
+    assert "--encoding" in message(preds, refs)
     check(read_pair(preds, refs, fields=NamedFields(encoding="cp1252")))
-    with pytest.raises(JudgeError, match="encoding 'none'"):
-        read_pair(preds, refs, fields=NamedFields(encoding="none"))
+    assert "--encoding" in message(preds, refs, fields=NamedFields(encoding="none"))
 
 
 def test_semicolons_and_a_field_of_a_megabyte(put):
@@ -78,7 +90,6 @@ def test_rexrank_with_nan_and_both_sides_in_one_file(put):
     assert (studies.study_ids, studies.references, studies.candidates) == (("a",), ("F1",), ("M1",))
     assert studies.section == "findings"
     assert dict(studies.fields) == {"context": ("c1",)}
-    assert studies.omitted == {"no reference section": 1}
     assert studies.omitted_ids == {"no reference section": ("b",)}
     assert [file.role for file in studies.inputs] == ["both"]
 
@@ -92,47 +103,73 @@ def test_pandas_writes_ids_as_an_index_without_a_name(tmp_path, put):
     frame.to_parquet(tmp_path / "r.parquet")
     for name in ("r.csv", "r.parquet"):
         assert read_pair(preds, str(tmp_path / name)).references == ("a", "b")
+    # orient="index": joined by row, these would match wrongly.
+    refs = {"0": {"study_id": "s1", "text": "a"}, "1": {"study_id": "s2", "text": "b"}}
+    preds = {"0": {"study_id": "s2", "text": "B"}, "1": {"study_id": "s1", "text": "A"}}
+    assert read_pair(put("p.json", preds), put("r.json", refs)).candidates == ("A", "B")
 
 
-def test_keys_that_number_rows_are_not_ids(put):
-    """As pandas writes a frame with orient="index": joined by row, they would match wrongly."""
-    preds = put(
-        "p.json",
-        {"0": {"study_id": "s2", "prediction": "B"}, "1": {"study_id": "s1", "prediction": "A"}},
-    )
-    refs = put(
-        "r.json", {"0": {"study_id": "s1", "text": "a"}, "1": {"study_id": "s2", "text": "b"}}
-    )
-    studies = read_pair(preds, refs)
-    assert studies.candidates == ("A", "B")
-    assert all("number the rows" in note for note in studies.notes)
-
-
-def test_ids_of_numbers_are_one_in_every_form(put, forms):
+def test_ids_are_texts_whatever_a_form_makes_of_them(put, forms):
     records = [{"study_id": 17.0, "text": "a"}, {"study_id": 18.0, "text": "b"}]
     numbers = put("p.json", [{"id": 17, "text": "x"}, {"id": 18, "text": r"\ud83d y"}])
-    texts = put("q.json", {"17": "x", "18": "y"})
-    assert read_pair(numbers, put("r", forms["table.parquet"](records))).study_ids == ("17", "18")
-    for preds in (numbers, texts):
-        studies = read_pair(preds, put("r", "id,text\n17,a\n18,b\n"))
+    for refs in (forms["table.parquet"](records), b"id,text\n17,a\n18,b\n", b'{"17":"a","18":"b"}'):
+        studies = read_pair(numbers, put("r", refs))
         assert studies.study_ids == ("17", "18")
-    digests = [hashlib.sha256(Path(file.path).read_bytes()).hexdigest() for file in studies.inputs]
-    assert [file.sha256 for file in studies.inputs] == digests
+        digests = [
+            hashlib.sha256(Path(one.path).read_bytes()).hexdigest() for one in studies.inputs
+        ]
+        assert [one.sha256 for one in studies.inputs] == digests
+    assert "17, 18" in message(numbers, put("r", "id,text\n017,a\n018,b\n"))
 
 
-def test_missing_and_empty_candidates(put):
-    """Null and NaN are missing; an empty text is a study whose candidate says nothing."""
-    preds = '[{"id": "a", "text": null}, {"id": "b", "text": NaN}, {"id": "c", "text": " "}]'
-    refs = put("r.json", {"a": "1", "b": "2", "c": "3"})
-    studies = read_pair(put("p.json", preds), refs, allow_missing=True)
-    assert (studies.study_ids, studies.candidates) == (("c",), ("",))
-    assert studies.omitted == {"no candidate text": 2}
+def test_a_report_a_line(put):
+    preds = put("p.txt", "Clear.\nRight effusion.\n")
+    for end in ("\n", "\r\n", "\r"):
+        studies = read_pair(preds, put("r.txt", end.join(REPORTS.values())))
+        assert dict(zip(studies.study_ids, studies.references, strict=True)) == REPORTS
+    assert "--id-field" in message(preds, put("r.txt", "a\n\nb\n"), allow_missing=True)
+    assert "--id-field row" in message(preds, put("r.json", REPORTS))
+    by_row = read_pair(preds, put("r.json", REPORTS), fields=NamedFields("row"))
+    assert by_row.references == tuple(REPORTS.values())
+    both = put("b.json", [{"row": n, "gt": t, "pred": "x"} for n, t in REPORTS.items()])
+    assert read_pair(both, None, fields=NamedFields("row")).study_ids == ("1", "2")
+
+
+@pytest.mark.ci
+def test_folders_of_datasets(tmp_path):
+    import datasets
+
+    columns = {"id": ["1", "2"], "reference": REPORTS.values(), "prediction": ["x", "y"]}
+    columns |= {"study_class": [1, -1], "image": [{"bytes": b"x", "path": None}] * 2}
+    features = datasets.Features(
+        {
+            **dict.fromkeys(("id", "reference", "prediction"), datasets.Value("string")),
+            "study_class": datasets.ClassLabel(names=["normal", "abnormal"]),
+            "image": datasets.Image(decode=True),
+        }
+    )
+    plain = datasets.Dataset.from_dict({k: list(v) for k, v in columns.items()}, features=features)
+    folder = tmp_path / "maira2"
+    datasets.DatasetDict({"train": plain, "test": plain}).save_to_disk(str(folder))
+    plain.to_parquet(str(folder / "test-00000-of-00001.parquet"))
+    studies = read_pair(str(folder / "test"), None)
+    assert (studies.references, studies.candidates) == (tuple(REPORTS.values()), ("x", "y"))
+    assert (studies.model, studies.study_classes) == ("maira2", ("abnormal", None))
+    assert dict(studies.fields) == {}  # no image
+    other = read_pair(str(folder / "test-00000-of-00001.parquet"), None)
+    assert (other.model, list(other.fields)) == ("maira2", [])
+    (arrow,) = (folder / "test").glob("*.arrow")
+    assert "test, train" in message(str(folder), None)
+    assert str(tmp_path) in message(str(tmp_path), None)
+    assert f"{folder}/tset" in message(str(folder / "tset"), None)
+    assert str(arrow) in message(str(arrow), None)
+    arrow.write_bytes(arrow.read_bytes()[:100])
+    assert f"{folder}/test" in message(str(folder / "test"), None)
 
 
 text = st.text(
     st.characters(exclude_categories=["Cs", "Cc"], include_characters="\n\t\r"), max_size=40
 )
-solid = text.filter(str.strip)
 record = st.fixed_dictionaries(
     {
         "findings": text.filter(lambda one: not says_nothing(one)),
@@ -145,25 +182,134 @@ record = st.fixed_dictionaries(
 
 
 @settings(max_examples=40, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(st.dictionaries(solid, record, min_size=1, max_size=5))
+@given(st.dictionaries(text.filter(str.strip), record, min_size=1, max_size=5))
 def test_the_same_studies_in_every_form_are_the_same_set(put, forms, studies):
-    refs = [
-        {"study_id": study_id, "findings": r["findings"], "site": r["site"], "age": r["age"]}
-        for study_id, r in studies.items()
-    ]
-    preds = [
-        {"study_id": study_id, "prediction": r["prediction"], "patient": r["patient"]}
-        for study_id, r in studies.items()
-    ]
-    # A CSV cell can't tell this text from a missing value: tested above.
-    assume(not any(v in ("nan", "NaN") for r in [*refs, *preds] for v in r.values()))
+    names = {"refs": ("findings", "site", "age"), "preds": ("prediction", "patient")}
+    sides = {
+        side: [{"study_id": one} | {name: r[name] for name in wanted} for one, r in studies.items()]
+        for side, wanted in names.items()
+    }
+    # A CSV cell can't tell this text from a missing value.
+    assume(
+        not any(v in ("nan", "NaN") for side in sides.values() for r in side for v in r.values())
+    )
     sets = []
     for name, write in forms.items():
-        read = read_pair(put("p" + name, write(preds)), put("r" + name, write(refs)))
+        read = read_pair(*(put(side + name, write(sides[side])) for side in ("preds", "refs")))
         assert read.study_ids == tuple(studies)
         assert read.notes == ()
-        ages = read.fields["age"]
-        untyped = tuple(None if age is None else str(age) for age in ages)
-        fields = {**read.fields, "age": untyped}
-        sets.append((read.references, read.candidates, fields))
+        ages = tuple(None if age is None else str(age) for age in read.fields["age"])
+        sets.append((read.references, read.candidates, {**read.fields, "age": ages}))
     assert all(other == sets[0] for other in sets)
+
+
+@pytest.mark.parametrize(
+    ("content", "named"),
+    [
+        (b" \r\n", ""),
+        (b"[]", ""),
+        (b"id,text\n", ""),
+        (b'{"a": "x",\n "b": y}', "line 2 column 7"),
+        (b"[" * 100_000, "column 101"),
+        (b"[1, 2]", "record 1"),
+        (b'{"a": ["x"]}', "--references"),
+        (b'{"a": "x", "b": {"text": "y"}}', "'a'"),
+        (b'{"results": [{"id": "1", "text": "x"}], "config": {}}', "'results'"),
+        (b'[{"id": "a", "text": "x"}, {"text": "y"}]', "record 2 of 2"),
+        (b'[{"id": "a", "ID": "b", "text": "x"}]', "id, ID"),
+        (b'{"a": {"text": "x"}, "a": {"text": "y"}}', "a"),
+        (b'[{"id": "a", "foo": "x"}]', "id, foo"),
+        (b'[{"id": "a", "text": "x"}, {"id": "b", "text": [1]}]', "'text' of study 'b'"),
+        (b'{"a": ""}', ""),
+        (b"Dear all,\nhere is the file\n", "line 2"),
+        (b"name,text\na,x\n", "name, text"),
+        (b"\n\nid,text\na,x,y\n", "line 4"),
+        (b"id,text\na\n", "line 2"),
+        (b'id,text\na,"x\n', "line 2"),
+        (b"id,text,text\na,x,y\n", "text"),
+        (b"PAR1 and no more", ""),
+        (b"id,text\na,\x00", ""),
+        (b"\xff\xfea", "--encoding"),
+        (gzip.compress(b'{"a": "x"}', mtime=0)[:-6], ""),
+    ],
+)
+def test_a_file_that_cannot_be_read_is_one_message_with_its_name(put, content, named):
+    refs = put("refs", content)
+    found = message(put("p.json", {"a": "x"}), refs)
+    assert named in found
+    assert refs in found
+
+
+def test_paths_and_a_section_that_is_none(tmp_path):
+    for path in (str(tmp_path / "none.json"), str(tmp_path), "a\0b"):
+        assert path in message(path, path)
+    assert "findngs" in message("none", "none", section="findngs")
+
+
+RECORDS = [
+    {"study_id": "a", "reference": "x\ny", "candidate": "é", "site": 1},
+    {"study_id": "b", "reference": "Findings: x", "candidate": "", "site": None},
+]
+
+
+def test_thousands_of_columns_are_one_message(put, form):
+    name, write = form
+    assert "fields" in message(
+        put(name, write([RECORDS[0] | {f"c{n}": 1 for n in range(1001)}])), None
+    )
+
+
+def test_a_file_that_unpacks_to_too_much_is_refused(put, tmp_path, invoke):
+    report = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), ["lung " * 80_000])
+    path = tmp_path / "r.parquet"  # 8 GB, though each report stands in it once
+    pq.write_table(pa.table({"text": report}), path, compression="zstd")
+    assert path.stat().st_size < 50_000
+    assert "--max-input" in message(str(path), None)
+    pq.write_table(pa.table({"id": pa.array([1] * 10**6, pa.int8())}), path)
+    bomb = put("p.json.gz", b" " * 2 * 10**6, gz=True)
+    for source in (str(path), bomb, put("p.json", b" " * 2 * 10**6)):
+        assert source in message(source, None, fields=NamedFields(max_input=10**5))
+    done = invoke("check", bomb, "--max-input", 0.001)
+    assert done.exit_code == 2
+    assert "--max-input" in done.stderr
+
+
+@settings(max_examples=50, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(data=st.data())
+def test_damage_gives_studies_or_a_message(put, form, data):
+    """Cut, overwritten and doubled bytes: never another exception."""
+    name, write = form
+    whole = write(RECORDS)
+    start = data.draw(st.integers(0, len(whole)))
+    end = data.draw(st.integers(start, min(len(whole), start + 8)))
+    damaged = whole[:start] + data.draw(st.binary(max_size=6)) + whole[end:]
+    cut = data.draw(st.booleans())
+    try:
+        studies = read_pair(put(name, damaged[:end] if cut else damaged), None, allow_missing=True)
+    except JudgeError:
+        return
+    assert len(studies) > 0
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", "-1"])
+@pytest.mark.parametrize("option", ["--max-outage", "--max-cost", "--max-input"])
+def test_a_number_that_is_none_is_refused(invoke, option, value):
+    done = invoke("green", "none.csv", f"{option}={value}")
+    assert done.exit_code == 2
+    assert option in done.stderr
+
+
+@pytest.mark.parametrize("text", ["a: [", "a: 2026-13-45", "a: " + "x" * 5_000_000])
+def test_yaml_that_cannot_be_read_is_one_message(tmp_path, text):
+    path = tmp_path / "bad.yaml"
+    path.write_text(text, "utf-8")
+    for read in (load_lexicon, lambda path: prompts.load(str(path))):
+        with pytest.raises(JudgeError) as caught:
+            read(path)
+        assert "bad.yaml" in str(caught.value)
+        assert len(str(caught.value)) < 2000
+
+
+def test_a_line_of_jsonl_is_a_record(put):
+    line = json.dumps({"study_id": "a", "reference": "x", "prediction": "y"})
+    assert read_pair(put("one.jsonl", line), None).study_ids == ("a",)

@@ -50,7 +50,9 @@ def test_a_report_that_a_reader_s_files_lack_is_not_judged_as_empty(invoke: Invo
     assert done.exit_code == 2
     assert "no reference section: 1 (q2)" in done.stderr
     assert "no candidate text: 1 (q3)" in done.stderr
-    assert invoke("green", reader, "--allow-missing", "--out", "judged").exit_code == 0
+    words = ("green", reader, "--allow-missing", "--out", "judged")
+    assert invoke(*words).exit_code == 3  # more than a tenth left out
+    assert invoke(*words, "--min-coverage", 0.3).exit_code == 0
     judged = Run("judged")
     assert [one["study_id"] for one in judged.records()] == ["q1"]
     assert judged.manifest["omitted"] == {"no reference section": 1, "no candidate text": 1}

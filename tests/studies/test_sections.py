@@ -1,5 +1,9 @@
 """Sections of reports, and which text of a file is judged."""
 
+import json
+import shutil
+from pathlib import Path
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -67,13 +71,64 @@ def test_whole_reports_are_cut_on_both_sides(put, section, reference, candidate,
     assert studies.full_references == (REPORT,)
 
 
-def test_one_reference_with_findings_makes_findings_the_default(put):
-    refs = put("r.json", {"a": {"report": "No headings."}, "b": {"report": REPORT}})
-    preds = put("p.json", {"a": "x", "b": "y"})
-    with pytest.raises(JudgeError, match=r"(?s)no reference findings .*: 1 \(a\).*--allow-missing"):
-        read_pair(preds, refs)
-    assert read_pair(preds, refs, allow_missing=True).section == "findings"
-    assert read_pair(preds, refs, section="report").references == ("No headings.", REPORT)
+def mixed(put, n_headed, n=20):
+    """Return two files of which some references have headings."""
+    headed = {f"s{at}": {"report": REPORT if at < n_headed else "No headings."} for at in range(n)}
+    return put("p.json", dict.fromkeys(headed, "x")), put("r.json", headed)
+
+
+def test_the_section_is_what_most_references_have(put):
+    assert read_pair(*mixed(put, 1)).references[:2] == (REPORT, "No headings.")
+    assert read_pair(*mixed(put, 9)).section == "report"
+    assert read_pair(*mixed(put, 11), allow_missing=True).section == "findings"
+    with pytest.raises(JudgeError, match=r"findings.*\(s19\).*--section report.*--allow-missing"):
+        read_pair(*mixed(put, 19))
+
+
+def test_leaving_out_more_than_a_tenth_ends_in_3(put, invoke):
+    ends = {}
+    for n_headed in (18, 17):
+        words = ("green", *mixed(put, n_headed), "--allow-missing", "--out", f"run-{n_headed}")
+        ends[n_headed] = invoke(*words)
+        assert Path(f"run-{n_headed}/summary.json").exists()
+    assert (ends[18].exit_code, ends[17].exit_code) == (0, 3)
+    assert "3 of 20" in ends[17].stderr
+    assert "--min-coverage" in ends[17].stderr
+    words = ("green", *mixed(put, 10), "--allow-missing", "--section", "findings,report")
+    assert invoke(*words, "--out", "both").exit_code == 3
+    assert invoke(*words, "--out", "both", "--min-coverage", 0.5).exit_code == 0
+    # A part of the studies is no loss: neither a shard nor a draw.
+    for option in (("--limit", 2), ("--shard", "1/4")):
+        assert invoke("green", *mixed(put, 18), "--allow-missing", *option).exit_code == 0
+
+
+def test_the_previews_are_of_the_same_studies(put, invoke):
+    words = (*mixed(put, 15), "--allow-missing", "--section", "findings,report")
+    plain = json.loads(invoke("check", *words, "--format", "json").stdout)
+    assert [plain[name]["n_studies"] for name in ("findings", "report")] == [15, 20]
+    for part in (("--limit", 4), ("--shard", "2/3"), ("--limit", 9, "--shard", "2/3")):
+        checked = invoke("check", *words, *part)
+        assert checked.exit_code == 0
+        forecast = invoke("green", *words, *part, "--dry-run")
+        assert forecast.exit_code == 0
+        shown = [line for line in checked.stderr.splitlines() if "drawn" in line or "shard" in line]
+        assert shown
+        assert all(line in forecast.stderr for line in shown)
+        done = invoke("green", *words, *part, "--out", "run", "--min-coverage", 0)
+        assert all(line in done.stderr for line in shown)
+        for section in ("findings", "report"):
+            lines = Path(f"run/{section}/annotations.jsonl").read_text().splitlines()
+            found = json.loads(invoke("check", *words, *part, "--format", "json").stdout)[section]
+            assert found["n_studies"] == len(lines)
+            ids = [json.loads(line)["study_id"] for line in lines]
+            assert [one["study_id"] for one in found["first"]] == ids[:3]
+        shutil.rmtree("run")
+
+
+def test_a_larger_draw_has_the_studies_of_a_smaller(put):
+    studies = read_pair(*mixed(put, 0))
+    assert set(studies.drawn(5, 1).study_ids) < set(studies.drawn(9, 1).study_ids)
+    assert studies.drawn(99, 1) == studies
 
 
 @pytest.mark.parametrize("field", ["model_prediction", "report"])
@@ -102,3 +157,10 @@ def test_candidates_as_sections(put):
     preds = put("p.json", candidates)
     assert read_pair(preds, refs).candidates == ("f", "g")
     assert read_pair(preds, refs, section="report").candidates == ("z", both)
+
+
+def test_a_section_that_one_side_lacks(put):
+    preds = put("p.json", {"a": {"findings": "f"}})
+    refs = put("r.json", {"a": {"findings": "F", "impression": "I"}})
+    with pytest.raises(JudgeError, match=r"p\.json .*--section: findings, report"):
+        read_pair(preds, refs, section="impression", allow_missing=True)
