@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.output import note, print_tables
+from judge.cli.studies import says_left_out
 from judge.report.words import counted, harmless
 
 if TYPE_CHECKING:
@@ -107,7 +108,7 @@ def cost(progress: Progress) -> str:
 
 def end_uncovered(summaries: Sequence[Mapping[str, Any]], min_coverage: float) -> None:
     """Exit where too few studies of a run could be scored, and say how many and why."""
-    is_low = False
+    is_low = says_left_out(min_coverage)
     for summary in summaries:
         n, scored = summary["n_studies"], summary["n_scored"]
         if n and scored / n < min_coverage:

@@ -21,10 +21,10 @@ from judge.cli.asking import (
     settings_of,
 )
 from judge.cli.drawn import check_drawn, figures_option, html_option, put, say_drawn
-from judge.cli.endings import end_stopped, end_uncovered
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import emit, format_of, format_option, list_option, note, print_tables
+from judge.cli.progress import account, end_stopped, end_uncovered, watching
 
 if TYPE_CHECKING:
     from judge.running.run import Finished
@@ -272,7 +272,7 @@ def _made(options: dict[str, Any], changes: Sequence[Change], *, again: bool) ->
     options["section"] = str(studies.section)
     if n_left := sum(studies.omitted.values()):
         note(f"{n_left:,} of the references are empty, and left out")
-    drawn = candidates.drawn(studies, options["n"], options["seed"])
+    drawn = studies.drawn(options["n"], options["seed"])
     made = candidates.write(options["out"], drawn, changes, options["seed"], again=again)
     n = made.candidates.total()
     note(f"{n:,} candidates of {len(drawn):,} of {len(studies):,} studies, seed {options['seed']}")
@@ -311,7 +311,6 @@ def _sessions(options: dict[str, Any]) -> Iterator[JudgeSession]:
 
 
 def _judge(session: JudgeSession, studies: StudySet, options: dict[str, Any]) -> Finished:
-    from judge.cli.progress import account, watching
     from judge.running.run import default_folder, run, with_classes
     from judge.stress.report import RUNS
 

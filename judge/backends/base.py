@@ -101,7 +101,6 @@ class Judge(ABC):
     runs_inline: bool = False
     is_deterministic: bool = False
     billing_url: str | None = None
-    concurrency: int = 16
     servers: Servers | None = None
     questions: Mapping[str, tuple[Prompt, Form]] = MappingProxyType({})
 

@@ -14,8 +14,8 @@ import pandas as pd
 from judge import jsonio
 from judge.readers.annotations import FaultError
 from judge.rubrics.significance import INSIGNIFICANT, SIGNIFICANT
+from judge.studies.load import decode, read_content
 from judge.studies.names import plain
-from judge.studies.source import decode, read_content
 from judge.types import JudgeError
 
 MAX_COUNT = 1_000

@@ -52,7 +52,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         rubric: Rubric,
         judge: Judge,
         policy: RequestPolicy,
-        folder: Path,
+        folder: Path | None,
         budget: Budget | None = None,
         repeat: int = 0,
     ) -> None:
@@ -80,6 +80,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self.unanswerable: Mapping[str, StudyError] = {}
         self.notes_of_workers = Notes()
         self._folder = folder
+        self._environ: Mapping[str, str] = {}
         self.budget = budget if policy.max_cost is None else Budget(policy.max_cost, budget)
         self._opened = ExitStack()
 
@@ -101,26 +102,27 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         else the platform's. Nothing is asked, started or written. Raises `JudgeError` as
         `judge.rubrics.load` and `judge.backends.load` do.
         """
-        from judge.cache.files import place
-
         chosen = sampled(rubrics.load(rubric), settings.samples)
-        return cls(
+        session = cls(
             chosen,
             backends.load(judge, chosen, settings),
             policy or RequestPolicy(),
-            place(Path(cache) if cache else None, settings.environ),
+            Path(cache) if cache else None,
             budget,
             repeat,
         )
+        session._environ = settings.environ
+        return session
 
     @cached_property
     def cache(self) -> CompletionCache | None:
         """The answers that are kept; raises `JudgeError` where the cache cannot be used."""
         if self.judge.runs_inline:
             return None
-        from judge.cache import CompletionCache
+        # The built-in judge needs neither it nor diskcache.
+        from judge.cache import CompletionCache, place
 
-        return self._opened.enter_context(CompletionCache(self._folder))
+        return self._opened.enter_context(CompletionCache(place(self._folder, self._environ)))
 
     def signature(self, studies: StudySet, class_source: str, shard: Shard | None = None) -> str:
         """Return the signature of a run of `studies` or of a shard, as `signature` does."""

@@ -14,12 +14,10 @@ from judge.running.files import ANOTHER, entries_of, folder_at_once
 from judge.stress.changes import IDENTICAL, Change
 from judge.stress.text import Draw, NotMade, Reference, applied
 from judge.studies import read_pair
-from judge.studies.hints import shown_fields
+from judge.studies.load import load
 from judge.studies.names import KNOWN_NAMES, NamedFields
-from judge.studies.pair import pair_tables
-from judge.studies.reader import read_file
+from judge.studies.pair import pair
 from judge.studies.study_set import StudySet
-from judge.studies.texts import reference_fields
 from judge.types import JudgeError, Study
 
 PREDS, REFS = "preds.jsonl", "refs.jsonl"
@@ -29,6 +27,7 @@ FIELDS = ("study", "change", "group", "k", "truth", "significance", "base")
 """The fields of a candidate beside those of any study. `k` errors were put in; of one alone
 `truth` has the right categories (`b`, or `a,b`) and `significance` is significant, insignificant
 or doubtful. `base` is the candidate whose reading a hostile text should leave as it is."""
+_BLANK = "a candidate that is to be made"
 _TEXTS = {"findings": "section_findings", "impression": "section_impression", "report": "report"}
 
 
@@ -62,30 +61,11 @@ def read_references(
 
     Raises `JudgeError` as `read_pair` does.
     """
-    refs, file = read_file(path, "refs", fields)
-    if fields.reference is None and not reference_fields(refs):
-        raise JudgeError(
-            f"{refs.name} has no field for the references; its fields are: {shown_fields(refs)}. "
-            "Name the one that holds them with --reference-field"
-        )
+    refs = load(path, "refs", fields)
     # Both sides in one table, so that what is wrong is said of this file and said once.
-    blank = "a candidate that is to be made"
-    both = replace(refs, columns={**refs.columns, blank: ["-"] * len(refs)})
-    named = replace(fields, candidate=blank)
-    return pair_tables(
-        both, both, fields=named, section=section, allow_missing=True, inputs=(file,)
-    )
-
-
-def drawn(studies: StudySet, n: int, seed: int) -> StudySet:
-    """Return `n` studies, all where there are no more, in their order.
-
-    Which ones depends on the seed and the ids, not on the order; a larger n has those of a smaller.
-    """
-    keys = [json.dumps(["study", seed, study_id]) for study_id in studies.study_ids]
-    lots = [hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest() for key in keys]
-    rows = sorted(range(len(lots)), key=lots.__getitem__)[:n]
-    return studies.take(sorted(rows))
+    both = replace(refs, frame=refs.frame.assign(**{_BLANK: "-"}))
+    named = replace(fields, candidate=_BLANK)
+    return pair(both, both, fields=named, section=section, allow_missing=True)
 
 
 def make(
