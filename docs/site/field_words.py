@@ -38,7 +38,7 @@ _MADE_BY = {
 }
 
 MANIFEST = {
-    "format": "the form of the run's files: 2",
+    "format": "the form of the run's files: 3",
     **_MADE_BY,
     "reading.layout": "the layout of the readings' file",
     "reading.lacks": "what the reader was not asked for, with why",
@@ -164,6 +164,8 @@ RECORD = {
     "cache_key": "the answer's key in the cache",
     "sha256": "the answer's checksum",
     "earlier": "answers before it that could not be read, each with its key and checksum",
+    "checksum": "the first 16 hexadecimal digits of the SHA-256 of the line before this field: a "
+    "line that was changed later is refused",
 }
 
 COLUMNS = {

@@ -41,7 +41,7 @@ _ALSO = {
         *("shards", "missing", "rescored", "versions"),
     ),
     "summary.json": ("class_source", "reply_modes", "reading"),
-    "annotations.jsonl": ("corrected",),
+    "annotations.jsonl": (),
 }
 
 
@@ -123,7 +123,7 @@ def _run_folder(done: judge.Run) -> str:
 
 def _annotations(done: judge.Run) -> str:
     record = next(iter(done.records()))
-    fields = _described(forms.Scored, "annotations.jsonl", RECORD, record, also=forms.NotScored)
+    fields = _described(forms.StudyRecord, "annotations.jsonl", RECORD, record)
     text = (done.path / "annotations.jsonl").read_text("utf-8").splitlines()[13]
     example = json.dumps(json.loads(text), indent=1, ensure_ascii=False)
     return "\n\n".join(
@@ -184,12 +184,9 @@ def _described(
     file: str,
     words: Mapping[str, str],
     real: Mapping[str, Any],
-    also: type | None = None,
 ) -> str:
     """Return the table of a file's fields; raises ValueError where `words` has others."""
     kinds = dict(_fields(form))
-    if also is not None:
-        kinds = dict(_fields(also)) | kinds
     kinds |= {name: _kind_of(real.get(name)) for name in _ALSO[file] if name not in kinds}
     _same(f"fields of {file}", set(words), set(kinds))
     if odd := [name for name in real if name not in kinds]:

@@ -1,22 +1,19 @@
-"""What the files of a run must hold.
+"""What the files of a run hold: the manifest and the summary are checked as they are read.
 
-Each file has a form, checked as it is read; it may hold more.
+They may hold more. A record is held to its checksum (`judge.running.records`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from judge.rubrics.contract import Rubric
-
 if TYPE_CHECKING:  # its import takes a while, and not every command reads a run
     from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-FORMAT = 2
+FORMAT = 3
 """The form of a run's files that this program writes."""
 
 _LOOSE: ConfigDict = {"strict": True, "extra": "allow", "allow_inf_nan": False}
@@ -120,7 +117,7 @@ class Manifest(MadeBy):
     there for the run of a part of a set.
     """
 
-    format: Literal[2]
+    format: Literal[3]
     fields: list[str]
     inputs: list[_Input]
     arguments: dict[str, Any] | None
@@ -217,15 +214,13 @@ class _Answer(TypedDict):
 class KeptAnswer(TypedDict):
     """An answer with its key in the cache and its checksum, None where no cache keeps it."""
 
-    __pydantic_config__ = _LOOSE  # type: ignore[misc]
-
     answer: _Answer | None
     cache_key: str | None
     sha256: str | None
 
 
 class StudyRecord(KeptAnswer):
-    """A line of `annotations.jsonl`, as far as every outcome has it."""
+    """A line of `annotations.jsonl`; `checksum` is that of the line before it."""
 
     study_id: str
     study_class: str | None
@@ -234,25 +229,15 @@ class StudyRecord(KeptAnswer):
     reference: str
     candidate: str
     outcome: Literal["annotated", "unparsed", "failed"]
-    attempt: int
-    earlier: list[KeptAnswer]
-    modality: NotRequired[str]
-
-
-class Scored(StudyRecord):
-    """The line of a study that was annotated."""
-
-    annotation: _Annotation
-    measures: dict[str, float | None]
-
-
-class NotScored(StudyRecord):
-    """The line of one that was not."""
-
-    reason: str
+    reason: str | None
     detail: str | None
-    annotation: None
-    measures: None
+    annotation: _Annotation | None
+    corrected: str | None
+    measures: dict[str, float | None] | None
+    attempt: int
+    modality: NotRequired[str]
+    earlier: list[KeptAnswer]
+    checksum: str
 
 
 @cache
@@ -279,40 +264,3 @@ def first_of(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(map(str, first["loc"]))
     return f"{where!r}: {first['msg']}" if where else str(first["msg"])
-
-
-def record_fault(record: object) -> str | None:
-    """Return what is wrong with a study's record, None for a whole one, of whatever version."""
-    is_scored = isinstance(record, Mapping) and record.get("outcome") == "annotated"
-    wrong = fault(record, Scored if is_scored else NotScored)
-    if wrong or not is_scored:
-        return wrong
-    assert isinstance(record, Mapping)
-    items = record["annotation"]["items"]
-    odd = [link for item in items for link in item["links"] if not 0 <= link < len(items)]
-    return f"an item is linked to item {odd[0]} of {len(items)}" if odd else None
-
-
-def says_all(summary: Mapping[str, Any], rubric: Rubric) -> bool:
-    """Whether a whole summary has each number that today's rubric declares."""
-    statistics = {statistic.name for statistic in rubric.statistics}
-    totals = {measure.name for measure in rubric.measures if measure.is_whole}
-    blocks = (summary, *summary["rates"])
-    return summary["totals"].keys() >= totals and all(
-        block["statistics"].keys() >= statistics for block in blocks
-    )
-
-
-def outdated(record: Mapping[str, Any], rubric: Rubric) -> str | None:
-    """Return what a whole record lacks of today's rubric, None where it has all."""
-    if record["outcome"] != "annotated":
-        return None
-    for measure in rubric.measures:
-        value = record["measures"].get(measure.name)
-        if value is None and (measure.undefined is None or measure.name not in record["measures"]):
-            return f"it holds no {measure.name}"
-        if value is not None and not measure.has(value):
-            return f"{measure.name} cannot be {value}"
-    items = record["annotation"]["items"]
-    faults = (rubric.item_fault(item["kind"], item["labels"]) for item in items)
-    return next(filter(None, faults), None)

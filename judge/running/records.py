@@ -1,7 +1,13 @@
-"""A study's end: read of an answer, as a line of `annotations.jsonl`, and back."""
+"""A study's end: read of an answer, as a line of `annotations.jsonl`, and back.
+
+A line is a JSON object whose last field, `checksum`, is that of the line before it, so that a
+line that was changed after it was written is never read.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -89,6 +95,28 @@ def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
     }
 
 
+_SEAL = b', "checksum": "'
+
+
+def to_line(record: Mapping[str, Any]) -> bytes:
+    """Return a record as a line of `annotations.jsonl`, with its checksum."""
+    body = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")[:-1]
+    return body + _seal(body)
+
+
+def from_line(line: bytes) -> dict[str, Any]:
+    """Return the record in a line; raises ValueError for one that is not as it was written."""
+    body, _, _ = line.rpartition(_SEAL)
+    if line != body + _seal(body):
+        raise ValueError("the line is not the one that its checksum is of")
+    record: dict[str, Any] = json.loads(body + b"}")
+    return record
+
+
+def _seal(body: bytes) -> bytes:
+    return _SEAL + hashlib.sha256(body).hexdigest()[:16].encode() + b'"}\n'
+
+
 def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:
     answer = completion.plain() if completion else None
     return {"answer": answer, "cache_key": key, "sha256": answer and key and checksum(answer)}
@@ -116,6 +144,12 @@ def study_of(record: Mapping[str, Any]) -> Study:
 def completion_of(record: Mapping[str, Any]) -> Completion | None:
     """Return the raw answer in a record, None where the judge gave none."""
     return adapter(Completion).validate_python(answer) if (answer := record["answer"]) else None
+
+
+def answered_of(part: Mapping[str, Any]) -> Answered | None:
+    """Return the answer in a record or in one of its `earlier` ones, None where there is none."""
+    completion = completion_of(part)
+    return Answered(completion, part["cache_key"]) if completion else None
 
 
 def outcome_of(record: Mapping[str, Any]) -> Outcome:

@@ -14,8 +14,7 @@ from typing import Any
 
 from judge import jsonio
 from judge.distribution import version
-from judge.running.files import ANOTHER, LONGEST_LINE, entries_of, folder_at_once, open_file
-from judge.running.files import read_file as read_whole
+from judge.running.files import ANOTHER, entries_of, folder_at_once
 from judge.running.run import RUNS
 from judge.stress.changes import Change
 from judge.stress.making import Candidate, Counts, make
@@ -173,7 +172,7 @@ def found(out: Path, recipe: Recipe) -> dict[str, Any] | None:
     if MANIFEST not in entries:
         raise JudgeError(f"{out} holds something, and no {MANIFEST}; {ANOTHER}")
     try:
-        there = jsonio.read(read_whole(out / MANIFEST))
+        there = jsonio.read((out / MANIFEST).read_bytes())
         names = [one["change"] for one in there["changes"]]
     except OSError as error:
         raise JudgeError(f"cannot read {out / MANIFEST}: {error.strerror}") from error
@@ -189,7 +188,7 @@ def found(out: Path, recipe: Recipe) -> dict[str, Any] | None:
             f"{', '.join(_SAID.get(name, name) for name in differ) or 'format'}); "
             f"{ANOTHER}"
         )
-    if there.get("truth_sha256") != hashlib.sha256(read_whole(out / TRUTH)).hexdigest():
+    if there.get("truth_sha256") != hashlib.sha256((out / TRUTH).read_bytes()).hexdigest():
         raise _changed(out)
     return dict(there)
 
@@ -215,8 +214,8 @@ def studies_of(out: Path, recipe: Recipe) -> StudySet:
 
 def _truths(out: Path) -> Iterator[dict[str, Any]]:
     try:
-        with open_file(out / TRUTH) as file:
-            while line := file.readline(LONGEST_LINE):
+        with (out / TRUTH).open("rb") as file:
+            for line in file:
                 one = jsonio.read(line)
                 if not isinstance(one, dict):
                     raise _changed(out)

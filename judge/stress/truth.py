@@ -15,7 +15,6 @@ from typing_extensions import TypedDict
 
 from judge import jsonio
 from judge.rubrics.categories import CATEGORY
-from judge.running.files import LONGEST_LINE, open_file, read_file
 from judge.running.folder import Run
 from judge.running.forms import fault
 from judge.running.texts import Digests, digest, digests
@@ -209,11 +208,8 @@ def _order(names: Mapping[str, int]) -> list[str]:
 def lines_of(path: Path) -> Iterator[bytes]:
     """Yield the lines of a truth.jsonl as they lie there; raises `JudgeError`."""
     try:
-        with open_file(path) as file:
-            while line := file.readline(LONGEST_LINE):
-                if len(line) == LONGEST_LINE:
-                    raise JudgeError(f"{path} has a line of over {LONGEST_LINE:,} bytes")
-                yield line
+        with path.open("rb") as file:
+            yield from file
     except OSError as error:
         raise JudgeError(f"cannot read {path}: {error.strerror}") from error
 
@@ -239,7 +235,7 @@ def _made_by(truth: Path, n: int) -> Mapping[str, Any]:
     if not path.exists():
         return {}
     try:
-        found = jsonio.read(read_file(path))
+        found = jsonio.read(path.read_bytes())
     except OSError as error:
         raise JudgeError(f"cannot read {path}: {error.strerror}") from error
     except jsonio.JsonError as error:

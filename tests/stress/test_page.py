@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from answered_runs import records_of, rewrite
 from browserhelp import WIDE, chromium, ready, watch
 from click.testing import CliRunner
 from support import EXAMPLES, write_json
@@ -24,11 +25,6 @@ UNREAD = f"I am sorry, I cannot. {EVIL}"
 def run(*words: object) -> None:
     done = CliRunner().invoke(main, list(map(str, words)))
     assert done.exit_code == 0, done.output
-
-
-def records(folder: Path) -> list[dict[str, Any]]:
-    lines = (folder / "annotations.jsonl").read_text("utf-8").splitlines()
-    return [json.loads(line) for line in lines]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +52,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("green", "evil", "hostile"),
     ):
         run(rubric, work / made / "preds.json", work / made / "refs.json", "--out", work / name)
-    lines = records(work / "clean")
+    lines = records_of(work / "clean")
     answers = [one["answer"]["text"] for one in lines]
     for at, one in enumerate(lines):
         if at % 11 == 0:
@@ -64,8 +60,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
         elif at % 4 == 0:
             one["answer"]["text"] = answers[(at * 7 + 12) % len(answers)]
     shutil.copytree(work / "clean", work / "answers")
-    text = "".join(json.dumps(one) + "\n" for one in lines)
-    (work / "answers" / "annotations.jsonl").write_text(text, "utf-8")
+    rewrite(work / "answers", lines)
     run("rescore", work / "answers", "--out", work / "mixed")
     for name in ("clean", "fine", "mixed", "evil"):
         run("stress", "report", work / name, "--html", work / f"{name}.html")
@@ -139,7 +134,7 @@ def test_what_was_put_in_stands_beside_what_the_judge_wrote(work: Path, shown: A
     tab = shown("clean", "ex-008/denied")
     (error,) = truths(work)["ex-008/denied"]["errors"]
     assert error["finding"] in tab.inner_text("[aria-labelledby=put-title]")
-    (record,) = [one for one in records(work / "clean") if one["study_id"] == "ex-008/denied"]
+    (record,) = [one for one in records_of(work / "clean") if one["study_id"] == "ex-008/denied"]
     items = [i for i in record["annotation"]["items"] if i["kind"] == "error"]
     part = tab.locator("[aria-labelledby=judge-title]")
     assert part.locator(".error").count() == len(items) > 0
