@@ -134,6 +134,7 @@ class _Statistic(TypedDict):
     low: float | None
     high: float | None
     n_undefined: int
+    bounds: NotRequired[list[float]]
 
 
 class TotalRecord(TypedDict):
@@ -153,6 +154,17 @@ class Group(TypedDict):
     statistics: dict[str, _Statistic]
 
 
+class _Unread(TypedDict):
+    n_unread: int
+    n_studies: int
+
+
+class _UnreadByClass(_Unread):
+    study_class: str
+    others: _Unread
+    p: float
+
+
 class Summary(MadeBy):
     """`summary.json`."""
 
@@ -169,6 +181,7 @@ class Summary(MadeBy):
     totals: dict[str, TotalRecord]
     reasons: dict[str, int]
     warnings: dict[str, int]
+    unread_by_class: NotRequired[_UnreadByClass]
 
 
 class _Edit(TypedDict):
