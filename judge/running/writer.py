@@ -36,14 +36,14 @@ _FILES = (SERVER_LOG, ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
 def claim(path: Path, signature: str) -> None:
     """Check that a run with `signature` may be written to `path`.
 
-    A folder that is new, empty, or holds the same run is free. Raises `JudgeError` for
-    anything else, before any work is done.
+    A folder that is new, empty, or holds the same run is free, as is one in which a process was
+    killed while it wrote a run. Raises `JudgeError` for anything else, before any work is done.
     """
-    entries = entries_of(path) - {WRITING}
+    entries = entries_of(path)
     if MANIFEST in entries:
         if Run(path).signature != signature:
             raise JudgeError(f"{path} holds another run; {ANOTHER}")
-    elif entries:
+    elif entries and not (WRITING in entries and entries <= {WRITING, *_FILES}):
         raise JudgeError(f"{path} holds files that are no run; {ANOTHER}")
 
 
