@@ -9,10 +9,11 @@ from typing import Any
 import pandas as pd
 
 from judge import rubrics
+from judge.jsonio import from_line, to_line
 from judge.rubrics import Rubric
 from judge.running.folder import ANNOTATIONS
 from judge.running.forms import FORMAT
-from judge.running.records import Judged, from_line, read, to_line
+from judge.running.records import Judged, read
 from judge.running.writer import writing
 from judge.stats.table import summarise
 from judge.types import Completion, Failed, Measures, Study
@@ -21,7 +22,7 @@ from judge.types import Completion, Failed, Measures, Study
 def records_of(run: Path) -> list[dict[str, Any]]:
     """The records of a run."""
     with (run / ANNOTATIONS).open("rb") as file:
-        return [from_line(line) for line in file]
+        return [from_line(line, at) for at, line in enumerate(file, 1)]
 
 
 def rewrite(run: Path, records: Iterable[Mapping[str, Any]]) -> None:

@@ -169,6 +169,7 @@ def test_a_number_that_was_changed_by_hand_is_refused_wherever_lines_are_read(
     ):
         path = Path("1" if words[0] == "merge" else "a") / ANNOTATIONS
         refused(invoke, *words, names=(path, "line 4"))
+    refused(invoke, "green", "a", "--out", "out", names=("a", "line 4"))
     assert "line 4" in invoke("cache", "import", "a", "--cache", "cache").stderr
     assert not Path("out").exists()
     assert not Path("page.html").exists()

@@ -10,6 +10,7 @@ import json
 import tempfile
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, Literal, NotRequired, get_args, get_origin
 
@@ -24,7 +25,7 @@ from judge.studies.names import FIELD_NAMES
 
 _FOLDER = "reference/files/"
 # What stands between a field and those within it, by what holds these.
-_WITHIN = {list: "[].", dict: ".NAME.", None: "."}
+_WITHIN = {list: "[].", tuple: "[].", dict: ".NAME.", None: "."}
 _KINDS = {
     type(None): "null",
     str: "text",
@@ -227,13 +228,13 @@ def _read(hint: Any) -> tuple[str, type | None]:  # noqa: ANN401 - whatever stan
     if of is types.UnionType or type(None) in inner:
         kind, form = _read(next(one for one in inner if one is not type(None)))
         return f"{kind} or null", form
-    if of is list:
+    if of in (list, tuple):
         kind, form = _read(inner[0])
         return f"list of {kind}", form
-    if of is dict:
+    if of in (dict, Mapping):
         kind, form = _read(inner[1])
         return f"object of {kind}", form
-    if is_typeddict(hint):
+    if is_typeddict(hint) or is_dataclass(hint):
         return "object", hint
     return _KINDS[hint], None
 

@@ -9,8 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from judge.cache.entry import Entry, Unreadable, UnreadableError, entry_of
+from judge.jsonio import from_line
 from judge.running.folder import ANNOTATIONS, MADE_BY, Run
-from judge.running.records import Judged, answered_of, from_line, outcome_of, read, study_of
+from judge.running.records import Judged, answered_of, outcome_of, read, study_of
 from judge.running.run import versions
 from judge.running.session import read_today
 from judge.running.steps import COMPOSED
@@ -29,7 +30,7 @@ def entries(run: Run) -> Iterator[Entry | Unreadable]:
     without = 0
     for number, line in enumerate(run.lines(), 1):
         try:
-            record = from_line(line)
+            record = from_line(line, number)
             for part in (*record["earlier"], record):
                 key = part["cache_key"]
                 if key is None:

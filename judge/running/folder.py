@@ -28,7 +28,7 @@ from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
 from judge.running import forms
 from judge.running.files import no_run
-from judge.running.records import from_line, outcome_of, study_of, to_line
+from judge.running.records import outcome_of, study_of
 from judge.running.shards import Part
 from judge.stats.table import DEFAULT_BY, FIXED, summarise
 from judge.types import JudgeError, Outcome, Study
@@ -217,7 +217,7 @@ class Run:
         Raises `JudgeError` where the run has no such study, and for a damaged record.
         """
         # A record begins with its id, so all others are passed over unread.
-        start = to_line({"study_id": study_id}).rpartition(b', "checksum"')[0] + b","
+        start = jsonio.to_line({"study_id": study_id}).rpartition(b', "checksum"')[0] + b","
         for n, line in enumerate(self.lines(), 1):
             if line.startswith(start):
                 return self.parsed(n, line)
@@ -234,9 +234,9 @@ class Run:
         if not of_any_version:
             self._check_version()
         try:
-            return from_line(line)
-        except ValueError as error:
-            raise damaged(self.path / ANNOTATIONS, f"in line {n:,}, {error}") from error
+            return jsonio.from_line(line, n)
+        except jsonio.JsonError as error:
+            raise damaged(self.path / ANNOTATIONS, str(error)) from error
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the annotations as they lie there; raises `JudgeError`."""

@@ -1,6 +1,6 @@
 """What the files of a run hold: the manifest and the summary are checked as they are read.
 
-They may hold more. A record is held to its checksum (`judge.running.records`).
+They may hold more. A record is held to its checksum (`judge.jsonio`).
 """
 
 from __future__ import annotations
@@ -9,6 +9,8 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
+
+from judge.types import Annotation, Completion
 
 if TYPE_CHECKING:  # its import takes a while, and not every command reads a run
     from pydantic import ConfigDict, TypeAdapter, ValidationError
@@ -25,9 +27,7 @@ class _JudgeName(TypedDict):
     note: str | None
 
 
-class MadeBy(TypedDict):
-    """What made a run, as its manifest and its summary say."""
-
+class _MadeBy(TypedDict):
     __pydantic_config__ = _LOOSE  # type: ignore[misc]
 
     signature: str
@@ -44,9 +44,7 @@ class _Input(TypedDict):
     sha256: str
 
 
-class StratumRead(TypedDict):
-    """The studies with the values `key` of some fields, and how many of them the reader read."""
-
+class _Stratum(TypedDict):
     key: dict[str, Any]
     n_studies: int
     n_drawn: int
@@ -55,13 +53,13 @@ class StratumRead(TypedDict):
 class SampleRead(TypedDict):
     """How the studies were drawn that a reader read: from each stratum the first of its order.
 
-    The strata make up all studies of the run that they were drawn from. One of which none was
-    read yet has `n_drawn` 0.
+    A stratum is the studies with the values `key` of the fields `by`, and `n_drawn` of them were
+    read. The strata make up all studies of the run that they were drawn from.
     """
 
     seed: int
     by: list[str]
-    strata: list[StratumRead]
+    strata: list[_Stratum]
 
 
 class Reading(TypedDict):
@@ -76,30 +74,26 @@ class Reading(TypedDict):
     sample: NotRequired[SampleRead]
 
 
+class _Part(TypedDict):
+    name: str
+    signature: str
+
+
+class CombinedRecord(TypedDict):
+    """What a run is made of, and by which rule: see `judge.rubrics.aggregated`."""
+
+    of: Literal["judge", "reference"]
+    rule: Literal["majority", "mean", "best"]
+    parts: list[_Part]
+
+
 class _Counted(TypedDict):
     text: str
     n: int
     of: int
 
 
-class _PartRecord(TypedDict):
-    """One of several that a run is made of: what it is called, and what made its numbers."""
-
-    name: str
-    signature: str
-
-
-class CombinedRecord(TypedDict):
-    """What a run is made of, and by which rule: see `judge.rubrics.combining`."""
-
-    of: Literal["judge", "reference"]
-    rule: Literal["majority", "mean", "best"]
-    parts: list[_PartRecord]
-
-
-class ShardRecord(TypedDict):
-    """Which part of a set of studies a run judged: see `judge.running.shards.Part`."""
-
+class _Shard(TypedDict):
     index: int
     count: int
     n_whole: int
@@ -109,13 +103,8 @@ class ShardRecord(TypedDict):
     notes_of_judge: list[str]
 
 
-class Manifest(MadeBy):
-    """`manifest.json`. `reading` is there for the run of a reader, who is no judge.
-
-    `repeat` is there where it is not 0: which of several runs it is that ask the same. `scale` is
-    there where the prompt declares one: what the answers are read on. `shard` is
-    there for the run of a part of a set.
-    """
+class Manifest(_MadeBy):
+    """`manifest.json`; `reading`, `shard` and `combined` are there for runs of these kinds."""
 
     format: Literal[3]
     fields: list[str]
@@ -123,7 +112,7 @@ class Manifest(MadeBy):
     arguments: dict[str, Any] | None
     repeat: NotRequired[int]
     scale: NotRequired[list[float]]
-    shard: NotRequired[ShardRecord]
+    shard: NotRequired[_Shard]
     reading: NotRequired[Reading]
     combined: NotRequired[CombinedRecord]
 
@@ -137,16 +126,12 @@ class _Statistic(TypedDict):
     bounds: NotRequired[list[float]]
 
 
-class TotalRecord(TypedDict):
-    """How many items, or whatever else is whole; None where it is undefined for all studies."""
-
+class _Total(TypedDict):
     n: int | None
     per_study: float | None
 
 
-class Group(TypedDict):
-    """What is said of a group of studies; its fields stand beside it."""
-
+class _Group(TypedDict):
     n_studies: int
     n_scored: int
     n_unparsed: int
@@ -165,69 +150,24 @@ class _UnreadByClass(_Unread):
     p: float
 
 
-class Summary(MadeBy):
+class Summary(_MadeBy, _Group):
     """`summary.json`."""
 
     omitted: dict[str, int]
     notes: list[str]
     by: list[str]
-    n_studies: int
-    n_scored: int
-    n_unparsed: int
-    n_failed: int
     n_class_inferred: int
-    rates: list[Group]
-    statistics: dict[str, _Statistic]
-    totals: dict[str, TotalRecord]
+    rates: list[_Group]
+    totals: dict[str, _Total]
     reasons: dict[str, int]
     warnings: dict[str, int]
     unread_by_class: NotRequired[_UnreadByClass]
 
 
-class _Edit(TypedDict):
-    kind: Literal["change", "delete", "insert"]
-    line: int | None
-    corrected: str
-
-
-class ItemRecord(TypedDict):
-    """One thing that the judge wrote down."""
-
-    kind: str
-    text: str
-    labels: dict[str, list[str]]
-    side: Literal["reference", "candidate"] | None
-    links: list[int]
-    edit: _Edit | None
-
-
-class _Annotation(TypedDict):
-    items: list[ItemRecord]
-    explanation: str
-    values: dict[str, float]
-    stated_counts: dict[str, int]
-    warnings: list[str]
-
-
-class _Usage(TypedDict):
-    prompt_tokens: int
-    completion_tokens: int
-    cached_tokens: NotRequired[int]
-
-
-class _Answer(TypedDict):
-    text: str
-    finish_reason: str
-    model: str
-    usage: _Usage | None
-    created: NotRequired[str | None]
-    mode: NotRequired[str | None]
-
-
 class KeptAnswer(TypedDict):
     """An answer with its key in the cache and its checksum, None where no cache keeps it."""
 
-    answer: _Answer | None
+    answer: Completion | None
     cache_key: str | None
     sha256: str | None
 
@@ -244,7 +184,7 @@ class StudyRecord(KeptAnswer):
     outcome: Literal["annotated", "unparsed", "failed"]
     reason: str | None
     detail: str | None
-    annotation: _Annotation | None
+    annotation: Annotation | None
     corrected: str | None
     measures: dict[str, float | None] | None
     attempt: int

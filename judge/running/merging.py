@@ -16,7 +16,7 @@ from judge.running.progress import Progress
 from judge.running.records import Judged, completion_of, outcome_of, study_of
 from judge.running.run import Finished, versions
 from judge.running.session import StudiesDigest, read_today
-from judge.running.shards import Part
+from judge.running.shards import Part, Shard
 from judge.running.writer import claim, writing
 from judge.stats.table import check_fields, summarise
 from judge.types import JudgeError
@@ -104,28 +104,24 @@ def merge(
 def _parts(runs: Sequence[Run]) -> list[Part]:
     if not runs:
         raise JudgeError("name the runs of the shards that are to be merged")
-    parts: list[Part] = []
-    lines: dict[str, Run] = {}
+    parts: dict[Shard, Part] = {}
+    line = read_today(runs[0].signature, runs[0].rubric)
     for run in runs:
-        if run.part is None:
+        if (part := run.part) is None:
             why = "merged already" if "shards" in run.manifest else "judged without --shard I/N"
             raise JudgeError(f"{run.path} is the run of no shard: it was {why}")
-        if run.signature in lines:
-            twice = f"{lines[run.signature].path} and {run.path}"
-            raise JudgeError(f"shard {run.part.shard} is there twice, in {twice}: name it once")
-        lines[run.signature] = run
-        parts.append(run.part)
-    first, line = runs[0], read_today(runs[0].signature, runs[0].rubric)
-    for run, part in zip(runs, parts, strict=True):
-        if run.signature != line.replace(f"|shard:{parts[0].shard}|", f"|shard:{part.shard}|") or (
-            part.shard.count != parts[0].shard.count
-        ):
+        first = next(iter(parts), part.shard)
+        ours = line.replace(f"|shard:{first}|", f"|shard:{part.shard}|")
+        if run.signature != ours or part.shard.count != first.count:
             raise JudgeError(
-                f"{run.path} is no shard of the run of {first.path} by this version of judge: "
+                f"{run.path} is no shard of the run of {runs[0].path} by this version of judge: "
                 f"{run.signature} and {line} differ; judge every shard of the same files with "
                 "the same options, or bring each up to date with judge rescore"
             )
-    return parts
+        if part.shard in parts:
+            raise JudgeError(f"shard {part.shard} is there twice: name {run.path} once")
+        parts[part.shard] = part
+    return [*parts.values()]
 
 
 def _ranges(indices: Sequence[int]) -> str:

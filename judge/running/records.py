@@ -1,13 +1,7 @@
-"""A study's end: read of an answer, as a line of `annotations.jsonl`, and back.
-
-A line is a JSON object whose last field, `checksum`, is that of the line before it, so that a
-line that was changed after it was written is never read.
-"""
+"""A study's end: read of an answer, as a record of `annotations.jsonl`, and back."""
 
 from __future__ import annotations
 
-import hashlib
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -93,28 +87,6 @@ def to_record(judged: Judged, rubric: Rubric) -> dict[str, Any]:
         **_answer(judged.completion, judged.key),
         "earlier": [_answer(each.completion, each.key) for each in judged.earlier],
     }
-
-
-_SEAL = b', "checksum": "'
-
-
-def to_line(record: Mapping[str, Any]) -> bytes:
-    """Return a record as a line of `annotations.jsonl`, with its checksum."""
-    body = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")[:-1]
-    return body + _seal(body)
-
-
-def from_line(line: bytes) -> dict[str, Any]:
-    """Return the record in a line; raises ValueError for one that is not as it was written."""
-    body, _, _ = line.rpartition(_SEAL)
-    if line != body + _seal(body):
-        raise ValueError("the line is not the one that its checksum is of")
-    record: dict[str, Any] = json.loads(body + b"}")
-    return record
-
-
-def _seal(body: bytes) -> bytes:
-    return _SEAL + hashlib.sha256(body).hexdigest()[:16].encode() + b'"}\n'
 
 
 def _answer(completion: Completion | None, key: str | None) -> dict[str, Any]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from judge.jsonio import to_line
 from judge.rubrics.contract import Rubric
 from judge.running.files import ANOTHER, WRITING, entries_of, held, put_in_place
 from judge.running.folder import (
@@ -22,7 +23,7 @@ from judge.running.folder import (
     TABLE_PARQUET,
     Run,
 )
-from judge.running.records import Judged, to_line, to_record
+from judge.running.records import Judged, to_record
 from judge.stats.table import TableBuilder
 from judge.types import JudgeError
 

@@ -58,7 +58,8 @@ def read_run(
     try:
         manifest = jsonio.read((Path(source) / _MANIFEST).read_bytes())
         data = path.read_bytes()
-        records = [jsonio.read(line) for line in data.splitlines()]
+        lines = enumerate(data.splitlines(keepends=True), 1)
+        records = [jsonio.from_line(line, number) for number, line in lines]
         whole = {name: [str(record[name]) for record in records] for name in _TEXTS}
         if manifest.get("combined", {}).get("of") == "reference":
             raise JudgeError(f"{source} is made of several references a study; give PREDS and REFS")
