@@ -116,7 +116,7 @@ def console(pipe_width: int = _PIPE_WIDTH) -> Console:
 def print_summary(summary: Mapping[str, Any], rubric: Rubric, form: str) -> None:
     """Print a summary in the format asked for."""
     from judge.report import formats
-    from judge.report.tables import headline, tables
+    from judge.report.tables import headline, tables, unread_lines
 
     if form == "json":
         emit(formats.as_json(summary))
@@ -127,6 +127,8 @@ def print_summary(summary: Mapping[str, Any], rubric: Rubric, form: str) -> None
     else:
         print_facts(headline(summary, rubric))
         print_tables(tables(summary, rubric))
+        for line in unread_lines(summary, rubric):
+            emit(f"{line}\n")
         for name, line in formats.signatures(summary):
             emit(f"{name:9}  {line}")
 

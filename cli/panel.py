@@ -63,8 +63,8 @@ def command(
     \b
     judge panel first second third --rule majority --out panel
     """
+    from judge.running.aggregate import panel, rule_called
     from judge.running.folder import Run
-    from judge.running.panel import panel, rule_called
 
     opened = [Run(path) for path in runs]
     finished = panel(

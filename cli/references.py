@@ -46,9 +46,9 @@ def asked_of(studies: StudySet, shard: Shard | None, options: Mapping[str, Any])
         return part_of(studies, shard) if shard else studies
     if shard:
         raise click.UsageError("--shard is for studies with one reference each")
-    from judge.running.several import Several
+    from judge.running.aggregate import SeveralReferences
 
-    asked = Several(studies).asked()
+    asked = SeveralReferences(studies).asked()
     note(f"{len(studies):,} studies, {len(asked):,} questions about the candidates")
     return asked
 
@@ -60,13 +60,12 @@ def run_asked(
     **how: Any,  # noqa: ANN401
 ) -> Finished:
     """Judge the studies as the options say, and write the run or the runs."""
+    from judge.running.aggregate import run_references
+    from judge.running.run import run
+
     if not options["references"]:
-        from judge.running.run import run
-
         return run(session, studies, **how)
-    from judge.running.several import Several, run_several
-
-    return run_several(session, Several(studies), options["references"], **how)
+    return run_references(session, studies, options["references"], **how)
 
 
 def rubric_of(finished: Finished, rubric: Rubric) -> Rubric:

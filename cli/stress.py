@@ -242,7 +242,7 @@ def _run(options: dict[str, Any]) -> None:
     sessions = [*_sessions(options)]
     changes = chosen(options["changes"], options["rubric"])
     if options["dry_run"]:
-        from judge.cli.forecast import dry_run
+        from judge.cli.progress import dry_run
 
         with tempfile.TemporaryDirectory() as folder:
             options["out"] = Path(folder) / "candidates"

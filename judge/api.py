@@ -16,12 +16,12 @@ import pandas as pd
 from judge import rubrics
 from judge.backends import LEXICON, JudgeSettings
 from judge.report.words import harmless
+from judge.running.aggregate import panel as panel_of
+from judge.running.aggregate import rule_called
 from judge.running.asking import RequestPolicy
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run
 from judge.running.merging import merge as merge_runs
-from judge.running.panel import panel as panel_of
-from judge.running.panel import rule_called
 from judge.running.records import Judged, corrected_report
 from judge.running.run import run as run_session
 from judge.running.run import with_classes

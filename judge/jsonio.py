@@ -3,13 +3,18 @@
 `read` takes one JSON value and nothing beside it. Refused are what is too long or nested too
 deeply, a key that an object has twice, NaN and infinite numbers, and text that is not UTF-8. It is
 linear in the length of the text, and raises `JsonError` and nothing else.
+
+`to_line` and `from_line` are of the program's own records: a JSON object whose last field,
+`checksum`, is that of the line before it, so that a line that was changed later is never read.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import math
 import re
+from collections.abc import Mapping
 from typing import Any, NoReturn
 
 DEEPEST = 100
@@ -25,7 +30,7 @@ class JsonError(ValueError):
     """A text that is not read. `reason` is a word or two from a short list, `detail` says where.
 
     The reasons: `not UTF-8`, `too long`, `nested too deeply`, `duplicate key`, `cut short`,
-    `several values`, `not JSON`.
+    `several values`, `not JSON`, `changed`.
     """
 
     def __init__(self, reason: str, detail: str = "") -> None:
@@ -76,6 +81,28 @@ def values(text: str) -> list[Any]:
     except ValueError as error:
         raise _explained(error, text) from error
     return found
+
+
+def to_line(record: Mapping[str, Any]) -> bytes:
+    """Return a record as a line with its checksum and newline."""
+    body = json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")[:-1]
+    return body + _seal(body)
+
+
+def from_line(line: bytes, number: int) -> dict[str, Any]:
+    """Return the record in a line of that number; raises `JsonError` where it was changed."""
+    body = line.rpartition(_SEAL)[0]
+    if line != body + _seal(body):
+        raise JsonError("changed", f"line {number:,} is not the one that its checksum is of")
+    record: dict[str, Any] = json.loads(body + b"}")
+    return record
+
+
+_SEAL = b', "checksum": "'
+
+
+def _seal(body: bytes) -> bytes:
+    return _SEAL + hashlib.sha256(body).hexdigest()[:16].encode() + b'"}\n'
 
 
 def too_long(text: str, longest: int) -> bool:

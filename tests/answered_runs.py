@@ -1,17 +1,48 @@
-"""Runs whose answers a test writes itself, read by the rubric's own parser."""
+"""Runs whose answers a test writes itself, and runs whose records it changes."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from judge import rubrics
+from judge.jsonio import from_line, to_line
+from judge.rubrics import Rubric
+from judge.running.folder import ANNOTATIONS
 from judge.running.forms import FORMAT
 from judge.running.records import Judged, read
 from judge.running.writer import writing
 from judge.stats.table import summarise
-from judge.types import Completion, Failed, Study
+from judge.types import Completion, Failed, Measures, Study
+
+
+def records_of(run: Path) -> list[dict[str, Any]]:
+    """The records of a run."""
+    with (run / ANNOTATIONS).open("rb") as file:
+        return [from_line(line, at) for at, line in enumerate(file, 1)]
+
+
+def rewrite(run: Path, records: Iterable[Mapping[str, Any]]) -> None:
+    """Write other records into a run, each with its checksum."""
+    (run / ANNOTATIONS).write_bytes(b"".join(map(to_line, records)))
+
+
+def tables(rubric: Rubric, *studies: Sequence[Measures | None]) -> pd.DataFrame:
+    """A row for each study and part: its measures, None where it was not scored."""
+    return pd.DataFrame(
+        {
+            "row": row,
+            "part": part,
+            "outcome": "unparsed" if measures is None else "annotated",
+            **{one.name: (measures or {}).get(one.name) for one in rubric.measures},
+        }
+        for row, parts in enumerate(studies)
+        for part, measures in enumerate(parts)
+    ).astype({measure.name: float for measure in rubric.measures})
+
 
 _TITLES = {
     "a": "False finding",

@@ -15,6 +15,7 @@ from pathlib import Path
 import click
 import pandas as pd
 import pytest
+from answered_runs import records_of, rewrite
 from support import EXAMPLES, Invoke, write_json
 
 from judge.cli import main, progress
@@ -289,10 +290,9 @@ def test_the_examples_are_copied_and_nothing_is_written_over(invoke: Invoke) -> 
 
 
 def test_rescore_reads_the_raw_answers(invoke: Invoke, example_run: Path) -> None:
-    path = example_run / "annotations.jsonl"
-    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    lines[0]["answer"]["text"] = "I'm sorry, but I can't help with that."
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    records = records_of(example_run)
+    records[0]["answer"]["text"] = "I'm sorry, but I can't help with that."
+    rewrite(example_run, records)
     done = invoke("rescore", example_run, "--out", "again", "--format", "json")
     data = json.loads(done.stdout)
     assert "1 of 15 studies read differently" in done.stderr

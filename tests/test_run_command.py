@@ -83,7 +83,7 @@ def test_a_record_gives_back_what_went_in(outcome: Unparsed | Failed | None) -> 
 
 def test_lines_and_table_come_out_in_the_order_of_the_references(tmp_path: Path) -> None:
     made_by = {
-        "signature": "x",
+        "signature": f"green:{GREEN.version}|x",
         "rubric": "green",
         "judge": {"name": "j", "version": "j-1", "note": None},
         "prompt": None,

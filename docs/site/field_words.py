@@ -38,7 +38,7 @@ _MADE_BY = {
 }
 
 MANIFEST = {
-    "format": "the form of the run's files: 2",
+    "format": "the form of the run's files: 3",
     **_MADE_BY,
     "reading.layout": "the layout of the readings' file",
     "reading.lacks": "what the reader was not asked for, with why",
@@ -96,6 +96,8 @@ _STATISTIC = {
     "low": "where its 95% interval begins",
     "high": "where it ends",
     "n_undefined": "scored studies that have no such number",
+    "bounds": "its least and its greatest value if all unread studies (unparsed or failed) were at "
+    "one end of the scale; for means on a scale and rates, where there are such studies",
 }
 _COUNTS = {
     "n_studies": "all studies",
@@ -115,6 +117,15 @@ SUMMARY = {
     "totals.NAME.per_study": "how many per study that has it",
     "reasons": "how many studies were unparsed or failed, by reason",
     "warnings": "how many answers were read with a warning, by warning",
+    "unread_by_class": "the class whose studies are clearly more often unparsed or failed than "
+    "the others' (Fisher's exact test, p < 0.05, at least five such studies)",
+    "unread_by_class.n_unread": "its studies that were unparsed or failed",
+    "unread_by_class.n_studies": "its studies",
+    "unread_by_class.study_class": "the class",
+    "unread_by_class.others": "the same two numbers of all other studies that have a class",
+    "unread_by_class.others.n_unread": "those that were unparsed or failed",
+    "unread_by_class.others.n_studies": "all of them",
+    "unread_by_class.p": "the p value, of three or more classes times their number",
     "by": "the fields that `rates` are grouped by",
     "rates": "one object a group; the values of the fields stand in it, too",
     **{f"rates[].{name}": said for name, said in _COUNTS.items()},
@@ -164,6 +175,8 @@ RECORD = {
     "cache_key": "the answer's key in the cache",
     "sha256": "the answer's checksum",
     "earlier": "answers before it that could not be read, each with its key and checksum",
+    "checksum": "the first 16 hexadecimal digits of the SHA-256 of the line before this field: a "
+    "line that was changed later is refused",
 }
 
 COLUMNS = {

@@ -10,6 +10,7 @@ import json
 import tempfile
 import types
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import is_dataclass
 from pathlib import Path
 from typing import Any, Literal, NotRequired, get_args, get_origin
 
@@ -24,7 +25,7 @@ from judge.studies.names import FIELD_NAMES
 
 _FOLDER = "reference/files/"
 # What stands between a field and those within it, by what holds these.
-_WITHIN = {list: "[].", dict: ".NAME.", None: "."}
+_WITHIN = {list: "[].", tuple: "[].", dict: ".NAME.", None: "."}
 _KINDS = {
     type(None): "null",
     str: "text",
@@ -41,7 +42,7 @@ _ALSO = {
         *("shards", "missing", "rescored", "versions"),
     ),
     "summary.json": ("class_source", "reply_modes", "reading"),
-    "annotations.jsonl": ("corrected",),
+    "annotations.jsonl": (),
 }
 
 
@@ -123,7 +124,7 @@ def _run_folder(done: judge.Run) -> str:
 
 def _annotations(done: judge.Run) -> str:
     record = next(iter(done.records()))
-    fields = _described(forms.Scored, "annotations.jsonl", RECORD, record, also=forms.NotScored)
+    fields = _described(forms.StudyRecord, "annotations.jsonl", RECORD, record)
     text = (done.path / "annotations.jsonl").read_text("utf-8").splitlines()[13]
     example = json.dumps(json.loads(text), indent=1, ensure_ascii=False)
     return "\n\n".join(
@@ -184,12 +185,9 @@ def _described(
     file: str,
     words: Mapping[str, str],
     real: Mapping[str, Any],
-    also: type | None = None,
 ) -> str:
     """Return the table of a file's fields; raises ValueError where `words` has others."""
     kinds = dict(_fields(form))
-    if also is not None:
-        kinds = dict(_fields(also)) | kinds
     kinds |= {name: _kind_of(real.get(name)) for name in _ALSO[file] if name not in kinds}
     _same(f"fields of {file}", set(words), set(kinds))
     if odd := [name for name in real if name not in kinds]:
@@ -230,13 +228,13 @@ def _read(hint: Any) -> tuple[str, type | None]:  # noqa: ANN401 - whatever stan
     if of is types.UnionType or type(None) in inner:
         kind, form = _read(next(one for one in inner if one is not type(None)))
         return f"{kind} or null", form
-    if of is list:
+    if of in (list, tuple):
         kind, form = _read(inner[0])
         return f"list of {kind}", form
-    if of is dict:
+    if of in (dict, Mapping):
         kind, form = _read(inner[1])
         return f"object of {kind}", form
-    if is_typeddict(hint):
+    if is_typeddict(hint) or is_dataclass(hint):
         return "object", hint
     return _KINDS[hint], None
 

@@ -1,7 +1,7 @@
 """Readings made on the page, kept beside the run whose studies were read.
 
-`readings.jsonl` holds one line for each save (`judge.running.journal`): all that a reader has
-marked in a study at that time. The last one counts; those before it are its history.
+`readings.jsonl` holds one line for each save (`judge.running.files.append_line`): all that a
+reader has marked in a study at that time. The last one counts; those before it are its history.
 """
 
 from __future__ import annotations
@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from judge.rubrics.contract import Rubric
-from judge.running.files import read_file
+from judge.running.files import Stamp, append_line, stamp
 from judge.running.forms import adapter, first_of
-from judge.running.journal import Stamp, append_line, stamp
 from judge.sentences import sentences
 from judge.types import Edit, Item, JudgeError, Side
 
@@ -112,7 +111,7 @@ def read(run: Path) -> list[KeptReading]:
 def read_with_digest(run: Path) -> tuple[list[KeptReading], str]:
     """Return what `read` does, and the SHA-256 of the file that it was read from."""
     try:
-        content = read_file(run / FILE)
+        content = (run / FILE).read_bytes()
     except FileNotFoundError:
         content = b""
     except OSError as error:

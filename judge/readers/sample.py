@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from judge.report.words import in_natural_order
-from judge.running.files import held, put_in_place, read_file
+from judge.running.files import held, put_in_place
 from judge.running.folder import Run
 from judge.running.forms import adapter, first_of
 from judge.stats.table import DEFAULT_BY, check_fields
@@ -185,7 +185,7 @@ def read_sample(run: Path) -> Sample | None:
 
     path = run / SAMPLE
     try:
-        found: Sample = adapter(Sample).validate_json(read_file(path), strict=True)
+        found: Sample = adapter(Sample).validate_json(path.read_bytes(), strict=True)
     except FileNotFoundError:
         return None
     except OSError as error:

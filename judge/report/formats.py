@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
-from judge.report.tables import Table, headline, run_title, tables
+from judge.report.tables import Table, headline, run_title, tables, unread_lines
 from judge.report.words import group_value, harmless
 from judge.rubrics import Rubric
 
@@ -27,7 +27,7 @@ def as_markdown(summary: Mapping[str, Any], rubric: Rubric) -> str:
     parts += tables(summary, rubric)
     text = "\n\n".join(markdown_table(table) for table in parts)
     lines = [f"{name.capitalize()}: `{line}`" for name, line in signatures(summary)]
-    return "\n\n".join([text, *lines])
+    return "\n\n".join([text, *map(markdown_text, unread_lines(summary, rubric)), *lines])
 
 
 def signatures(summary: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -7,7 +7,16 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.report import words
-from judge.report.words import NOTHING, counted, estimate, group_value, left_out, number, rate
+from judge.report.words import (
+    NOTHING,
+    counted,
+    estimate,
+    group_value,
+    left_out,
+    number,
+    percent,
+    rate,
+)
 from judge.rubrics.contract import Rubric
 from judge.rubrics.items import Tally
 from judge.rubrics.numbers import Measure, Statistic
@@ -54,6 +63,27 @@ def headline(
         facts.append(("replies asked for by", asked))
     facts += [("note", note) for note in summary["notes"]]
     return facts + (readings_facts(summary["readings"], rubric) if "readings" in summary else [])
+
+
+def unread_lines(summary: Mapping[str, Any], rubric: Rubric) -> list[str]:
+    """Say what unparsed and failed studies could change, and where one class has more of them."""
+    n = summary["n_unparsed"] + summary["n_failed"]
+    lines, ends = [], []
+    for one in rubric.shown("groups"):
+        if bounds := summary["statistics"][one.name].get("bounds"):
+            form = percent if one.kind == "rate" else number
+            ends.append(f"{one.label} {' to '.join(map(form, bounds))}")
+    if ends:
+        which = "1 unread study were" if n == 1 else f"{n:,} unread studies were all"
+        lines.append(f"If the {which} best or worst: {', '.join(ends)}")
+    if uneven := summary.get("unread_by_class"):
+        others = uneven["others"]
+        lines.append(
+            f"Unread studies are more frequent in the class {uneven['study_class']}: "
+            f"{uneven['n_unread']:,} of {uneven['n_studies']:,}, and {others['n_unread']:,} of "
+            f"{others['n_studies']:,} others (Fisher's exact test, p = {uneven['p']:.2g})"
+        )
+    return lines
 
 
 def class_facts(n_inferred: int, n_studies: int) -> list[tuple[str, str]]:

@@ -2,33 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from judge import jsonio
-from judge.cache.entry import Entry, Unreadable, UnreadableError, checksum, entry_of
-from judge.running.folder import ANNOTATIONS, Run
+from judge.cache.entry import Entry, Unreadable, UnreadableError, entry_of
+from judge.jsonio import from_line
+from judge.running.folder import ANNOTATIONS, MADE_BY, Run
 from judge.running.questions import COMPOSED
-from judge.running.records import Answered, Judged, completion_of, outcome_of, read, study_of
+from judge.running.records import Judged, answered_of, outcome_of, read, study_of
 from judge.running.run import versions
 from judge.running.session import read_today
 from judge.running.writer import claim, writing
 from judge.stats.table import summarise
 from judge.types import Annotated, JudgeError
-
-
-def answered_of(part: Mapping[str, Any]) -> Answered | None:
-    """Return the answer in a record or in one of its `earlier` ones, None where there is none.
-
-    One that is not what was written has no key.
-    """
-    completion = completion_of(part)
-    key = part.get("cache_key")
-    is_whole = key is not None and part.get("sha256") == checksum(part["answer"])
-    return Answered(completion, key if is_whole else None) if completion else None
 
 
 def entries(run: Run) -> Iterator[Entry | Unreadable]:
@@ -40,22 +29,17 @@ def entries(run: Run) -> Iterator[Entry | Unreadable]:
     model, path = run.manifest["judge"]["version"], run.path / ANNOTATIONS
     without = 0
     for number, line in enumerate(run.lines(), 1):
-        name = f"{path}, line {number}"
         try:
-            record = jsonio.read(line)
-            for part in (*record.get("earlier", ()), record):
-                if part.get("cache_key") == COMPOSED:
-                    continue  # of others, which stand before it
-                if part.get("cache_key") is None:
+            record = from_line(line, number)
+            for part in (*record["earlier"], record):
+                key = part["cache_key"]
+                if key is None:
                     without += part["answer"] is not None
-                    continue
-                data = {"key": part["cache_key"], "model": model, "completion": part["answer"]}
-                data["sha256"] = part["sha256"]
-                yield entry_of(number, part["cache_key"], data, 0.0)
-        except UnreadableError as error:
-            yield Unreadable(number, name, str(error))
-        except (ValueError, KeyError, TypeError, AttributeError):
-            yield Unreadable(number, name, "not the record of a study")
+                elif key != COMPOSED:  # of others, which stand before it
+                    data = {"key": key, "model": model, "completion": part["answer"]}
+                    yield entry_of(number, key, data | {"sha256": part["sha256"]}, 0.0)
+        except (ValueError, UnreadableError) as error:
+            yield Unreadable(number, f"{path}, line {number}", str(error))
     if without:
         why = "no cache keeps its judge's answers"
         yield Unreadable(0, str(run.path), f"{without:,} answers have no key of a cache: {why}")
@@ -84,12 +68,11 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
             f"{run.path} is made of several runs and has no answers of its own: rescore those and "
             f"make it again with {again} (answers in the cache are not paid for twice)"
         )
-    rubric = run.rubric
-    old_line, old_summary = run.signature, run.summary()
-    line = str(read_today(old_line, rubric))
-    if out is not None and out != run.path:
-        claim(out, line)
+    rubric, written = run.rubric, run.written_summary
+    line = str(read_today(run.signature, rubric))
     path = out or run.path
+    if path != run.path:
+        claim(path, line)
     n_changed = 0
     with writing(path, rubric, run.manifest["fields"]) as writer:
         for at, record in enumerate(run.records(of_any_version=True)):
@@ -99,19 +82,20 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
             if run.reading is not None and isinstance(before, Annotated):
                 measures = rubric.measured(before.annotation, study)
             n_changed += outcome != before
-            earlier = tuple(filter(None, map(answered_of, record.get("earlier", ()))))
+            earlier = tuple(filter(None, map(answered_of, record["earlier"])))
             attempt = record["attempt"]
             writer.add(Judged(at, study, outcome, measures, completion, attempt, key, earlier))
         table = writer.table()
-        made_by = {"signature": line, "reply_modes": dict(sorted(writer.modes.items()))}
-        summary = {**old_summary, **summarise(table, rubric, old_summary["by"]), **made_by}
+        made_by = {name: written[name] for name in MADE_BY if name in written}
+        made_by |= {"signature": line, "reply_modes": dict(sorted(writer.modes.items()))}
         now = datetime.now(UTC).isoformat(timespec="seconds")
-        this_time = {"at": now, "from_signature": old_line, "n_changed": n_changed}
+        this_time = {"at": now, "from_signature": run.signature, "n_changed": n_changed}
         manifest = {
             **run.manifest,
             "signature": line,
             "rescored": [*run.manifest.get("rescored", []), this_time],
             "versions": versions(),
         }
+        summary = {**made_by, **summarise(table, rubric, written["by"])}
         writer.finish(table, summary, manifest)
     return Rescored(path, summary, n_changed)

@@ -1,88 +1,55 @@
-"""The files of a run on disk: opened without surprises, written by one process at a time.
-
-The service reads runs by this too, and follows no link: what is opened is a plain file that stands
-in its folder.
-"""
+"""Folders that one process writes at a time and that appear whole, and files of appended lines."""
 
 from __future__ import annotations
 
 import errno
 import fcntl
-import json
 import os
 import shlex
 import shutil
-import socket
 import stat
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
 
 from judge.types import JudgeError
 
 WRITING = ".writing"
 """The folder in a run's own where it is written; only the process that holds its lock may."""
-LONGEST_LINE = 2**26
-"""Bytes of the longest record that is read: both reports, the annotation, the raw answer."""
-LARGEST = 2**28
-"""Bytes of the largest file that is read whole."""
-_LOCK = "lock"
-_NO_LOCKS = {errno.ENOLCK, errno.EOPNOTSUPP, errno.ENOSYS, errno.EINVAL}
-
-
-def open_file(path: Path) -> IO[bytes]:
-    """Open a file for reading; raises OSError for a link, a pipe and anything else but a file."""
-    try:
-        file = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
-    except OSError as error:
-        if error.errno == errno.ELOOP and path.is_symlink():
-            raise OSError(errno.ELOOP, "it is a link, which is not followed", str(path)) from error
-        raise
-    if not stat.S_ISREG(os.fstat(file).st_mode):
-        os.close(file)
-        raise OSError(errno.EINVAL, "it is no plain file", str(path))
-    return os.fdopen(file, "rb")
-
-
-def read_file(path: Path) -> bytes:
-    """Return what a file holds that is read whole; raises OSError also for one of over 256 MB."""
-    with open_file(path) as file:
-        if os.fstat(file.fileno()).st_size > LARGEST:
-            raise OSError(errno.EFBIG, f"it is larger than {LARGEST:,} bytes", str(path))
-        return file.read(LARGEST)
+ANOTHER = "name another folder with --out"
+Stamp = tuple[int, int, int]
+"""What changes when something is appended to a file, or it is another file."""
 
 
 @contextmanager
 def held(run: Path) -> Iterator[Path]:
-    """Hold the folder `run` for writing and give a new folder in it, for its owner alone.
+    """Lock the folder `run` for writing, and give a new folder in it for the files to be written.
 
-    Both hold and folder end with the block; the system gives the hold back where the process
-    is killed, and what it left is removed by the next. Raises `JudgeError` where another
-    process holds it, and OSError where nothing can be written.
+    Lock and folder end with the block. The system releases the lock of a killed process, and the
+    next writer removes what that process left. Raises `JudgeError` where another process holds the
+    lock, and OSError where nothing can be written.
     """
+    from filelock import FileLock, Timeout
+
     place = run / WRITING
-    lock, is_locked = _lock(place)
+    place.mkdir(mode=0o700, exist_ok=True)
+    lock = FileLock(place / "lock", blocking=False, mode=0o600)
     try:
-        if is_locked:
-            for left in place.iterdir():
-                if left.is_dir():
-                    shutil.rmtree(left, ignore_errors=True)
-                elif left.name != _LOCK:
-                    left.unlink(missing_ok=True)
-        staging = Path(tempfile.mkdtemp(dir=place))
-        try:
-            yield staging
-        finally:
-            shutil.rmtree(staging, ignore_errors=True)
-            with suppress(OSError):
-                if is_locked:
-                    (place / _LOCK).unlink()
-                place.rmdir()  # or somebody else is there already
+        lock.acquire()
+    except Timeout:
+        raise JudgeError(
+            f"{run} is being written by another process: wait until it has ended, or {ANOTHER}"
+        ) from None
+    try:
+        for left in place.iterdir():
+            if left.is_dir():
+                shutil.rmtree(left)
+        yield Path(tempfile.mkdtemp(dir=place))
     finally:
-        os.close(lock)
+        # The lock's own file goes while it is held: who waits for it sees that, and makes another.
+        shutil.rmtree(place, ignore_errors=True)
+        lock.release()
 
 
 @contextmanager
@@ -98,7 +65,7 @@ def folder_at_once(out: Path) -> Iterator[Path]:
         staged.mkdir(mode=0o700, parents=True, exist_ok=True)
         with held(staged) as place:
             yield place
-            os.rename(place, whole)  # noqa: PTH104 - also onto an empty folder
+            place.replace(whole)
     except OSError as error:
         raise JudgeError(f"cannot write to {out}: {error.strerror or error}") from error
     finally:
@@ -109,56 +76,21 @@ def folder_at_once(out: Path) -> Iterator[Path]:
 
 def put_in_place(file: Path, target: Path) -> None:
     """Move a written file to where it belongs: its owner's alone, or as open as the old one was."""
-    try:
-        old = target.lstat().st_mode
-    except FileNotFoundError:
-        old = 0
-    file.chmod(stat.S_IMODE(old) if stat.S_ISREG(old) else 0o600)
+    file.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600)
     file.replace(target)
 
 
-def _lock(place: Path) -> tuple[int, bool]:
-    while True:
-        place.mkdir(mode=0o700, exist_ok=True)
-        try:
-            lock = os.open(place / _LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        except FileNotFoundError:  # the one who held it has just ended
-            continue
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            if error.errno in _NO_LOCKS:
-                return lock, False
-            with os.fdopen(lock, "rb") as file:
-                if isinstance(error, BlockingIOError):
-                    raise JudgeError(_held_by(place.parent, file.read(4096))) from None
-                raise
-        if _is_there(place / _LOCK, lock):
-            since = datetime.now(UTC).isoformat(sep=" ", timespec="seconds")
-            holder = {"pid": os.getpid(), "host": socket.gethostname(), "since": since}
-            os.ftruncate(lock, 0)
-            os.pwrite(lock, json.dumps(holder).encode(), 0)
-            return lock, True
-        os.close(lock)
+def entries_of(out: Path) -> set[str]:
+    """Return the names of what lies in a folder that is to be written, none where it is new.
 
-
-def _is_there(path: Path, file: int) -> bool:
-    """Whether `path` is still the file that was opened; who held it before has removed it."""
+    Raises `JudgeError` for a file, and where it cannot be read.
+    """
     try:
-        return os.path.samestat(path.lstat(), os.fstat(file))
-    except FileNotFoundError:
-        return False
-
-
-def _held_by(run: Path, holder: bytes) -> str:
-    who = "another process"
-    with suppress(ValueError, TypeError, KeyError):
-        said = json.loads(holder)
-        who = f"process {said['pid']} on {said['host']}, since {said['since']}"
-    return (
-        f"{run} is being written by {who}: wait until it has ended, end it, or name another "
-        "folder with --out"
-    )
+        if out.exists() and not out.is_dir():
+            raise JudgeError(f"{out} is a file; {ANOTHER}")
+        return {entry.name for entry in out.iterdir()} if out.exists() else set()
+    except OSError as error:
+        raise JudgeError(f"cannot write to {out}: {error.strerror}; {ANOTHER}") from error
 
 
 def no_run(path: Path, manifest: str) -> str:
@@ -172,17 +104,30 @@ def no_run(path: Path, manifest: str) -> str:
     return f"{path} is not a run: it holds no {manifest}"
 
 
-ANOTHER = "name another folder with --out"
+def append_line(path: Path, line: bytes) -> None:
+    """Append `line`, which has no newline, to a file; when this returns it is on disk.
 
-
-def entries_of(out: Path) -> set[str]:
-    """Return the names of what lies in a folder that is to be written, none where it is new.
-
-    Raises `JudgeError` for a file, and where it cannot be looked into.
+    What a crash has cut short stays as it is, and the next line begins on a line of its own.
+    Raises OSError where the line cannot be kept; nothing of it is then in the file.
     """
+    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
     try:
-        if out.exists() and not out.is_dir():
-            raise JudgeError(f"{out} is a file; {ANOTHER}")
-        return {entry.name for entry in out.iterdir()} if out.exists() else set()
-    except OSError as error:
-        raise JudgeError(f"cannot write to {out}: {error.strerror}; {ANOTHER}") from error
+        fcntl.flock(file, fcntl.LOCK_EX)
+        size = os.fstat(file).st_size
+        is_torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"
+        data = b"\n" * is_torn + line + b"\n"
+        if os.write(file, data) != len(data):
+            os.ftruncate(file, size)
+            raise OSError(errno.ENOSPC, "no room left")
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def stamp(path: Path) -> Stamp | None:
+    """Return what changes with the file, None where there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return (status.st_ino, status.st_size, status.st_mtime_ns)

@@ -14,7 +14,6 @@ They are readable by their owner alone.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from functools import cached_property
 from html import escape
@@ -23,17 +22,16 @@ from typing import TYPE_CHECKING, Any
 
 from judge import jsonio, rubrics
 from judge.report.formats import rate_rows
+from judge.rubrics.aggregated import Aggregation
 from judge.rubrics.asking import asked_by, on_scale, sampled
-from judge.rubrics.combining import Combination
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
 from judge.running import forms
-from judge.running.columns import read_columns, read_frame
-from judge.running.files import LONGEST_LINE, no_run, open_file, read_file
+from judge.running.files import no_run
 from judge.running.records import outcome_of, study_of
 from judge.running.shards import Part
 from judge.signature import Signature
-from judge.stats.table import DEFAULT_BY, summarise
+from judge.stats.table import DEFAULT_BY, FIXED, summarise
 from judge.types import JudgeError, Outcome, Study
 
 if TYPE_CHECKING:
@@ -122,11 +120,11 @@ class Run:
         return found
 
     @property
-    def combined(self) -> Combination | None:
+    def combined(self) -> Aggregation | None:
         """What it is made of, None for the run of one judge against one reference a study."""
         found: forms.CombinedRecord | None = self.manifest.get("combined")
         names = [part["name"] for part in found["parts"]] if found else []
-        return Combination(found["of"], found["rule"], tuple(names)) if found else None
+        return Aggregation(found["of"], found["rule"], tuple(names)) if found else None
 
     @property
     def repeat(self) -> int:
@@ -135,29 +133,45 @@ class Run:
 
     @property
     def part(self) -> Part | None:
-        """Which shard of a set it is, None for a run of all; raises `JudgeError`."""
-        found = self.manifest.get("shard")
-        try:
-            return Part.read(found) if found else None
-        except ValueError as error:
-            raise damaged(self.path / MANIFEST, str(error)) from error
+        """Which shard of a set it is, None for a run of all."""
+        shard = self.manifest.get("shard")
+        return Part.read(shard) if shard else None
 
     def table(self) -> pd.DataFrame:
         """Return the table of studies; raises `JudgeError` as `columns` does."""
-        return read_frame(self.path / TABLE_PARQUET, self.rubric, self._summary)
+        frame: pd.DataFrame = self.columns().to_pandas()
+        return frame
 
     def columns(self, names: Sequence[str] | None = None, optional: Sequence[str] = ()) -> pa.Table:
-        """Return the table of studies or some of its columns, as `read_columns` does."""
-        path = self.path / TABLE_PARQUET
-        return read_columns(path, self.rubric, self._summary, names, optional)
+        """Return the table of studies: all of it, or the columns `names` and those of `optional`.
 
-    @property
-    def _summary(self) -> dict[str, Any]:
-        path = self.path / SUMMARY
-        found = _checked(path, _read_json(path), forms.Summary)
-        if lacking := [name for row in found["rates"] for name in found["by"] if name not in row]:
-            raise damaged(path, f"a group has no {lacking[0]!r}")
-        return found
+        `study_id`, `outcome` and `class_inferred` are always there. Raises `JudgeError` where the
+        table cannot be read, or lacks a column but the optional ones.
+        """
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        path = self.path / TABLE_PARQUET
+        if names is None:
+            needed = [*FIXED, *(measure.name for measure in self.rubric.measures)]
+        else:
+            needed = list(dict.fromkeys(["study_id", "outcome", "class_inferred", *names]))
+        try:
+            with pq.ParquetFile(path) as file:
+                there = file.schema_arrow.names
+                if missing := ", ".join(name for name in needed if name not in there):
+                    raise JudgeError(f"{path} lacks {missing}; judge rescore writes it anew")
+                wanted = [name for name in dict.fromkeys([*needed, *optional]) if name in there]
+                return file.read(columns=None if names is None else wanted)
+        except (pa.ArrowException, OSError) as error:
+            raise JudgeError(
+                f"cannot read {path}: {error}; judge rescore writes it anew"
+            ) from error
+
+    @cached_property
+    def written_summary(self) -> dict[str, Any]:
+        """What the summary's file holds, of whatever version; raises `JudgeError`."""
+        return _read(self.path / SUMMARY, forms.Summary)
 
     def regrouped(self, by: Sequence[str]) -> dict[str, Any]:
         """Return the summary with the rates grouped by any fields of the studies.
@@ -187,30 +201,26 @@ class Run:
             yield study_of(record), outcome_of(record)
 
     def summary(self) -> dict[str, Any]:
-        """Return what was printed at the end of the run; raises `JudgeError` for a damaged one.
+        """Return what was printed at the end of the run.
 
-        One that lacks what the rubric says today is made anew of the table of studies.
+        Raises `JudgeError` for a damaged one, and for one of another version of the rubric.
         """
-        found = self._summary
-        if not forms.says_all(found, self.rubric):
-            made_by = {name: found[name] for name in MADE_BY if name in found}
-            found = {**made_by, **summarise(self.table(), self.rubric, found["by"])}
-        return found
+        self._check_version()
+        return self.written_summary
 
     def records(self, *, of_any_version: bool = False) -> Iterator[dict[str, Any]]:
         """Yield one record a study, in the order of the references.
 
-        Raises `JudgeError` for a damaged one, for one that lacks what today's rubric has
-        unless it may be `of_any_version`, and at the end where there were not as many as
-        the summary says.
+        Raises `JudgeError` for a line that was changed after it was written, for records of
+        another version of the rubric unless they may be `of_any_version`, and at the end where
+        there were not as many as the summary says.
         """
         n = 0
         for n, line in enumerate(self.lines(), 1):
             yield self.parsed(n, line, of_any_version=of_any_version)
-        if n != (wanted := self._summary["n_studies"]):
+        if n != (wanted := self.written_summary["n_studies"]):
             raise damaged(
-                self.path / ANNOTATIONS,
-                f"it holds {n:,} studies, {SUMMARY} {wanted:,}: they do not fit together",
+                self.path / ANNOTATIONS, f"it holds {n:,} studies, and {SUMMARY} {wanted:,}"
             )
 
     def record(self, study_id: str) -> dict[str, Any]:
@@ -219,7 +229,7 @@ class Run:
         Raises `JudgeError` where the run has no such study, and for a damaged record.
         """
         # A record begins with its id, so all others are passed over unread.
-        start = line_of({"study_id": study_id})[:-1] + b","
+        start = jsonio.to_line({"study_id": study_id}).rpartition(b', "checksum"')[0] + b","
         for n, line in enumerate(self.lines(), 1):
             if line.startswith(start):
                 return self.parsed(n, line)
@@ -233,66 +243,55 @@ class Run:
 
         Raises `JudgeError` as `records` does.
         """
-        path = self.path / ANNOTATIONS
+        if not of_any_version:
+            self._check_version()
         try:
-            found: dict[str, Any] = jsonio.read(line)
-            wrong = forms.record_fault(found)
+            return jsonio.from_line(line, n)
         except jsonio.JsonError as error:
-            wrong = str(error)
-        if wrong:
-            raise damaged(path, f"in line {n:,}, {wrong}")
-        if not of_any_version and (lacking := forms.outdated(found, self.rubric)):
-            raise JudgeError(
-                f"{path} is not of today's {self.rubric.title}: in line {n:,}, {lacking}; "
-                "judge rescore brings it up to date"
-            )
-        return found
+            raise damaged(self.path / ANNOTATIONS, str(error)) from error
 
     def lines(self) -> Iterator[bytes]:
         """Yield the lines of the annotations as they lie there; raises `JudgeError`."""
         path = self.path / ANNOTATIONS
         try:
-            with open_file(path) as file:
-                while line := file.readline(LONGEST_LINE):
-                    if len(line) == LONGEST_LINE:
-                        raise damaged(path, f"it has a line of over {LONGEST_LINE:,} bytes")
-                    yield line
+            with path.open("rb") as file:
+                yield from file
         except OSError as error:
             raise JudgeError(f"cannot read {path}: {error.strerror}") from error
 
-
-def line_of(record: dict[str, Any]) -> bytes:
-    """Return a record as it stands in a run's annotations, without the end of its line."""
-    return json.dumps(record, ensure_ascii=False).encode("utf-8", "replace")
+    def _check_version(self) -> None:
+        made, today = self.signature.partition("|")[0], f"{self.rubric.name}:{self.rubric.version}"
+        if made != today:
+            raise JudgeError(
+                f"{self.path} is a run of {made}, and this version of judge has {today}; judge "
+                "rescore brings it up to date"
+            )
 
 
 def _read_manifest(path: Path) -> dict[str, Any]:
-    found = _read_json(path)
-    if isinstance(found, dict):
-        found = {"inputs": [], "arguments": {}, **found}
-        if (form := found.get("format")) != forms.FORMAT:
-            raise JudgeError(
-                f"{path.parent} is a run of format {form!r}, and this version of judge reads "
-                f"format {forms.FORMAT}; use the version that wrote it"
-            )
-    return _checked(path, found, forms.Manifest)
+    manifest = {"inputs": [], "arguments": {}} | _read(path, dict[str, Any])
+    if (form := manifest.get("format")) != forms.FORMAT:
+        raise JudgeError(
+            f"{path.parent} is a run of format {form!r}, and this version of judge reads format "
+            f"{forms.FORMAT}: judge its studies again (answers in the cache are not paid for twice)"
+        )
+    return _checked(path, manifest, forms.Manifest)
 
 
-def _checked(path: Path, data: object, form: type) -> dict[str, Any]:
-    if wrong := forms.fault(data, form):
-        raise damaged(path, wrong)
-    assert isinstance(data, dict)
-    return data
-
-
-def _read_json(path: Path) -> object:
+def _read(path: Path, form: type) -> dict[str, Any]:
     try:
-        data: object = jsonio.read(read_file(path))
+        return _checked(path, jsonio.read(path.read_bytes()), form)
     except OSError as error:
         raise JudgeError(f"cannot read {path}: {error.strerror}") from error
     except jsonio.JsonError as error:
         raise damaged(path, str(error)) from error
-    return data
+
+
+def _checked(path: Path, value: Any, form: Any) -> dict[str, Any]:  # noqa: ANN401
+    if wrong := forms.fault(value, form):
+        raise damaged(path, wrong)
+    checked: dict[str, Any] = value
+    return checked
 
 
 def damaged(path: Path, why: str) -> JudgeError:

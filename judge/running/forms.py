@@ -1,22 +1,21 @@
-"""What the files of a run must hold.
+"""What the files of a run hold: the manifest and the summary are checked as they are read.
 
-Each file has a form, checked as it is read; it may hold more.
+They may hold more. A record is held to its checksum (`judge.jsonio`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from functools import cache
 from typing import TYPE_CHECKING, Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
-from judge.rubrics.contract import Rubric
+from judge.types import Annotation, Completion
 
 if TYPE_CHECKING:  # its import takes a while, and not every command reads a run
     from pydantic import ConfigDict, TypeAdapter, ValidationError
 
-FORMAT = 2
+FORMAT = 3
 """The form of a run's files that this program writes."""
 
 _LOOSE: ConfigDict = {"strict": True, "extra": "allow", "allow_inf_nan": False}
@@ -28,9 +27,7 @@ class _JudgeName(TypedDict):
     note: str | None
 
 
-class MadeBy(TypedDict):
-    """What made a run, as its manifest and its summary say."""
-
+class _MadeBy(TypedDict):
     __pydantic_config__ = _LOOSE  # type: ignore[misc]
 
     signature: str
@@ -47,9 +44,7 @@ class _Input(TypedDict):
     sha256: str
 
 
-class StratumRead(TypedDict):
-    """The studies with the values `key` of some fields, and how many of them the reader read."""
-
+class _Stratum(TypedDict):
     key: dict[str, Any]
     n_studies: int
     n_drawn: int
@@ -58,13 +53,13 @@ class StratumRead(TypedDict):
 class SampleRead(TypedDict):
     """How the studies were drawn that a reader read: from each stratum the first of its order.
 
-    The strata make up all studies of the run that they were drawn from. One of which none was
-    read yet has `n_drawn` 0.
+    A stratum is the studies with the values `key` of the fields `by`, and `n_drawn` of them were
+    read. The strata make up all studies of the run that they were drawn from.
     """
 
     seed: int
     by: list[str]
-    strata: list[StratumRead]
+    strata: list[_Stratum]
 
 
 class Reading(TypedDict):
@@ -79,30 +74,26 @@ class Reading(TypedDict):
     sample: NotRequired[SampleRead]
 
 
+class _Part(TypedDict):
+    name: str
+    signature: str
+
+
+class CombinedRecord(TypedDict):
+    """What a run is made of, and by which rule: see `judge.rubrics.aggregated`."""
+
+    of: Literal["judge", "reference"]
+    rule: Literal["majority", "mean", "best"]
+    parts: list[_Part]
+
+
 class _Counted(TypedDict):
     text: str
     n: int
     of: int
 
 
-class _PartRecord(TypedDict):
-    """One of several that a run is made of: what it is called, and what made its numbers."""
-
-    name: str
-    signature: str
-
-
-class CombinedRecord(TypedDict):
-    """What a run is made of, and by which rule: see `judge.rubrics.combining`."""
-
-    of: Literal["judge", "reference"]
-    rule: Literal["majority", "mean", "best"]
-    parts: list[_PartRecord]
-
-
-class ShardRecord(TypedDict):
-    """Which part of a set of studies a run judged: see `judge.running.shards.Part`."""
-
+class _Shard(TypedDict):
     index: int
     count: int
     n_whole: int
@@ -112,21 +103,16 @@ class ShardRecord(TypedDict):
     notes_of_judge: list[str]
 
 
-class Manifest(MadeBy):
-    """`manifest.json`. `reading` is there for the run of a reader, who is no judge.
+class Manifest(_MadeBy):
+    """`manifest.json`; `reading`, `shard` and `combined` are there for runs of these kinds."""
 
-    `repeat` is there where it is not 0: which of several runs it is that ask the same. `scale` is
-    there where the prompt declares one: what the answers are read on. `shard` is
-    there for the run of a part of a set.
-    """
-
-    format: Literal[2]
+    format: Literal[3]
     fields: list[str]
     inputs: list[_Input]
     arguments: dict[str, Any] | None
     repeat: NotRequired[int]
     scale: NotRequired[list[float]]
-    shard: NotRequired[ShardRecord]
+    shard: NotRequired[_Shard]
     reading: NotRequired[Reading]
     combined: NotRequired[CombinedRecord]
 
@@ -137,18 +123,15 @@ class _Statistic(TypedDict):
     low: float | None
     high: float | None
     n_undefined: int
+    bounds: NotRequired[list[float]]
 
 
-class TotalRecord(TypedDict):
-    """How many items, or whatever else is whole; None where it is undefined for all studies."""
-
+class _Total(TypedDict):
     n: int | None
     per_study: float | None
 
 
-class Group(TypedDict):
-    """What is said of a group of studies; its fields stand beside it."""
-
+class _Group(TypedDict):
     n_studies: int
     n_scored: int
     n_unparsed: int
@@ -156,76 +139,41 @@ class Group(TypedDict):
     statistics: dict[str, _Statistic]
 
 
-class Summary(MadeBy):
+class _Unread(TypedDict):
+    n_unread: int
+    n_studies: int
+
+
+class _UnreadByClass(_Unread):
+    study_class: str
+    others: _Unread
+    p: float
+
+
+class Summary(_MadeBy, _Group):
     """`summary.json`."""
 
     omitted: dict[str, int]
     notes: list[str]
     by: list[str]
-    n_studies: int
-    n_scored: int
-    n_unparsed: int
-    n_failed: int
     n_class_inferred: int
-    rates: list[Group]
-    statistics: dict[str, _Statistic]
-    totals: dict[str, TotalRecord]
+    rates: list[_Group]
+    totals: dict[str, _Total]
     reasons: dict[str, int]
     warnings: dict[str, int]
-
-
-class _Edit(TypedDict):
-    kind: Literal["change", "delete", "insert"]
-    line: int | None
-    corrected: str
-
-
-class ItemRecord(TypedDict):
-    """One thing that the judge wrote down."""
-
-    kind: str
-    text: str
-    labels: dict[str, list[str]]
-    side: Literal["reference", "candidate"] | None
-    links: list[int]
-    edit: _Edit | None
-
-
-class _Annotation(TypedDict):
-    items: list[ItemRecord]
-    explanation: str
-    values: dict[str, float]
-    stated_counts: dict[str, int]
-    warnings: list[str]
-
-
-class _Usage(TypedDict):
-    prompt_tokens: int
-    completion_tokens: int
-    cached_tokens: NotRequired[int]
-
-
-class _Answer(TypedDict):
-    text: str
-    finish_reason: str
-    model: str
-    usage: _Usage | None
-    created: NotRequired[str | None]
-    mode: NotRequired[str | None]
+    unread_by_class: NotRequired[_UnreadByClass]
 
 
 class KeptAnswer(TypedDict):
     """An answer with its key in the cache and its checksum, None where no cache keeps it."""
 
-    __pydantic_config__ = _LOOSE  # type: ignore[misc]
-
-    answer: _Answer | None
+    answer: Completion | None
     cache_key: str | None
     sha256: str | None
 
 
 class StudyRecord(KeptAnswer):
-    """A line of `annotations.jsonl`, as far as every outcome has it."""
+    """A line of `annotations.jsonl`; `checksum` is that of the line before it."""
 
     study_id: str
     study_class: str | None
@@ -234,25 +182,15 @@ class StudyRecord(KeptAnswer):
     reference: str
     candidate: str
     outcome: Literal["annotated", "unparsed", "failed"]
-    attempt: int
-    earlier: list[KeptAnswer]
-    modality: NotRequired[str]
-
-
-class Scored(StudyRecord):
-    """The line of a study that was annotated."""
-
-    annotation: _Annotation
-    measures: dict[str, float | None]
-
-
-class NotScored(StudyRecord):
-    """The line of one that was not."""
-
-    reason: str
+    reason: str | None
     detail: str | None
-    annotation: None
-    measures: None
+    annotation: Annotation | None
+    corrected: str | None
+    measures: dict[str, float | None] | None
+    attempt: int
+    modality: NotRequired[str]
+    earlier: list[KeptAnswer]
+    checksum: str
 
 
 @cache
@@ -279,40 +217,3 @@ def first_of(error: ValidationError) -> str:
     first = error.errors(include_url=False, include_context=False, include_input=False)[0]
     where = ".".join(map(str, first["loc"]))
     return f"{where!r}: {first['msg']}" if where else str(first["msg"])
-
-
-def record_fault(record: object) -> str | None:
-    """Return what is wrong with a study's record, None for a whole one, of whatever version."""
-    is_scored = isinstance(record, Mapping) and record.get("outcome") == "annotated"
-    wrong = fault(record, Scored if is_scored else NotScored)
-    if wrong or not is_scored:
-        return wrong
-    assert isinstance(record, Mapping)
-    items = record["annotation"]["items"]
-    odd = [link for item in items for link in item["links"] if not 0 <= link < len(items)]
-    return f"an item is linked to item {odd[0]} of {len(items)}" if odd else None
-
-
-def says_all(summary: Mapping[str, Any], rubric: Rubric) -> bool:
-    """Whether a whole summary has each number that today's rubric declares."""
-    statistics = {statistic.name for statistic in rubric.statistics}
-    totals = {measure.name for measure in rubric.measures if measure.is_whole}
-    blocks = (summary, *summary["rates"])
-    return summary["totals"].keys() >= totals and all(
-        block["statistics"].keys() >= statistics for block in blocks
-    )
-
-
-def outdated(record: Mapping[str, Any], rubric: Rubric) -> str | None:
-    """Return what a whole record lacks of today's rubric, None where it has all."""
-    if record["outcome"] != "annotated":
-        return None
-    for measure in rubric.measures:
-        value = record["measures"].get(measure.name)
-        if value is None and (measure.undefined is None or measure.name not in record["measures"]):
-            return f"it holds no {measure.name}"
-        if value is not None and not measure.has(value):
-            return f"{measure.name} cannot be {value}"
-    items = record["annotation"]["items"]
-    faults = (rubric.item_fault(item["kind"], item["labels"]) for item in items)
-    return next(filter(None, faults), None)

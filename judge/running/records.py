@@ -1,4 +1,4 @@
-"""A study's end: read of an answer, as a line of `annotations.jsonl`, and back."""
+"""A study's end: read of an answer, as a record of `annotations.jsonl`, and back."""
 
 from __future__ import annotations
 
@@ -127,6 +127,12 @@ def study_of(record: Mapping[str, Any]) -> Study:
 def completion_of(record: Mapping[str, Any]) -> Completion | None:
     """Return the raw answer in a record, None where the judge gave none."""
     return adapter(Completion).validate_python(answer) if (answer := record["answer"]) else None
+
+
+def answered_of(part: Mapping[str, Any]) -> Answered | None:
+    """Return the answer in a record or in one of its `earlier` ones, None where there is none."""
+    completion = completion_of(part)
+    return Answered(completion, part["cache_key"]) if completion else None
 
 
 def outcome_of(record: Mapping[str, Any]) -> Outcome:

@@ -31,25 +31,22 @@ class Shard:
     index: int
     count: int
 
-    def __post_init__(self) -> None:
-        if not 1 <= self.index <= self.count <= MOST:
-            raise JudgeError(
-                f"there is no shard {self.index}/{self.count}: a shard is I/N, such as 3/8, "
-                f"with I from 1 to N and N at most {MOST:,}"
-            )
-
     @classmethod
     def of(cls, given: object) -> Shard:
         """Return the shard that a user names, as `3/8` or (3, 8); raises `JudgeError`."""
         if isinstance(given, Shard):
             return given
-        if isinstance(given, str) and (found := _FORM.fullmatch(given.strip())):
-            return cls(*map(int, found.groups()))
-        if isinstance(given, tuple | list) and [type(part) for part in given] == [int, int]:
-            return cls(*given)
+        if isinstance(given, str) and (match := _FORM.fullmatch(given.strip())):
+            pair: object = tuple(map(int, match.groups()))
+        else:
+            pair = given
+        if isinstance(pair, tuple | list) and [type(part) for part in pair] == [int, int]:
+            shard = cls(*pair)
+            if 1 <= shard.index <= shard.count <= MOST:
+                return shard
         raise JudgeError(
-            f"{given!r} is no shard: write I/N, such as 3/8 for the third of eight parts, "
-            "or from Python (3, 8)"
+            f"{given!r} is no shard: write I/N, such as 3/8 for the third of eight parts (from "
+            f"Python (3, 8)), with N at most {MOST:,}"
         )
 
     def __str__(self) -> str:
@@ -59,13 +56,6 @@ class Shard:
         """Return which rows of `studies` fall in this shard."""
         ids = enumerate(studies.study_ids)
         return [row for row, name in ids if shard_of(name, self.count) == self.index]
-
-    def note(self, n: int, n_whole: int) -> str:
-        """Say what part of the whole set a run of this shard is."""
-        return (
-            f"this is shard {self.index} of {self.count}: {n:,} of {n_whole:,} studies; judge "
-            "merge joins the shards"
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +75,10 @@ class Part:
     @property
     def notes(self) -> list[str]:
         """What a reader of the shard's run is told."""
-        about = self.shard.note(len(self.places), self.n_whole)
+        about = (
+            f"this is shard {self.shard.index} of {self.shard.count}: {len(self.places):,} of "
+            f"{self.n_whole:,} studies; judge merge joins the shards"
+        )
         return [*self.of_input, about, *self.asked.told]
 
     def plain(self) -> dict[str, Any]:
@@ -103,16 +96,8 @@ class Part:
 
     @classmethod
     def read(cls, plain: Mapping[str, Any]) -> Self:
-        """Return what `plain` gave; raises ValueError for what it cannot have given."""
-        try:
-            steps = [int(step) for step in plain["steps"].split()]
-            shard = Shard(plain["index"], plain["count"])
-        except (ValueError, JudgeError) as error:
-            raise ValueError(f"'shard': {error}") from error
-        places = list(accumulate(steps))
-        if any(step < 1 for step in steps[1:]) or min(steps, default=0) < 0 or plain["n_whole"] < 0:
-            raise ValueError("'shard.steps': places go up")
-        if places and places[-1] >= plain["n_whole"]:
-            raise ValueError("'shard.steps': a place is not in the set")
+        """Return what `plain` gave."""
+        places = list(accumulate(map(int, plain["steps"].split())))
         asked = Notes.read(plain["counted"], plain["notes_of_judge"])
+        shard = Shard(plain["index"], plain["count"])
         return cls(shard, plain["n_whole"], places, plain["notes_of_input"], asked)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-from array import array
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -12,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
+from judge.jsonio import to_line
 from judge.rubrics.contract import Rubric
 from judge.running.files import ANOTHER, WRITING, entries_of, held, put_in_place
 from judge.running.folder import (
@@ -22,30 +22,29 @@ from judge.running.folder import (
     TABLE_CSV,
     TABLE_PARQUET,
     Run,
-    line_of,
 )
 from judge.running.records import Judged, to_record
 from judge.stats.table import TableBuilder
-from judge.types import JudgeError, Measures, Outcome, Study
+from judge.types import JudgeError
 
 if TYPE_CHECKING:
     import pandas as pd
 
 # In the order in which they are moved in place: the manifest makes the folder a run.
-_FILES = (ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
+_FILES = (SERVER_LOG, ANNOTATIONS, TABLE_CSV, TABLE_PARQUET, SUMMARY, MANIFEST)
 
 
 def claim(path: Path, signature: str) -> None:
     """Check that a run with `signature` may be written to `path`.
 
-    A folder that is new, empty, or holds the same run is free. Raises `JudgeError` for
-    anything else, before any work is done.
+    A folder that is new, empty, or holds the same run is free, as is one in which a process was
+    killed while it wrote a run. Raises `JudgeError` for anything else, before any work is done.
     """
-    entries = entries_of(path) - {WRITING}
+    entries = entries_of(path)
     if MANIFEST in entries:
         if Run(path).signature != signature:
             raise JudgeError(f"{path} holds another run; {ANOTHER}")
-    elif entries:
+    elif entries and not (WRITING in entries and entries <= {WRITING, *_FILES}):
         raise JudgeError(f"{path} holds files that are no run; {ANOTHER}")
 
 
@@ -56,18 +55,12 @@ def writing(path: Path, rubric: Rubric, field_names: list[str]) -> Iterator[RunW
     Raises `JudgeError` where another process is writing the same run, and for whatever
     OSError there is in the block.
     """
-    made: list[Path] = []
+    made = [folder for folder in (path, *path.parents) if not folder.exists()]
     try:
-        made += [folder for folder in (path, *path.parents) if not folder.exists()]
         for folder in reversed(made):
             folder.mkdir(mode=0o700, exist_ok=True)  # reports stand in it
-        with held(path) as staging:
-            file = (staging / ANNOTATIONS).open("w+b")
-            try:
-                yield RunWriter(path, staging, file, rubric, TableBuilder(rubric, field_names))
-            finally:
-                with suppress(OSError):  # what it still held is thrown away, or was written before
-                    file.close()
+        with held(path) as staging, (staging / ANNOTATIONS).open("w+b") as file:
+            yield RunWriter(path, staging, file, rubric, TableBuilder(rubric, field_names))
     except OSError as error:
         raise JudgeError(f"cannot write to {path}: {error.strerror or error}") from error
     finally:
@@ -88,32 +81,22 @@ class RunWriter:
     _file: IO[bytes]
     _rubric: Rubric
     _table: TableBuilder
-    _places: array[int] = field(default_factory=lambda: array("q"))
-    _offsets: array[int] = field(default_factory=lambda: array("q"))
+    # Of each line its place among the studies, and where it begins in the file.
+    _rows: list[tuple[int, int]] = field(default_factory=list)
     modes: Counter[str] = field(default_factory=Counter)
 
-    def add(self, judged: Judged) -> None:
-        """Write one study down; studies may come in any order."""
-        line = line_of(to_record(judged, self._rubric)) + b"\n"
-        mode = judged.completion.mode if judged.completion else None
-        self.copy(judged.at, line, judged.study, judged.outcome, judged.measures, mode)
+    def add(self, judged: Judged, line: bytes | None = None) -> None:
+        """Write one study down; studies may come in any order.
 
-    def copy(
-        self,
-        at: int,
-        line: bytes,
-        study: Study,
-        outcome: Outcome,
-        measures: Measures | None,
-        mode: str | None,
-    ) -> None:
-        """Write a study down by its line, as another run has it, and what that says."""
-        self._places.append(at)
-        self._offsets.append(self._file.tell())
-        self._file.write(line)
-        self._table.add(study, outcome, measures)
-        if mode:
-            self.modes[mode] += 1
+        Args:
+            judged: The study's end.
+            line: The line to write, where another run has it already.
+        """
+        self._rows.append((judged.at, self._file.tell()))
+        self._file.write(line or to_line(to_record(judged, self._rubric)))
+        self._table.add(judged.study, judged.outcome, judged.measures)
+        if judged.completion and judged.completion.mode:
+            self.modes[judged.completion.mode] += 1
 
     def keep_log(self, log: Path) -> None:
         """Take the file `log` in as the log of the server that was started for the run."""
@@ -126,7 +109,8 @@ class RunWriter:
 
     def table(self) -> pd.DataFrame:
         """Return the table of the studies written so far, in the order of the references."""
-        return self._table.build().iloc[self._order()].reset_index(drop=True)
+        order = sorted(range(len(self._rows)), key=self._rows.__getitem__)
+        return self._table.build().iloc[order].reset_index(drop=True)
 
     def finish(
         self, table: pd.DataFrame, summary: dict[str, Any], manifest: dict[str, Any]
@@ -134,26 +118,20 @@ class RunWriter:
         """Write the rest and put every file in its place."""
         self._sort()
         table.to_csv(self.staging / TABLE_CSV, index=False)
-        # Bit rot is found when the file is read.
-        table.to_parquet(self.staging / TABLE_PARQUET, index=False, write_page_checksum=True)
+        table.to_parquet(self.staging / TABLE_PARQUET, index=False)
         _write_json(self.staging / SUMMARY, summary)
         _write_json(self.staging / MANIFEST, manifest)
-        log = [SERVER_LOG] if (self.staging / SERVER_LOG).exists() else []
-        for name in [*log, *_FILES]:
-            put_in_place(self.staging / name, self.path / name)
-
-    def _order(self) -> list[int]:
-        return sorted(range(len(self._places)), key=self._places.__getitem__)
+        for name in _FILES:
+            if (self.staging / name).exists():
+                put_in_place(self.staging / name, self.path / name)
 
     def _sort(self) -> None:
-        order = self._order()
-        if order != list(range(len(order))):
-            sorted_path = self.staging / f"{ANNOTATIONS}.sorted"
-            with sorted_path.open("wb") as out:
-                for row in order:
-                    self._file.seek(self._offsets[row])
+        if self._rows != sorted(self._rows):
+            with (self.staging / "sorted").open("wb") as out:
+                for _, start in sorted(self._rows):
+                    self._file.seek(start)
                     out.write(self._file.readline())
-            sorted_path.replace(self.staging / ANNOTATIONS)
+            (self.staging / "sorted").replace(self.staging / ANNOTATIONS)
         self._file.close()
 
 

@@ -22,9 +22,8 @@ from judge.readers.kept import KeptReading
 from judge.readers.sample import SAMPLE, Sample, kept_sample
 from judge.report.tables import headline_figures
 from judge.rubrics import Rubric
-from judge.running.files import LONGEST_LINE, open_file
+from judge.running.files import stamp
 from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, Run
-from judge.running.journal import stamp
 from judge.service import ProblemError, jobs, reviews
 from judge.service.jobs import Job
 from judge.service.reviews import Event
@@ -72,7 +71,7 @@ class OpenRun:
         """Open the annotations, or a table."""
         path = self.path / name
         try:
-            return open_file(path)
+            return path.open("rb")
         except OSError as error:
             raise _unreadable(path, error) from error
 
@@ -142,7 +141,7 @@ class OpenRun:
         starts = [np.zeros(1, np.int64)]
         at = 0
         try:
-            with open_file(path) as file:
+            with path.open("rb") as file:
                 while chunk := file.read(_CHUNK):
                     ends = np.flatnonzero(np.frombuffer(chunk, np.uint8) == _NEWLINE)
                     starts.append(ends + (at + 1))
@@ -217,7 +216,7 @@ class OpenRun:
         """Return the record of the study in a row of the run."""
         with self.open(ANNOTATIONS) as file:
             file.seek(int(self.offsets[row]))
-            line = file.readline(LONGEST_LINE)
+            line = file.readline()
         return self._told(lambda run: run.parsed(row + 1, line))
 
 

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from judge import jsonio
-from judge.running.files import open_file
 from judge.service import ProblemError
 
 FIELDS = ("image", "image_path", "images", "image_paths")
@@ -46,7 +45,7 @@ def load(folder: Path, path: str) -> tuple[bytes, str]:
         file = (root / path).resolve(strict=True)
         if not file.is_relative_to(root):
             raise ProblemError(404, "the study's image is not in the folder of images")
-        with open_file(file) as opened:
+        with file.open("rb") as opened:
             if os.fstat(opened.fileno()).st_size > LARGEST:
                 raise ProblemError(413, f"the study's image has more than {LARGEST:,} bytes")
             content = opened.read(LARGEST)

@@ -35,7 +35,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validat
 
 from judge import rubrics
 from judge.backends import LEXICON
-from judge.running.files import read_file
 from judge.service import ProblemError
 from judge.service.settings import JOBS, ServiceSettings
 from judge.service.worker import Worker
@@ -200,7 +199,7 @@ class Job:
     def state(self) -> JobState:
         """Return how far it came."""
         try:
-            return JobState.model_validate_json(read_file(self.path / _STATE))
+            return JobState.model_validate_json((self.path / _STATE).read_bytes())
         except FileNotFoundError:
             return JobState(state=QUEUED)
         except (OSError, ValueError) as error:
@@ -269,7 +268,7 @@ def find(runs: Path, name: str) -> Job | None:
         return None
     path = runs / JOBS / name
     try:
-        request = RunRequest.model_validate_json(read_file(path / _JOB))
+        request = RunRequest.model_validate_json((path / _JOB).read_bytes())
     except (OSError, ValueError):
         return None  # nothing of ours, or of another version
     return Job(path, request)

@@ -1,7 +1,7 @@
 """What readers say of a run: a file beside it that is only ever appended to.
 
-`reviews.jsonl` holds one event a line (`judge.running.journal`); a line that a crash has cut
-short is passed over. The last event of a reader about the same thing is the one that counts.
+`reviews.jsonl` holds one event a line (`judge.running.files.append_line`); a line that a crash has
+cut short is passed over. The last event of a reader about the same thing is the one that counts.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 from judge import jsonio
 from judge.report.view import graded_items
 from judge.rubrics.contract import Rubric
-from judge.running.journal import Stamp, append_line, lines, stamp
+from judge.running.files import Stamp, append_line, stamp
 from judge.stats.review import VERDICTS, Verdict, fingerprints, statistics
 from judge.types import JudgeError
 
@@ -83,7 +83,10 @@ def read(run: Path) -> list[Event]:
     Lines that are no event, as a crash leaves them, are passed over.
     """
     try:
-        return [event for line in lines(run / FILE) if (event := _event(line)) is not None]
+        lines = (run / FILE).read_bytes().split(b"\n")
+        return [event for line in lines if (event := _event(line)) is not None]
+    except FileNotFoundError:
+        return []
     except OSError as error:
         raise JudgeError(f"cannot read {run / FILE}: {error.strerror}") from error
 

@@ -78,6 +78,22 @@ def estimate(scored: pd.DataFrame, statistic: Statistic) -> Estimate:
     return replace(mean, n_undefined=n_undefined)
 
 
+def bounds(found: Estimate, statistic: Statistic, n_unread: int) -> tuple[float, float] | None:
+    """Return the least and the greatest value if all unread studies were at one end of the scale.
+
+    None where there is no unread study or no value, for a ratio of sums, and for a scale without
+    an end.
+    """
+    low, high = (0.0, 1.0) if statistic.kind == "rate" else statistic.scale
+    if not n_unread or found.value is None or low is None or high is None:
+        return None
+    if statistic.kind == "ratio" or (statistic.is_reciprocal and low <= 0):
+        return None
+    total = found.n * (1 / found.value if statistic.is_reciprocal else found.value)
+    least, most = ((total + n_unread * end) / (found.n + n_unread) for end in (low, high))
+    return (1 / most, 1 / least) if statistic.is_reciprocal else (least, most)
+
+
 def ratio_interval(
     numerators: NDArray[np.float64], denominators: NDArray[np.float64]
 ) -> tuple[float | None, float | None]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.rubrics.contract import Rubric
-from judge.stats.estimate import estimate
+from judge.stats.estimate import bounds, estimate
 from judge.types import Annotated, Failed, JudgeError, Measures, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:
@@ -100,8 +100,10 @@ def summarise(
     Keys: those of `_block` for all studies (`n_studies`, `n_scored`, `n_unparsed`,
     `n_failed`, `statistics`), `totals` (of each whole measure: how many, and per study that
     has it), `reasons`, `warnings`, and `rates`, a list with one `_block` a group, its fields
-    first. Raises `JudgeError` for a field that the table has not.
+    first; `unread_by_class` where studies of one class are clearly more often unparsed or failed.
+    Raises `JudgeError` for a field that the table has not.
     """
+    uneven = _unread_by_class(table)
     return {
         **_block(table, rubric),
         "n_class_inferred": int(table["class_inferred"].sum()),
@@ -110,6 +112,7 @@ def summarise(
         "warnings": _warnings(table),
         "by": list(by),
         "rates": rates(table, rubric, by),
+        **({"unread_by_class": uneven} if uneven else {}),
     }
 
 
@@ -151,16 +154,51 @@ def check_fields(by: Sequence[str], columns: Iterable[object]) -> None:
 def _block(rows: pd.DataFrame, rubric: Rubric) -> dict[str, Any]:
     """Counts of outcomes and the statistics of one set of rows.
 
-    The denominator of every mean and rate is the annotated studies that have its measure.
+    The denominator of every mean and rate is the annotated studies that have its measure. Its
+    `bounds` are its least and its greatest value if the others were all at one end of the scale.
     """
     scored = rows[rows["outcome"] == "annotated"]
+    statistics = {}
+    for one in rubric.statistics:
+        found = estimate(scored, one)
+        ends = bounds(found, one, len(rows) - len(scored))
+        statistics[one.name] = found.plain() | ({"bounds": list(ends)} if ends else {})
     return {
         "n_studies": len(rows),
         "n_scored": len(scored),
         "n_unparsed": int((rows["outcome"] == "unparsed").sum()),
         "n_failed": int((rows["outcome"] == "failed").sum()),
-        "statistics": {one.name: estimate(scored, one).plain() for one in rubric.statistics},
+        "statistics": statistics,
     }
+
+
+_FEWEST_UNREAD, _CLEARLY = 5, 0.05
+
+
+def _unread_by_class(table: pd.DataFrame) -> dict[str, Any] | None:
+    """Return the class whose studies are clearly more often unread than the others', if any.
+
+    By Fisher's exact test of each class against the others, the p values of three or more times
+    their number (Bonferroni); for at least five unread studies.
+    """
+    unread = table["outcome"] != "annotated"
+    classes = unread.groupby(table["study_class"]).agg(["sum", "size"])
+    n_unread, n_studies = int(classes["sum"].sum()), int(classes["size"].sum())
+    if n_unread < _FEWEST_UNREAD or len(classes) < 2:
+        return None
+    from scipy.stats import fisher_exact  # takes half a second to import
+
+    tests = []
+    for name, n, size in classes.itertuples():
+        counts = [[n, size - n], [n_unread - n, n_studies - size - n_unread + n]]
+        p = float(fisher_exact(counts).pvalue) * (len(classes) if len(classes) > 2 else 1)
+        if n * n_studies > size * n_unread and p < _CLEARLY:
+            tests.append((p, str(name), int(n), int(size)))
+    if not tests:
+        return None
+    p, name, n, size = min(tests)
+    others = {"n_unread": n_unread - n, "n_studies": n_studies - size}
+    return {"study_class": name, "n_unread": n, "n_studies": size, "others": others, "p": p}
 
 
 def _totals(table: pd.DataFrame, rubric: Rubric) -> dict[str, dict[str, Any]]:

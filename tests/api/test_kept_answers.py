@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from answered_runs import records_of, rewrite
 from faultserver import Fault, FaultServer, always, first
 from running import Runner, Shell, keys, study_set
 from support import REPLIES
@@ -134,18 +134,12 @@ def judged(server: FaultServer, shell: Made) -> Shell:
     return ready
 
 
-def records(folder: Path) -> list[dict[str, Any]]:
-    lines = (folder / "annotations.jsonl").read_text("utf-8").splitlines()
-    return [json.loads(line) for line in lines]
-
-
-def rewrite(folder: Path, change: Callable[[int, dict[str, Any]], object]) -> None:
+def changed(folder: Path, change: Callable[[int, dict[str, Any]], object]) -> None:
     """Change each record in place."""
-    found = records(folder)
-    for at, record in enumerate(found):
+    records = records_of(folder)
+    for at, record in enumerate(records):
         change(at, record)
-    text = "\n".join(map(json.dumps, found)) + "\n"
-    (folder / "annotations.jsonl").write_text(text, "utf-8")
+    rewrite(folder, records)
 
 
 def test_a_run_gives_every_answer_back(server: FaultServer, judged: Shell) -> None:
@@ -161,7 +155,7 @@ def test_a_run_gives_every_answer_back(server: FaultServer, judged: Shell) -> No
     # Where the second attempt got no answer it is made again, but not the first.
     assert judged.run("--out", "again", "--min-coverage", "0")[0] == 0
     assert server.stats().by_study == {"study-0004": 1}
-    assert records(judged.folder / "run") == records(judged.folder / "again")
+    assert records_of(judged.folder / "run") == records_of(judged.folder / "again")
     assert judged.judge("cache", "info", "--check", "--cache", "cache")[0] == 0
     assert judged.judge("cache", "export", "out.jsonl", "--cache", "cache")[0] == 0
     _, _, err = judged.judge("cache", "import", "out.jsonl", "--cache", "third")
@@ -174,7 +168,7 @@ def test_an_answer_that_is_there_already_stays(judged: Shell) -> None:
             record["answer"]["text"] += " "
             record["sha256"] = checksum(record["answer"])
 
-    rewrite(judged.folder / "run", another)
+    changed(judged.folder / "run", another)
     before = list(read_entries(judged.folder / "lost"))
     code, _, err = judged.judge("cache", "import", "run", "--cache", "lost")
     assert code == 0

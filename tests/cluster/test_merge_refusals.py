@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
-from cluster.clusterhelp import in_shards, judged, manifest
+from cluster.clusterhelp import in_shards, judged
 from support import EXAMPLES
 
 from judge import JudgeError
@@ -18,8 +17,6 @@ from judge.running.merging import merge
 from judge.running.shards import Shard
 from judge.studies import StudySet, read_pair
 
-Edit = Callable[[dict[str, Any]], object]
-
 
 def examples(preds: str = "preds.json") -> StudySet:
     return read_pair(str(EXAMPLES / preds), str(EXAMPLES / "refs.json"))
@@ -27,51 +24,35 @@ def examples(preds: str = "preds.json") -> StudySet:
 
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three shards of the examples, and runs that are no fourth."""
+    """Three shards of the examples, and runs that are none of them."""
     folder = tmp_path_factory.mktemp("made")
     in_shards(examples(), folder, 3)
     judged(examples(), folder / "whole")
     judged(examples("preds_alder.json"), folder / "other-set", shard=Shard(2, 3))
-    judged(examples(), folder / "by-site", shard=Shard(2, 3), by=("site",))
-    (folder / "nothing").mkdir()
+    judged(examples(), folder / "other-count", shard=Shard(2, 4))
     return folder
 
 
-@pytest.fixture
-def folder(made: Path, tmp_path: Path) -> Path:
-    """A copy that a test may damage."""
-    return Path(shutil.copytree(made, tmp_path / "copy"))
-
-
-def refused(folder: Path, *names: str) -> str:
-    """The message with which shards are refused, that nothing was written."""
-    with pytest.raises(JudgeError) as error:
-        merge([Run(folder / name) for name in names], folder / "out")
-    assert not (folder / "out").exists()
-    return str(error.value)
-
-
-def edited(run: Path, edit: Edit) -> None:
-    found = manifest(run)
-    edit(found)
-    (run / "manifest.json").write_text(json.dumps(found), "utf-8")
-
-
 @pytest.mark.parametrize(
-    ("second", "why"),
+    ("second", "names"),
     [
-        ("shard-1", "shard 1/3 is there twice: .*shard-1 and .*shard-1"),
-        ("whole", "whole is the run of no shard: it was judged without --shard"),
-        ("other-set", r"different runs: the studies is 15\+\w+ in .* and 15\+\w+ in"),
-        ("by-site", "group their rates by other fields: .*say which, --by"),
-        ("shard-2", "shard 3 of 3 is missing"),
+        ("shard-1", "shard 1/3 .*shard-1"),
+        ("whole", "whole"),
+        ("other-set", "other-set .*shard-1"),
+        ("other-count", "other-count .*shard-1"),
+        ("shard-2", "3/3"),
     ],
 )
-def test_runs_that_are_not_shards_of_one_run(made: Path, second: str, why: str) -> None:
-    rest = ["shard-3"] if second == "by-site" else []
-    with pytest.raises(JudgeError, match=why):
-        merge([Run(made / name) for name in ("shard-1", second, *rest)], made / "out")
+def test_runs_that_are_not_shards_of_one_run(made: Path, second: str, names: str) -> None:
+    with pytest.raises(JudgeError, match=names):
+        merge([Run(made / name) for name in ("shard-1", second)], made / "out")
     assert not (made / "out").exists()
+
+
+def test_rates_are_grouped_as_in_the_first_or_as_asked(made: Path, tmp_path: Path) -> None:
+    runs = [Run(made / f"shard-{at}") for at in (1, 2, 3)]
+    assert Run(merge(runs, tmp_path / "a").path).summary()["by"] == ["study_class"]
+    assert Run(merge(runs, tmp_path / "b", by=["site"]).path).summary()["by"] == ["site"]
 
 
 def rewritten(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> None:
@@ -82,13 +63,14 @@ def rewritten(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> None:
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda lines: lines[:-1], "it lacks 1 of"),
-        (lambda lines: [*lines, lines[0]], "is not of shard 2/3"),
-        (lambda lines: [lines[0][:50] + b"\n", *lines[1:]], "damaged: in line 1"),
-        (lambda lines: lines[::-1], "are not those of the signature"),
+        (lambda lines: lines[:-1], "shard-2/annotations.jsonl"),
+        (lambda lines: [*lines, lines[0]], "shard-2/annotations.jsonl"),
+        (lambda lines: [lines[0][:50] + b"\n", *lines[1:]], "shard-2/annotations.jsonl.* line 1"),
+        (lambda lines: lines[::-1], "signature"),
     ],
 )
-def test_studies_that_were_changed(folder: Path, change: Any, why: str) -> None:
+def test_studies_that_were_changed(made: Path, tmp_path: Path, change: Any, why: str) -> None:
+    folder = Path(shutil.copytree(made, tmp_path / "copy"))
     rewritten(folder / "shard-2", change)
     with pytest.raises(JudgeError, match=why):
         merge([Run(folder / f"shard-{at}") for at in (1, 2, 3)], folder / "out")

@@ -46,7 +46,7 @@ NO_SHARDS = ["0/8", "9/8", "3", "3/0", "1/1000000", "-1/3", "3/8/1", "", "a/b", 
 
 @pytest.mark.parametrize("given", [*NO_SHARDS, (3,), (True, 2), 3, ("3", "8")])
 def test_what_is_no_shard_is_refused_in_one_message(given: object) -> None:
-    with pytest.raises(JudgeError, match=r"no shard.*I/N, such as 3/8"):
+    with pytest.raises(JudgeError, match="I/N"):
         Shard.of(given)
 
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from answered_runs import answered, green
+from answered_runs import answered, green, records_of, rewrite
 from judged_runs import refused
 from scipy import stats
 from support import Invoke
@@ -182,9 +182,8 @@ def test_what_cannot_be_compared_is_refused(two: Two, tmp_path: Path, invoke: In
     assert "NAME=" in refuses(alder, alder)
     assert "judge audit" in refuses(alder, answered(tmp_path / "none", dict.fromkeys(IDS)))
     # Annotations that do not fit their table.
-    path = alder / "annotations.jsonl"
-    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+    lines = records_of(alder)
     lines[0] |= dict.fromkeys(("annotation", "measures", "detail"))
     lines[0] |= {"outcome": "failed", "reason": "timeout"}
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    rewrite(alder, lines)
     assert "37 of 38 studies" in refuses(alder, birch)

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+from answered_runs import records_of, rewrite
 from support import EXAMPLES, Invoke, write_json
 
 from judge import backends, prompts, rubrics
@@ -92,10 +93,9 @@ def test_rates_and_rescore(invoke: Invoke, fine_run: Path) -> None:
     by_site = invoke("rates", fine_run, "--by", "site", "--by", "study_class").stdout
     assert re.search(r"harbour +normal +2 ", by_site)
     assert "0 of 15 studies read differently" in invoke("rescore", fine_run).stderr
-    path = fine_run / "annotations.jsonl"
-    lines = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    lines[0]["answer"]["text"] = '{"corrections": [{"line": 0'
-    path.write_text("".join(json.dumps(line) + "\n" for line in lines), "utf-8")
+    records = records_of(fine_run)
+    records[0]["answer"]["text"] = '{"corrections": [{"line": 0'
+    rewrite(fine_run, records)
     again = json.loads(invoke("rescore", fine_run, "--format", "json").stdout)
     assert again["reasons"] == {"unparsed: cut short": 1}
     assert again["n_scored"] == 14

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 import pytest
-from answered_runs import answered, green
+from answered_runs import answered, green, tables
 from click.testing import CliRunner
 from faultserver import Behaviour, FaultServer
 from support import EXAMPLES, Invoke, write_json
@@ -19,14 +19,14 @@ from judge import rubrics
 from judge.cli import main
 from judge.report.overview import index, overview
 from judge.rubrics import Measure, Order, Rubric, Statistic
-from judge.rubrics.combining import Combination, Rule, says
+from judge.rubrics.aggregated import Aggregation, Rule
 from judge.rubrics.facts.measures import Fact, annotated
+from judge.running.aggregate import Aggregator, numbers
 from judge.running.folder import Run
 from judge.stats.reliability import krippendorff
 from judge.stats.table import TableBuilder, summarise
 from judge.types import (
     Annotated,
-    Annotation,
     Failed,
     JudgeError,
     Measures,
@@ -157,23 +157,29 @@ def example(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.mark.parametrize("rule", get_args(Rule))
 def test_a_panel_of_one_judge_thrice_is_that_judge(example: Run, rule: Rule) -> None:
     rubric = example.rubric
-    how = Combination("judge", rule, ("one", "two", "three"))
-    together = how.rubric(rubric)
-    table = TableBuilder(together, [])
-    for study, outcome in example.outcomes():
-        assert isinstance(outcome, Annotated)
-        own = rubric.measured(outcome.annotation, study)
-        found = how.measures(rubric, [own] * 3)
+    how = Aggregation("judge", rule, ("one", "two", "three"))
+    studies = [
+        (study, outcome.annotation, rubric.measured(outcome.annotation, study))
+        for study, outcome in example.outcomes()
+        if isinstance(outcome, Annotated)
+    ]
+    every = tables(rubric, *([measures] * 3 for *_, measures in studies))
+    aggregator = Aggregator(how, rubric, every)
+    table = TableBuilder(aggregator.rubric, [])
+    for row, (study, annotation, own) in enumerate(studies):
+        end = aggregator.judged(row, study, [(part, Annotated(annotation)) for part in range(3)])
+        assert isinstance(end.outcome, Annotated)
+        assert end.measures is not None
+        found = end.measures
         assert {one.name: found[one.name] for one in rubric.measures} == pytest.approx(dict(own))
-        said = how.annotation(rubric, list(enumerate([outcome.annotation] * 3)))
-        assert len(said.items) == 3 * len(outcome.annotation.items)
-        if rule != "best":
-            assert not any(together.item_fault(item.kind, item.labels) for item in said.items)
-        for one in together.measures:
+        items = end.outcome.annotation.items
+        assert len(items) == len(annotation.items) * (1 if rule == "best" else 3)
+        assert not any(aggregator.rubric.item_fault(item.kind, item.labels) for item in items)
+        for one in aggregator.rubric.measures:
             value = found[one.name]
             assert one.undefined is not None if value is None else one.has(value), one.name
-        table.add(study, Annotated(said), found)
-    now = summarise(table.build(), together)["statistics"]
+        table.add(study, end.outcome, found)
+    now = summarise(table.build(), aggregator.rubric)["statistics"]
     for one in rubric.statistics:
         then = example.summary()["statistics"][one.name]["value"]
         assert now[one.name]["value"] == pytest.approx(then), one.name
@@ -203,36 +209,36 @@ def two_levels() -> Rubric:
     )
 
 
-def statistics_of(how: Combination, rubric: Rubric, *studies: list[Measures]) -> dict[str, Any]:
+def statistics_of(how: Aggregation, rubric: Rubric, *studies: list[Measures]) -> dict[str, Any]:
     """The statistics of the set whose studies the judges say this of."""
-    together = how.rubric(rubric)
-    table = TableBuilder(together, [])
-    for at, said in enumerate(studies):
-        numbers = how.measures(rubric, said)
-        table.add(Study(str(at), "r", "c"), Annotated(Annotation()), numbers)
-    found: dict[str, Any] = summarise(table.build(), together, ["study_id"])["statistics"]
+    table = numbers(how, rubric, tables(rubric, *studies))
+    table = table.assign(
+        outcome="annotated", class_inferred=False, warnings=None, reason=None, study_id="s"
+    )
+    found: dict[str, Any] = summarise(table, how.rubric(rubric), ["study_id"])["statistics"]
     return found
 
 
 def test_a_rate_of_two_measures_is_by_majority_too() -> None:
     """Each measure is 0 for two of three judges, and no judge but one has both at 0."""
-    rubric, how = two_levels(), Combination("judge", "majority", ("x", "y", "z"))
+    rubric, how = two_levels(), Aggregation("judge", "majority", ("x", "y", "z"))
     said: list[Measures] = [
         {"major": 0, "minor": 1, "share": 0.5},
         {"major": 1, "minor": 0, "share": None},
         {"major": 0, "minor": 0, "share": 0.0},
     ]
-    assert says(rubric.statistics[0], said) == [False, False, True]
-    found = how.measures(rubric, said)
+    found = numbers(how, rubric, tables(rubric, said)).loc[0]
     assert (found["major"], found["minor"], found["judges_clean"]) == (0, 0, 1)
     statistics = statistics_of(how, rubric, said)
     assert statistics["clean"]["k"] == 0
     # Of two shares the worse one is the middle; "none found" is worse, so that a tie is one.
     assert (found["share"], statistics["none"]["k"]) == (0.0, 1)
     # A number that no judge has stays undefined.
-    mean = Combination("judge", "mean", ("x", "y"))
-    found = mean.measures(rubric, [{"major": 1, "minor": 0, "share": None}] * 2)
-    assert (found["share"], found["judges_none"], found["major"]) == (None, None, 1)
+    mean = Aggregation("judge", "mean", ("x", "y"))
+    nothing: list[Measures] = [{"major": 1, "minor": 0, "share": None}] * 2
+    found = numbers(mean, rubric, tables(rubric, nothing)).loc[0]
+    assert found[["share", "judges_none"]].isna().all()
+    assert found["major"] == 1
 
 
 def of_facts(reference: tuple[int, int], candidate: tuple[int, int, int]) -> Measures:
@@ -249,7 +255,7 @@ def of_facts(reference: tuple[int, int], candidate: tuple[int, int, int]) -> Mea
 
 
 def of_set(rule: Rule, *studies: list[Measures]) -> dict[str, Any]:
-    how = Combination("judge", rule, ("a", "b", "c"))
+    how = Aggregation("judge", rule, ("a", "b", "c"))
     found = statistics_of(how, rubrics.load("facts"), *studies)
     return {name: one["value"] for name, one in found.items()}
 

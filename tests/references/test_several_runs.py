@@ -8,14 +8,14 @@ from typing import Any
 
 import pandas as pd
 import pytest
-from answered_runs import green
+from answered_runs import green, tables
 from click.testing import CliRunner
 from support import EXAMPLES, Invoke, write_json
 
 from judge import rubrics
 from judge.cli import main
-from judge.rubrics.combining import Combination
-from judge.running.combining import Combining, End
+from judge.rubrics.aggregated import Aggregation
+from judge.running.aggregate import Aggregator, numbers
 from judge.running.folder import Run
 from judge.types import Annotated, Study, Unparsed
 
@@ -158,15 +158,16 @@ def test_notes_count_studies_and_not_questions(tmp_path: Path) -> None:
 
 def test_a_study_that_failed_against_one_reference_is_not_scored() -> None:
     rubric, study = rubrics.load("green"), Study("s", "r", "c")
-    combining = Combining(rubric, Combination("reference", "best", ("1", "2")))
     annotation = rubric.parse(green(), study, complete=True)
-    scored = End(0, Annotated(annotation), rubric.measured(annotation, study))
-    lost = End(1, Unparsed("truncated"), None)
-    end = combining.judged(0, study, [scored, lost])
+    measures = rubric.measured(annotation, study)
+    how = Aggregation("reference", "best", ("1", "2"))
+    aggregator = Aggregator(how, rubric, tables(rubric, [measures, None]))
+    scored, lost = (0, Annotated(annotation)), (1, Unparsed("truncated"))
+    end = aggregator.judged(0, study, [scored, lost])
     wanted = Unparsed("not scored against all references", "2: unparsed, truncated")
     assert (end.outcome, end.measures) == (wanted, None)
-    assert combining.judged(1, study, [lost]).outcome == Unparsed("truncated")
-    assert combining.judged(2, study, [scored]).measures is not None
+    assert aggregator.judged(0, study, [lost]).outcome == Unparsed("truncated")
+    assert aggregator.judged(0, study, [scored]).measures is not None
 
 
 def test_the_best_part_has_the_best_score_then_the_fewest_errors() -> None:
@@ -177,11 +178,12 @@ def test_the_best_part_has_the_best_score_then_the_fewest_errors() -> None:
         {**names, "green": 0.8, "n_significant": 2, "n_matched": 8},
         {**names, "green": 0.8, "n_significant": 1, "n_matched": 4},
     ]
-    found = Combination("reference", "best", ("x", "y", "z")).measures(rubric, parts)
+    how = Aggregation("reference", "best", ("x", "y", "z"))
+    found = numbers(how, rubric, tables(rubric, parts)).loc[0]
     assert (found["green"], found["n_significant"], found["n_matched"]) == (0.8, 1, 4)
     assert found["references_spread"] == pytest.approx(0.3)
     # One part alone neither agrees nor disagrees.
-    how = Combination("reference", "mean", ("x", "y"))
-    alone, both = how.measures(rubric, parts[:1]), how.measures(rubric, parts[:1] * 2)
-    assert (alone["references_spread"], alone["references_minority"]) == (None, None)
-    assert (both["references_spread"], both["references_minority"]) == (0, 0)
+    how = Aggregation("reference", "mean", ("x", "y"))
+    alone, both = (numbers(how, rubric, tables(rubric, parts[:1] * n)).loc[0] for n in (1, 2))
+    assert alone[["references_spread", "references_minority"]].isna().all()
+    assert both[["references_spread", "references_minority"]].tolist() == [0, 0]

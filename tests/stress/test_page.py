@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from answered_runs import records_of, rewrite
 from browserhelp import WIDE, chromium, ready, watch
 from click.testing import CliRunner
 from support import EXAMPLES, write_json
@@ -24,11 +25,6 @@ UNREAD = f"I am sorry, I cannot. {EVIL}"
 def run(*words: object) -> None:
     done = CliRunner().invoke(main, list(map(str, words)))
     assert done.exit_code == 0, done.output
-
-
-def records(folder: Path) -> list[dict[str, Any]]:
-    lines = (folder / "annotations.jsonl").read_text("utf-8").splitlines()
-    return [json.loads(line) for line in lines]
 
 
 @pytest.fixture(scope="module")
@@ -56,7 +52,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("green", "evil", "hostile"),
     ):
         run(rubric, work / made / "preds.jsonl", work / made / "refs.jsonl", "--out", work / name)
-    lines = records(work / "clean")
+    lines = records_of(work / "clean")
     answers = [one["answer"]["text"] for one in lines]
     for at, one in enumerate(lines):
         if at % 11 == 0:
@@ -64,8 +60,7 @@ def work(tmp_path_factory: pytest.TempPathFactory) -> Path:
         elif at % 4 == 0:
             one["answer"]["text"] = answers[(at * 7 + 12) % len(answers)]
     shutil.copytree(work / "clean", work / "answers")
-    text = "".join(json.dumps(one) + "\n" for one in lines)
-    (work / "answers" / "annotations.jsonl").write_text(text, "utf-8")
+    rewrite(work / "answers", lines)
     run("rescore", work / "answers", "--out", work / "mixed")
     for name in ("clean", "fine", "mixed", "evil"):
         run("stress", "report", work / name, "--html", work / f"{name}.html")
@@ -115,7 +110,7 @@ PLAIN = (
 @pytest.mark.parametrize("change", ["denied", "side_swapped", "removed"])
 def test_the_marked_words_are_those_that_were_changed(work: Path, shown: Any, change: str) -> None:
     """Without them the rest of the two reports is the same."""
-    record = [r for r in records(work / "mixed") if r["fields"]["change"] == change][-1]
+    record = [r for r in records_of(work / "mixed") if r["fields"]["change"] == change][-1]
     tab = shown("mixed", record["study_id"])
     rests = []
     for side in ("reference", "candidate"):
@@ -133,7 +128,7 @@ def test_the_marked_words_are_those_that_were_changed(work: Path, shown: Any, ch
 def test_what_was_put_in_stands_beside_what_the_judge_wrote(work: Path, shown: Any) -> None:
     tab = shown("clean", "ex-008/denied")
     assert "(b) missing finding" in tab.inner_text("[aria-labelledby=put-title]")
-    (record,) = [r for r in records(work / "clean") if r["study_id"] == "ex-008/denied"]
+    (record,) = [r for r in records_of(work / "clean") if r["study_id"] == "ex-008/denied"]
     items = [i for i in record["annotation"]["items"] if i["kind"] == "error"]
     part = tab.locator("[aria-labelledby=judge-title]")
     assert part.locator(".error").count() == len(items) > 0
@@ -141,7 +136,7 @@ def test_what_was_put_in_stands_beside_what_the_judge_wrote(work: Path, shown: A
     tab.locator('[aria-labelledby=candidate-title] mark[data-errors~="put-0"]').first.click()
     tab.wait_for_function("() => document.activeElement.id === 'error-put-0'")
     tab.keyboard.press("n")
-    ids = [r["study_id"] for r in records(work / "clean")]
+    ids = [r["study_id"] for r in records_of(work / "clean")]
     opened(tab, ids[ids.index("ex-008/denied") + 1])
     tab.keyboard.press("Escape")
     tab.wait_for_function("() => !document.getElementById('study')")

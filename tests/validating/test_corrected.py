@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from answered_runs import records_of, rewrite
 from click.testing import CliRunner
 from support import Invoke
 
@@ -268,11 +269,11 @@ def test_readings_of_other_texts_are_refused(
     invoke: Invoke, judges: Path, ann: Path, tmp_path: Path, field: str
 ) -> None:
     other = shutil.copytree(ann, tmp_path / "ann")
-    records = list(map(json.loads, (other / "annotations.jsonl").read_text().splitlines()))
+    records = records_of(other)
     for record in records[2:5]:
         record[field] = "No focal consolidation."
     records[7][field] = f"  {records[7][field]}\n".replace(". ", ".   ")  # the same words
-    (other / "annotations.jsonl").write_text("".join(json.dumps(one) + "\n" for one in records))
+    rewrite(other, records)
     names = f"differs for 3 of 50 studies in common, {records[2]['study_id']!r} first"
     refused(invoke, "rates", judges / "m", "--readings", other, AT_RANDOM, names=names)
 
