@@ -191,6 +191,18 @@ def _compare(runs: Sequence[str], options: Mapping[str, Any]) -> None:
     _print(comparison, opened, options["form"], shown, corrected)
 
 
+def print_leaderboard(runs: Mapping[str, Path], by: Sequence[str], form: str) -> None:
+    """Print the models' leaderboard, as `judge compare` does without further options."""
+    from judge.comparing.comparison import compare_runs
+    from judge.comparing.names import choice
+    from judge.report.leaderboard import TABLES, Shown
+    from judge.stats.paired import Resampling
+
+    named = [choice(f"{model}={path}") for model, path in runs.items()]
+    opened, comparison = compare_runs(named, Resampling(), by=by)
+    _print(comparison, opened, form, Shown(TABLES, None), None)
+
+
 def _readings(runs: Sequence[str]) -> dict[str, list[Path]]:
     if not runs:
         return {}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,14 @@ from judge.cli.batches import (
 )
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import by_option, emit, format_option, note, print_summary, print_tables
-from judge.cli.progress import account, dry_run, end_stopped, end_uncovered, watching
+from judge.cli.progress import (
+    account,
+    dry_run,
+    end_stopped,
+    end_uncovered,
+    say_price,
+    watching,
+)
 from judge.cli.references import REFERENCE_OPTIONS, asked_of, rubric_of, run_asked
 from judge.cli.studies import (
     TOLD_OPTIONS,
@@ -40,15 +48,20 @@ from judge.cli.studies import (
     told_studies,
 )
 from judge.rubrics import Rubric
+from judge.signature import safe_name
 
 if TYPE_CHECKING:
+    from judge.backends.pool import Servers
+    from judge.running.cost import Budget
     from judge.running.run import Finished
+    from judge.running.session import JudgeSession
     from judge.studies import StudySet
 
 _ASKING = (
     *file_options(
         "are judged one after the other, each a run of its own (with --out DIR in DIR/SECTION), "
-        "and printed side by side; --max-cost is for each."
+        "and printed side by side; --max-cost is for each.",
+        several_models=True,
     ),
     *TOLD_OPTIONS,
     *REFERENCE_OPTIONS,
@@ -87,6 +100,8 @@ _RUNNING = (
     ),
     format_option,
 )
+_MOST_OF_ONE = 2
+"""The files of one model: its predictions, and the references."""
 _NOT_OF_THE_RUN = ("form", "out", "cache")
 """Options that stand in no manifest."""
 _HELP = """
@@ -94,7 +109,9 @@ _HELP = """
     PREDS holds the candidate reports, REFS the references: JSON as in ReXrank, a list of
     objects or of texts, JSON Lines, CSV, TSV, Parquet or a text file (.txt) with a report a
     line, gzipped or not, or a folder of Hugging Face datasets; - is standard input. REFS may
-    be left out when PREDS holds both.
+    be left out when PREDS holds both. With three files or more the last is REFS, and each
+    other is judged against it: a run for each model (with --out DIR in DIR/MODEL), --max-cost
+    for all of them, and a leaderboard at the end.
 
     Exit codes: 0 all is well; 2 an error to fix, said in one line; 3 too few studies
     could be scored, --max-cost was reached, or most answers could not be read
@@ -106,7 +123,11 @@ _HELP = """
 def command_for(rubric: Rubric) -> click.Command:
     """Return the command that judges reports by `rubric`."""
 
-    def command(**options: Any) -> None:  # noqa: ANN401
+    def command(files: tuple[str, ...], **options: Any) -> None:  # noqa: ANN401
+        if len(files) > _MOST_OF_ONE:
+            _judge_models(rubric, files, options)
+            return
+        options["preds"], options["refs"] = (*files, None)[:_MOST_OF_ONE]
         sections = [one.strip() for one in (options["section"] or "").split(",")]
         if len(sections) > 1:
             finished = _judge_sections(rubric, sections, options)
@@ -127,6 +148,66 @@ def command_for(rubric: Rubric) -> click.Command:
     return click.command(
         *(rubric.name, GroupedCommand), help=rubric.summary + _HELP, short_help=rubric.summary
     )(callback)
+
+
+def _judge_models(rubric: Rubric, files: Sequence[str], options: dict[str, Any]) -> None:
+    """Judge each model's file against the last one, and print the leaderboard."""
+    from judge.cli.compare import print_leaderboard
+    from judge.running.cost import Budget
+
+    *preds, refs = files
+    if options["model"] is not None or "," in (options["section"] or ""):
+        raise click.UsageError("several models go with one --section and without --model")
+    if options["form"] not in ("table", "json"):
+        raise click.UsageError("several models go with --format table and json")
+    sets = {}
+    for path in preds:
+        studies = told_studies({**options, "preds": path, "refs": refs}, rubric)
+        if (model := studies.model or path) in sets:
+            raise click.UsageError(f"two files are of the model {model!r}; rename {path}")
+        sets[model] = studies if not options["limit"] else limited(studies, options["limit"])
+    budget = None if options["max_cost"] is None else Budget(options["max_cost"])
+    named = [{**options, "max_cost": None, "limit": None, "refs": refs, "preds": p} for p in preds]
+    sessions = [_sessions(rubric, each, budget)[0] for each in named]
+    every = [study for studies in sets.values() for study in studies]
+    note(f"{len(sets)} models: {', '.join(sets)}")
+    in_batches = batch_policy(dict(options)) is not None
+    if options["dry_run"]:
+        dry_run(sessions[:1], every, in_batches=in_batches)
+        return
+    say_price(_sessions(rubric, named[0])[0], every, in_batches=in_batches)
+    finished: dict[str, Finished] = {}
+    with shared_servers(sessions):
+        for session, each, (model, studies) in zip(sessions, named, sets.items(), strict=True):
+            each["out"] = options["out"] and options["out"] / safe_name(model)
+            run = _judge(rubric, each, studies, session)
+            assert run is not None  # a run that is stopped ends the program
+            finished[model] = run
+    for run in finished.values():
+        note(f"run folder  {run.path}")
+    print_leaderboard(
+        {model: run.path for model, run in finished.items()}, options["by"], options["form"]
+    )
+    end_uncovered([run.summary for run in finished.values()], options["min_coverage"])
+
+
+@contextmanager
+def shared_servers(sessions: Sequence[JudgeSession]) -> Iterator[None]:
+    """Let judges that start the same server share one, which is gone at the end of the block."""
+    started: dict[tuple[str, ...], Servers] = {}
+    for session in sessions:
+        servers = session.judge.servers
+        if servers is None or servers.starts is None:
+            continue
+        first = started.setdefault(servers.starts, servers)
+        if first is not servers:
+            session.judge.servers = first
+            first.stays = True
+    try:
+        yield
+    finally:
+        for servers in started.values():
+            servers.stop()
 
 
 def _judge_sections(
@@ -164,30 +245,43 @@ def _print(
         print_tables([tracks_table(summaries, rubric)])
 
 
+def _sessions(
+    rubric: Rubric, options: Mapping[str, Any], budget: Budget | None = None
+) -> list[JudgeSession]:
+    """Return a session for each judge that the options name; asks nobody."""
+    from judge.backends import LEXICON
+    from judge.running.session import JudgeSession
+
+    names = options["judge_names"]
+    if len(names) > 1 and not options["dry_run"]:
+        raise click.UsageError("name one --judge; several go with --dry-run, side by side")
+    settings, policy, cache = settings_of(options), policy_of(options), options["cache"]
+    return [
+        JudgeSession.load(rubric.name, name, settings, policy=policy, cache=cache, budget=budget)
+        for name in names or (LEXICON,)
+    ]
+
+
 def _judge(
-    rubric: Rubric, options: dict[str, Any], studies: StudySet | None = None
+    rubric: Rubric,
+    options: dict[str, Any],
+    studies: StudySet | None = None,
+    session: JudgeSession | None = None,
 ) -> Finished | None:
     """Return the run that the options ask for, None where they ask for none.
 
-    `studies` are those that the options name, where they have been read.
+    `studies` and `session` are those of the options, where they are there already.
     """
     from judge.backends import LEXICON
     from judge.running.engine import RunStoppedError, UnreadableError
-    from judge.running.session import JudgeSession
 
+    sessions = [session] if session else _sessions(rubric, options)
     names = options.pop("judge_names")
-    if len(names) > 1 and not options["dry_run"]:
-        raise click.UsageError("name one --judge; several go with --dry-run, side by side")
     batches, shard = batch_policy(options), None
     if options["shard"] is not None:
         from judge.running.shards import Shard
 
         shard = Shard.of(options["shard"])
-    settings, policy = settings_of(options), policy_of(options)
-    sessions = [
-        JudgeSession.load(rubric.name, name, settings, policy=policy, cache=options["cache"])
-        for name in names or (LEXICON,)
-    ]
     check_batches(sessions, batches)
     studies = told_studies(options, rubric) if studies is None else studies
     note(reading(studies))

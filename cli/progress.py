@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from judge.running.cost import Progress
     from judge.running.engine import ProgressListener, RunStoppedError, UnreadableError
     from judge.running.session import JudgeSession
-    from judge.studies import StudySet
+    from judge.types import Study
 
 _SECONDS_BETWEEN_LINES = 30.0
 _LONGEST_TROUBLE = 60
@@ -142,8 +142,23 @@ def end_stopped(error: UnreadableError | RunStoppedError) -> None:
     sys.exit({INTERRUPTED: 130, TERMINATED: 143}.get(str(error), _LOW_COVERAGE))
 
 
+def say_price(
+    session: JudgeSession, studies: Collection[Study], *, in_batches: bool = False
+) -> None:
+    """Say what judging all of the studies would cost, before anything is asked."""
+    from judge.running.cost import facts, forecast
+
+    with session:
+        coming = forecast(session, studies, in_batches=in_batches)
+    if coming is not None:
+        told = facts(coming, len(studies), None, unseen="unknown")
+        note(
+            f"all of them: requests {told['requests']}; typical {told['typical']}; worst {told['worst']}"
+        )
+
+
 def dry_run(
-    sessions: Sequence[JudgeSession], studies: StudySet, *, in_batches: bool = False
+    sessions: Sequence[JudgeSession], studies: Collection[Study], *, in_batches: bool = False
 ) -> None:
     """Print what each judge would be asked about `studies`, side by side where there are several.
 

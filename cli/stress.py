@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -23,6 +22,7 @@ from judge.cli.asking import (
 from judge.cli.drawn import check_drawn, figures_option, html_option, put, say_drawn
 from judge.cli.files import NamedPath
 from judge.cli.groups import GroupedCommand, heading, with_options
+from judge.cli.judging import shared_servers
 from judge.cli.output import emit, format_of, format_option, list_option, note, print_tables
 from judge.cli.progress import account, end_stopped, end_uncovered, watching
 
@@ -253,7 +253,7 @@ def _run(options: dict[str, Any]) -> None:
     note(f"folder  {out}")
     studies = candidates.read(out, options["section"])
     try:
-        with _shared_servers(sessions):
+        with shared_servers(sessions):
             finished = [_judge(session, studies, options) for session in sessions]
     except (UnreadableError, RunStoppedError) as stopped:
         end_stopped(stopped)
@@ -325,25 +325,6 @@ def _judge(session: JudgeSession, studies: StudySet, options: dict[str, Any]) ->
         note(text)
     note(f"run folder  {place}")
     return finished
-
-
-@contextmanager
-def _shared_servers(sessions: Sequence[JudgeSession]) -> Iterator[None]:
-    """Let judges that start the same server share one, which is gone at the end of the block."""
-    started: dict[tuple[str, ...], Any] = {}
-    for session in sessions:
-        servers = session.judge.servers
-        if servers is None or servers.starts is None:
-            continue
-        first = started.setdefault(servers.starts, servers)
-        if first is not servers:
-            session.judge.servers = first
-            first.stays = True
-    try:
-        yield
-    finally:
-        for servers in started.values():
-            servers.stop()
 
 
 def _show(report: StressReport, form: str, html: Path | None, figures: Path | None) -> None:

@@ -56,15 +56,21 @@ max_input_option = click.option(
 )
 
 
-def file_options(several_sections: str = "") -> tuple[Decorator, ...]:
+def file_options(
+    several_sections: str = "", *, several_models: bool = False
+) -> tuple[Decorator, ...]:
     """Return PREDS, REFS and how they are read, for every command that reads them.
 
-    A command that takes several sections says what it does with them.
+    A command that takes several sections says what it does with them; one that takes several
+    models has the files as `files`, the references last.
     """
     several = f" Several, with commas, {several_sections}" if several_sections else ""
     return (
-        click.argument("preds"),
-        click.argument("refs", required=False),
+        *(
+            (click.argument("files", nargs=-1, required=True, metavar="PREDS... [REFS]"),)
+            if several_models
+            else (click.argument("preds"), click.argument("refs", required=False))
+        ),
         heading("Files"),
         *(
             click.option(

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from judge.backends.errors import AskError
 from judge.report.words import counted
-from judge.types import Annotated, Completion, CompletionRequest, Outcome, Unparsed, Usage
+from judge.types import Annotated, Completion, CompletionRequest, Outcome, Study, Unparsed, Usage
 
 if TYPE_CHECKING:
     from judge.backends import Judge
     from judge.running.session import JudgeSession
-    from judge.studies import StudySet
 
 # English reports run to a little over four characters a token.
 _CHARACTERS_A_TOKEN = 4
@@ -231,7 +231,7 @@ class Forecast:
 
 
 def forecast(
-    session: JudgeSession, studies: StudySet, *, in_batches: bool = False
+    session: JudgeSession, studies: Iterable[Study], *, in_batches: bool = False
 ) -> Forecast | None:
     """Return what judging `studies` would ask; nothing is sent and nothing is written.
 

@@ -46,7 +46,7 @@ def read_run(
         raise JudgeError(f"{source} is a run: leave --references and the --...-field options out")
     try:
         manifest = jsonio.read((Path(source) / _MANIFEST).read_bytes())
-        data = path.read_bytes()
+        data = (Path(source) / _ANNOTATIONS).read_bytes()
         lines = enumerate(data.splitlines(keepends=True), 1)
         records = [jsonio.from_line(line, number) for number, line in lines]
         if manifest.get("combined", {}).get("of") == "reference":
