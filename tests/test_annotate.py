@@ -57,7 +57,7 @@ ONE_TABLE = pd.DataFrame({"id": ["a"], "report": [CLEAR]})
         ([CLEAR], [CLEAR, CLEAR], {}, "candidates has 2 records and references 1"),
         ([None], [CLEAR], {}, "every reference in references is empty"),
         ([CLEAR], [pd.NA], {}, r"no candidate text: 1 \(0\)"),
-        ([CLEAR], [3], {}, "candidates has no field"),
+        ([CLEAR], [3], {}, "'text' of study '0'"),
         ([CLEAR] * 2, [CLEAR] * 2, {"study_ids": [1, "1"]}, r"more than once: 1 \(1\)"),
         ([CLEAR] * 2, [CLEAR] * 2, {"fields": {"site": [1]}}, "'site' has 1 values"),
         (pd.Series([CLEAR] * 2, index=[7, 7]), pd.Series([CLEAR] * 2, index=[7, 7]), {}, "7"),

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -126,15 +125,17 @@ def from_given(
         preds = refs = load_object("the table", references)
     else:
         sides: dict[str, Any] = {"references": references, "candidates": candidates}
-        are_lists = [_is_list(side) for side in sides.values()]
-        are_series = [_is_series(side) for side in sides.values()]
-        if study_ids is not None and not all(map(or_, are_lists, are_series)):
-            raise JudgeError("the reports have ids of their own; leave study_ids out")
-        ids = None if study_ids is None else values_of("study_ids", study_ids)
-        if study_ids is not None or any(are_lists):  # a Series beside a list goes by its order
-            for name in [name for name, side in sides.items() if _is_series(side)]:
-                ids = sides[name].index.tolist() if ids is None else ids
-                sides[name] = sides[name].tolist()
+        series = [side for side in sides.values() if _is_series(side)]
+        lists = [side for side in sides.values() if _is_list(side)]
+        ids = None
+        if study_ids is not None:
+            if len(lists) + len(series) < len(sides):
+                raise JudgeError("the reports have ids of their own; leave study_ids out")
+            ids = values_of("study_ids", study_ids)
+        elif series and lists:
+            ids = list(series[0].index)
+        if ids is not None:  # then all go by their order
+            sides = {name: list(one) if _is_series(one) else one for name, one in sides.items()}
         refs, preds = (load_object(name, side, ids=ids) for name, side in sides.items())
     are_texts = refs.fields == preds.fields == [TEXT]
     if not are_texts and (further or study_ids is not None):
@@ -361,8 +362,8 @@ def _along(name: str, values: Any, preds: Table, refs: Table) -> list[Any]:  # n
 
 
 def _is_list(given: object) -> bool:
-    names = ("columns", "features", "to_frame")  # of DataFrames, datasets and Series
-    return not (isinstance(given, Mapping) or any(hasattr(given, name) for name in names))
+    is_table = hasattr(given, "columns") or hasattr(given, "features")
+    return not (is_table or isinstance(given, Mapping) or _is_series(given))
 
 
 def _is_series(given: object) -> bool:

@@ -7,11 +7,11 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from judge.studies.fields import as_text
-from judge.studies.load import Table, cleaned
+from judge.studies.load import Table
 from judge.studies.names import NamedFields, matching, named, plain, the_field
 from judge.studies.sections import Section, known_section
 from judge.studies.study_set import first_ids
-from judge.studies.texts import read_reports, report_fields, usual_section
+from judge.studies.texts import is_reference, read_reports, report_fields, usual_section
 from judge.studies.told import CONTEXT_FIELDS
 from judge.types import JudgeError
 
@@ -37,16 +37,16 @@ def one_each(
         for name in refs.fields
         if plain(name) != plain(fields.candidate or "")
         and any(isinstance(value, list) for value in refs.column(name))
-        and _may_be_report(name, fields)
+        and (plain(name) == plain(fields.reference or "") or is_reference(name))
     ]
     if lists:
         try:
-            frame = refs.frame.explode(lists).map(cleaned)
+            frame = refs.frame.explode(lists)
         except ValueError as error:
             raise JudgeError(
                 f"{refs.name}: {', '.join(lists)} have lists of different lengths"
             ) from error
-        refs = replace(refs, frame=frame.astype(object))
+        refs = replace(refs, frame=frame.astype(object).where(frame.notna(), None))
     if refs.frame.index.is_unique:
         raise JudgeError(
             f"each study of {refs.name} has one reference: leave --references out (several are a "
@@ -71,11 +71,6 @@ def one_each(
     first = replace(refs, frame=frame)
     by_id = {study_id: tuple(own) for study_id, own in every.items()}
     return first if is_one else preds, first, chosen, by_id, tuple(notes)
-
-
-def _may_be_report(name: str, fields: NamedFields) -> bool:
-    wanted = plain(fields.reference or "")
-    return plain(name) == wanted or fields.names_report([name])
 
 
 def _check_alike(refs: Table, fields: NamedFields) -> None:

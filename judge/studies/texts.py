@@ -5,14 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from judge.studies.load import TEXT, Table
 from judge.studies.names import FIELD_NAMES, TEXT_ROLES, NamedFields, listed, matching, the_field
 from judge.studies.sections import Section, split_report
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    from judge.studies.load import Table
 
 # Groups of equal roles, the likelier first.
 _CANDIDATE_ROLES = (("candidate",), ("candidate, failing these",))
@@ -93,6 +90,12 @@ def report_fields(
                 f"{listed(table.all_fields)}; name it with --{side}-field{two}"
             )
     return candidate, reference
+
+
+def is_reference(name: str) -> bool:
+    """Whether a field is called as references and their sections are."""
+    roles = ("findings", "impression", *(role for group in _REFERENCE_ROLES for role in group))
+    return any(matching([name], role) for role in roles)
 
 
 def is_report_field(name: str, column: Sequence[object]) -> bool:
@@ -176,7 +179,12 @@ def _pick(
     there = {name: table.column(name) for name in table.fields if name not in taken}
     for roles in groups:
         names = [name for role in roles for name in matching(there, role)]
-        names = [n for n in names if _may_be_text(there[n]) or list in map(type, there[n])]
+        # A number may be called `target`; a list is refused with a word about --references.
+        names = [
+            name
+            for name in names
+            if name == TEXT or _may_be_text(there[name]) or list in map(type, there[name])
+        ]
         found = [name for name in names if any(there[name])] or names
         if odd := [name for name in found if there[name] != there[found[0]]]:
             raise JudgeError(
