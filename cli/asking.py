@@ -133,7 +133,8 @@ RUNNING_OPTIONS = (
         default=0.99,
         show_default=True,
         metavar="SHARE",
-        help="Exit with code 3 where a smaller share of the studies could be scored.",
+        help="Exit with code 3 where a smaller share of the studies could be scored, or where "
+        "--allow-missing left out more; a tenth may always be left out.",
     ),
     click.option(
         "--dry-run",

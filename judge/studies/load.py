@@ -497,7 +497,7 @@ def _table(name: str, columns: Columns, wanted: str | None, *, first: int) -> Ta
     again = [field for field in matching(columns, "id") if list(map(id_of, columns[field])) == ids]
     for field in (KEYS, INDEX, *(again if id_field == KEYS else ())):
         columns.pop(field, None)
-    frame = pd.DataFrame(columns, index=pd.Index(ids, dtype=object), dtype=object)
+    frame = pd.DataFrame(columns, pd.Index(ids, dtype=object), dtype=object)
     return Table(name, frame, id_field)
 
 

@@ -256,29 +256,25 @@ def _join(
 
     Raises `JudgeError` where an id is there twice, and where none is in common.
     """
-    import pandas as pd
-
     _check_ids(preds, refs)
-    left = pd.DataFrame({"study": refs.ids, "ref": range(len(refs))}, dtype=object)
-    left["is_blank"] = [says_nothing(text or "") for text in references]
-    right = pd.DataFrame({"study": preds.ids, "pred": range(len(preds))}, dtype=object)
-    right["is_missing"] = [text is None for text in candidates]
-    rows = left.merge(right, "outer", on="study", indicator="side", validate="one_to_one")
-    rows = rows.sort_values(["ref", "pred"], ignore_index=True)
-    both = rows["side"] == "both"
-    if not both.any():
+    of_preds, of_refs = preds.frame.index, refs.frame.index
+    omitted: dict[str, list[str]] = {ONLY_IN_PREDS: list(of_preds.difference(of_refs, sort=False))}
+    kept = []
+    for ref, pred in enumerate(of_preds.get_indexer(of_refs)):
+        if pred < 0:
+            why = ONLY_IN_REFS
+        elif says_nothing(references[ref] or ""):
+            why = NO_REFERENCE
+        elif candidates[pred] is None:
+            why = NO_CANDIDATE
+        else:
+            kept.append((int(pred), ref))
+            continue
+        omitted.setdefault(why, []).append(refs.frame.index[ref])
+    if len(omitted.get(ONLY_IN_REFS, ())) == len(refs):
         ids = [f"{side.name} has {len(side)} ids ({first_ids(side.ids)})" for side in (preds, refs)]
         raise JudgeError(f"no study in common: {', '.join(ids)}")
-    is_blank, is_missing = (rows[name].eq(other=True) for name in ("is_blank", "is_missing"))
-    reasons = {
-        ONLY_IN_PREDS: rows["side"] == "right_only",
-        ONLY_IN_REFS: rows["side"] == "left_only",
-        NO_REFERENCE: both & is_blank,
-        NO_CANDIDATE: both & ~is_blank & is_missing,
-    }
-    kept = rows[both & ~is_blank & ~is_missing]
-    omitted = {why: tuple(rows["study"][mask]) for why, mask in reasons.items() if mask.any()}
-    return list(zip(kept["pred"], kept["ref"], strict=True)), omitted
+    return kept, {why: tuple(ids) for why, ids in omitted.items() if ids}
 
 
 def _check_ids(preds: Table, refs: Table) -> None:
