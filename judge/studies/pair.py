@@ -32,8 +32,8 @@ from judge.studies.study_set import (
 )
 from judge.studies.texts import (
     Cut,
-    Report,
-    cut_candidate,
+    Reports,
+    cut_candidates,
     is_report_field,
     read_reports,
     report_fields,
@@ -169,23 +169,14 @@ def pair(
     candidate, reference = report_fields(preds, refs, fields)
     reports, written = read_reports(refs, reference), read_reports(preds, candidate)
     chosen = known_section(section) or usual_section(reports)
-    references = [report.text(chosen) for report in reports]
-    _check_section(f"reference in {refs.name}", references, reports, chosen)
-    cut = [cut_candidate(report, chosen) for report in written]
+    references, cut = reports[chosen], cut_candidates(written, chosen)
     candidates = [text for text, _ in cut]
-    _check_section(f"candidate in {preds.name}", candidates, written, chosen)
     kept, omitted = _join(preds, refs, references, candidates)
-    names = refs.name if preds is refs else f"{preds.name} and {refs.name}"
-    lacking = omitted.get(NO_REFERENCE, ())
-    whole = dict(zip(refs.ids, (report.text("report") for report in reports), strict=True))
-    check_omitted(
-        omitted,
-        f"{names} ({chosen})",
-        allow_missing=allow_missing,
-        first="--section report" if chosen != "report" and any(map(whole.get, lacking)) else "",
-    )
-    if not kept:
-        raise JudgeError(f"no study of {names} has a text on both sides")
+    if not kept or not allow_missing:
+        names = refs.name if preds is refs else f"{preds.name} and {refs.name}"
+        is_blank = NO_REFERENCE in omitted or NO_CANDIDATE in omitted
+        ways = _sections(reports, written, chosen) if is_blank else ()
+        check_omitted(omitted, f"{names} ({chosen})", ways)
     pred_rows, ref_rows = [pred for pred, _ in kept], [ref for _, ref in kept]
     used = {*reference.names, *(candidate.names if preds is refs else ())}
     of_refs = {**_columns(refs, used, ref_rows), **_picked(beside or {}, ref_rows)}
@@ -218,7 +209,7 @@ def pair(
         candidates=tuple(candidates[row] or "" for row in pred_rows),
         study_classes=classes,
         class_inferred=(False,) * len(kept),
-        full_references=tuple(reports[row].text("report") or "" for row in ref_rows),
+        full_references=tuple(reports["report"][row] or "" for row in ref_rows),
         section=chosen,
         fields={new: tidy[name] for name, new in final.items()},
         of_candidates=frozenset(new for old, new in names_of if old not in of_refs),
@@ -230,20 +221,13 @@ def pair(
     ).without(omitted)
 
 
-def _check_section(
-    what: str, texts: Sequence[str | None], reports: Sequence[Report], section: Section
-) -> None:
-    """Raise where no report has the section; that candidates are empty may be all that they are."""
-    if any(texts) or (what.startswith("candidate") and any(text is not None for text in texts)):
-        return
-    there = [name for name in SECTIONS if any(report.text(name) for report in reports)]
-    if there:
-        raise JudgeError(
-            f"no {what} has the section {section}; choose one that is there with --section: "
-            f"{', '.join(there)}"
-        )
-    if what.startswith("reference"):
-        raise JudgeError(f"every {what} is empty")
+def _sections(reports: Reports, written: Reports, section: Section) -> list[Section]:
+    """Return the sections that more studies have than `section`, on both sides."""
+
+    def least(name: Section) -> int:
+        return min(sum(map(bool, side[name])) for side in (reports, written))
+
+    return [name for name in reversed(SECTIONS) if least(name) > least(section)]
 
 
 def _join(
@@ -287,22 +271,12 @@ def _check_ids(preds: Table, refs: Table) -> None:
                 f"record of each{several}"
             )
     numbered = [table for table in (preds, refs) if table.id_field is None]
-    if len(numbered) == 1:
-        (lacks,) = numbered
+    if len(numbered) == 1 or (numbered and len(preds) != len(refs)):
+        n, sides = len(numbered), ", ".join(f"{side.name} {len(side):,}" for side in (preds, refs))
         raise JudgeError(
-            f"{lacks.name} has no ids and {(refs if lacks is preds else preds).name} has; its "
-            f"fields are: {listed(lacks.fields)}; "
-            + (
-                f"name the one that holds the id (--id-field), or join both record by record "
-                f"(--id-field {ROW})"
-                if lacks.file
-                else "give ids to both sides or to none"
-            )
-        )
-    if numbered and len(preds) != len(refs):
-        raise JudgeError(
-            f"{preds.name} has {len(preds):,} records and {refs.name} {len(refs):,}, and no id "
-            "says which belong together; name the field that holds it (--id-field)"
+            f"{numbered[0].name} has no ids to join by (its fields are: "
+            f"{listed(numbered[0].fields)}; records: {sides}); name the field that holds them "
+            f"(--id-field), or {f'go by the order with --id-field {ROW}' if n == 1 else 'mend it'}"
         )
 
 

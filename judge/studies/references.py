@@ -56,7 +56,7 @@ def one_each(
     _, found = report_fields(refs if is_one else preds, refs, fields)
     reports = read_reports(refs, found)
     chosen = known_section(section) or usual_section(reports)
-    texts = [report.text(chosen) for report in reports]
+    texts = reports[chosen]
     _check_alike(refs, fields)
     every: dict[str, list[tuple[str, str]]] = {study_id: [] for study_id in refs.ids}
     for study_id, name, text in zip(refs.ids, names, texts, strict=True):

@@ -171,5 +171,5 @@ def test_candidates_as_sections(put):
 def test_a_section_that_one_side_lacks(put):
     preds = put("p.json", {"a": {"findings": "f"}})
     refs = put("r.json", {"a": {"findings": "F", "impression": "I"}})
-    with pytest.raises(JudgeError, match=r"p\.json .*--section: findings, report"):
+    with pytest.raises(JudgeError, match=r"p\.json .*--section report or findings"):
         read_pair(preds, refs, section="impression", allow_missing=True)
