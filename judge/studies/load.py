@@ -315,8 +315,8 @@ def _from_records(name: str, records: Sequence[Any]) -> Columns:
     for number, record in enumerate(records, start=1):
         if not isinstance(record, Mapping):
             raise JudgeError(f"{name}: record {number} is {_what(record)}, not an object of fields")
-    columns: Columns = pd.DataFrame(list(records), dtype=object).to_dict("list")
-    return columns
+    frame = pd.DataFrame(list(records), dtype=object)
+    return {str(field): list(frame[field]) for field in frame}
 
 
 def _from_keyed(name: str, entries: Mapping[Any, Any]) -> Columns:

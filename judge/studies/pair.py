@@ -244,7 +244,7 @@ def _join(
     of_preds, of_refs = preds.frame.index, refs.frame.index
     omitted: dict[str, list[str]] = {ONLY_IN_PREDS: list(of_preds.difference(of_refs, sort=False))}
     kept = []
-    for ref, pred in enumerate(of_preds.get_indexer(of_refs)):
+    for ref, pred in enumerate(map(int, of_preds.get_indexer(of_refs))):
         if pred < 0:
             why = ONLY_IN_REFS
         elif says_nothing(references[ref] or ""):
@@ -252,7 +252,7 @@ def _join(
         elif candidates[pred] is None:
             why = NO_CANDIDATE
         else:
-            kept.append((int(pred), ref))
+            kept.append((pred, ref))
             continue
         omitted.setdefault(why, []).append(refs.frame.index[ref])
     if len(omitted.get(ONLY_IN_REFS, ())) == len(refs):
