@@ -8,14 +8,8 @@ import click
 
 from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.output import emit, format_of, print_facts, print_lines
-from judge.cli.studies import (
-    file_options,
-    limit_option,
-    limited,
-    part_of,
-    read_sections,
-    shard_option,
-)
+from judge.cli.references import REFERENCE_OPTIONS, asked_of
+from judge.cli.studies import file_options, limit_option, limited, read_sections, shard_option
 
 if TYPE_CHECKING:
     from judge.report.study import Line
@@ -24,7 +18,12 @@ _LONGEST = 400
 
 
 @click.command("check", GroupedCommand, short_help="Say what would be judged; no judge is asked.")
-@with_options(*file_options("are described one after the other."), limit_option, shard_option)
+@with_options(
+    *file_options("are described one after the other."),
+    limit_option,
+    shard_option,
+    *REFERENCE_OPTIONS,
+)
 @heading("Output")
 @format_of("table", "json", text="What to print: facts for people, or JSON.")
 def command(form: str, **options: Any) -> None:  # noqa: ANN401
@@ -40,9 +39,9 @@ def command(form: str, **options: Any) -> None:  # noqa: ANN401
 
     found = []
     for studies in read_sections(options):
-        part = limited(studies, options["limit"]) if options["limit"] else studies
-        part = part_of(part, Shard.of(options["shard"])) if options["shard"] else part
-        found.append(described(part))
+        drawn = limited(studies, options["limit"]) if options["limit"] else studies
+        shard = Shard.of(options["shard"]) if options["shard"] else None
+        found.append(described(asked_of(drawn, shard, options)))
     if form == "json":
         emit(as_json(found[0] if len(found) == 1 else {one["section"]: one for one in found}))
         return

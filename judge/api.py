@@ -113,8 +113,8 @@ def annotate(
     fields
         Further columns of n values each (site, dataset, patient, ...), likewise.
     section
-        Of tables: "findings", "impression" or "report"; by default findings where the references
-        have them. Texts of lists and dictionaries are judged as they are.
+        What to judge, "findings", "impression" or "report"; by default findings where most
+        references have them. Texts of lists and dictionaries are judged whole by default.
     allow_missing
         Leave out, and count, studies that are on one side only or lack a text on a side.
     context_fields

@@ -37,8 +37,6 @@ if TYPE_CHECKING:
     import pyarrow as pa
 
 STDIN = "-"
-PARQUET = b"PAR1"
-"""What a Parquet file begins with."""
 TEXT = "text"
 """The column of records that are bare texts."""
 INDEX = "__index_level_0__"
@@ -62,11 +60,7 @@ Columns = dict[str, list[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a source holds, decompressed.
-
-    `sha256` is of the bytes before that; `encoding` is that of a text, None for UTF-8, or UTF-16
-    with a mark.
-    """
+    """What a source holds, decompressed; `sha256` is of the bytes before that."""
 
     name: str
     data: bytes
@@ -76,7 +70,7 @@ class Content:
     @property
     def is_parquet(self) -> bool:
         """Whether it is a Parquet file."""
-        return self.data.startswith(PARQUET)
+        return self.data.startswith(b"PAR1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,8 +92,7 @@ class Table:
     @property
     def ids(self) -> list[str]:
         """The study ids."""
-        ids: list[str] = self.frame.index.tolist()
-        return ids
+        return list(self.frame.index)
 
     @property
     def fields(self) -> list[str]:
@@ -109,13 +102,11 @@ class Table:
     @property
     def all_fields(self) -> list[str]:
         """The fields, that of the ids first."""
-        own = [] if self.id_field in (None, KEYS, INDEX) else [str(self.id_field)]
-        return own + self.fields
+        return [name for name in (self.id_field, *self.fields) if name not in (None, KEYS, INDEX)]
 
     def column(self, field: str) -> list[Any]:
         """Return a field's values, one a record."""
-        values: list[Any] = self.frame[field].tolist()
-        return values
+        return list(self.frame[field])
 
 
 def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> Table:
@@ -125,7 +116,6 @@ def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> Table:
     what the source is to the run: `preds`, `refs` or `both`. Raises `JudgeError` for a source
     that is not in one of the forms.
     """
-    keys: list[Any] | None = None
     if Path(source).is_dir():
         name = source
         columns, digest = _dataset_folder(source, fields.max_input)
@@ -137,8 +127,8 @@ def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> Table:
         else:
             text = decode(content)
             del content
-            columns, keys = _read_text(name, text)
-    table = _table(name, columns, keys, fields.id, fallbacks=(INDEX, _UNNAMED.format(1)))
+            columns = _read_text(name, text)
+    table = _table(name, columns, fields.id, first=1)
     return replace(table, file=InputFile(source, role, digest, len(table)))
 
 
@@ -150,36 +140,26 @@ def load_object(name: str, given: Any, *, ids: Sequence[object] | None = None) -
     """
     import pandas as pd
 
-    keys: list[Any] | None = None
-    fallback = INDEX
     if isinstance(given, pd.DataFrame):
-        check_names(name, [str(column) for column in given.columns])
-        columns: Columns = {str(column): given[column].tolist() for column in given.columns}
-        if (index := given.index.tolist()) != list(range(len(given))):
-            label = given.index.name
-            fallback = INDEX if label is None or str(label) in columns else str(label)
-            columns[fallback] = index
+        check_names(name, list(map(str, given.columns)))
+        columns = {str(column): list(given[column]) for column in given.columns}
+        index, label = list(given.index), str(given.index.name)
+        if index != list(range(len(given))):
+            columns[label if matching([label], "id") and label not in columns else INDEX] = index
     elif isinstance(given, pd.Series):
-        columns, keys = {TEXT: given.tolist()}, given.index.tolist()
+        columns = {KEYS: list(given.index), TEXT: list(given)}
     elif type(given).__module__.partition(".")[0] == "datasets":
         if isinstance(given, Mapping):
-            splits = listed(map(str, given))
-            raise JudgeError(f"{name} has several splits; pass one of them: {splits}")
-        if hasattr(given, "with_format") and hasattr(given, "num_rows"):
-            columns = _from_dataset(given)
-        else:
-            columns = _from_records(name, list(given))
+            raise JudgeError(f"{name} has splits; pass one of them: {listed(map(str, given))}")
+        is_whole = hasattr(given, "num_rows")
+        columns = _from_dataset(given) if is_whole else _from_records(name, list(given))
     elif isinstance(given, Mapping):
-        columns, keys = _from_keyed(name, given)
+        columns = _from_keyed(name, given)
     else:
-        columns, keys = {TEXT: values_of(name, given)}, None if ids is None else list(ids)
-        if keys is not None and len(keys) != len(columns[TEXT]):
-            raise JudgeError(
-                f"{name} has {len(columns[TEXT])} values and there are {len(keys)} ids"
-            )
-    table = _table(name, columns, keys, None, fallbacks=(fallback,), first=0)
-    # An index without a name, beside ids, is no field of the user's.
-    return replace(table, frame=table.frame.drop(columns=INDEX, errors="ignore"))
+        columns = {TEXT: values_of(name, given)} | ({} if ids is None else {KEYS: list(ids)})
+        if ids is not None and len(ids) != len(columns[TEXT]):
+            raise JudgeError(f"{name} has {len(columns[TEXT])} values and there are {len(ids)} ids")
+    return _table(name, columns, None, first=0)
 
 
 def values_of(name: str, given: Any) -> list[Any]:  # noqa: ANN401
@@ -239,17 +219,9 @@ def read_content(source: str, encoding: str | None = None, max_input: int = MAX_
     """Read a path, or standard input for `-`; gzip is undone, whatever the name.
 
     Raises `JudgeError` where it cannot be read, is empty, a broken gzip file or larger than
-    `max_input` bytes, and for an unknown `encoding`.
+    `max_input` bytes. `encoding` is that of a text, None for UTF-8, or UTF-16 with a mark.
     """
     name = "standard input" if source == STDIN else source
-    if encoding is not None:
-        try:
-            "".encode(encoding)
-        except (LookupError, ValueError) as error:
-            raise JudgeError(
-                f"unknown encoding {encoding!r} for --encoding; write utf-8, utf-16, cp1252, "
-                "latin-1 or another of Python's"
-            ) from error
     try:
         if source == STDIN:
             data = _read_all(sys.stdin.buffer, name, max_input)
@@ -265,7 +237,7 @@ def read_content(source: str, encoding: str | None = None, max_input: int = MAX_
             data = _read_all(gzip.GzipFile(fileobj=io.BytesIO(data)), name, max_input)
         except (EOFError, OSError, zlib.error) as error:
             raise JudgeError(f"{name} is a broken gzip file: {error}") from error
-    if not data.strip():
+    if not data or data.isspace():
         raise JudgeError(f"{name} is empty")
     return Content(name, data, digest, encoding)
 
@@ -276,11 +248,10 @@ def decode(content: Content) -> str:
     encoding = content.encoding or ("utf-16" if data.startswith(_UTF_16) else "utf-8-sig")
     try:
         text = data.decode(encoding)
-    except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
+    except (LookupError, ValueError) as error:
         raise JudgeError(
-            f"{content.name} is no text in {encoding.upper().removesuffix('-SIG')} (line {line}): "
-            f"save it as UTF-8 or name its encoding (--encoding), or {_FORMS}"
+            f"{content.name} is no text in {encoding.removesuffix('-sig')} ({error}): save it as "
+            f"UTF-8 or name its encoding (--encoding), or {_FORMS}"
         ) from error
     if "\x00" in text:
         raise JudgeError(f"{content.name} is neither text nor Parquet; {_FORMS}")
@@ -305,19 +276,24 @@ def _too_large(name: str, most: int) -> JudgeError:
 # Text: JSON, CSV and TSV, a report a line.
 
 
-def _read_text(name: str, text: str) -> tuple[Columns, list[Any] | None]:
-    if not text.strip():
-        raise JudgeError(f"{name} is empty")
+def _read_text(name: str, text: str) -> Columns:
     suffix = PurePath(name.lower().removesuffix(".gz")).suffix
     if is_json(text) or suffix in (".json", ".jsonl", ".ndjson"):
-        return _read_json(name, text, one_is_record=suffix in (".jsonl", ".ndjson"))
+        values = read_json(name, text)
+        is_line = suffix in (".jsonl", ".ndjson")
+        if len(values) == 1 and isinstance(values[0], dict) and not is_line:
+            return _from_keyed(name, values[0])
+        if len(values) == 1 and isinstance(values[0], list):
+            values = values[0]
+        is_text = all(value is None or isinstance(value, str) for value in values)
+        return {TEXT: values} if is_text else _from_records(name, values)
     if suffix == ".txt" and "\t" not in text.partition("\n")[0]:
         reports = re.split(r"\r\n|\r|\n", text)
-        return {TEXT: reports if reports[-1] else reports[:-1]}, None
+        return {TEXT: reports if reports[-1] else reports[:-1]}
     head, rows = read_delimited(name, text)
     check_names(name, head)
     columns = zip(*(row for _, row in rows), strict=True) if rows else ([] for _ in head)
-    return dict(zip(head, map(list, columns), strict=True)), None
+    return dict(zip(head, map(list, columns), strict=True))
 
 
 def is_json(text: str) -> bool:
@@ -333,47 +309,27 @@ def read_json(name: str, text: str) -> list[Any]:
         raise JudgeError(f"{name} cannot be read as JSON: {error}") from error
 
 
-def _read_json(name: str, text: str, *, one_is_record: bool) -> tuple[Columns, list[Any] | None]:
-    values = read_json(name, text)
-    if len(values) == 1 and isinstance(values[0], list):
-        values = values[0]
-    elif len(values) == 1 and isinstance(values[0], dict) and not one_is_record:
-        return _from_keyed(name, values[0])
-    if values and all(value is None or isinstance(value, str) for value in values):
-        return {TEXT: values}, None
-    return _from_records(name, values), None
-
-
 def _from_records(name: str, records: Sequence[Any]) -> Columns:
-    """Turn records into columns, None where a record has no such field."""
-    columns: Columns = {}
-    for row, record in enumerate(records):
+    import pandas as pd
+
+    for number, record in enumerate(records, start=1):
         if not isinstance(record, Mapping):
-            raise JudgeError(
-                f"{name}: record {row + 1} is {_what(record)}, not an object of fields"
-            )
-        for key, value in record.items():
-            column = columns.setdefault(str(key), [])
-            column.extend([None] * (row - len(column)))
-            column.append(value)
-        if len(columns) > _MOST_FIELDS:
-            check_names(name, list(columns))
-    for column in columns.values():
-        column.extend([None] * (len(records) - len(column)))
-    return columns
+            raise JudgeError(f"{name}: record {number} is {_what(record)}, not an object of fields")
+    frame = pd.DataFrame(list(records), dtype=object)
+    return {str(field): list(frame[field]) for field in frame}
 
 
-def _from_keyed(name: str, entries: Mapping[Any, Any]) -> tuple[Columns, list[Any]]:
+def _from_keyed(name: str, entries: Mapping[Any, Any]) -> Columns:
     values = [cleaned(value) for value in entries.values()]
     if not any(isinstance(value, Mapping) for value in values):
-        return {TEXT: values}, list(entries)
+        return {TEXT: values, KEYS: list(entries)}
     for key, value in zip(entries, values, strict=True):
         if not isinstance(value, Mapping | None):
             raise JudgeError(
                 f"{name} holds objects by study id, but {_what(value)} under {str(key)!r}; give "
                 "each study an object of fields"
             )
-    return _from_records(name, [value or {} for value in values]), list(entries)
+    return {**_from_records(name, [value or {} for value in values]), KEYS: list(entries)}
 
 
 def _what(value: object) -> str:
@@ -390,7 +346,7 @@ def read_delimited(name: str, text: str) -> tuple[list[str], list[tuple[int, lis
     line where a row has more or fewer cells than the first (pandas would fill it up) or its
     quotes are broken.
     """
-    first = text.lstrip().partition("\n")[0]
+    first = re.split(r"[\r\n]", text.lstrip("\r\n"), maxsplit=1)[0]
     delimiter = max(_DELIMITERS, key=first.count)
     # The module refuses cells over 131,072 characters unless told otherwise, for all its users.
     limit = csv.field_size_limit(len(text) + 1)
@@ -515,74 +471,53 @@ def _from_dataset(dataset: Any) -> Columns:  # noqa: ANN401
 # Columns to a table.
 
 
-def _table(
-    name: str,
-    columns: Columns,
-    keys: list[Any] | None,
-    wanted: str | None,
-    *,
-    fallbacks: Sequence[str],
-    first: int = 1,
-) -> Table:
-    """Make a table of columns, whose ids are the `keys`, or taken out of a column.
+def _table(name: str, columns: Columns, wanted: str | None, *, first: int) -> Table:
+    """Make a table of columns, of which one becomes the ids.
 
-    `wanted` is the user's name of that column, `fallbacks` are those that hold an index; records
-    without any are numbered from `first`. Raises `JudgeError` for a record without an id.
+    `wanted` is the user's name of that column; records without one are numbered from `first`.
+    Raises `JudgeError` for a record without an id.
     """
     import pandas as pd
 
-    count = len(keys) if keys is not None else len(next(iter(columns.values()), ()))
+    count = len(next(iter(columns.values()), ()))
     if not count:
         raise JudgeError(f"{name} holds no study")
-    columns = {encodable(field): list(map(cleaned, values)) for field, values in columns.items()}
+    columns = {encodable(str(field)): list(map(cleaned, of)) for field, of in columns.items()}
     check_names(name, list(columns))
-    id_field = _id_field(name, columns, keys, wanted, fallbacks)
-    if id_field is None:
-        values: list[Any] = list(range(first, first + count))
-    elif id_field == KEYS and keys is not None:
-        values = keys
-    else:
-        values = columns.pop(id_field)
-    ids = [id_of(cleaned(value)) for value in values]
+    id_field = _id_field(name, columns, wanted)
+    values = list(range(first, first + count)) if id_field is None else columns.pop(id_field)
+    ids = [id_of(value) for value in values]
     if None in ids:
         row = ids.index(None)
         raise JudgeError(
             f"{name}: record {row + 1} of {count} has {str(values[row])[:40]!r} as {id_field!r}; "
             "every record needs an id, a text or a number"
         )
-    for field in matching(columns, "id") if id_field == KEYS else ():
-        if [id_of(value) for value in columns[field]] == ids:
-            del columns[field]  # the key stands in its record again
-    frame = pd.DataFrame(columns, index=pd.Index(ids, dtype=object), dtype=object)
+    # An index beside ids is no field of the user's, nor is the key that stands in its record again.
+    again = [field for field in matching(columns, "id") if list(map(id_of, columns[field])) == ids]
+    for field in (KEYS, INDEX, *(again if id_field == KEYS else ())):
+        columns.pop(field, None)
+    frame = pd.DataFrame(columns, pd.Index(ids, dtype=object), dtype=object)
     return Table(name, frame, id_field)
 
 
-def _id_field(
-    name: str,
-    columns: Columns,
-    keys: list[Any] | None,
-    wanted: str | None,
-    fallbacks: Sequence[str],
-) -> str | None:
+def _id_field(name: str, columns: Columns, wanted: str | None) -> str | None:
     found = named(columns, wanted) if wanted else matching(columns, "id")
     if wanted == ROW and not found:
         return None
-    if keys is not None:
-        # As pandas writes orient="index": two such files would be joined by row.
-        if not wanted:
-            is_numbered = list(map(str, keys)) == [str(row) for row in range(len(keys))]
-            found = [
-                field
-                for field in found
-                if is_numbered and plain(field) in ("studyid", "id") and None not in columns[field]
-            ]
-        return found[0] if found else KEYS
+    if KEYS in columns and not wanted:
+        # pandas' orient="index" numbers the rows: two such files would be joined by row.
+        is_numbered = columns[KEYS] == [str(row) for row in range(len(columns[KEYS]))]
+        return found[0] if found and is_numbered else KEYS
     if len(found) > 1 and plain(found[0]) == plain(found[1]):
         raise JudgeError(f"{name} has the ids twice: {listed(found)}; keep one")
     if found:
         return found[0]
-    if wanted:
+    fallback = next(
+        (field for field in (KEYS, INDEX, _UNNAMED.format(1)) if field in columns), None
+    )
+    if wanted and fallback != KEYS:
         raise JudgeError(
             f"{name} has no field {wanted!r}, for the id; its fields are: {listed(columns)}"
         )
-    return next((field for field in fallbacks if field in columns), None)
+    return fallback

@@ -54,11 +54,6 @@ FIELD_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 TEXT_ROLES = ("candidate", "findings", "impression", "whole report", "reference")
 """The roles of `FIELD_NAMES` that hold report text and nothing else."""
 
-FALLBACK_ROLES = (
-    *("candidate, failing these", "reference, failing these", "whole report, failing these"),
-)
-"""The roles whose names often stand for something else, and are taken where nothing better is."""
-
 _RESERVED_NAMES = frozenset(
     {
         "study_id",
@@ -128,12 +123,6 @@ class NamedFields:
     def are_named(self) -> bool:
         """Whether the user named any."""
         return replace(self, several=False, encoding=None, max_input=MAX_INPUT) != KNOWN_NAMES
-
-    def names_report(self, columns: Iterable[str]) -> bool:
-        """Whether any of `columns` holds reports, by a known name or by one that was given."""
-        known = [name for role in TEXT_ROLES + FALLBACK_ROLES for name in FIELD_NAMES[role]]
-        wanted = {plain(name) for name in (*known, self.candidate, self.reference) if name}
-        return any(plain(column) in wanted for column in columns)
 
 
 KNOWN_NAMES = NamedFields()

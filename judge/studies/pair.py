@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from operator import or_
 from pathlib import Path
 from typing import Any
 
@@ -33,8 +32,8 @@ from judge.studies.study_set import (
 )
 from judge.studies.texts import (
     Cut,
-    Report,
-    cut_candidate,
+    Reports,
+    cut_candidates,
     is_report_field,
     read_reports,
     report_fields,
@@ -126,15 +125,17 @@ def from_given(
         preds = refs = load_object("the table", references)
     else:
         sides: dict[str, Any] = {"references": references, "candidates": candidates}
-        are_lists = [_is_list(side) for side in sides.values()]
-        are_series = [_is_series(side) for side in sides.values()]
-        if study_ids is not None and not all(map(or_, are_lists, are_series)):
-            raise JudgeError("the reports have ids of their own; leave study_ids out")
-        ids = None if study_ids is None else values_of("study_ids", study_ids)
-        if study_ids is not None or any(are_lists):  # a Series beside a list goes by its order
-            for name in [name for name, side in sides.items() if _is_series(side)]:
-                ids = sides[name].index.tolist() if ids is None else ids
-                sides[name] = sides[name].tolist()
+        series = [side for side in sides.values() if _is_series(side)]
+        lists = [side for side in sides.values() if _is_list(side)]
+        ids = None
+        if study_ids is not None:
+            if len(lists) + len(series) < len(sides):
+                raise JudgeError("the reports have ids of their own; leave study_ids out")
+            ids = values_of("study_ids", study_ids)
+        elif series and lists:
+            ids = list(series[0].index)
+        if ids is not None:  # then all go by their order
+            sides = {name: list(one) if _is_series(one) else one for name, one in sides.items()}
         refs, preds = (load_object(name, side, ids=ids) for name, side in sides.items())
     are_texts = refs.fields == preds.fields == [TEXT]
     if not are_texts and (further or study_ids is not None):
@@ -168,23 +169,14 @@ def pair(
     candidate, reference = report_fields(preds, refs, fields)
     reports, written = read_reports(refs, reference), read_reports(preds, candidate)
     chosen = known_section(section) or usual_section(reports)
-    references = [report.text(chosen) for report in reports]
-    _check_section(f"reference in {refs.name}", references, reports, chosen)
-    cut = [cut_candidate(report, chosen) for report in written]
+    references, cut = reports[chosen], cut_candidates(written, chosen)
     candidates = [text for text, _ in cut]
-    _check_section(f"candidate in {preds.name}", candidates, written, chosen)
     kept, omitted = _join(preds, refs, references, candidates)
-    names = refs.name if preds is refs else f"{preds.name} and {refs.name}"
-    lacking = omitted.get(NO_REFERENCE, ())
-    whole = dict(zip(refs.ids, (report.text("report") for report in reports), strict=True))
-    check_omitted(
-        omitted,
-        f"{names} ({chosen})",
-        allow_missing=allow_missing,
-        first="--section report" if chosen != "report" and any(map(whole.get, lacking)) else "",
-    )
-    if not kept:
-        raise JudgeError(f"no study of {names} has a text on both sides")
+    if not kept or not allow_missing:
+        names = refs.name if preds is refs else f"{preds.name} and {refs.name}"
+        is_blank = NO_REFERENCE in omitted or NO_CANDIDATE in omitted
+        ways = _sections(reports, written, chosen) if is_blank else ()
+        check_omitted(omitted, f"{names} ({chosen})", ways)
     pred_rows, ref_rows = [pred for pred, _ in kept], [ref for _, ref in kept]
     used = {*reference.names, *(candidate.names if preds is refs else ())}
     of_refs = {**_columns(refs, used, ref_rows), **_picked(beside or {}, ref_rows)}
@@ -217,7 +209,7 @@ def pair(
         candidates=tuple(candidates[row] or "" for row in pred_rows),
         study_classes=classes,
         class_inferred=(False,) * len(kept),
-        full_references=tuple(reports[row].text("report") or "" for row in ref_rows),
+        full_references=tuple(reports["report"][row] or "" for row in ref_rows),
         section=chosen,
         fields={new: tidy[name] for name, new in final.items()},
         of_candidates=frozenset(new for old, new in names_of if old not in of_refs),
@@ -229,20 +221,13 @@ def pair(
     ).without(omitted)
 
 
-def _check_section(
-    what: str, texts: Sequence[str | None], reports: Sequence[Report], section: Section
-) -> None:
-    """Raise where no report has the section; that candidates are empty may be all that they are."""
-    if any(texts) or (what.startswith("candidate") and any(text is not None for text in texts)):
-        return
-    there = [name for name in SECTIONS if any(report.text(name) for report in reports)]
-    if there:
-        raise JudgeError(
-            f"no {what} has the section {section}; choose one that is there with --section: "
-            f"{', '.join(there)}"
-        )
-    if what.startswith("reference"):
-        raise JudgeError(f"every {what} is empty")
+def _sections(reports: Reports, written: Reports, section: Section) -> list[Section]:
+    """Return the sections that more studies have than `section`, on both sides."""
+
+    def least(name: Section) -> int:
+        return min(sum(map(bool, side[name])) for side in (reports, written))
+
+    return [name for name in reversed(SECTIONS) if least(name) > least(section)]
 
 
 def _join(
@@ -255,29 +240,25 @@ def _join(
 
     Raises `JudgeError` where an id is there twice, and where none is in common.
     """
-    import pandas as pd
-
     _check_ids(preds, refs)
-    left = pd.DataFrame({"study": refs.ids, "ref": range(len(refs))}, dtype=object)
-    left["is_blank"] = [says_nothing(text or "") for text in references]
-    right = pd.DataFrame({"study": preds.ids, "pred": range(len(preds))}, dtype=object)
-    right["is_missing"] = [text is None for text in candidates]
-    rows = left.merge(right, "outer", on="study", indicator="side", validate="one_to_one")
-    rows = rows.sort_values(["ref", "pred"], ignore_index=True)
-    both = rows["side"] == "both"
-    if not both.any():
+    of_preds, of_refs = preds.frame.index, refs.frame.index
+    omitted: dict[str, list[str]] = {ONLY_IN_PREDS: list(of_preds.difference(of_refs, sort=False))}
+    kept = []
+    for ref, pred in enumerate(map(int, of_preds.get_indexer(of_refs))):
+        if pred < 0:
+            why = ONLY_IN_REFS
+        elif says_nothing(references[ref] or ""):
+            why = NO_REFERENCE
+        elif candidates[pred] is None:
+            why = NO_CANDIDATE
+        else:
+            kept.append((pred, ref))
+            continue
+        omitted.setdefault(why, []).append(refs.frame.index[ref])
+    if len(omitted.get(ONLY_IN_REFS, ())) == len(refs):
         ids = [f"{side.name} has {len(side)} ids ({first_ids(side.ids)})" for side in (preds, refs)]
         raise JudgeError(f"no study in common: {', '.join(ids)}")
-    is_blank, is_missing = (rows[name].eq(other=True) for name in ("is_blank", "is_missing"))
-    reasons = {
-        ONLY_IN_PREDS: rows["side"] == "right_only",
-        ONLY_IN_REFS: rows["side"] == "left_only",
-        NO_REFERENCE: both & is_blank,
-        NO_CANDIDATE: both & ~is_blank & is_missing,
-    }
-    kept = rows[both & ~is_blank & ~is_missing]
-    omitted = {why: tuple(rows["study"][mask]) for why, mask in reasons.items() if mask.any()}
-    return list(zip(kept["pred"], kept["ref"], strict=True)), omitted
+    return kept, {why: tuple(ids) for why, ids in omitted.items() if ids}
 
 
 def _check_ids(preds: Table, refs: Table) -> None:
@@ -290,22 +271,12 @@ def _check_ids(preds: Table, refs: Table) -> None:
                 f"record of each{several}"
             )
     numbered = [table for table in (preds, refs) if table.id_field is None]
-    if len(numbered) == 1:
-        (lacks,) = numbered
+    if len(numbered) == 1 or (numbered and len(preds) != len(refs)):
+        n, sides = len(numbered), ", ".join(f"{side.name} {len(side):,}" for side in (preds, refs))
         raise JudgeError(
-            f"{lacks.name} has no ids and {(refs if lacks is preds else preds).name} has; its "
-            f"fields are: {listed(lacks.fields)}; "
-            + (
-                f"name the one that holds the id (--id-field), or join both record by record "
-                f"(--id-field {ROW})"
-                if lacks.file
-                else "give ids to both sides or to none"
-            )
-        )
-    if numbered and len(preds) != len(refs):
-        raise JudgeError(
-            f"{preds.name} has {len(preds):,} records and {refs.name} {len(refs):,}, and no id "
-            "says which belong together; name the field that holds it (--id-field)"
+            f"{numbered[0].name} has no ids to join by (its fields are: "
+            f"{listed(numbered[0].fields)}; records: {sides}); name the field that holds them "
+            f"(--id-field), or {f'go by the order with --id-field {ROW}' if n == 1 else 'mend it'}"
         )
 
 
@@ -361,8 +332,8 @@ def _along(name: str, values: Any, preds: Table, refs: Table) -> list[Any]:  # n
 
 
 def _is_list(given: object) -> bool:
-    names = ("columns", "features", "to_frame")  # of DataFrames, datasets and Series
-    return not (isinstance(given, Mapping) or any(hasattr(given, name) for name in names))
+    is_table = hasattr(given, "columns") or hasattr(given, "features")
+    return not (is_table or isinstance(given, Mapping) or _is_series(given))
 
 
 def _is_series(given: object) -> bool:

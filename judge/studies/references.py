@@ -8,11 +8,11 @@ from dataclasses import replace
 
 from judge.studies.context import CONTEXT_FIELDS
 from judge.studies.fields import as_text
-from judge.studies.load import Table, cleaned
+from judge.studies.load import Table
 from judge.studies.names import NamedFields, matching, named, plain, the_field
 from judge.studies.sections import Section, known_section
 from judge.studies.study_set import first_ids
-from judge.studies.texts import read_reports, report_fields, usual_section
+from judge.studies.texts import is_reference, read_reports, report_fields, usual_section
 from judge.types import JudgeError
 
 REFERENCE_ID = "reference_id"
@@ -37,16 +37,16 @@ def one_each(
         for name in refs.fields
         if plain(name) != plain(fields.candidate or "")
         and any(isinstance(value, list) for value in refs.column(name))
-        and _may_be_report(name, fields)
+        and (plain(name) == plain(fields.reference or "") or is_reference(name))
     ]
     if lists:
         try:
-            frame = refs.frame.explode(lists).map(cleaned)
+            frame = refs.frame.explode(lists)
         except ValueError as error:
             raise JudgeError(
                 f"{refs.name}: {', '.join(lists)} have lists of different lengths"
             ) from error
-        refs = replace(refs, frame=frame.astype(object))
+        refs = replace(refs, frame=frame.astype(object).where(frame.notna(), None))
     if refs.frame.index.is_unique:
         raise JudgeError(
             f"each study of {refs.name} has one reference: leave --references out (several are a "
@@ -56,7 +56,7 @@ def one_each(
     _, found = report_fields(refs if is_one else preds, refs, fields)
     reports = read_reports(refs, found)
     chosen = known_section(section) or usual_section(reports)
-    texts = [report.text(chosen) for report in reports]
+    texts = reports[chosen]
     _check_alike(refs, fields)
     every: dict[str, list[tuple[str, str]]] = {study_id: [] for study_id in refs.ids}
     for study_id, name, text in zip(refs.ids, names, texts, strict=True):
@@ -71,11 +71,6 @@ def one_each(
     first = replace(refs, frame=frame)
     by_id = {study_id: tuple(own) for study_id, own in every.items()}
     return first if is_one else preds, first, chosen, by_id, tuple(notes)
-
-
-def _may_be_report(name: str, fields: NamedFields) -> bool:
-    wanted = plain(fields.reference or "")
-    return plain(name) == wanted or fields.names_report([name])
 
 
 def _check_alike(refs: Table, fields: NamedFields) -> None:

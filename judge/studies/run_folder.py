@@ -70,13 +70,10 @@ def read_run(
     omitted = {
         why: tuple(studies.study_ids[row] for row in gone) for why, gone in rows.items() if gone
     }
-    check_omitted(omitted, f"the run {source}", allow_missing=allow_missing)
     left_out = {row for gone in rows.values() for row in gone}
-    if not left_out:
-        return studies
     kept = [row for row in range(len(studies)) if row not in left_out]
-    if not kept:
-        raise JudgeError(f"the run {source} has no study with both reports; give PREDS and REFS")
+    if not kept or not allow_missing:
+        check_omitted(omitted, f"the run {source}")
     return studies.take(kept).without(omitted)
 
 

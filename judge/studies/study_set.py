@@ -158,16 +158,17 @@ def first_ids(ids: Sequence[str]) -> str:
     return ", ".join(shown) + (", ..." if len(ids) > _SHOWN else "")
 
 
-def check_omitted(omitted: Omitted, names: str, *, allow_missing: bool, first: str = "") -> None:
-    """Raise `JudgeError` where studies would be left out and may not be.
+def check_omitted(omitted: Omitted, names: str, sections: Sequence[str] = ()) -> None:
+    """Raise `JudgeError` where studies would be left out.
 
-    `names` are the files, `first` is an option that leaves out fewer, where there is one.
+    `names` are the files, `sections` those that more of their studies have.
     """
-    if omitted and not allow_missing:
+    if omitted:
         whys = "; ".join(f"{why}: {len(ids):,} ({first_ids(ids)})" for why, ids in omitted.items())
+        ways = f"choose --section {' or '.join(sections)}, " if sections else ""
         raise JudgeError(
-            f"the studies of {names} do not match: {whys}; {first and f'choose {first}, '}mend the "
-            "files, or leave these studies out with --allow-missing (in Python allow_missing=True)"
+            f"the studies of {names} do not match: {whys}; {ways}mend the files, or leave these "
+            "studies out with --allow-missing (in Python allow_missing=True)"
         )
 
 

@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TYPE_CHECKING
 
+from judge.studies.load import TEXT, Table
 from judge.studies.names import FIELD_NAMES, TEXT_ROLES, NamedFields, listed, matching, the_field
 from judge.studies.sections import Section, split_report
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    from judge.studies.load import Table
 
 # Groups of equal roles, the likelier first.
 _CANDIDATE_ROLES = (("candidate",), ("candidate, failing these",))
@@ -36,24 +33,11 @@ class ReportFields:
         return tuple(filter(None, (self.findings, self.impression, self.whole)))
 
 
-@dataclass(frozen=True, slots=True)
-class Report:
-    """A study's report: a part is None where nothing is said of it, "" where it is empty."""
+Reports = Mapping[str, list[str | None]]
+"""Columns `findings`, `impression`, `report` and `whole`, the report as it stands in one field.
 
-    findings: str | None
-    impression: str | None
-    whole: str | None
-
-    def text(self, section: Section) -> str | None:
-        """Return the section; a whole report is put together from its sections if need be."""
-        if section != "report":
-            return self.findings if section == "findings" else self.impression
-        if self.whole:
-            return self.whole
-        parts = [("Findings", self.findings), ("Impression", self.impression)]
-        joined = " ".join(f"{heading}: {text}" for heading, text in parts if text)
-        nothing = None if (self.whole, self.findings, self.impression) == (None,) * 3 else ""
-        return joined or nothing
+A value is None where nothing is said, "" where it is empty.
+"""
 
 
 class Cut(StrEnum):
@@ -95,18 +79,24 @@ def report_fields(
     return candidate, reference
 
 
+def is_reference(name: str) -> bool:
+    """Whether a field is called as references and their sections are."""
+    roles = ("findings", "impression", *(role for group in _REFERENCE_ROLES for role in group))
+    return any(matching([name], role) for role in roles)
+
+
 def is_report_field(name: str, column: Sequence[object]) -> bool:
     """Whether a field holds report text, used or not, and so isn't kept beside the study."""
     return any(matching([name], role) for role in TEXT_ROLES) and _may_be_text(column)
 
 
-def read_reports(table: Table, fields: ReportFields) -> list[Report]:
-    """Read each study's report; a section without a field of its own is split off the whole.
+def read_reports(table: Table, fields: ReportFields) -> Reports:
+    """Read each study's report: sections are split off the whole, and put together to a whole.
 
     Raises `JudgeError` for a value that is no text.
     """
-    reports = []
-    columns = (_texts(table, name) for name in (fields.findings, fields.impression, fields.whole))
+    columns = [_texts(table, name) for name in (fields.findings, fields.impression, fields.whole)]
+    rows = []
     for findings, impression, whole in zip(*columns, strict=True):
         if whole and not (findings and impression):
             split = split_report(whole)
@@ -114,21 +104,29 @@ def read_reports(table: Table, fields: ReportFields) -> list[Report]:
             impression = impression or (
                 impression if split.impression is None else split.impression
             )
-        reports.append(Report(findings, impression, whole))
-    return reports
+        parts = {"Findings": findings, "Impression": impression}
+        report = whole or " ".join(f"{name}: {text}" for name, text in parts.items() if text)
+        is_missing = (findings, impression, whole) == (None, None, None)
+        rows.append((findings, impression, None if is_missing else report, whole))
+    names = ("findings", "impression", "report", "whole")
+    return dict(zip(names, map(list, zip(*rows, strict=True)), strict=True))
 
 
-def cut_candidate(report: Report, section: Section) -> tuple[str | None, Cut | None]:
-    """Return a candidate, a whole text cut to the section where it has headings.
+def cut_candidates(reports: Reports, section: Section) -> list[tuple[str | None, Cut | None]]:
+    """Return each study's candidate, a whole text cut to the section where it has headings.
 
     None where there is no value: an empty text is an empty candidate.
     """
-    text = report.text(section)
-    if text or report.whole is None:
-        return text, None
-    split = split_report(report.whole)
+    pairs = zip(reports[section], reports["whole"], strict=True)
+    return [
+        (text, None) if text or whole is None else _cut(whole, section) for text, whole in pairs
+    ]
+
+
+def _cut(whole: str, section: Section) -> tuple[str, Cut | None]:
+    split = split_report(whole)
     if section == "report" or (split.findings is None and split.impression is None):
-        return report.whole, None
+        return whole, None
     wanted = split.findings if section == "findings" else split.impression
     if wanted is not None:
         return wanted, None
@@ -137,14 +135,13 @@ def cut_candidate(report: Report, section: Section) -> tuple[str | None, Cut | N
     return "", Cut.ABSENT
 
 
-def usual_section(reports: Sequence[Report]) -> Section:
+def usual_section(reports: Reports) -> Section:
     """Return the section that is judged where none is named: findings, if most reports have them.
 
     Half of them are most; reports without any text do not count.
     """
-    filled = [report for report in reports if report.text("report")]
-    has_findings = sum(bool(report.findings) for report in filled)
-    return "findings" if has_findings * 2 >= len(filled) else "report"
+    n_findings, n_filled = (sum(map(bool, reports[name])) for name in ("findings", "report"))
+    return "findings" if 0 < n_filled <= n_findings * 2 else "report"
 
 
 def says_nothing(report: str) -> bool:
@@ -176,7 +173,12 @@ def _pick(
     there = {name: table.column(name) for name in table.fields if name not in taken}
     for roles in groups:
         names = [name for role in roles for name in matching(there, role)]
-        names = [n for n in names if _may_be_text(there[n]) or list in map(type, there[n])]
+        # A number may be called `target`; a list is refused with a word about --references.
+        names = [
+            name
+            for name in names
+            if name == TEXT or _may_be_text(there[name]) or list in map(type, there[name])
+        ]
         found = [name for name in names if any(there[name])] or names
         if odd := [name for name in found if there[name] != there[found[0]]]:
             raise JudgeError(

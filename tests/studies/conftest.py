@@ -1,12 +1,10 @@
 """Writes the same studies in every form that is read."""
 
-import csv
 import gzip
 import io
 import json
 
-import pyarrow as pa
-import pyarrow.parquet as pq
+import pandas as pd
 import pytest
 
 
@@ -16,34 +14,24 @@ def keyed(records):
     ).encode()
 
 
-def listed(records):
-    return json.dumps(records).encode()
-
-
 def lines(records):
     return "\n".join(json.dumps(record) for record in records).encode()
 
 
 def delimited(records, delimiter):
-    out = io.StringIO(newline="")
-    names = list(dict.fromkeys(name for record in records for name in record))
-    writer = csv.DictWriter(out, names, delimiter=delimiter)
-    writer.writeheader()
-    writer.writerows(records)
-    return out.getvalue().encode()
+    frame = pd.DataFrame(records, dtype=object)
+    return frame.to_csv(index=False, sep=delimiter, lineterminator="\r\n").encode()
 
 
 def parquet(records):
-    names = list(dict.fromkeys(name for record in records for name in record))
-    table = pa.table({name: [record.get(name) for record in records] for name in names})
     out = io.BytesIO()
-    pq.write_table(table, out)
+    pd.DataFrame(records, dtype=object).to_parquet(out, index=False)
     return out.getvalue()
 
 
 FORMS = {
     "keyed.json": keyed,
-    "list.json": listed,
+    "list.json": lambda records: json.dumps(records).encode(),
     "lines.jsonl": lines,
     "table.csv": lambda records: delimited(records, ","),
     "table.tsv": lambda records: delimited(records, "\t"),

@@ -13,8 +13,6 @@ import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 
-from judge import prompts
-from judge.backends.lexicon.data import load as load_lexicon
 from judge.studies import NamedFields, read_pair
 from judge.studies.texts import says_nothing
 from judge.types import JudgeError
@@ -291,23 +289,11 @@ def test_damage_gives_studies_or_a_message(put, form, data):
     assert len(studies) > 0
 
 
-@pytest.mark.parametrize("value", ["inf", "nan", "-1"])
-@pytest.mark.parametrize("option", ["--max-outage", "--max-cost", "--max-input"])
-def test_a_number_that_is_none_is_refused(invoke, option, value):
-    done = invoke("green", "none.csv", f"{option}={value}")
+@pytest.mark.parametrize("option", ["--max-outage=inf", "--max-cost=nan", "--max-input=-1"])
+def test_a_number_that_is_none_is_refused(invoke, option):
+    done = invoke("green", "none.csv", option)
     assert done.exit_code == 2
-    assert option in done.stderr
-
-
-@pytest.mark.parametrize("text", ["a: [", "a: 2026-13-45", "a: " + "x" * 5_000_000])
-def test_yaml_that_cannot_be_read_is_one_message(tmp_path, text):
-    path = tmp_path / "bad.yaml"
-    path.write_text(text, "utf-8")
-    for read in (load_lexicon, lambda path: prompts.load(str(path))):
-        with pytest.raises(JudgeError) as caught:
-            read(path)
-        assert "bad.yaml" in str(caught.value)
-        assert len(str(caught.value)) < 2000
+    assert option.partition("=")[0] in done.stderr
 
 
 def test_a_line_of_jsonl_is_a_record(put):

@@ -125,6 +125,15 @@ def test_the_previews_are_of_the_same_studies(put, invoke):
         shutil.rmtree("run")
 
 
+def test_the_preview_of_several_references(put, invoke):
+    refs = {"a": ["Clear.", "No effusion."], "b": "Small effusion."}
+    words = (put("p.json", {"a": "Clear.", "b": "x"}), put("r.json", refs), "--references", "mean")
+    checked = invoke("check", *words, "--format", "json")
+    assert json.loads(checked.stdout)["n_studies"] == 3
+    assert "3 questions" in checked.stderr
+    assert "3 questions" in invoke("green", *words, "--dry-run").stderr
+
+
 def test_a_larger_draw_has_the_studies_of_a_smaller(put):
     studies = read_pair(*mixed(put, 0))
     assert set(studies.drawn(5, 1).study_ids) < set(studies.drawn(9, 1).study_ids)
@@ -162,5 +171,5 @@ def test_candidates_as_sections(put):
 def test_a_section_that_one_side_lacks(put):
     preds = put("p.json", {"a": {"findings": "f"}})
     refs = put("r.json", {"a": {"findings": "F", "impression": "I"}})
-    with pytest.raises(JudgeError, match=r"p\.json .*--section: findings, report"):
+    with pytest.raises(JudgeError, match=r"p\.json .*--section report or findings"):
         read_pair(preds, refs, section="impression", allow_missing=True)
