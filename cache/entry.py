@@ -71,7 +71,7 @@ def checksum(completion: Mapping[str, Any]) -> str:
     return hashlib.sha256(_sorted_json(completion).encode("ascii")).hexdigest()
 
 
-def completion_in(value: bytes) -> Completion:
+def decode_completion(value: bytes) -> Completion:
     """Return the answer in a value of the cache; raises `UnreadableError` for a damaged one.
 
     The request, which is the longer part, is not read: the key stands for it.
@@ -85,7 +85,7 @@ def completion_in(value: bytes) -> Completion:
         raise UnreadableError("not the JSON text of an entry") from error
 
 
-def entry_in(row: int, key: str, value: bytes, stored: float) -> Entry:
+def decode_entry(row: int, key: str, value: bytes, stored: float) -> Entry:
     """Return the entry in a value of the cache, its key derived again from its request."""
     try:
         return entry_of(row, key, jsonio.read(value), stored)

@@ -124,7 +124,7 @@ async def _looked_at(batch: Batch) -> Remote:
 
 async def _cancelled(ledger: Ledger, batch: Batch) -> str:
     """End a batch, or read one that is over; returns what to say."""
-    from judge.batching.batch_run import collect, described
+    from judge.batching.batch_run import collect, describe
     from judge.batching.ledger import RUNNING
     from judge.cache import CompletionCache
 
@@ -139,7 +139,7 @@ async def _cancelled(ledger: Ledger, batch: Batch) -> str:
         if ledger.batch(batch.id).state == RUNNING:
             with CompletionCache(ledger.folder.parent) as cache:
                 await collect(provider, ledger, cache, batch, remote)
-    return described(ledger.batch(batch.id))
+    return describe(ledger.batch(batch.id))
 
 
 def _ledger(cache: Path | None) -> Ledger:
