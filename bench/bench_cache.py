@@ -1,8 +1,7 @@
 """What the cache of answers costs, beside plain diskcache with the same `Completion`s.
 
-Requests are of the length of a judge's prompt (3,000 characters) with answers of 900. Both
-read the same answers by keys that are known; the last line is the ratio of their CPU time. Target: at
-most 2.
+Requests are of the length of a judge's prompt (3,000 characters) with answers of 900. Both read
+the same answers by keys that are known; the last line is the ratio of their CPU time, at most 2.
 
     python bench/bench_cache.py [--n 10000] [--folder FOLDER]
 """

@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
@@ -104,23 +104,17 @@ def export(file: str, cache: Path | None) -> None:
     if file != "-" and path.exists():
         raise JudgeError(f"{file} exists already; name another file")
     unreadable: list[Unreadable] = []
-    with _output(path) as out:
+    with ExitStack() as stack:
+        if file == "-":
+            out: IO[bytes] = sys.stdout.buffer
+        else:
+            out = stack.enter_context(stack.enter_context(replacing(path)).open("wb"))
         for entry in _readable(read_entries(_folder(cache)), unreadable):
             out.write(json.dumps(as_object(entry)).encode("ascii") + b"\n")
             n += 1
     _list(unreadable)
     note(f"{n:,} entries written, {len(unreadable):,} could not be read")
     sys.exit(1 if unreadable else 0)
-
-
-@contextmanager
-def _output(path: Path) -> Iterator[IO[bytes]]:
-    if str(path) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-    else:
-        with replacing(path) as staged, staged.open("wb") as file:
-            yield file
 
 
 @command.command("import", short_help="Take answers in from files and runs.")
