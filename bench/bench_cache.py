@@ -1,7 +1,7 @@
 """What the cache of answers costs, beside plain diskcache with the same `Completion`s.
 
-Requests are of the length of a judge's prompt (3,000 characters) with answers of 900. Both
-read the same answers by keys that are known; the last line is the ratio. Target: at most 2.
+Requests are of the length of a judge's prompt (3,000 characters) with answers of 900. Both read
+the same answers by keys that are known; the last line is the ratio of their CPU time, at most 2.
 
     python bench/bench_cache.py [--n 10000] [--folder FOLDER]
 """
@@ -34,7 +34,7 @@ def timed(name: str, n: int, work: Callable[[], object]) -> float:
     work()
     wall, used = time.perf_counter() - began, time.process_time() - cpu
     print(f"{name:<28} {wall:>8.3f} {used:>8.3f} {1000 * wall / n:>10.4f}")
-    return wall
+    return used
 
 
 def drain(values: Iterable[object]) -> None:

@@ -8,8 +8,9 @@ from contextlib import closing, nullcontext
 from pathlib import Path
 
 from judge import jsonio
-from judge.cache.entry import Entry, Unreadable, UnreadableError, entry_in, entry_of
-from judge.cache.store import DATABASE, connect, explained
+from judge.cache.entry import Entry, Unreadable, UnreadableError, decode_entry, entry_of
+from judge.cache.files import DATABASE
+from judge.cache.store import connect, explained
 from judge.types import JudgeError
 
 
@@ -24,7 +25,7 @@ def read_entries(folder: Path) -> Iterator[Entry | Unreadable]:
         select = "SELECT rowid, CAST(key AS TEXT), value, store_time FROM Cache ORDER BY rowid"
         for row, key, value, stored in data.execute(select):
             try:
-                yield entry_in(row, key, value, stored)
+                yield decode_entry(row, key, value, stored)
             except UnreadableError as error:
                 yield Unreadable(row, key, str(error))
 

@@ -39,10 +39,9 @@ class Entry:
     @property
     def time(self) -> datetime:
         """When the judge answered; when it was kept where the answer does not say."""
-        try:
-            time = datetime.fromisoformat(self.completion.created or "")
-        except ValueError:
+        if not self.completion.created:
             return datetime.fromtimestamp(self.stored, UTC)
+        time = datetime.fromisoformat(self.completion.created)
         return time if time.tzinfo else time.replace(tzinfo=UTC)
 
 
@@ -71,7 +70,7 @@ def checksum(completion: Mapping[str, Any]) -> str:
     return hashlib.sha256(_sorted_json(completion).encode("ascii")).hexdigest()
 
 
-def completion_in(value: bytes) -> Completion:
+def decode_completion(value: bytes) -> Completion:
     """Return the answer in a value of the cache; raises `UnreadableError` for a damaged one.
 
     The request, which is the longer part, is not read: the key stands for it.
@@ -85,7 +84,7 @@ def completion_in(value: bytes) -> Completion:
         raise UnreadableError("not the JSON text of an entry") from error
 
 
-def entry_in(row: int, key: str, value: bytes, stored: float) -> Entry:
+def decode_entry(row: int, key: str, value: bytes, stored: float) -> Entry:
     """Return the entry in a value of the cache, its key derived again from its request."""
     try:
         return entry_of(row, key, jsonio.read(value), stored)
@@ -106,8 +105,6 @@ def entry_of(row: int, key: str, data: Any, stored: float) -> Entry:  # noqa: AN
         entry = Entry(row, key, model, request, completion, float(stored))
     except (KeyError, TypeError, ValueError, AttributeError, JudgeError) as error:
         raise UnreadableError("not the request of an entry") from error
-    if not _has_its_types(completion):
-        raise UnreadableError("a field of another type")
     if derived != key or not isinstance(model, str):
         raise UnreadableError("its key is not the one that its request has")
     return entry
@@ -123,14 +120,6 @@ def _completion(data: Mapping[str, Any]) -> Completion:
         return Completion(**{**plain, "usage": usage})
     except (KeyError, TypeError, AttributeError) as error:
         raise UnreadableError("not the fields of an entry") from error
-
-
-def _has_its_types(completion: Completion) -> bool:
-    usage = completion.usage
-    counts = [] if usage is None else [getattr(usage, name) for name in usage.__slots__]
-    texts = [completion.text, completion.finish_reason, completion.model]
-    texts += [completion.created or "", completion.mode or ""]
-    return {*map(type, texts)} == {str} and {*map(type, counts)} <= {int}
 
 
 def _answer(completion: Completion) -> dict[str, Any]:

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import diskcache
-from diskcache.core import DBNAME, MODE_RAW
+from diskcache.core import MODE_RAW
 
-from judge.cache.entry import Entry, UnreadableError, as_object, completion_in, encode
+from judge.cache.entry import Entry, UnreadableError, as_object, decode_completion, encode
+from judge.cache.files import DATABASE
 from judge.types import Completion, JudgeError
 
-DATABASE = DBNAME
 _SETTINGS = {
     "eviction_policy": "none",
     "cull_limit": 0,
@@ -51,16 +51,6 @@ class Seen:
     n: int
     completion_tokens: float
     seconds: float
-
-
-def place(option: Path | None, environ: Mapping[str, str]) -> Path:
-    """Return the cache's folder: the one asked for, else `JUDGE_CACHE`, else the platform's own."""
-    if named := option or environ.get("JUDGE_CACHE"):
-        # Unlike Path's, this one leaves the name of an unknown user as it is.
-        return Path(os.path.expandvars(os.path.expanduser(named)))  # noqa: PTH111
-    from platformdirs import user_cache_path
-
-    return user_cache_path("judge", appauthor=False)
 
 
 class CompletionCache(AbstractContextManager["CompletionCache"]):
@@ -102,7 +92,7 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
         with explained(self.path):
             value = self._cache.get(key)
         try:
-            return None if value is None else completion_in(value)
+            return None if value is None else decode_completion(value)
         except UnreadableError:
             self._damaged.add(key)
             return None
@@ -125,9 +115,9 @@ class CompletionCache(AbstractContextManager["CompletionCache"]):
 
     def add(self, entry: Entry) -> Completion | None:
         """Keep an entry from elsewhere; returns the answer that is there already, if any."""
-        if (there := self.find(entry.key)) is None:
+        if (present := self.find(entry.key)) is None:
             self._keep(entry.key, json.dumps(as_object(entry)).encode("ascii"), None).result()
-        return there
+        return present
 
     def seen(self, kind: str, most: int = 5_000) -> Seen | None:
         """Return the means of the newest answers to a kind of question; None without any."""

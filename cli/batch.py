@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from judge.batching.provider import Provider, Remote
 
 _TABLE = ("batch", "rubric", "judge", "made", "state", "asked", "answered", "cost")
+_HIDDEN = {"run", "kind", "billed_at", "mode", "tool", "longest", "asked_at"}
 _FORM = format_of("table", "json", text="A table for people, or JSON.")
 
 
@@ -82,8 +83,12 @@ def show(batch_id: str, cache: Path | None, form: str) -> None:
     if form == "json":
         _print_json(facts)
     else:
-        shown = (name for name, value in facts.items() if value not in (None, ""))
-        print_facts([(name.replace("_", " "), str(facts[name])) for name in shown])
+        shown = {name: value for name, value in facts.items() if name not in _HIDDEN}
+        names = {"n": "asked", "most": "cost at most", "dollars": "cost"}
+        print_facts(
+            (names.get(name, name.replace("_", " ")), "-" if value in (None, "") else str(value))
+            for name, value in shown.items()
+        )
 
 
 @command.command("cancel", short_help="End a batch with what it has answered.")
@@ -124,7 +129,7 @@ async def _looked_at(batch: Batch) -> Remote:
 
 async def _cancelled(ledger: Ledger, batch: Batch) -> str:
     """End a batch, or read one that is over; returns what to say."""
-    from judge.batching.batch_run import collect, described
+    from judge.batching.batch_run import collect, describe
     from judge.batching.ledger import RUNNING
     from judge.cache import CompletionCache
 
@@ -139,7 +144,7 @@ async def _cancelled(ledger: Ledger, batch: Batch) -> str:
         if ledger.batch(batch.id).state == RUNNING:
             with CompletionCache(ledger.folder.parent) as cache:
                 await collect(provider, ledger, cache, batch, remote)
-    return described(ledger.batch(batch.id))
+    return describe(ledger.batch(batch.id))
 
 
 def _ledger(cache: Path | None) -> Ledger:

@@ -69,13 +69,13 @@ def asked_in_batches(
     session: JudgeSession, studies: StudySet, policy: BatchPolicy, listener: ProgressListener
 ) -> Iterator[None]:
     """Have the questions answered in batches before the block; say how to come back if it ends."""
-    from judge.batching.batch_run import in_batches
+    from judge.batching.batch_run import ask_in_batches
 
     with ExitStack() as stack:
         # As in every run, also where a shell that started it in the background had it ignored.
         before = signal.signal(signal.SIGINT, signal.default_int_handler)
         try:
-            stack.enter_context(in_batches(session, studies, policy, listener))
+            stack.enter_context(ask_in_batches(session, studies, policy, listener))
         except (KeyboardInterrupt, SystemExit):
             listener.say(
                 "Batches that were sent go on. Come back to them with the same command; judge "
@@ -94,10 +94,11 @@ def warn_of_batches(session: JudgeSession) -> None:
     from judge.batching.ledger import OVER, Ledger
 
     with Ledger(session.cache.path, create=False) as ledger:
-        found = [batch for batch in ledger.batches(kind=session.kind) if batch.state != OVER]
-    if found:
+        batches = [batch for batch in ledger.batches(kind=session.kind) if batch.state != OVER]
+    if batches:
+        names = ", ".join(batch.id for batch in batches)
         note(
-            f"Questions of this kind are under way in batches ({', '.join(b.id for b in found)}). "
+            f"Questions of this kind are under way in batches ({names}). "
             "What they hold is asked again here, and paid for twice; with --batch the run waits "
             "for them."
         )
@@ -106,7 +107,7 @@ def warn_of_batches(session: JudgeSession) -> None:
 def check_batches(sessions: Iterable[JudgeSession], policy: BatchPolicy | None) -> None:
     """Raise `JudgeError` where a judge is to be asked in batches that cannot be."""
     if policy is not None:
-        from judge.batching.batch_run import batch_judge
+        from judge.batching.batch_run import require_batch_judge
 
         for session in sessions:
-            batch_judge(session)
+            require_batch_judge(session)

@@ -7,7 +7,7 @@ import os
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack
 from datetime import UTC, datetime, timedelta
 from itertools import chain
 from pathlib import Path
@@ -51,8 +51,8 @@ def info(cache: Path | None, check: bool, form: str) -> None:  # noqa: FBT001
     was written with it. --check has SQLite look through its file too.
     """
     from judge.cache.contents import damage, read_entries
+    from judge.cache.files import DATABASE
     from judge.cache.keys import VERSION
-    from judge.cache.store import DATABASE
 
     folder = _folder(cache)
     is_there = check or (folder / DATABASE).exists()
@@ -104,23 +104,17 @@ def export(file: str, cache: Path | None) -> None:
     if file != "-" and path.exists():
         raise JudgeError(f"{file} exists already; name another file")
     unreadable: list[Unreadable] = []
-    with _output(path) as out:
+    with ExitStack() as stack:
+        if file == "-":
+            out: IO[bytes] = sys.stdout.buffer
+        else:
+            out = stack.enter_context(stack.enter_context(replacing(path)).open("wb"))
         for entry in _readable(read_entries(_folder(cache)), unreadable):
             out.write(json.dumps(as_object(entry)).encode("ascii") + b"\n")
             n += 1
     _list(unreadable)
     note(f"{n:,} entries written, {len(unreadable):,} could not be read")
     sys.exit(1 if unreadable else 0)
-
-
-@contextmanager
-def _output(path: Path) -> Iterator[IO[bytes]]:
-    if str(path) == "-":
-        yield sys.stdout.buffer
-        sys.stdout.buffer.flush()
-    else:
-        with replacing(path) as staged, staged.open("wb") as file:
-            yield file
 
 
 @command.command("import", short_help="Take answers in from files and runs.")
@@ -139,17 +133,17 @@ def import_(sources: tuple[str, ...], cache: Path | None) -> None:
     from judge.running.answers import entries as answers_of
     from judge.running.folder import Run
 
-    found = [
+    answers = [
         answers_of(Run(Path(source))) if Path(source).is_dir() else exported_entries(source)
         for source in sources
     ]
     n: Counter[str] = Counter()
     unreadable: list[Unreadable] = []
     with CompletionCache(_folder(cache)) as opened:
-        for entry in _readable(chain.from_iterable(found), unreadable):
-            there = opened.add(entry)
-            n["taken" if there is None else "kept"] += 1
-            n["differing"] += there not in (None, entry.completion)
+        for entry in _readable(chain.from_iterable(answers), unreadable):
+            present = opened.add(entry)
+            n["taken" if present is None else "kept"] += 1
+            n["differing"] += present not in (None, entry.completion)
     _list(unreadable)
     note(
         f"{n['taken']:,} entries taken, {n['kept']:,} were there already, "
@@ -201,11 +195,13 @@ def prune(
         note(f"{opened.remove(keys):,} entries removed")
 
 
-def _readable(found: Iterable[Entry | Unreadable], unreadable: list[Unreadable]) -> Iterator[Entry]:
+def _readable(
+    entries: Iterable[Entry | Unreadable], unreadable: list[Unreadable]
+) -> Iterator[Entry]:
     """Yield the entries; the others are added to `unreadable`."""
     from judge.cache.entry import Entry
 
-    for entry in found:
+    for entry in entries:
         if isinstance(entry, Entry):
             yield entry
         else:

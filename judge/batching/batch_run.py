@@ -24,7 +24,7 @@ from judge.backends.openai_client import MOST_BYTES as MOST_ANSWER
 from judge.backends.replies import RefusedError
 from judge.backends.structured import Mode
 from judge.batching.ledger import CREATING, OVER, RUNNING, Batch, Ledger
-from judge.batching.provider import Provider, Remote, again_later, answer, line_of
+from judge.batching.provider import Provider, Remote, read_answer, request_line, retry_transient
 from judge.cache import CompletionCache
 from judge.report.words import counted
 from judge.running.cost import Prices, Progress
@@ -65,7 +65,7 @@ class BatchPolicy:
     command: str = ""
 
 
-def batch_judge(session: JudgeSession) -> OpenAIJudge:
+def require_batch_judge(session: JudgeSession) -> OpenAIJudge:
     """Return the session's judge, which can be asked in batches; raises `JudgeError` for others."""
     judge = session.judge
     if session.rubric.steps is not None:
@@ -81,7 +81,7 @@ def batch_judge(session: JudgeSession) -> OpenAIJudge:
 
 
 @contextmanager
-def in_batches(
+def ask_in_batches(
     session: JudgeSession, studies: StudySet, policy: BatchPolicy, listener: ProgressListener
 ) -> Iterator[None]:
     """Ask all questions about `studies` in batches, before the block that reads the answers.
@@ -90,7 +90,7 @@ def in_batches(
     have no answer. Raises `RunStoppedError` where the budget has no more or a batch was cancelled,
     `UnreadableError` where most of the first answers cannot be read, and `JudgeError`.
     """
-    judge, cache = batch_judge(session), session.cache
+    judge, cache = require_batch_judge(session), session.cache
     assert cache is not None
     digest = hashlib.sha256(f"{session.kind}|{studies_digest(studies)}".encode()).hexdigest()[:16]
 
@@ -213,7 +213,7 @@ class BatchRun:
         path.touch(mode=0o600)  # reports stand in it
         with self.ledger.change(), path.open("wb") as file:
             for question, cost in questions:
-                line = line_of(question.key, judge.body(question.request))
+                line = request_line(question.key, judge.body(question.request))
                 if len(line) > _MOST_LINE:
                     raise JudgeError(
                         f"a question of {len(line):,} bytes is too long for a batch: ask without "
@@ -253,7 +253,7 @@ class BatchRun:
         self.listener.say(f"Batch {batch.id} was not made; its questions are sent again.")
 
     async def _wait(self) -> None:
-        """Return when a batch is over and its answers are taken.
+        """Return when a batch is over and its answers are collected.
 
         One for which the provider has no room waits for another to be over.
         """
@@ -321,21 +321,21 @@ class BatchRun:
             batch = self.ledger.batch(batch.id)
             if batch.state == OVER:  # another process was here
                 return True
-            taken = await collect(self.provider, self.ledger, self.cache, batch, remote)
-        batch = taken.batch
+            collected = await collect(self.provider, self.ledger, self.cache, batch, remote)
+        batch = collected.batch
         self._settle(batch, batch.dollars)
-        for key, error in taken.lost.items():
+        for key, error in collected.lost.items():
             self._times[key] += 1
             if isinstance(error, StudyError) or self._times[key] == _MOST_TIMES:
                 self.unanswerable[key] = StudyError(error.reason, error.detail)
-        self.listener.say(described(batch))
-        if taken.strange:
-            what = counted(taken.strange, "line that answers", "lines that answer")
+        self.listener.say(describe(batch))
+        if collected.strange:
+            what = counted(collected.strange, "line that answers", "lines that answer")
             self.listener.say(f"Passed over: {what} nothing that was asked.")
-        if taken.refused:
-            ((why, n),) = taken.refused.most_common(1)
+        if collected.refused:
+            ((why, n),) = collected.refused.most_common(1)
             raise JudgeError(f"of batch {batch.id}, {counted(n, 'request', 'requests')}: {why}")
-        for part in taken.left_out:
+        for part in collected.left_out:
             self.judge.leave_out(part)
         if remote.state == "cancelled":
             raise RunStoppedError(f"batch {batch.id} was cancelled", self._progress)
@@ -373,7 +373,7 @@ async def reconcile(provider: Provider, ledger: Ledger, pause: float) -> None:
 
 
 @dataclass(slots=True)
-class Taken:
+class Collected:
     """What was in the files of a batch, which is `batch` as it is now.
 
     `answered` are the questions whose answers are in the cache; `lost` says of the others why they
@@ -390,7 +390,7 @@ class Taken:
     refused: Counter[str] = field(default_factory=Counter)
     left_out: set[str | Mode] = field(default_factory=set)
 
-    def take(self, line: bytes, ledger: Ledger, cache: CompletionCache) -> Future[None] | None:
+    def add(self, line: bytes, ledger: Ledger, cache: CompletionCache) -> Future[None] | None:
         """Take one line; returns its answer on the way to the cache."""
         batch = self.batch
         try:
@@ -404,7 +404,7 @@ class Taken:
             return None
         mode = Mode(batch.mode) if batch.mode else None
         try:
-            completion = answer(value, record["sampling"], mode, batch.tool)
+            completion = read_answer(value, record["sampling"], mode, batch.tool)
         except RefusedError as error:
             self.left_out.add(error.what)
             self.lost[key] = AskError("refused", str(error.what))
@@ -441,10 +441,10 @@ class Taken:
         ledger.end(self.batch)
 
 
-@again_later
+@retry_transient
 async def collect(
     provider: Provider, ledger: Ledger, cache: CompletionCache, batch: Batch, remote: Remote
-) -> Taken:
+) -> Collected:
     """Put the answers of a batch that is over into the cache.
 
     The files are read as they come, no further than the answers to what was asked can reach, and
@@ -452,21 +452,21 @@ async def collect(
     in between, the same is done again, with the same result.
     """
     prices = Prices(batch.judge, batch.billed_at, in_batches=True)
-    taken = Taken(batch.changed(remote_state=remote.state), prices)
+    collected = Collected(batch.changed(remote_state=remote.state), prices)
     most = batch.n * batch.longest + _STRANGE_BYTES
-    kept: Future[None] | None = None
+    writing: Future[None] | None = None
     for file_id in remote.files:
         async for line in provider.lines(file_id, batch.longest, most):
-            kept = (line.strip() and taken.take(line, ledger, cache)) or kept
-            if kept and len(taken.answered) % _CHUNK == 0:
-                kept.result()
-    if kept:
-        kept.result()  # they are kept in their order
-    taken.end(ledger)
-    return taken
+            writing = (line.strip() and collected.add(line, ledger, cache)) or writing
+            if writing and len(collected.answered) % _CHUNK == 0:
+                writing.result()
+    if writing:
+        writing.result()  # they are kept in their order
+    collected.end(ledger)
+    return collected
 
 
-def described(batch: Batch) -> str:
+def describe(batch: Batch) -> str:
     """Return in a line what came of a batch that is over."""
     dollars = "unknown" if batch.dollars is None else f"${batch.dollars:,.2f}"
     parts = [f"{batch.answered:,} answered"]

@@ -50,13 +50,13 @@ def _pause(state: tenacity.RetryCallState) -> float:
     return tenacity.wait_random_exponential(0.5, 8)(state)
 
 
-again_later = tenacity.retry(
+retry_transient = tenacity.retry(
     retry=tenacity.retry_if_exception_type(TransientError),
     wait=_pause,
     stop=tenacity.stop_after_attempt(_TRIES),
     reraise=True,
 )
-_when_put_off = tenacity.retry(
+_retry_overload = tenacity.retry(
     retry=tenacity.retry_if_exception_type(OverloadError),
     wait=_pause,
     stop=tenacity.stop_after_attempt(_TRIES),
@@ -91,13 +91,13 @@ class Remote:
         return self.state in _OVER
 
 
-def line_of(key: str, body: Mapping[str, Any]) -> bytes:
+def request_line(key: str, body: Mapping[str, Any]) -> bytes:
     """Return the line of a batch's file that asks for the answer to a request's `body`."""
     line = {"custom_id": key, "method": "POST", "url": _ENDPOINT, "body": body}
     return json.dumps(line).encode("ascii") + b"\n"
 
 
-def answer(
+def read_answer(
     line: Mapping[str, Any], sampling: Mapping[str, Any], mode: Mode | None, tool: str | None
 ) -> Completion:
     """Return the answer in a line; `mode` and `tool` are how a reply of a fixed form was asked for.
@@ -141,13 +141,13 @@ class Provider:
                 "again later with the same command"
             ) from error
 
-    @again_later
+    @retry_transient
     async def upload(self, path: Path, name: str) -> str:
         """Return the id of a file with the requests that lie at `path`."""
         with self._explained(), path.open("rb") as file:
             return (await self._slow.files.create(file=(name, file), purpose="batch")).id
 
-    @_when_put_off  # after another error it might be made twice
+    @_retry_overload  # after another error it might be made twice
     async def create(self, file_id: str, mark: str) -> Remote:
         """Make the batch of an uploaded file; an error may leave it made or not."""
         with self._explained():
@@ -160,7 +160,7 @@ class Provider:
                 )
             )
 
-    @again_later
+    @retry_transient
     async def marked(self) -> dict[str, Remote]:
         """Return all the batches at the provider that were made here, by their ids here."""
         with self._explained():

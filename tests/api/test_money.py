@@ -14,7 +14,7 @@ from running import Runner, study_set
 
 from judge import backends, rubrics
 from judge.backends.connection import OPENAI_URL
-from judge.batching.batch_run import BatchPolicy, in_batches
+from judge.batching.batch_run import BatchPolicy, ask_in_batches
 from judge.rubrics import Rubric
 from judge.running import session
 from judge.running.asking import RequestPolicy
@@ -167,7 +167,7 @@ def test_what_it_cost_stands_in_the_manifest(server: FaultServer, tmp_path: Path
     policy = BatchPolicy(50_000, 0.05)
     with batched(server, tmp_path / "cache", None) as opened:
         listener = ProgressListener(say=said.append)
-        with in_batches(opened, study_set(N), policy, listener):
+        with ask_in_batches(opened, study_set(N), policy, listener):
             done = run(opened, study_set(N), out=tmp_path / "run")
     manifest = json.loads((done.path / "manifest.json").read_text())
     (batch,) = manifest["batches"]
@@ -191,7 +191,7 @@ def test_max_cost_holds_for_all_batches(server: FaultServer, tmp_path: Path, sha
     assert isinstance(budget, Budget)
     said: list[str] = []
     policy = BatchPolicy(50_000, 0.05)
-    with opened, in_batches(opened, study_set(N), policy, ProgressListener(say=said.append)):
+    with opened, ask_in_batches(opened, study_set(N), policy, ProgressListener(say=said.append)):
         pass
     assert sum(float(batch["dollars"]) for batch in opened.batches) <= limit  # type: ignore[arg-type]
     assert budget.spent <= limit
@@ -203,7 +203,7 @@ def test_max_cost_holds_for_all_batches(server: FaultServer, tmp_path: Path, sha
 
 def test_nothing_is_sent_without_a_budget(server: FaultServer, tmp_path: Path) -> None:
     opened = batched(server, tmp_path / "cache", 1e-6)
-    asking = in_batches(opened, study_set(N), BatchPolicy(50_000, 0.05), ProgressListener())
+    asking = ask_in_batches(opened, study_set(N), BatchPolicy(50_000, 0.05), ProgressListener())
     with opened, pytest.raises(RunStoppedError, match="could pass --max-cost"), asking:
         raise AssertionError("nothing was asked")
     assert server.stats().requests == 0

@@ -12,7 +12,7 @@ from running import Runner, study_set
 
 from judge import backends, rubrics
 from judge.backends.structured import Mode, Structured, called, refuses
-from judge.cache.entry import encode, entry_in
+from judge.cache.entry import decode_entry, encode
 from judge.cache.keys import canonical, key_of
 from judge.rubrics import Rubric
 from judge.types import (
@@ -209,5 +209,5 @@ def test_an_answer_keeps_its_mode_and_older_ones_are_read_as_they_were() -> None
         Completion("x", "stop", "m"),
         Completion("x", "stop", "m", Usage(1, 2), "2026-01-01", "tools"),
     ):
-        entry = entry_in(0, key_of(record), encode(record, completion), 0.0)
+        entry = decode_entry(0, key_of(record), encode(record, completion), 0.0)
         assert entry.completion == completion

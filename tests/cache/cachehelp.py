@@ -11,7 +11,7 @@ from pathlib import Path
 from judge.cache import CompletionCache, canonical, key_of
 from judge.cache.contents import read_entries
 from judge.cache.entry import Entry
-from judge.cache.store import DATABASE
+from judge.cache.files import DATABASE
 from judge.types import Completion, CompletionRequest, Message, Usage
 
 ANSWER = Completion("text", "stop", "m-1", Usage(10, 5, 2), "2026-01-01T00:00:00+00:00")

@@ -83,45 +83,23 @@ def test_what_goes_in_comes_out(tmp_path: Path, text: str) -> None:
 
 
 def test_an_old_cache_is_read(tmp_path: Path, invoke: Invoke) -> None:
-    """It was written before this store was: by its predecessor, at commit 586f1f3."""
-    data = gzip.decompress((Path(__file__).parent / "old_cache.db.gz").read_bytes())
-    (tmp_path / "c").mkdir()
-    (tmp_path / "c" / DATABASE).write_bytes(data)
-    answer = Completion(
-        "text \ud800 é", "stop", "m-1", Usage(10, 5, 2), "2026-01-01T00:00:00+00:00"
-    )
-    schema = {"type": "object", "properties": {"completion": {"type": "string"}}}
-    imported = {
-        "type": "object",
-        "properties": {"a": {}, "completion": {"type": "string"}},
-    }
-    structured = Completion(
-        "{}", "stop", "m-1", Usage(1, 2), "2026-01-02T00:00:00+00:00", "json_schema"
-    )
-    with CompletionCache(tmp_path / "c") as cache:
-        found = {
-            "plain": cache.find(key(request("plain"))),
-            "second": cache.find(key(request("plain"), 1)),
-            "structured": cache.find(key(request("structured", schema=schema))),
-            "repeated": cache.find(key(request("repeated"), 0, 1, 2)),
-            "of a run": cache.find(key(request("of a run"))),
-            "imported": cache.find(key(request("imported", schema=imported))),
-            "unchecked": cache.find(key(request("before checksums"))),
-        }
+    """It and its export were written by the store before this one, at commit 586f1f3."""
+    old, (path, other) = Path(__file__).parent, (tmp_path / "c", tmp_path / "d")
+    path.mkdir()
+    (path / DATABASE).write_bytes(gzip.decompress((old / "old_cache.db.gz").read_bytes()))
+    exported = map(json.loads, (old / "old_cache.jsonl").read_text().splitlines())
+    answers = {row["key"]: row["completion"] for row in exported}
+    assert key(request("plain"), 1) in answers
+    with CompletionCache(path) as cache:
         assert cache.seen("0123456789abcdef") is not None
-    assert found == {
-        "plain": answer,
-        "second": Completion("second", "length", "m-1", None, None),
-        "structured": structured,
-        "repeated": answer,
-        "of a run": answer,
-        "imported": answer,
-        "unchecked": Completion(
-            answer.text, "stop", "m-1", Usage(10, 5, 0), "2026-01-01T00:00:00+00:00"
-        ),
-    }
-    assert len(sound(tmp_path / "c")) == 7
-    assert invoke("cache", "info", "--check", "--cache", tmp_path / "c").exit_code == 0
+        for name, answer in answers.items():
+            usage = answer["usage"] and Usage(**answer["usage"])
+            assert cache.find(name) == Completion(**(answer | {"usage": usage}))
+    assert invoke("cache", "info", "--check", "--cache", path).exit_code == 0
+    done = invoke("cache", "import", str(old / "old_cache.jsonl"), "--cache", other)
+    assert done.exit_code == 0, done.stderr
+    assert sound(other) == sound(path)
+    assert len(sound(path)) == len(answers) == 7
 
 
 def test_an_answer_survives_kill_9(tmp_path: Path) -> None:
