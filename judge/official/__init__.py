@@ -153,11 +153,11 @@ def _text(node: ast.expr, texts: Mapping[str, object]) -> str:
 @cache
 def recipes() -> dict[str, Recipe]:
     """Return the official prompts that can be had, by their names."""
-    found = {}
+    known = {}
     for path in sorted(prompts.FOLDER.glob("*-official.yaml")):
         wording: Any = read_yaml(path)[0]
-        found[path.stem] = Recipe(**wording.pop("source"), wording=wording)
-    return found
+        known[path.stem] = Recipe(**wording.pop("source"), wording=wording)
+    return known
 
 
 def for_model(rubric: str, model: str) -> str | None:
