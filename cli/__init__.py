@@ -79,7 +79,7 @@ def _short_help(name: str) -> str:
         return _COMMANDS[name]
     if packages := plugins.RUBRICS.packages(name):
         return f"A rubric of {' and '.join(packages)}."
-    return rubrics.load(name).summary
+    return rubrics.summary(name)
 
 
 class _Commands(click.Group):

@@ -274,19 +274,19 @@ def _open(
 ) -> tuple[JudgeSession, StudySet, dict[str, Any]]:
     """Return session, studies, and the shard and the arguments of their run."""
     _check_known(options, Options)
-    given: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
-    reports = {name: given.pop(name) for name in _OF_REPORTS if name in given}
-    shard, model = given.pop("shard", None), given.pop("model", None)
-    context = context_of(rubric, given)
+    values: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    reports = {name: values.pop(name) for name in _OF_REPORTS if name in values}
+    shard, model = values.pop("shard", None), values.pop("model", None)
+    context = context_of(rubric, values)
     studies = from_given(
         references, candidates, reserved=reserved_names(rubrics.load(rubric)), **reports
     )
     studies = attach_context(studies, **context)
     if model is not None:
         studies = replace(studies, model=given_model(model, "with model=..."))
-    arguments = {"rubric": rubric, "judge": judge, "prompt": given.get("prompt")}
+    arguments = {"rubric": rubric, "judge": judge, "prompt": values.get("prompt")}
     more = {"shard": None if shard is None else Shard.of(shard), "arguments": arguments}
-    return session_of(rubric, judge, given), studies, more
+    return session_of(rubric, judge, values), studies, more
 
 
 def context_of(rubric: str, options: dict[str, Any]) -> dict[str, Any]:
@@ -307,19 +307,19 @@ def session_of(rubric: str, judge: str, options: Mapping[str, Any]) -> JudgeSess
     Raises `JudgeError` for another option, and as `JudgeSession.load` does.
     """
     _check_known(options, JudgeOptions)
-    given = {name: value for name, value in options.items() if value is not None}
-    policy, cache = given.pop("policy", None), given.pop("cache", None)
+    values = {name: value for name, value in options.items() if value is not None}
+    policy, cache = values.pop("policy", None), values.pop("cache", None)
     settings = JudgeSettings(
-        **given,
+        **values,
         environ=os.environ,
         say=lambda text: print(harmless(text), file=sys.stderr),
     )
     return JudgeSession.load(rubric, judge, settings, policy=policy, cache=cache)
 
 
-def _check_known(given: Iterable[str], known: type[JudgeOptions]) -> None:
+def _check_known(options: Iterable[str], known: type[JudgeOptions]) -> None:
     names = [*known.__annotations__]
-    if unknown := next((name for name in given if name not in names), None):
+    if unknown := next((name for name in options if name not in names), None):
         raise JudgeError(f"there is no option {unknown!r}; there are: {', '.join(names)}")
 
 

@@ -83,10 +83,10 @@ class Reward(AbstractContextManager["Reward"]):
     ) -> None:
         self._arguments: dict[str, Any] = {"rubric": rubric, "judge": judge, "measure": measure}
         self._arguments |= {"report": report, "name": name, **options}
-        given: dict[str, Any] = {**options}
-        self._context = context_of(rubric, given)
-        given["policy"] = given.get("policy") or RequestPolicy(give_up_after=0)
-        self._session = session_of(rubric, judge, given)
+        values: dict[str, Any] = {**options}
+        self._context = context_of(rubric, values)
+        values["policy"] = values.get("policy") or RequestPolicy(give_up_after=0)
+        self._session = session_of(rubric, judge, values)
         self._thread = JudgeThread(self._session)
         self._report = report
         self.measure: Measure = reward_of(self._session.rubric, measure)
@@ -142,13 +142,13 @@ class Reward(AbstractContextManager["Reward"]):
             completions: Sequence[Any],
             **columns: Any,  # noqa: ANN401
         ) -> list[float | None]:
-            given = {name: each for name, each in columns.items() if isinstance(each, list)}
-            if reference not in given:
+            lists = {name: each for name, each in columns.items() if isinstance(each, list)}
+            if reference not in lists:
                 raise JudgeError(
                     f"there is no column {reference!r} that is a list: it has to hold "
                     "the reference reports"
                 )
-            rewards = await self._rewards(standing, completions, given[reference], given)
+            rewards = await self._rewards(standing, completions, lists[reference], lists)
             reasons = [reward for reward in rewards if isinstance(reward, str)]
             if reasons:
                 _LOG.warning(

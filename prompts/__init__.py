@@ -282,7 +282,7 @@ def check(data: object, where: str) -> Prompt:
             ".".join(map(str, fault["loc"]))
             + ": " * bool(fault["loc"])
             + fault["msg"].removeprefix("Value error, ")
-            for fault in error.errors(include_url=False, include_context=False)
+            for fault in error.errors(include_url=False, include_context=False, include_input=False)
         )
         raise JudgeError(f"{where}: {'; '.join(faults)}") from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any, Literal
 
 import yaml
@@ -61,7 +61,7 @@ class Source:
 
 @lru_cache(1)
 def _works() -> dict[str, Source]:
-    text = files("judge.rubrics").joinpath("sources.yaml").read_text("utf-8")
+    text = Path(__file__).with_name("sources.yaml").read_text("utf-8")
     works: dict[str, dict[str, Any]] = yaml.load(text, yaml.CSafeLoader)
     return {
         key: Source(

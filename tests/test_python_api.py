@@ -19,6 +19,7 @@ from judge import (
     Resampling,
     Run,
     compare,
+    rubrics,
     run,
 )
 
@@ -133,7 +134,13 @@ def test_a_policy_that_cannot_be_is_refused_when_it_is_made(name: str, given: ob
             "from judge.cli import main; main(['--help'])",
             (
                 *("pandas", "numpy", "pydantic", "openai", "aiohttp", "rich"),
-                *("judge.cli.judging", "judge.cli.compare", "judge.prompts", "judge.backends"),
+                *(
+                    "judge.rubrics.green",
+                    "judge.cli.judging",
+                    "judge.cli.compare",
+                    "judge.prompts",
+                    "judge.backends",
+                ),
             ),
         ),
     ],
@@ -147,3 +154,8 @@ def test_what_is_not_needed_is_not_imported(code: str, unwanted: tuple[str, ...]
         [sys.executable, "-c", program + code], capture_output=True, text=True, check=True
     )
     assert done.stderr.split() == []
+
+
+@pytest.mark.parametrize("name", rubrics.built_in())
+def test_the_summary_in_the_list_of_commands_is_the_rubrics(name: str) -> None:
+    assert rubrics.summary(name) == rubrics.load(name).summary

@@ -140,12 +140,12 @@ class GREEN:
         ends: list[Judged | None] = [None] * len(references)
         if not rows:
             return ends, None
-        given = from_given(
+        studies = from_given(
             [references[row] for row in rows],
             [candidates[row] for row in rows],
             study_ids=[str(row) for row in rows],
         )
-        studies, class_source = with_classes(given)
+        studies, class_source = with_classes(studies)
         judged = self._thread.wait(lambda standing: standing.judge(studies))
         for row, end in zip(rows, judged, strict=True):
             ends[row] = end
@@ -179,12 +179,12 @@ def _judge(model_name: str | None, *, is_served: bool) -> str:
     return f"hf:{model_name}" if is_own else model_name
 
 
-def _texts(name: str, given: Any) -> list[str]:  # noqa: ANN401 - a list, an array, a Series
+def _texts(name: str, reports: Any) -> list[str]:  # noqa: ANN401 - a list, an array, a Series
     # Iterating over a table gives the names of its columns; a set has no order.
-    unordered = isinstance(given, str | Mapping | Set | pd.DataFrame)
-    if unordered or not isinstance(given, Iterable):
-        raise JudgeError(f"{name} is a {type(given).__name__}; give a list of reports")
-    texts = list(given)
+    unordered = isinstance(reports, str | Mapping | Set | pd.DataFrame)
+    if unordered or not isinstance(reports, Iterable):
+        raise JudgeError(f"{name} is a {type(reports).__name__}; give a list of reports")
+    texts = list(reports)
     for place, text in enumerate(texts):
         if not isinstance(text, str):
             raise JudgeError(f"{name}[{place}] is not a text but a {type(text).__name__}")

@@ -85,14 +85,14 @@ def _radiology_judge(
             return Score.unscored(reason=reason, explanation=why, metadata=metadata)
         takes_context = session.rubric.takes_context
         fields = (state.metadata or {}) if takes_context else {}
-        given = from_given(
+        studies = from_given(
             [target.text],
             [state.output.completion],
             study_ids=[str(state.sample_id)],
             fields={str(name): [value] for name, value in fields.items()},
         )
-        shown = attach_context(given, context=None if takes_context else ())
-        studies, class_source = with_classes(shown)
+        studies = attach_context(studies, context=None if takes_context else ())
+        studies, class_source = with_classes(studies)
         (judged,) = await asyncio.wrap_future(thread.submit(lambda loaded: loaded.judge(studies)))
         return _score(judged, session.signature(studies, class_source), session, chosen)
 

@@ -66,16 +66,13 @@ class Recipe:
         """
         prompt = self.build(sources)
         if not self.is_genuine(prompt):
-            raise JudgeError(
-                f"{', '.join(sources)} holds another text than {self.name}: take the file of "
-                f"commit {self.commit} of {self.repository}"
-            )
+            raise self._other_text()
         return prompt
 
     def build(self, sources: Mapping[str, str]) -> Prompt:
         """Return what `extract` does, whatever its text.
 
-        Raises `JudgeError` for a file that is no Python source, and texts that make no prompt.
+        Raises `JudgeError` for a file that is no Python source or lacks a text.
         """
         texts: dict[str, object] = {}
         functions = []
@@ -98,12 +95,18 @@ class Recipe:
         ]
         texts |= {f"TEXT_{number}": text for number, text in enumerate(parts, 1)}
         keys = {key: self._fill(key, value, texts) for key, value in self.wording.items()}
-        return prompts.check(keys, f"prompt {self.name}, as {', '.join(sources)} has it")
+        return prompts.check(keys, f"prompt {self.name} of {', '.join(sources)}")
 
     def is_genuine(self, prompt: Prompt) -> bool:
         """Return whether `prompt` is this one, with no character changed."""
         known = self.name, self.wording["version"], self.sha256
         return (prompt.name, prompt.version, prompt.sha256) == known
+
+    def _other_text(self) -> JudgeError:
+        return JudgeError(
+            f"the text is not that of {self.name}: take {' and '.join(self.files)} of commit "
+            f"{self.commit} of {self.repository}"
+        )
 
     def _fill(self, key: str, value: Any, texts: Mapping[str, object]) -> Any:  # noqa: ANN401
         if isinstance(value, list):
@@ -112,6 +115,9 @@ class Recipe:
             return {name: self._fill(name, item, texts) for name, item in value.items()}
         if not isinstance(value, str):
             return value
+        names = Template(value).get_identifiers()
+        if any(name.isupper() and name not in texts for name in names):
+            raise self._other_text()
         if key not in ("user", "user_in_context"):
             return Template(value).safe_substitute(texts)
         # What is made is a template itself.
@@ -153,11 +159,11 @@ def _text(node: ast.expr, texts: Mapping[str, object]) -> str:
 @cache
 def recipes() -> dict[str, Recipe]:
     """Return the official prompts that can be had, by their names."""
-    found = {}
+    known = {}
     for path in sorted(prompts.FOLDER.glob("*-official.yaml")):
         wording: Any = read_yaml(path)[0]
-        found[path.stem] = Recipe(**wording.pop("source"), wording=wording)
-    return found
+        known[path.stem] = Recipe(**wording.pop("source"), wording=wording)
+    return known
 
 
 def for_model(rubric: str, model: str) -> str | None:

@@ -84,8 +84,8 @@ class JudgeContext:
         """The parts of a signature that name the fields; none where nothing is shown."""
         parts = {"context": self.context, "prior": (self.prior,)}
         parts["modality"] = (self.modality_field or self.modality,)
-        names = {part: [_quoted(name) for name in of if name] for part, of in parts.items()}
-        return [f"{part}:{','.join(of)}" for part, of in names.items() if of]
+        names = {part: [_quoted(name) for name in fields if name] for part, fields in parts.items()}
+        return [f"{part}:{','.join(fields)}" for part, fields in names.items() if fields]
 
 
 NO_CONTEXT = JudgeContext()
@@ -153,14 +153,14 @@ def read_context(field: str, value: object) -> Mapping[str, str]:
         parts = [(m[1], text[m.end() : end]) for m, end in zip(labels, ends, strict=True)]
     else:
         parts = [(field, text)]
-    found = []
+    triples = []
     for label, words in parts:
         name = re.sub(r"\W+", "_", label.strip().lower()).removeprefix("patient_")
         words = " ".join(words.split()).strip(" ;,")
         words = words.removesuffix(".") if name in ("age", "gender", "sex") else words
         if words.lower() not in _MISSING:
-            found.append((field, "sex" if name == "gender" else name, words))
-    return _merge(found)
+            triples.append((field, "sex" if name == "gender" else name, words))
+    return _merge(triples)
 
 
 def prior_report(value: object) -> str | None:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from statistics import fmean, stdev
 from typing import TYPE_CHECKING
 
 from judge.rubrics.contract import Parse, Rubric
@@ -41,6 +40,8 @@ def measure(annotation: Annotation, _study: Study) -> Measures:
     Each is the mean over the answers; an aspect that an answer has no score for is undefined.
     `spread` is the sample standard deviation of the scores, undefined for a single answer.
     """
+    from statistics import fmean, stdev  # takes longer to import than the rubric
+
     low, high = annotation.values[LOW], annotation.values[HIGH]
     found: dict[str, float | None] = {}
     for name in (SCORE, *ASPECTS):

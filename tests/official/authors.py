@@ -7,7 +7,9 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 from judge.official import Recipe, recipes
 
@@ -97,55 +99,28 @@ def stand_in(name: str) -> Recipe:
 STAND_INS = {name: stand_in(name) for name in SOURCES}
 
 
-def published() -> dict[str, bytes]:
-    """What the server has, by path."""
-    return {
-        f"/{recipe.repository}/{recipe.commit}/{path}": source.encode()
-        for name, recipe in STAND_INS.items()
-        for path, source in SOURCES[name].items()
-    }
-
-
-Answer = Callable[[BaseHTTPRequestHandler, bytes | None], None]
-
-
-def plainly(request: BaseHTTPRequestHandler, body: bytes | None) -> None:
-    """Give the file, or say that it is not there."""
-    request.send_response(404 if body is None else 200)
-    request.send_header("Content-Length", str(len(body or b"")))
-    request.end_headers()
-    request.wfile.write(body or b"")
-
-
-def half(request: BaseHTTPRequestHandler, body: bytes | None) -> None:
-    """Promise the whole file, give half of it and hang up."""
-    assert body is not None
-    request.send_response(200)
-    request.send_header("Content-Length", str(len(body)))
-    request.end_headers()
-    request.wfile.write(body[: len(body) // 2])
-
-
 @contextmanager
-def serving(files: dict[str, bytes], answer: Answer = plainly) -> Iterator[tuple[str, list[str]]]:
-    """Serve `files` on loopback; gives the address and the list of what was asked for."""
+def serving(
+    folder: Path, edit: Callable[[str], str] = lambda source: source
+) -> Iterator[tuple[str, list[str]]]:
+    """Serve the sources on loopback, as edited; gives the address and the list of what is asked."""
+    for name, recipe in STAND_INS.items():
+        for path, source in SOURCES[name].items():
+            place = folder / recipe.repository / recipe.commit / path
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(edit(source), "utf-8")
     asked: list[str] = []
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            asked.append(self.path)
-            answer(self, files.get(self.path))
-
+    class Handler(SimpleHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
-            pass
+            asked.append(self.path)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}", asked
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    handler = partial(Handler, directory=str(folder))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}", asked
+        finally:
+            server.shutdown()
+            thread.join()
