@@ -144,9 +144,11 @@ class Client:
 
 async def _read(response: httpx2.Response) -> bytes:
     data = bytearray()
-    async for chunk in response.aiter_bytes():
-        data += chunk
-        if len(data) > MOST_BYTES:
-            await response.aclose()
-            raise UnreadableReplyError(f"it is larger than {MOST_BYTES // 2**20} MB")
+    try:
+        async for chunk in response.aiter_bytes():
+            data += chunk
+            if len(data) > MOST_BYTES:
+                raise UnreadableReplyError(f"it is larger than {MOST_BYTES // 2**20} MB")
+    finally:
+        await response.aclose()
     return bytes(data)

@@ -50,8 +50,11 @@ def load(model: str = "model-x", **settings: Any) -> backends.Judge:
         (OPENAI_URL, False),
     ],
 )
-def test_only_this_machine_is_local(url: str, local: bool) -> None:
+def test_only_this_machine_is_local(url: str, local: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in PROXIES:
+        monkeypatch.setenv(name, "http://proxy.example:3128")
     assert Connection(url).is_local is local
+    assert Connection(url).proxy == (None if local else "http://proxy.example:3128")
 
 
 @pytest.mark.parametrize(
@@ -101,13 +104,14 @@ def test_a_name_that_leads_to_this_machine_goes_through_no_proxy(
     assert Connection("https://far.example/v1").proxy == "http://proxy.example:3128"
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_what_is_for_this_machine_goes_through_no_proxy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: FaultServer
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: FaultServer, host: str
 ) -> None:
     with Hostile(reply(completion())) as proxy:
         for name in PROXIES:
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
-        ends, said = judged(server.url, tmp_path, 3)
+        ends, said = judged(server.url.replace("127.0.0.1", host), tmp_path)
         assert all(isinstance(end.outcome, Annotated) for end in ends.values())
         assert not proxy.requests
         assert not said
