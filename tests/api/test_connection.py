@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from functools import reduce
 from pathlib import Path
@@ -14,6 +15,8 @@ from running import Runner, study_set
 
 from judge import backends, rubrics
 from judge.backends.connection import OPENAI_URL, Connection
+from judge.backends.errors import UnreachableError
+from judge.backends.openai_client import Client
 from judge.prompts import STRUCTURED, TEXT
 from judge.types import Annotated, JudgeError
 
@@ -141,6 +144,24 @@ def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
         ends, _ = judged(server.url, tmp_path)
     assert isinstance(ends["study-0000"].outcome, Annotated)
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("http://a..b/v1", JudgeError),
+        ("http://127.1:9/v1", JudgeError),
+        ("http://127.0.0.1:9/v1", UnreachableError),
+    ],
+)
+def test_nobody_there_is_told_from_a_wrong_address(url: str, kind: type[Exception]) -> None:
+    async def ask() -> None:
+        client = Client(Connection(url), "none")
+        with pytest.raises(kind):
+            await client.ask({"model": "m", "messages": []})
+        await client.aclose()
+
+    asyncio.run(ask())
 
 
 # How much it takes
