@@ -38,30 +38,28 @@ SERVER_OPTIONS = (
     _option(
         "--reply",
         "What to ask a model for: the rubric's layout in text, or a structured reply (JSON schema, "
-        "else a tool call, else plain JSON). auto: structured; text from GREEN models and from "
-        "hf:, and with a prompt that asks for text, as the official one for GREEN does.",
+        "else a tool call, else plain JSON). auto: text from GREEN models, from hf: and with a "
+        "prompt that asks for text; else structured.",
         type=click.Choice(("auto", "text", "structured")),
         default="auto",
     ),
     _option(
         "--base-url",
-        "The server of the model: Azure, vLLM, llama.cpp, Ollama, ... Default: OpenAI. Repeat it "
-        "for servers that share the load. The key comes from OPENAI_API_KEY (AZURE_OPENAI_API_KEY "
-        "for Azure, VLLM_API_KEY for vllm:MODEL); a server on this machine needs none.",
+        "The server of the model, OpenAI by default; several share the load. The key comes from "
+        "OPENAI_API_KEY (AZURE_OPENAI_API_KEY for Azure, VLLM_API_KEY for vllm:MODEL); a server on "
+        "this machine needs none.",
         multiple=True,
         metavar="URL",
     ),
     _option(
         "--vllm-arg vllm_args",
-        "A flag for the `vllm serve` that vllm:MODEL and ray:MODEL start, such as "
-        "--vllm-arg=--tensor-parallel-size=2. Repeat it for several.",
+        "A flag for `vllm serve`, such as --vllm-arg=--tensor-parallel-size=2. Repeatable.",
         multiple=True,
         metavar="FLAG",
     ),
     _option(
         "--vllm-timeout",
-        "How long vLLM may take to start, with the download of a model or the wait for a node of "
-        "ray:MODEL. Default: 60.",
+        "How long vLLM may take to start, download included. Default: 60.",
         type=_AMOUNT,
         metavar="MINUTES",
     ),
@@ -100,8 +98,7 @@ def sampling_options(seed: str) -> tuple[Decorator, ...]:
         _option(
             "--max-tokens",
             "The longest answer, in tokens; a longer one is cut and counts as unparsed. Default: "
-            "2048, or 25000 for a model that reasons (o3, gpt-5, deepseek-r1, ..., or one given "
-            "--reasoning-effort), since its reasoning counts.",
+            "2048, or 25000 for a model that reasons, by its name or --reasoning-effort.",
             **_count("N"),
         ),
         _option(
@@ -122,8 +119,7 @@ def sampling_options(seed: str) -> tuple[Decorator, ...]:
         ),
         _option(
             "--body",
-            "Anything else that the server takes in a request, such as --body top_k=20. Repeat it "
-            "for several. Like all of these it stands in the signature.",
+            "Anything else that the server takes, such as --body top_k=20. Repeatable.",
             multiple=True,
             metavar="KEY=JSON",
         ),
@@ -147,8 +143,7 @@ RUNNING_OPTIONS = (
     ),
     _option(
         "--reask",
-        "How often to ask again for an answer that cannot be read. The judge is told why; one that "
-        "cannot be told and would answer the same is not asked.",
+        "How often to ask again, saying why, for an answer that cannot be read.",
         **_count("N", least=0, default=1),
     ),
     _option(

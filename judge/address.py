@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import socket
+from functools import cache
 
 
 def is_loopback(host: str) -> bool:
@@ -22,8 +23,11 @@ def is_local(host: str, *, resolve: bool = False) -> bool:
     address = _address(host)
     if address is not None:
         return address.is_loopback or address.is_unspecified
-    if _is_localhost(host) or not resolve:
-        return _is_localhost(host)
+    return _is_localhost(host) or (resolve and _leads_here(host))
+
+
+@cache  # a name server that does not know the outside may take its time to say so
+def _leads_here(host: str) -> bool:
     try:
         places = socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError):

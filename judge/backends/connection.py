@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlsplit
@@ -14,6 +15,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 CHAT, COMPLETIONS = "/chat/completions", "/completions"
 NO_KEY = "none"
 """What a local server that checks no key is sent."""
+_ADDRESS = re.compile(r"https?://(\[[^\s/@?#]+\]|[^\s/@?#:\[\]]+)(:\d+)?(/[^\s?#]*)?", re.I)
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +26,11 @@ class Connection:
     timeout: float = 120.0
 
     def __post_init__(self) -> None:
-        if wrong := _fault(self.base_url):
-            raise JudgeError(f"--base-url {shown(self.base_url)} is not usable: {wrong}")
+        if not _is_address(self.base_url):
+            raise JudgeError(
+                f"--base-url {shown(self.base_url)} is no address: write http://MACHINE:PORT/v1, "
+                "without a key or a query, and an IPv6 address in brackets"
+            )
 
     @property
     def host(self) -> str:
@@ -47,10 +52,10 @@ class Connection:
         if not proxy or is_local(self.host, resolve=True):
             return None
         proxy = proxy if "://" in proxy else f"http://{proxy}"
-        if wrong := _fault(proxy, credentials=True):
+        if not _is_address(re.sub("//.*@", "//", proxy)):
             raise JudgeError(
-                f"the proxy {shown(proxy)} in the environment is not usable: {wrong}; "
-                f"name another in HTTPS_PROXY, or {self.host} in NO_PROXY"
+                f"the proxy {shown(proxy)} in the environment is no address such as "
+                f"http://proxy:3128; name another in HTTPS_PROXY, or {self.host} in NO_PROXY"
             )
         return proxy
 
@@ -73,17 +78,8 @@ def shown(url: str) -> str:
     return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in plain)
 
 
-def _fault(url: str, *, credentials: bool = False) -> str | None:
+def _is_address(url: str) -> bool:
     try:
-        parts = urlsplit(url)
-        is_place = parts.scheme in ("http", "https") and parts.hostname and parts.port != 0
-        is_numbered = parts.netloc.count(":") > 1 and not set("[@") & set(parts.netloc)
+        return bool(_ADDRESS.fullmatch(url) and url.isprintable() and urlsplit(url).port != 0)
     except ValueError:
-        is_place = is_numbered = False
-    if not url.isprintable() or " " in url or not is_place or is_numbered:
-        return "write it as http://MACHINE:PORT/v1, an IPv6 address in brackets"
-    if "@" in parts.netloc and not credentials:
-        return "it holds a name or a password; a key comes from the environment (see --help)"
-    if parts.query or parts.fragment:
-        return "it holds a ? or a #; an address ends with its path, such as /v1"
-    return None
+        return False

@@ -11,7 +11,7 @@ from judge.backends.base import Form, Judge
 from judge.backends.connection import CHAT
 from judge.backends.pool import Servers
 from judge.backends.replies import RefusedError
-from judge.backends.structured import LABELS, Mode, Structured
+from judge.backends.structured import LABELS, NEXT, Mode, Structured
 from judge.prompts import STRUCTURED, Prompt
 from judge.rubrics import Rubric
 from judge.rubrics.asking import on_scale
@@ -103,8 +103,8 @@ class OpenAIJudge(Judge):
         Raises `JudgeError` for a parameter that the user wants.
         """
         if isinstance(refused, Mode):
-            if self.mode is refused and refused.next:  # not where another request came first
-                self.mode = refused.next
+            if self.mode is refused and refused in NEXT:  # not where another request came first
+                self.mode = NEXT[refused]
                 what, instead = LABELS[refused], f"asking for {LABELS[self.mode]}"
                 self.say(f"The model {self.version} refuses {what} as reply; {instead} instead.")
         elif refused in self.asked:

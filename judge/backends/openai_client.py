@@ -115,6 +115,7 @@ class Client:
         await self._openai.close()
 
     def _unsent(self, error: BaseException) -> Exception:
+        # What the transport calls a time-out may be another error of aiohttp's: the causes say.
         causes = [error]
         while cause := causes[-1].__cause__:
             causes.append(cause)
@@ -132,21 +133,23 @@ class Client:
             proxy = shown(self._connection.proxy or "")
             return JudgeError(f"the proxy {proxy} refuses to connect to {self._url} ({words})")
         is_unknown = isinstance(refusal, socket.gaierror) and refusal.errno == socket.EAI_NONAME
-        if is_unknown and not self._was_found:
+        if is_a(ValueError) or (is_unknown and not self._was_found):
             return JudgeError(f"no machine is known for {self._url} ({words}); check --base-url")
         if is_a(TimeoutError):
             return UnavailableError("timeout", "no whole answer in time (--timeout)")
         if is_a(httpx2.DecodingError, aiohttp.http_exceptions.HttpProcessingError):
             return UnreadableReplyError(f"it is no HTTP: {words}")
-        is_away = is_a(httpx2.ConnectError)
+        is_away = is_a(aiohttp.ClientConnectorError)
         return (UnreachableError if is_away else UnavailableError)("connection", words)
 
 
 async def _read(response: httpx2.Response) -> bytes:
     data = bytearray()
-    async for chunk in response.aiter_bytes():
-        data += chunk
-        if len(data) > MOST_BYTES:
-            await response.aclose()
-            raise UnreadableReplyError(f"it is larger than {MOST_BYTES // 2**20} MB")
+    try:
+        async for chunk in response.aiter_bytes():
+            data += chunk
+            if len(data) > MOST_BYTES:
+                raise UnreadableReplyError(f"it is larger than {MOST_BYTES // 2**20} MB")
+    finally:
+        await response.aclose()
     return bytes(data)

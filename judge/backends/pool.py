@@ -121,8 +121,8 @@ class Pool(Servers):
                     raise
             else:
                 # Only now is it sure that it was not the request.
-                for other, error in failed:
-                    self._leave_out(other, error)
+                for other, why in failed:
+                    self._leave_out(other, why)
                 self._is_back(place)
                 return completion
             finally:

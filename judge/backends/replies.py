@@ -6,7 +6,6 @@ import re
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
 from typing import Any
 
 from judge import jsonio
@@ -137,10 +136,6 @@ class ErrorReply:
             with suppress(KeyError, ValueError):
                 seconds = float(self._headers[name]) * unit
                 return min(max(0.0, seconds), LONGEST_WAIT) if seconds == seconds else None
-        with suppress(KeyError, ValueError, TypeError, OverflowError):
-            until = parsedate_to_datetime(self._headers["retry-after"])
-            until = until if until.tzinfo else until.replace(tzinfo=UTC)
-            return min(max(0.0, (until - datetime.now(UTC)).total_seconds()), LONGEST_WAIT)
         return None
 
     def meaning(self, sent: Mapping[str, Any], mode: Mode | None, key: str) -> Exception:

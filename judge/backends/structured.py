@@ -39,12 +39,9 @@ class Mode(StrEnum):
     TOOLS = "tools"
     JSON = "json"
 
-    @property
-    def next(self) -> Mode | None:
-        """What to try where a server refuses this one; None after the last."""
-        return dict(zip(Mode, [*Mode][1:], strict=False)).get(self)
 
-
+# What to try where a server refuses one.
+NEXT = {Mode.JSON_SCHEMA: Mode.TOOLS, Mode.TOOLS: Mode.JSON}
 LABELS = {Mode.JSON_SCHEMA: "a JSON schema", Mode.TOOLS: "a tool call", Mode.JSON: "plain JSON"}
 # What instructor calls them. Its plain JSON asks nothing of the server.
 _MODES = {Mode.JSON_SCHEMA: "JSON_SCHEMA", Mode.TOOLS: "TOOLS", Mode.JSON: "MD_JSON"}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 from functools import reduce
 from pathlib import Path
@@ -14,6 +15,8 @@ from running import Runner, study_set
 
 from judge import backends, rubrics
 from judge.backends.connection import OPENAI_URL, Connection
+from judge.backends.errors import UnreachableError
+from judge.backends.openai_client import Client
 from judge.prompts import STRUCTURED, TEXT
 from judge.types import Annotated, JudgeError
 
@@ -50,8 +53,11 @@ def load(model: str = "model-x", **settings: Any) -> backends.Judge:
         (OPENAI_URL, False),
     ],
 )
-def test_only_this_machine_is_local(url: str, local: bool) -> None:
+def test_only_this_machine_is_local(url: str, local: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in PROXIES:
+        monkeypatch.setenv(name, "http://proxy.example:3128")
     assert Connection(url).is_local is local
+    assert Connection(url).proxy == (None if local else "http://proxy.example:3128")
 
 
 @pytest.mark.parametrize(
@@ -101,13 +107,14 @@ def test_a_name_that_leads_to_this_machine_goes_through_no_proxy(
     assert Connection("https://far.example/v1").proxy == "http://proxy.example:3128"
 
 
+@pytest.mark.parametrize("host", ["127.0.0.1", "0.0.0.0"])
 def test_what_is_for_this_machine_goes_through_no_proxy(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: FaultServer
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: FaultServer, host: str
 ) -> None:
     with Hostile(reply(completion())) as proxy:
         for name in PROXIES:
             monkeypatch.setenv(name, f"http://127.0.0.1:{proxy.port}")
-        ends, said = judged(server.url, tmp_path, 3)
+        ends, said = judged(server.url.replace("127.0.0.1", host), tmp_path)
         assert all(isinstance(end.outcome, Annotated) for end in ends.values())
         assert not proxy.requests
         assert not said
@@ -137,6 +144,24 @@ def test_certificates(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "cert.pem"))
         ends, _ = judged(server.url, tmp_path)
     assert isinstance(ends["study-0000"].outcome, Annotated)
+
+
+@pytest.mark.parametrize(
+    ("url", "kind"),
+    [
+        ("http://a..b/v1", JudgeError),
+        ("http://127.1:9/v1", JudgeError),
+        ("http://127.0.0.1:9/v1", UnreachableError),
+    ],
+)
+def test_nobody_there_is_told_from_a_wrong_address(url: str, kind: type[Exception]) -> None:
+    async def ask() -> None:
+        client = Client(Connection(url), "none")
+        with pytest.raises(kind):
+            await client.ask({"model": "m", "messages": []})
+        await client.aclose()
+
+    asyncio.run(ask())
 
 
 # How much it takes

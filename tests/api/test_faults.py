@@ -13,11 +13,13 @@ from faultserver import Behaviour, Fault, FaultServer, Outage, always, first, sp
 from running import Runner, Shell, keys, study_set
 from support import REPLIES
 
+from judge import annotate
 from judge.backends.connection import Connection
 from judge.backends.pool import Pool
 from judge.rubrics import Rubric
 from judge.running.engine import UnreadableError
 from judge.running.records import Judged
+from judge.studies import from_given
 from judge.types import Annotated, Failed, JudgeError, Unparsed
 
 both = pytest.mark.parametrize("rubric", REPLIES, indirect=True)
@@ -29,6 +31,7 @@ def test_every_kind_of_trouble(server: FaultServer, runner: Runner, rubric: Rubr
         Fault.RATE_LIMIT: 0.05,
         Fault.SERVER_ERROR: 0.02,
         Fault.DROP: 0.01,
+        Fault.CUT_BODY: 0.01,
         Fault.MALFORMED: 0.02,
     }
     plans = spread(keys(300), shares)
@@ -49,7 +52,7 @@ def test_every_kind_of_trouble(server: FaultServer, runner: Runner, rubric: Rubr
     assert {key for key in keys(300) if by_study[key] > 1} == set(plans)
     assert all(by_study[key] == 2 for key in plans)
     assert progress.asked == 300 + 6
-    assert sum(progress.retries.values()) == 15 + 6 + 3
+    assert sum(progress.retries.values()) == 15 + 6 + 3 + 3
 
 
 def test_one_study_that_always_fails_costs_itself_only_and_is_asked_by_the_next_run(
@@ -144,17 +147,6 @@ def test_an_answer_that_is_none_is_unparsed_with_its_reason(
     assert server.stats().by_study["study-0003"] == 2
 
 
-def test_a_broken_response_is_asked_for_again(
-    server: FaultServer, runner: Runner, rubric: Rubric
-) -> None:
-    server.set_faults(studies={"study-0003": first(Fault.CUT_BODY)})
-    ends, _ = runner(10)
-    assert ends["study-0003"].measures == rubric.measured(
-        server.annotation("study-0003"), ends["study-0003"].study
-    )
-    assert server.stats().by_study["study-0003"] == 2
-
-
 def test_an_unparsed_answer_is_asked_again(server: FaultServer, runner: Runner) -> None:
     server.set_faults(studies={"study-0003": first(Fault.EMPTY, Fault.EMPTY)})
     ends, _ = runner(5, reask=2)
@@ -169,16 +161,8 @@ def test_an_unparsed_answer_is_asked_again(server: FaultServer, runner: Runner) 
 
 def test_identical_requests_in_flight_are_asked_once(server: FaultServer, runner: Runner) -> None:
     server.set_faults(latency=0.1)
-    studies = study_set(1)
-    same = type(studies)(
-        study_ids=tuple(f"copy-{at}" for at in range(30)),
-        references=studies.references * 30,
-        candidates=studies.candidates * 30,
-        study_classes=("normal",) * 30,
-        class_inferred=(False,) * 30,
-        full_references=studies.references * 30,
-        section="report",
-    )
+    one = study_set(1)
+    same = from_given(one.references * 30, one.candidates * 30, study_classes=["normal"] * 30)
     ends, progress = runner(same)
     assert len(ends) == 30
     assert server.stats().requests == 1
@@ -204,32 +188,19 @@ def test_a_refused_parameter_is_left_out(server: FaultServer, runner: Runner) ->
 
 
 def test_the_key_is_sent_and_kept_nowhere(
-    rubric: Rubric,
+    server: FaultServer,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    from judge import annotate
-
     secret = "sk-a-secret-that-must-not-leak"
     monkeypatch.setenv("OPENAI_API_KEY", secret)
-    with FaultServer(Behaviour(api_keys=(secret,)), rubric=rubric.name) as server:
-
-        def asked(study: str) -> list[str]:
-            frame = annotate(
-                [study],
-                ["The lungs are clear. Small left effusion."],
-                rubric=rubric.name,
-                judge="model-x",
-                base_url=server.url,
-                cache=tmp_path / study,
-            )
-            return list(frame["outcome"])
-
-        assert asked("study-0001") == ["annotated"]
-        server.set_faults(api_keys=("another",))
-        with pytest.raises(JudgeError) as caught:
-            asked("study-0002")
+    asking = {"judge": "model-x", "base_url": server.url, "cache": tmp_path}
+    server.set_faults(api_keys=(secret,))
+    assert list(annotate(["study-0001"], ["Clear."], **asking)["outcome"]) == ["annotated"]
+    server.set_faults(api_keys=("another",))
+    with pytest.raises(JudgeError) as caught:
+        annotate(["study-0002"], ["Clear."], **asking)
     assert secret not in str(caught.value)
     assert secret not in "".join(capfd.readouterr())
     for path in tmp_path.rglob("*"):

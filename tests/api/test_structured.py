@@ -35,6 +35,7 @@ DOWN = {
 }
 """What a server must refuse for a mode to be used."""
 FORM = Structured(rubrics.load("green").reply_model())
+GOOD = {"name": "Verdict", "arguments": '{"faults": []}'}
 
 
 def to_read(outcome: object) -> str:
@@ -67,21 +68,21 @@ def test_the_first_mode_that_is_not_refused_is_used(
     judge = backends.load("m", rubric, backends.JudgeSettings(base_url=server.url))
     request = judge.request(list(study_set(6))[-1])
     assert request.schema == schema, "what holds the reply to its form is in the cache's key"
-    own = [{"role": turn.role, "content": turn.content} for turn in request.messages]
+    turns = [{"role": turn.role, "content": turn.content} for turn in request.messages]
     if mode is Mode.JSON:
         assert not {"tools", "tool_choice", "response_format"} & set(body)
-        assert body["messages"][0]["content"].startswith(own[0]["content"])
+        assert body["messages"][0]["content"].startswith(turns[0]["content"])
         assert json.dumps(schema, indent=2) in body["messages"][0]["content"]
         return
-    assert body["messages"] == own
+    assert body["messages"] == turns
     if mode is Mode.JSON_SCHEMA:
         form = body["response_format"]["json_schema"]
-        assert (form["strict"], form["schema"]) == (True, schema)
+        assert form["schema"] == schema
     else:
-        (tool,) = body["tools"]
-        assert body["tool_choice"]["function"]["name"] == tool["function"]["name"] == FORM.tool
-        assert tool["function"]["strict"] is True
-        assert tool["function"]["parameters"]["properties"] == schema["properties"]
+        form = body["tools"][0]["function"]
+        assert body["tool_choice"]["function"]["name"] == form["name"] == FORM.tool
+        assert form["parameters"]["properties"] == schema["properties"]
+    assert form["strict"] is True
 
 
 WORDINGS = [
@@ -116,14 +117,9 @@ NOT_REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("words", WORDINGS)
+@pytest.mark.parametrize("words", [*WORDINGS, *NOT_REFUSED])
 def test_words_that_refuse_a_mode(words: tuple[Mode, int, str, str]) -> None:
-    assert refuses(*words)
-
-
-@pytest.mark.parametrize("words", NOT_REFUSED)
-def test_words_that_refuse_something_else(words: tuple[Mode, int, str, str]) -> None:
-    assert not refuses(*words)
+    assert refuses(*words) == (words in WORDINGS)
 
 
 FORMED = [
@@ -166,23 +162,19 @@ def test_what_is_no_answer_is_none_in_any_mode(
     assert isinstance(ends["study-0000"].outcome, Annotated)
 
 
-def test_a_call_is_read_as_it_is_written() -> None:
-    def message(*functions: object) -> dict[str, object]:
-        return {"tool_calls": [{"function": function} for function in functions]}
-
-    good = {"name": "Verdict", "arguments": '{"faults": []}'}
-    assert called({"content": "x"}, "Verdict") is None
-    assert called({"tool_calls": []}, "Verdict") is None
-    assert called(message(good), "Verdict") == ('{"faults": []}', True)
-    assert called(message({**good, "arguments": None}), "Verdict") == ("", True)
-    assert called(message({**good, "arguments": {"faults": []}}), "Verdict") == (
-        '{"faults": []}',
-        True,
-    )
-    text, as_asked = called(message(good, good), "Verdict") or ("", True)
-    assert json.loads(text) == [good, good]
-    assert not as_asked
-    assert called(message({**good, "name": "another"}), "Verdict")[1] is False  # type: ignore[index]
+@pytest.mark.parametrize(
+    ("calls", "words"),
+    [
+        ([], None),
+        ([GOOD], ('{"faults": []}', True)),
+        ([{**GOOD, "arguments": None}], ("", True)),
+        ([{**GOOD, "arguments": {"faults": []}}], ('{"faults": []}', True)),
+        ([GOOD, GOOD], (json.dumps([GOOD, GOOD]), False)),
+        ([{**GOOD, "name": "another"}], (json.dumps([{**GOOD, "name": "another"}]), False)),
+    ],
+)
+def test_a_call_is_read_as_it_is_written(calls: list[object], words: object) -> None:
+    assert called({"tool_calls": [{"function": call} for call in calls]}, "Verdict") == words
 
 
 # Asked again
