@@ -24,15 +24,17 @@ _FIRST_PAUSE, _LONGEST_PAUSE = 2.0, 60.0
 class Servers(ABC):
     """Where a judge's requests go, be it one server, several, or one that is started for it.
 
-    `billing_url` is the address whose answers are paid for, None where they cost nothing. `starts`
-    names what is started: judges that start the same may share it while it `stays`; `stop` ends it
-    then. `places` are the servers that run already, each with its key.
+    `billing_url` is the address whose answers are paid for, None where they cost nothing.
+    `starts` names what is started: judges that start the same may share it while it `stays`; `stop`
+    ends it then. `places` are the servers that run already, each with its key. `max_in_flight` is
+    how many requests keep them busy; None for the default of a run.
     """
 
     billing_url: str | None = None
     starts: tuple[str, ...] | None = None
     stays: bool = False
     places: Sequence[tuple[Connection, str]] = ()
+    max_in_flight: int | None = None
 
     @property
     def log(self) -> Path | None:

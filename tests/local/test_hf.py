@@ -12,10 +12,9 @@ import yaml
 from support import Invoke, write_json
 
 from judge import backends, prompts, rubrics
-from judge.backends import hf
-from judge.backends.hf import BATCH, HfJudge
-from judge.backends.local.encode import CHAT
-from judge.prompts import Prompt
+from judge.backends import transformers
+from judge.backends.transformers import BATCH, TransformersJudge
+from judge.prompts import CHAT, Prompt
 from judge.types import Completion, JudgeError, Study
 
 ANNOTATIONS = "annotations.jsonl"
@@ -56,7 +55,9 @@ def studies(count: int, seed: int = 1) -> list[Study]:
 
 def make(folder: Path, prompt: Prompt, *, max_tokens: int = 40, said: list[str] | None = None):
     said = [] if said is None else said
-    return HfJudge(str(folder), prompt, environ={}, max_tokens=max_tokens, say=said.append)
+    return TransformersJudge(
+        str(folder), prompt, environ={}, max_tokens=max_tokens, say=said.append
+    )
 
 
 def together(judge: backends.Judge, asked: list[Study]) -> list[Completion | BaseException]:
@@ -93,7 +94,7 @@ def test_a_batch_gives_the_tokens_that_each_prompt_gives_alone(
         )[0, len(ids) :].tolist()
         for ids in encoded
     ]
-    loaded = hf.load(judge._files, judge._hardware)
+    loaded = transformers.load(judge._files, judge._hardware)
     for at in range(0, len(asked), BATCH):
         batch = slice(at, at + BATCH)
         assert loaded.generate(encoded[batch], [40] * len(encoded[batch]), 2) == alone[batch]
@@ -105,7 +106,7 @@ def test_an_answer_that_was_cut_says_so(random_model: Path, prompt: Prompt) -> N
     judge = make(random_model, prompt, max_tokens=1)
     asked = studies(BATCH)
     ids = [judge.encoded(judge.request(study))[0].ids for study in asked]
-    first = hf.load(judge._files, judge._hardware).generate(ids, [1] * BATCH, 2)
+    first = transformers.load(judge._files, judge._hardware).generate(ids, [1] * BATCH, 2)
     # The first token of one answer is taken for the end of all.
     end = judge.encoder.eos_id = first[0][0]
     ended = [token == end for (token,) in first]
@@ -122,10 +123,10 @@ def test_a_batch_that_does_not_fit_is_halved(
     import torch
 
     judge = make(random_model, prompt)
-    loaded = hf.load(judge._files, judge._hardware)
+    loaded = transformers.load(judge._files, judge._hardware)
     ids = [judge.encoded(judge.request(study))[0].ids for study in studies(BATCH)]
     wanted = loaded.generate(ids, [6] * BATCH, 2)
-    real = hf.Model._greedy
+    real = transformers.Model._greedy
     fits = 2
 
     def small(self, prompts, rooms, eos_id):
@@ -133,7 +134,7 @@ def test_a_batch_that_does_not_fit_is_halved(
             raise torch.OutOfMemoryError("too much")
         return real(self, prompts, rooms, eos_id)
 
-    monkeypatch.setattr(hf.Model, "_greedy", small)
+    monkeypatch.setattr(transformers.Model, "_greedy", small)
     assert loaded.generate(ids, [6] * BATCH, 2) == wanted
     fits = 0
     with pytest.raises(JudgeError, match="out of memory"):

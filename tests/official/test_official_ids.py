@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from judge.backends.local import encode, files
-from judge.backends.local.encode import Encoder
+from judge.backends import local
+from judge.backends.local import Encoder
 from judge.official import KNOWN
 from judge.prompts import Prompt
 from judge.types import JudgeError
@@ -20,7 +20,7 @@ PROMPT = KNOWN["green-official"].build([("user", MADE["template"])])
 
 
 def encoder(folder: Path, prompt: Prompt = PROMPT) -> Encoder:
-    return encode.load(files.find(str(folder), {}), prompt)
+    return local.load_encoder(local.find(str(folder), {}), prompt)
 
 
 def folder_of(tmp_path: Path, kind: str) -> Path:

@@ -87,7 +87,6 @@ def test_a_replica_that_is_lost_costs_nothing(nodes: Nodes, folder: Path, kill: 
     assert gone(lost)
     err = run.err()
     assert err.count("is lost") == 1
-    assert "1 of 2 replicas ready" in err.partition("is lost")[2]
     assert len(answerers(folder)) == 3
     check_each_has_one(folder)
 
@@ -115,9 +114,9 @@ def test_a_model_that_cannot_start_is_one_error(nodes: Nodes, folder: Path) -> N
     with judge(folder, nodes, "--ray-replicas", "2", "--vllm-arg=--nosuch") as run:
         assert run.end(60) == 2
     err = run.err()
-    assert err.count("Error: no replica could start") == 1, err
-    assert "unrecognized arguments: --nosuch: check --vllm-arg" in err
+    assert err.count("Error: ") == 1, err
+    assert "unrecognized arguments: --nosuch" in err.partition("Error: ")[2]
     assert "  | vllm: error: unrecognized" in err
     starts = "".join(text for path, text in nodes.logs().items() if path not in before)
-    assert 2 <= starts.count("unrecognized") <= 6
+    assert starts.count("unrecognized") == 2, "each of the two tried it once"
     assert "Traceback" not in err
