@@ -1,10 +1,8 @@
 """Models on a machine of one's own: their files, their tokens and what they are asked.
 
-For GREEN's layout a prompt has the token ids of the official pipeline. That runs under transformers
-4.40.0, where a Llama tokenizer loaded with `add_eos_token=True` puts the beginning-of-sequence
-token before the text and the end-of-sequence token behind it. Newer versions lay tokenizers out in
-another way (docs/faithful.md), so the ids come from the model's files through `tokenizers` alone,
-set up as 4.40.0 would; tests compare them with ids that 4.40.0 has made.
+For GREEN's layout a prompt has the token ids of the official pipeline under transformers 4.40.0.
+Newer versions lay tokenizers out in another way (docs/faithful.md), so the ids come from the
+model's files through `tokenizers` alone; tests compare them with ids that 4.40.0 has made.
 """
 
 from __future__ import annotations
@@ -13,6 +11,7 @@ import hashlib
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -38,7 +37,6 @@ _BLOCKS, _BLOCK = 256, 4096
 _LLAMA_CLASSES = frozenset({"LlamaTokenizer", "LlamaTokenizerFast"})
 _LLAMA_MODELS = frozenset({"llama", "mistral", "mixtral"})
 _BLANK = "\u2581"
-_DEFAULT_CONTEXT = 4096
 # What is counted, and what a reader of the numbers must know of it.
 _NOTES = {
     "words": "{{n}} of {{of}} prompts show only the first {words} words of a report, as the "
@@ -116,12 +114,9 @@ def _digest(folder: Path) -> str:
 
 
 def _downloaded(model: str, environ: Mapping[str, str], revision: str | None) -> Path:
+    hub = library("huggingface_hub")
     try:
-        from huggingface_hub import snapshot_download
-    except ModuleNotFoundError:
-        raise JudgeError(f"the model {model} is on the hub; {install('huggingface_hub')}") from None
-    try:
-        folder = snapshot_download(
+        folder = hub.snapshot_download(
             model,
             revision=revision,
             allow_patterns=list(_SMALL),
@@ -135,6 +130,14 @@ def _downloaded(model: str, environ: Mapping[str, str], revision: str | None) ->
             "gated or private, name the folder of one that was fetched elsewhere"
         ) from error
     return Path(folder)
+
+
+def library(name: str) -> Any:  # noqa: ANN401 - a module
+    """Return a library that only models on this machine need; raises `JudgeError` without it."""
+    try:
+        return import_module(name)
+    except ModuleNotFoundError:
+        raise JudgeError(f"{name} is not installed; {install(name)}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,70 +184,67 @@ def load_encoder(files: ModelFiles, prompt: Prompt) -> Encoder:
     A prompt that wants the model's own chat template gets GREEN's layout where the model has none
     that takes a role and a content, as GREEN models have not.
     """
-    config = files.json("tokenizer_config.json")
-    is_llama = _is_llama(files, config)
+    config, model = files.json("tokenizer_config.json"), files.json("config.json")
+    kind = config.get("tokenizer_class")
+    is_llama = kind in _LLAMA_CLASSES if kind else model.get("model_type") in _LLAMA_MODELS
     tokenizer = _tokenizer(files, config, is_llama=is_llama)
-    eos = _special(files, config, "eos_token") or "</s>"
-    eos_id = tokenizer.token_to_id(eos)
+    known = files.json("special_tokens_map.json")
+    bos, eos = (
+        token["content"] if isinstance(token, dict) else token
+        for token in (
+            config.get("bos_token") or known.get("bos_token") or "<s>",
+            config.get("eos_token") or known.get("eos_token") or "</s>",
+        )
+    )
+    bos_id, eos_id = tokenizer.token_to_id(bos), tokenizer.token_to_id(eos)
     if eos_id is None:
         raise JudgeError(
             f"the model {files.model} has no end-of-sequence token: {eos!r} is unknown"
         )
-    sizes = files.json("config.json")
-    context = int(
-        sizes.get("max_position_embeddings") or sizes.get("n_positions") or _DEFAULT_CONTEXT
-    )
-    template = None if prompt.layout == GREEN else _chat_template(files, config)
-    if template is not None:
+    context = int(model.get("max_position_embeddings") or model.get("n_positions") or 4096)
+    if prompt.layout != GREEN and (template := _chat_template(files, config)):
         return Encoder(tokenizer, CHAT, context, eos_id, template)
     if is_llama:
-        _frame(tokenizer, files, config, (eos, eos_id))
+        frame, special = ["$A", eos], [(eos, eos_id)]
+        if config.get("add_bos_token", True) and bos_id is not None:
+            frame, special = [bos, *frame], [(bos, bos_id), *special]
+        tokenizer.post_processor = library("tokenizers.processors").TemplateProcessing(
+            single=frame, special_tokens=special
+        )
 
-    def green(messages: Sequence[Message]) -> str:
+    def render(messages: Sequence[Message]) -> str:
         turns = [*messages, Message("assistant", "")]
         text = "".join(f"<|{turn.role}|>\n{turn.content}{eos}\n" for turn in turns)
         return f"{text}<|assistant|>\n"
 
     side = "left" if config.get("truncation_side") == "left" else "right"
-    return Encoder(tokenizer, GREEN, min(LIMIT, context), eos_id, green, side)
+    return Encoder(tokenizer, GREEN, min(LIMIT, context), eos_id, render, side)
 
 
 def _tokenizer(files: ModelFiles, config: dict[str, Any], *, is_llama: bool) -> Tokenizer:
-    try:
-        from tokenizers import AddedToken, Tokenizer
-    except ModuleNotFoundError:
-        raise JudgeError(f"tokenizers is not installed; {install('tokenizers')}") from None
-    if (files.folder / "tokenizer.json").is_file():
-        try:
-            tokenizer = Tokenizer.from_file(str(files.folder / "tokenizer.json"))
-        except Exception as error:  # the library raises nothing narrower
-            raise JudgeError(f"cannot read the tokenizer of {files.model}: {error}") from error
-    elif (files.folder / "tokenizer.model").is_file() and is_llama:
-        tokenizer = _converted(files.folder / "tokenizer.model")
-    else:
+    tokenizers = library("tokenizers")
+    path, pieces = files.folder / "tokenizer.json", files.folder / "tokenizer.model"
+    if not path.is_file() and not (pieces.is_file() and is_llama):
         raise JudgeError(f"the model {files.model} has no tokenizer.json")
+    try:
+        is_ready = path.is_file()
+        tokenizer = tokenizers.Tokenizer.from_file(str(path)) if is_ready else _converted(pieces)
+    except JudgeError:
+        raise
+    except Exception as error:  # the libraries raise nothing narrower
+        raise JudgeError(f"cannot read the tokenizer of {files.model}: {error}") from error
     tokenizer.no_truncation()
     tokenizer.no_padding()
     for _, token in sorted(config.get("added_tokens_decoder", {}).items(), key=lambda t: int(t[0])):
         if tokenizer.token_to_id(token["content"]) is None:
-            tokenizer.add_tokens([AddedToken(**{"special": False, **token})])
+            tokenizer.add_tokens([tokenizers.AddedToken(**{"special": False, **token})])
     return tokenizer
 
 
 def _converted(path: Path) -> Tokenizer:
-    try:
-        from sentencepiece import SentencePieceProcessor
-    except ModuleNotFoundError:
-        raise JudgeError(
-            f"the model's tokenizer needs sentencepiece; {install('sentencepiece')}"
-        ) from None
-    from tokenizers import AddedToken, Tokenizer, decoders, models, normalizers
-
-    pieces = SentencePieceProcessor()
-    try:
-        pieces.Load(str(path))
-    except (OSError, RuntimeError) as error:
-        raise JudgeError(f"cannot read the tokenizer {path}: {error}") from error
+    tokenizers = library("tokenizers")
+    pieces = library("sentencepiece").SentencePieceProcessor()
+    pieces.Load(str(path))
     ids = {pieces.IdToPiece(number): number for number in range(pieces.GetPieceSize())}
     scored = []
     for piece, number in ids.items():
@@ -254,48 +254,18 @@ def _converted(path: Path) -> Tokenizer:
         scored += [(pieces.GetScore(number) if number > 2 else 0.0, pair) for pair in known]
     merges = [pair for _, pair in sorted(scored, key=lambda merge: -merge[0])]
     unknown = pieces.IdToPiece(pieces.unk_id())
-    tokenizer = Tokenizer(
-        models.BPE(ids, merges, unk_token=unknown, fuse_unk=True, byte_fallback=True)
+    tokenizer = tokenizers.Tokenizer(
+        tokenizers.models.BPE(ids, merges, unk_token=unknown, fuse_unk=True, byte_fallback=True)
     )
+    special = [pieces.IdToPiece(number) for number in range(3)]
     tokenizer.add_special_tokens(
-        [
-            AddedToken(pieces.IdToPiece(number), normalized=False, special=True)
-            for number in range(3)
-        ]
+        [tokenizers.AddedToken(piece, normalized=False, special=True) for piece in special]
     )
-    tokenizer.normalizer = normalizers.Sequence(
-        [normalizers.Prepend(_BLANK), normalizers.Replace(" ", _BLANK)]
-    )
+    normal, decoders = tokenizers.normalizers, tokenizers.decoders
+    tokenizer.normalizer = normal.Sequence([normal.Prepend(_BLANK), normal.Replace(" ", _BLANK)])
     blanks = decoders.Replace(_BLANK, " "), decoders.ByteFallback(), decoders.Fuse()
     tokenizer.decoder = decoders.Sequence([*blanks, decoders.Strip(" ", 1, 0)])
     return tokenizer
-
-
-def _is_llama(files: ModelFiles, config: dict[str, Any]) -> bool:
-    name = config.get("tokenizer_class")
-    if name is not None:
-        return name in _LLAMA_CLASSES
-    return files.json("config.json").get("model_type") in _LLAMA_MODELS
-
-
-def _frame(
-    tokenizer: Tokenizer, files: ModelFiles, config: dict[str, Any], eos: tuple[str, int]
-) -> None:
-    from tokenizers.processors import TemplateProcessing
-
-    frame, special = ["$A", eos[0]], [eos]
-    bos = _special(files, config, "bos_token") or "<s>"
-    bos_id = tokenizer.token_to_id(bos)
-    if config.get("add_bos_token", True) and bos_id is not None:
-        frame, special = [bos, *frame], [(bos, bos_id), eos]
-    tokenizer.post_processor = TemplateProcessing(single=frame, special_tokens=special)
-
-
-def _special(files: ModelFiles, config: dict[str, Any], name: str) -> str | None:
-    for token in (config.get(name), files.json("special_tokens_map.json").get(name)):
-        if token is not None:
-            return str(token["content"] if isinstance(token, dict) else token)
-    return None
 
 
 def _chat_template(
@@ -303,24 +273,16 @@ def _chat_template(
 ) -> Callable[[Sequence[Message]], str] | None:
     if not config.get("chat_template") and not (files.folder / "chat_template.jinja").is_file():
         return None
-    try:
-        from transformers import AutoTokenizer
-    except ModuleNotFoundError:
-        raise JudgeError(
-            f"a chat template needs transformers; {install('transformers', 'jinja2')}"
-        ) from None
-    from jinja2.exceptions import TemplateError
-
-    tokenizer = AutoTokenizer.from_pretrained(files.folder)
+    jinja2 = library("jinja2")
+    tokenizer = library("transformers").AutoTokenizer.from_pretrained(files.folder)
 
     def render(messages: Sequence[Message]) -> str:
         turns = [{"role": turn.role, "content": turn.content} for turn in messages]
         return str(tokenizer.apply_chat_template(turns, tokenize=False, add_generation_prompt=True))
 
-    probe = "a question"
     try:
-        return render if probe in render([Message("user", probe)]) else None
-    except TemplateError:
+        return render if "a question" in render([Message("user", "a question")]) else None
+    except jinja2.TemplateError:
         return None
 
 
@@ -349,11 +311,8 @@ class LocalJudge(Judge):
     @property
     def counted(self) -> tuple[CountedNote, ...]:
         """What a reader of the numbers must know of the prompts built so far."""
-        words = {
-            "words": self.prompt.words,
-            "prompt": self.prompt.name,
-            "limit": self.encoder.limit,
-        }
+        prompt, limit = self.prompt, self.encoder.limit
+        words = {"words": prompt.words, "prompt": prompt.name, "limit": limit}
         return tuple(
             CountedNote(note.format(**words), self._counts[what], self._counts["prompts"])
             for what, note in _NOTES.items()
@@ -373,12 +332,7 @@ class LocalJudge(Judge):
         self._counts["prompts"] += 1
         self._counts["words"] += prompt.cuts(study.reference, study.candidate)
         self._counts["tokens"] += self.encoder.encode(messages).cut > 0
-        return CompletionRequest(
-            endpoint="completions",
-            model=self.version,
-            messages=messages,
-            sampling=self.sampling,
-        )
+        return CompletionRequest("completions", self.version, messages, self.sampling)
 
     def repair_request(
         self, request: CompletionRequest, completion: Completion, unparsed: Unparsed

@@ -10,20 +10,22 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import socket
+import threading
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from math import prod
 from pathlib import Path
 from typing import Any
 
-from judge.backends import errors, local, vllm
+from judge.backends import local, vllm
 from judge.backends.base import Judge, JudgeSettings
 from judge.backends.connection import CHAT
-from judge.backends.errors import TransientError, UnavailableError
+from judge.backends.errors import AskError, UnavailableError
 from judge.backends.local import ModelFiles
 from judge.backends.pool import Servers
 from judge.backends.replies import RefusedError
@@ -38,7 +40,7 @@ LOCAL = "local"
 # How often Ray starts an actor again that has died, and how many replicas get one question at a
 # time of asking: one that kills is not for all of them.
 _RESTARTS, _MOST_TRIES = 2, 2
-_TICK, _SECONDS_BETWEEN_LINES = 0.5, 15.0
+_SECONDS_BETWEEN_LINES = 15.0
 # How long a replica may take to end its vLLM, and an answer to come beyond its own limit.
 _PATIENCE, _SLACK = 20.0, 30.0
 # Ray kills an actor's children with it, the guard first, who could then no longer see to the rest.
@@ -66,11 +68,10 @@ def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
 def _replicas(files: ModelFiles, launch: Launch, settings: JudgeSettings) -> Servers:
     number, gpus = (settings.options.get(name) for name in ("ray_replicas", "gpus_per_replica"))
     gpus = 1 if gpus is None else gpus
-    for name, value, least in (("ray_replicas", number, 1), ("gpus_per_replica", gpus, 0)):
-        if value is None:
-            continue
-        if not isinstance(value, int) or value < least:
-            raise JudgeError(f"{name} is a whole number from {least} on, not {value!r}")
+    if not isinstance(number, int | None) or number == 0:
+        raise JudgeError(f"ray_replicas is a number from 1 on, not {number!r}")
+    if not isinstance(gpus, int) or gpus < 0:
+        raise JudgeError(f"gpus_per_replica is a number from 0 on, not {gpus!r}")
     spread = prod(vllm.copies(launch.flags, *names) for names in _SPREADS)
     if gpus not in (0, spread):
         raise JudgeError(
@@ -83,8 +84,8 @@ def _replicas(files: ModelFiles, launch: Launch, settings: JudgeSettings) -> Ser
             "machines, with HOST:6379 or auto"
         )
     launch = replace(launch, environ=passed(settings.environ))
-    order = launch, None if files.commit else files.version
-    return Replicas(order, address, number, gpus, settings.say)  # type: ignore[arg-type]
+    version = None if files.commit else files.version
+    return Replicas(launch, version, address, number, gpus, settings.say)
 
 
 def passed(environ: Mapping[str, str]) -> dict[str, str]:
@@ -129,7 +130,7 @@ class Replica:
             return UnavailableError(ENDED)
         try:
             return await self._server.ask(body, path, mode)
-        except (errors.AskError, RefusedError, JudgeError) as error:
+        except (AskError, RefusedError, JudgeError) as error:
             # That it has ended once too often is the replica's end, not the run's.
             is_end = error is self._server.failure
             return UnavailableError(ENDED, str(error)) if is_end else error
@@ -158,28 +159,29 @@ class _Seat:
     start: asyncio.Task[None] | None = None
 
 
+@dataclass(eq=False, repr=False)
 class Replicas(Servers):
     """Actors that each start a vLLM on their node; a request goes to the least busy of the ready.
 
     Ray places an actor that dies again, twice, and an actor starts its vLLM again, once. A replica
     that is beyond that is given up, and the others go on. The actors end with the driver.
+    `number` is None for as many as the cluster has room for.
     """
 
-    def __init__(
-        self,
-        order: tuple[Launch, str | None],
-        address: str,
-        number: int | None,
-        gpus: int,
-        say: Callable[[str], None],
-    ) -> None:
-        self._order, self._launch, self._say = order, order[0], say
-        self._address, self._number, self._gpus = address, number, gpus
-        self.max_in_flight = (number or 1) * self._launch.max_in_flight
-        self._seats: list[_Seat] = []
-        self._lock, self._changed = asyncio.Lock(), asyncio.Event()
-        self._is_joined = False
-        self._failure: JudgeError | None = None
+    launch: Launch
+    version: str | None
+    address: str
+    number: int | None
+    gpus: int
+    say: Callable[[str], None]
+    _seats: list[_Seat] = field(init=False, default_factory=list)
+    _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+    _changed: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    _is_joined: bool = field(init=False, default=False)
+    _failure: JudgeError | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        self.max_in_flight = (self.number or 1) * self.launch.max_in_flight
 
     def _ready(self) -> list[_Seat]:
         return [seat for seat in self._seats if seat.is_ready]
@@ -200,126 +202,115 @@ class Replicas(Servers):
     async def _wait(self) -> None:
         if not self._seats:
             await asyncio.to_thread(self._open)
+            if threading.current_thread() is threading.main_thread():
+                # Ray's own handler ends the process with a trace.
+                signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM) or signal.SIG_DFL)
             for seat in self._seats:
                 seat.start = asyncio.create_task(self._start(seat))
-        # As long for a place as for vLLM.
-        deadline = time.monotonic() + 2 * self._launch.start_timeout
+        minutes = 2 * self.launch.start_timeout / 60  # as long for a place as for vLLM
+        deadline = time.monotonic() + 60 * minutes
         while not self._ready():
             self._changed.clear()
             if all(seat.problem for seat in self._seats):
                 raise JudgeError(f"no replica can be asked: {self._seats[0].problem}")
             if time.monotonic() > deadline:
                 raise JudgeError(
-                    f"no replica is ready after {self._launch.start_timeout / 30:.3g} minutes; see "
-                    f"--gpus-per-replica and --vllm-timeout. {self._holdings()}"
+                    f"no replica is ready after {minutes:.3g} minutes: ask for less with "
+                    "--gpus-per-replica, or wait longer with --vllm-timeout"
                 )
             with suppress(TimeoutError):
                 await asyncio.wait_for(self._changed.wait(), _SECONDS_BETWEEN_LINES)
                 continue
-            self._say(f"  Waiting for a replica. {self._holdings()}")
+            self.say(f"  Waiting for a replica. {self._holdings()}")
 
     async def _start(self, seat: _Seat) -> None:
-        from ray.exceptions import ActorDiedError, RayActorError
+        from ray.exceptions import RayActorError
 
         lines: list[str] = []
-        while not lines:
-            try:  # this waits for a place too
-                seat.host, seat.problem, lines = await _result(seat.actor.ready.remote())
-                break
-            except ActorDiedError as error:
-                seat.problem = _words(error)
-                lines = [seat.problem]
-            except RayActorError:  # Ray is placing it again
-                await asyncio.sleep(_TICK)
+        try:  # this waits for a place too, and for another where the actor dies
+            start = seat.actor.ready.options(max_task_retries=-1).remote()
+            seat.host, seat.problem, lines = await start
+        except RayActorError as error:
+            seat.problem = _words(error)
         seat.is_ready = not seat.problem
         for line in lines if seat.problem else ():
-            self._say(line)
+            self.say(line)
         ready = f"{len(self._ready())} of {len(self._seats)} replicas ready"
-        self._say(f"{ready}; on {seat.host}: {seat.problem or 'one more'}")
+        self.say(f"{ready}; on {seat.host}: {seat.problem or 'one more'}")
         self._changed.set()
 
     async def ask(
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
     ) -> Completion:
         """Send one request to the least busy replica, and to one other where that is lost."""
+        from ray.exceptions import RayActorError
+
         tried: list[_Seat] = []
-        error: TransientError = UnavailableError("no replica", "none is ready")
+        error = UnavailableError("no replica", "none is ready")
         while len(tried) < _MOST_TRIES and (left := [s for s in self._ready() if s not in tried]):
             seat = min(left, key=lambda seat: seat.in_flight)
             tried.append(seat)
             seat.in_flight += 1
+            answer = seat.actor.ask.remote(dict(body), path, mode)
             try:
-                return await self._ask(seat, body, path, mode)
-            except errors.OverloadError:
-                raise
-            except TransientError as failure:
-                error = failure
-                is_lost = isinstance(error, errors.UnreachableError) or error.reason == ENDED
-                if is_lost and seat.is_ready:
-                    seat.is_ready = False
-                    self._say(f"The replica on {seat.host} is lost ({error}); starting it again.")
-                    seat.start = asyncio.create_task(self._start(seat))
-                if not isinstance(error, UnavailableError) and error.reason[:6] != "status":
-                    raise  # no other replica would do better
+                reply = await asyncio.wait_for(answer, self.launch.timeout + _SLACK)
+            except TimeoutError:
+                reply = UnavailableError("timeout", f"nothing comes from {seat.host}")
+            except RayActorError as lost:
+                reply = UnavailableError(ENDED, _words(lost))
             finally:
                 seat.in_flight -= 1
+            if isinstance(reply, Completion):
+                return reply
+            if not isinstance(reply, UnavailableError):
+                raise reply
+            error = reply
+            if error.reason in (ENDED, "connection") and seat.is_ready:
+                seat.is_ready = False
+                self.say(f"The replica on {seat.host} is lost ({error}); starting it again.")
+                seat.start = asyncio.create_task(self._start(seat))
         raise error
-
-    async def _ask(
-        self, seat: _Seat, body: Mapping[str, Any], path: str, mode: Mode | None
-    ) -> Completion:
-        from ray.exceptions import RayActorError
-
-        reply = _result(seat.actor.ask.remote(dict(body), path, mode))
-        try:
-            answer = await asyncio.wait_for(reply, self._launch.timeout + _SLACK)
-        except TimeoutError as error:
-            raise UnavailableError("timeout", f"nothing comes from {seat.host}") from error
-        except RayActorError as error:
-            raise UnavailableError(ENDED, _words(error)) from error
-        if isinstance(answer, Exception):
-            raise answer
-        assert isinstance(answer, Completion)
-        return answer
-
-    async def aclose(self) -> None:
-        """End the replicas; returns when nothing of them is left."""
-        starts = [seat.start for seat in self._seats if seat.start]
-        for start in starts:
-            start.cancel()
-        await asyncio.gather(*starts, return_exceptions=True)
-        # The next to ask may do so in another event loop.
-        self._lock, self._changed = asyncio.Lock(), asyncio.Event()
-        await asyncio.to_thread(self._close)
 
     def _open(self) -> None:
         import ray
 
+        is_own = self.address == LOCAL and not ray.is_initialized()
         if not ray.is_initialized():
             for name, value in _QUIET.items():
                 os.environ.setdefault(name, value)
-            own = {"include_dashboard": False} if self._address == LOCAL else {}
+            options = {"log_to_driver": False, "logging_level": "ERROR"}
             try:
-                ray.init(address=self._address, log_to_driver=False, logging_level="ERROR", **own)
+                ray.init(
+                    self.address, **options, **({"include_dashboard": False} if is_own else {})
+                )
             except (ConnectionError, RuntimeError, ValueError, OSError) as error:
                 with suppress(RuntimeError):  # it may be half connected
                     ray.shutdown()
                 raise JudgeError(
-                    f"cannot join the Ray cluster at --ray-address {self._address}: {_words(error)}"
+                    f"cannot join the Ray cluster at --ray-address {self.address}: {_words(error)}"
                 ) from error
             self._is_joined = True
         nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
-        room = sum(int(node.get("GPU", 0)) // self._gpus for node in nodes) if self._gpus else 1
-        if self._is_joined and self._address == LOCAL and not room:
+        room = sum(int(node.get("GPU", 0)) // self.gpus for node in nodes) if self.gpus else 1
+        if is_own and not room:
             raise JudgeError(f"this machine has no room for a replica. {self._holdings()}")
-        number = self._number or max(1, room)
-        self.max_in_flight = number * self._launch.max_in_flight
-        self._say(f"Asking Ray for {number} x {self._launch.model}. {self._holdings()}")
+        number = self.number or max(1, room)
+        self.max_in_flight = number * self.launch.max_in_flight
+        self.say(f"Asking Ray for {number} x {self.launch.model}. {self._holdings()}")
         # A replica without GPUs asks for one CPU, so that a machine is not given many.
-        resources = {"num_gpus": self._gpus, "num_cpus": 0} if self._gpus else {"num_cpus": 1}
+        resources = {"num_gpus": self.gpus, "num_cpus": 0} if self.gpus else {"num_cpus": 1}
         how = {"max_restarts": _RESTARTS, "max_concurrency": 4096, "runtime_env": _ACTOR_ENVIRON}
         actor = ray.remote(**resources, **how, scheduling_strategy="SPREAD")(Replica)
-        self._seats = [_Seat(actor.remote(*self._order)) for _ in range(number)]
+        self._seats = [_Seat(actor.remote(self.launch, self.version)) for _ in range(number)]
+
+    async def aclose(self) -> None:
+        """End the replicas; returns when nothing of them is left."""
+        for seat in self._seats:
+            if seat.start:
+                seat.start.cancel()
+        # The next to ask may do so in another event loop.
+        self._lock, self._changed = asyncio.Lock(), asyncio.Event()
+        await asyncio.to_thread(self._close)
 
     def _close(self) -> None:
         import ray
@@ -338,13 +329,9 @@ class Replicas(Servers):
         import ray
 
         total, free = ray.cluster_resources(), ray.available_resources()
-        each = f"{self._gpus} GPUs" if self._gpus else "1 CPU"
+        each = f"{self.gpus} GPUs" if self.gpus else "1 CPU"
         parts = (f"{free.get(k, 0):g} of {total.get(k, 0):g} {k}s free" for k in ("GPU", "CPU"))
         return f"Each asks for {each}, and the cluster has {' and '.join(parts)}."
-
-
-def _result(reference: Any) -> Awaitable[Any]:  # noqa: ANN401 - Ray's own types have no names
-    return asyncio.wrap_future(reference.future())
 
 
 def _words(error: Exception) -> str:

@@ -24,7 +24,7 @@ import platformdirs
 from judge.backends import local, sampling, wording
 from judge.backends.base import TIMEOUT, Judge, JudgeSettings
 from judge.backends.connection import CHAT, COMPLETIONS, NO_KEY, Connection
-from judge.backends.errors import OverloadError, TransientError, UnavailableError
+from judge.backends.errors import UnavailableError
 from judge.backends.local import LocalJudge, ModelFiles
 from judge.backends.openai import OpenAIJudge
 from judge.backends.pool import Pool, Servers
@@ -89,19 +89,16 @@ def read_flags(arguments: object) -> dict[str, str]:
         raise JudgeError(f"vllm_args is a list of flags, not {arguments!r}")
     flags = {}
     for argument in arguments:
-        match = re.fullmatch(r"(--?[A-Za-z][\w.-]*)(?:[= ](.*))?", argument.strip(), re.DOTALL)
-        if match is None:
+        match = re.fullmatch(
+            r"(--?[A-Za-z][\w-]*)(\.[\w.-]+)?(?:[= ](.*))?", argument.strip(), re.DOTALL
+        )
+        name = match[1].replace("_", "-") if match else ""
+        if match is None or name in _OURS.split():
             raise JudgeError(
-                f"--vllm-arg {argument!r}: write the flag and its value together, as in "
-                "--vllm-arg=--dtype=float32"
+                f"--vllm-arg {name or argument}: write a flag of `vllm serve` and its value, as in "
+                "--vllm-arg=--dtype=float32; where the server is and who may ask it, judge decides"
             )
-        name, dot, key = match[1].partition(".")
-        name = name.replace("_", "-")
-        if name in _OURS.split():
-            raise JudgeError(
-                f"--vllm-arg {name}: judge sets that itself; for your own server use --base-url"
-            )
-        flags[name + dot + key] = (match[2] or "").strip()
+        flags[name + (match[2] or "")] = (match[3] or "").strip()
     return flags
 
 
@@ -201,8 +198,7 @@ class Server(Servers):
         self._room = asyncio.Semaphore(1)
         self._process: Process | None = None
         self._client: Client | None = None
-        self._log_start = 0
-        self._starts = 0
+        self._log_start = self._starts = 0
         self.failure: JudgeError | None = None
 
     @property
@@ -212,24 +208,42 @@ class Server(Servers):
 
     async def ready(self) -> None:
         """Return when the server runs; raises `JudgeError`, and the same from then on."""
-        await self._running()
+        async with self._lock:
+            if self.failure is not None:
+                raise self.failure
+            try:
+                if self._process is not None and self._process.exit_status is not None:
+                    await self._bury(self._process)
+                if self._client is None:
+                    self._client = await self._start()
+            except JudgeError as error:
+                self.failure = error
+                raise
 
     async def ask(
         self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
     ) -> Completion:
         """Send one request; one that dies with the server is an `UnavailableError`."""
-        client = await self._running()
-        try:
-            async with self._room:
+        await self.ready()
+        async with self._room:
+            await self.ready()  # it may have ended meanwhile
+            client, process = self._client, self._process
+            assert client is not None
+            assert process is not None
+            try:
                 return await client.ask(body, path, mode)
-        except TransientError as error:
-            if isinstance(error, OverloadError) or not (self._ended or client is not self._client):
-                raise
-            raise UnavailableError(ENDED, str(error)) from error
+            except UnavailableError as error:
+                await asyncio.sleep(_TICK)  # whether it has ended is known a little later
+                if process.exit_status is None:
+                    raise
+                raise UnavailableError(ENDED, str(error)) from error
 
     async def aclose(self) -> None:
         """Close the connections and stop the server; returns when nothing of it is left."""
         self._lock = asyncio.Lock()  # the next to ask may do so in another event loop
+        await self._stop()
+
+    async def _stop(self) -> None:
         client, self._client = self._client, None
         process, self._process = self._process, None
         try:
@@ -237,29 +251,12 @@ class Server(Servers):
                 await client.aclose()
         finally:
             if process is not None:
+                # The guard ends it even if this wait is cut short.
                 await asyncio.to_thread(process.stop)
 
-    @property
-    def _ended(self) -> bool:
-        return self._process is not None and self._process.exit_status is not None
-
-    async def _running(self) -> Client:
-        async with self._lock:
-            if self.failure is not None:
-                raise self.failure
-            try:
-                if self._ended:
-                    await self._bury()
-                if self._client is None:
-                    self._client = await self._start()
-            except JudgeError as error:
-                self.failure = error
-                raise
-            return self._client
-
-    async def _bury(self) -> None:
-        end = self._end()
-        await self.aclose()
+    async def _bury(self, process: Process) -> None:
+        end = self._end_of(process)
+        await self._stop()
         if self._starts > _RESTARTS:
             raise JudgeError(f"vLLM ended in mid-run {end}; what was answered is in the cache")
         self._say(f"vLLM ended in mid-run {end}; starting it again.")
@@ -281,9 +278,8 @@ class Server(Servers):
         self._process = Process(command, {**launch.environ, **environ}, launch.log)
         try:
             await self._wait_until_healthy(self._process, port)
-        except BaseException:
-            # Cancelled, or given up: the guard ends it even if this wait is cut short.
-            await asyncio.to_thread(self._process.stop)
+        except BaseException:  # cancelled, or given up
+            await self._stop()
             raise
         self._room = asyncio.Semaphore(self._capacity())
         return Client(Connection(f"http://{_HOST}:{port}/v1", launch.timeout), key)
@@ -305,13 +301,13 @@ class Server(Servers):
                 said = time.monotonic()
                 self._say(f"  {seconds:.0f} s: {newest}")
             await asyncio.sleep(_TICK)
-        raise JudgeError(f"vLLM did not start {self._end()} (see docs/gpu.md)")
+        raise JudgeError(f"vLLM did not start {self._end_of(process)} (see docs/gpu.md)")
 
-    def _end(self) -> str:
+    def _end_of(self, process: Process) -> str:
         lines = self._log_lines()
         for line in lines[-_MOST_LINES:]:
             self._say(f"  | {line}")
-        status = (self._process and self._process.exit_status) or 0
+        status = process.exit_status or 0
         how = f"signal {status - 128}" if status > 128 else f"exit status {status}"
         return f"({how}{log_cause(lines)}); its log is {self._launch.log}"
 
@@ -343,17 +339,14 @@ def log_cause(lines: Sequence[str]) -> str:
 
 def executable(environ: Mapping[str, str]) -> str:
     """Return the path of `vllm`: what `JUDGE_VLLM` names, else beside this Python, else on PATH."""
-    path = environ.get("PATH", "")
-    if name := environ.get(EXECUTABLE, "").strip():
-        if program := shutil.which(name, path=path):
-            return program
-        raise JudgeError(f"{EXECUTABLE} names {name!r}, which is no program")
-    beside = Path(sys.executable).with_name("vllm")
-    if program := shutil.which(beside) or shutil.which("vllm", path=path):
-        return program
+    name = environ.get(EXECUTABLE, "").strip()
+    beside = str(Path(sys.executable).with_name("vllm"))
+    for program in (name,) if name else (beside, "vllm"):
+        if path := shutil.which(program, path=environ.get("PATH", "")):
+            return path
     raise JudgeError(
-        f"vLLM is not installed: {install('vllm')}, name a `vllm` in {EXECUTABLE} or a "
-        "running server with --base-url, or use --judge hf:MODEL"
+        f"there is no program {name or 'vllm'}: {install('vllm')}, name a `vllm` in {EXECUTABLE} "
+        "or a running server with --base-url, or use --judge hf:MODEL"
     )
 
 

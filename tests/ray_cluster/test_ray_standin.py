@@ -92,14 +92,17 @@ def test_a_replica_that_is_lost_costs_nothing(nodes: Nodes, folder: Path, kill: 
 
 
 @pytest.mark.usefixtures("standin")
-def test_ctrl_c_ends_a_cluster_of_our_own(folder: Path) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_cluster_of_our_own(
+    folder: Path, number: signal.Signals, status: int
+) -> None:
     with judge(folder, None) as run:
         run.wait_for(10, lambda: cached(folder))
         assert run.process is not None
         there = descendants(run.process.pid)
         assert [pid for pid in there if "raylet" in sessions()[pid][2]]
-        os.killpg(run.process.pid, signal.SIGINT)  # as a terminal sends it, to all of the group
-        assert run.end(60) == 130, run.err()
+        os.killpg(run.process.pid, number)  # as a terminal sends it, to all of the group
+        assert run.end(60) == status, run.err()
     assert gone(there, 5)
     assert "Traceback" not in run.err()
     assert "same command" in run.err()
