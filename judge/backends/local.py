@@ -208,7 +208,8 @@ def load_encoder(files: ModelFiles, prompt: Prompt) -> Encoder:
         frame, special = ["$A", eos], [(eos, eos_id)]
         if config.get("add_bos_token", True) and bos_id is not None:
             frame, special = [bos, *frame], [(bos, bos_id), *special]
-        tokenizer.post_processor = library("tokenizers.processors").TemplateProcessing(
+        processors = library("tokenizers").processors
+        tokenizer.post_processor = processors.TemplateProcessing(
             single=frame, special_tokens=special
         )
 

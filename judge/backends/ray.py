@@ -41,8 +41,8 @@ LOCAL = "local"
 # time of asking: one that kills is not for all of them.
 _RESTARTS, _MOST_TRIES = 2, 2
 _SECONDS_BETWEEN_LINES = 15.0
-# How long a replica may take to end its vLLM, and an answer to come beyond its own limit.
-_PATIENCE, _SLACK = 20.0, 30.0
+# How long a replica may take to end its vLLM.
+_PATIENCE = 20.0
 # Ray kills an actor's children with it, the guard first, who could then no longer see to the rest.
 _ACTOR_ENVIRON = {"env_vars": {"RAY_kill_child_processes_on_worker_exit": "0"}}
 # No usage reports, no dashboard, where Ray starts something of its own.
@@ -120,7 +120,8 @@ class Replica:
             await self._server.ready()
         except JudgeError as error:
             problem = str(error)
-        return socket.gethostname(), problem, [line for line in self._lines if "  | " in line]
+        host = f"{socket.gethostname()} (its log there is {self._launch.log})"
+        return host, problem, [line for line in self._lines if "  | " in line]
 
     async def ask(
         self, body: Mapping[str, Any], path: str, mode: Mode | None
@@ -181,7 +182,8 @@ class Replicas(Servers):
     _failure: JudgeError | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
-        self.max_in_flight = (self.number or 1) * self.launch.max_in_flight
+        # How many GPUs there are is known later; what is too much waits in the replicas.
+        self.max_in_flight = (self.number or (8 if self.gpus else 1)) * self.launch.max_in_flight
 
     def _ready(self) -> list[_Seat]:
         return [seat for seat in self._seats if seat.is_ready]
@@ -251,11 +253,8 @@ class Replicas(Servers):
             seat = min(left, key=lambda seat: seat.in_flight)
             tried.append(seat)
             seat.in_flight += 1
-            answer = seat.actor.ask.remote(dict(body), path, mode)
             try:
-                reply = await asyncio.wait_for(answer, self.launch.timeout + _SLACK)
-            except TimeoutError:
-                reply = UnavailableError("timeout", f"nothing comes from {seat.host}")
+                reply = await seat.actor.ask.remote(dict(body), path, mode)
             except RayActorError as lost:
                 reply = UnavailableError(ENDED, _words(lost))
             finally:

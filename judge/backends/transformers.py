@@ -9,14 +9,12 @@ from datetime import UTC, datetime
 from typing import Any
 
 from judge.backends import local
-from judge.backends.local import LocalJudge, ModelFiles
-from judge.distribution import install
+from judge.backends.local import LocalJudge, library
 from judge.prompts import GREEN, Prompt
 from judge.types import Completion, CompletionRequest, JudgeError, Usage
 
 BATCH = 8
 """How many prompts are generated for together, as many as in the official pipeline."""
-_LARGER = "use a smaller or quantised model, a device with more memory, or vllm: with several GPUs"
 
 
 @dataclass(slots=True, eq=False)
@@ -49,17 +47,19 @@ class TransformersJudge(LocalJudge):
     ) -> None:
         files = local.find(model, environ)
         encoder = local.load_encoder(files, prompt)
-        hardware = _hardware("float16" if encoder.layout == GREEN else "bfloat16", cpu=cpu)
+        on_gpu = library("torch").cuda.is_available() and not cpu
+        half = "float16" if encoder.layout == GREEN else "bfloat16"
+        self._device, self._dtype = ("cuda", half) if on_gpu else ("cpu", "float32")
         super().__init__(
             name=f"hf:{model}",
-            version=f"hf:{files.version},{hardware[1]},{encoder.layout}",
+            version=f"hf:{files.version},{self._dtype},{encoder.layout}",
             prompt=prompt,
             encoder=encoder,
             say=say,
             max_tokens=max_tokens,
         )
-        self._files, self._hardware = files, hardware
-        self._model: Model | None = None
+        self._files = files
+        self._model: Any = None
         self._lock = asyncio.Lock()  # one batch at a time
         self._batch = _Batch()
 
@@ -67,8 +67,30 @@ class TransformersJudge(LocalJudge):
         """Load the model; raises `JudgeError` where it cannot be had or does not fit."""
         async with self._lock:
             if self._model is None:
-                self.say(f"Loading {self._files.model} ({', '.join(self._hardware)}).")
-                self._model = await asyncio.to_thread(load, self._files, self._hardware)
+                self.say(f"Loading {self._files.model} ({self._device}, {self._dtype}).")
+                self._model = await asyncio.to_thread(self._load)
+
+    def _load(self) -> Any:  # noqa: ANN401 - the library's models have no common type
+        torch, transformers, files = library("torch"), library("transformers"), self._files
+        transformers.utils.logging.disable_progress_bar()
+        try:
+            model = transformers.AutoModelForCausalLM.from_pretrained(
+                files.source, revision=files.commit, dtype=getattr(torch, self._dtype)
+            )
+            model = model.to(self._device).eval()
+        except (torch.OutOfMemoryError, MemoryError) as error:
+            raise self._too_large() from error
+        except (OSError, ValueError) as error:
+            raise JudgeError(f"cannot load the model {files.model}: {error}") from error
+        # A model's own settings, such as a penalty for what it said before, would change answers.
+        model.generation_config = transformers.GenerationConfig()
+        return model
+
+    def _too_large(self) -> JudgeError:
+        return JudgeError(
+            f"out of memory on {self._device} with {self._files.model}: use a smaller or quantised "
+            "model, a device with more memory, or vllm: with several GPUs"
+        )
 
     async def complete(self, request: CompletionRequest) -> Completion:
         """Generate the answer, with those of other requests that are waiting."""
@@ -95,62 +117,27 @@ class TransformersJudge(LocalJudge):
         async with self._lock:
             if batch is self._batch:  # whoever asks from now on is in the next
                 self._batch = _Batch()
-            assert self._model is not None
-            eos_id = self.encoder.eos_id
-            return await asyncio.to_thread(self._model.generate, batch.prompts, batch.rooms, eos_id)
+            return await asyncio.to_thread(self.generate, batch.prompts, batch.rooms)
 
-    async def aclose(self) -> None:
-        """Wait for the batch in hand, let go of the model, and say what was cut."""
-        async with self._lock:
-            self._model = None
-        await super().aclose()
-
-
-def _hardware(on_gpu: str, *, cpu: bool) -> tuple[str, str]:
-    try:
-        import torch
-        import transformers  # noqa: F401
-    except ModuleNotFoundError:
-        needed = install("torch", "transformers", "accelerate")
-        raise JudgeError(f"the judges hf:MODEL need torch and transformers; {needed}") from None
-    return ("cuda", on_gpu) if torch.cuda.is_available() and not cpu else ("cpu", "float32")
-
-
-@dataclass(slots=True)
-class Model:
-    """A loaded model, which answers batches of prompts greedily."""
-
-    _model: Any
-    _device: str
-    _name: str
-
-    def generate(
-        self, prompts: Sequence[Sequence[int]], rooms: Sequence[int], eos_id: int
-    ) -> list[list[int]]:
+    def generate(self, prompts: Sequence[Sequence[int]], rooms: Sequence[int]) -> list[list[int]]:
         """Return the ids of each prompt's answer, at most `rooms` of them.
 
         A batch that does not fit into memory is halved.
         """
-        import torch
-
+        torch = library("torch")
         try:
-            return self._greedy(prompts, rooms, eos_id)
+            return self._greedy(prompts, rooms)
         except torch.OutOfMemoryError as error:
             if len(prompts) == 1:
-                raise JudgeError(
-                    f"out of memory on {self._device} with {self._name}: {_LARGER}"
-                ) from error
+                raise self._too_large() from error
         if self._device == "cuda":
             torch.cuda.empty_cache()
         half = len(prompts) // 2
-        first = self.generate(prompts[:half], rooms[:half], eos_id)
-        return first + self.generate(prompts[half:], rooms[half:], eos_id)
+        first = self.generate(prompts[:half], rooms[:half])
+        return first + self.generate(prompts[half:], rooms[half:])
 
-    def _greedy(
-        self, prompts: Sequence[Sequence[int]], rooms: Sequence[int], eos_id: int
-    ) -> list[list[int]]:
-        import torch
-
+    def _greedy(self, prompts: Sequence[Sequence[int]], rooms: Sequence[int]) -> list[list[int]]:
+        torch, eos_id = library("torch"), self.encoder.eos_id
         width = max(map(len, prompts))
         padded = [[eos_id] * (width - len(prompt)) + list(prompt) for prompt in prompts]
         masked = [[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts]
@@ -167,27 +154,8 @@ class Model:
         cut = [answer[:room] for answer, room in zip(answers, rooms, strict=True)]
         return [ids[: ids.index(eos_id) + 1] if eos_id in ids else ids for ids in cut]
 
-
-def load(files: ModelFiles, hardware: tuple[str, str]) -> Model:
-    """Return the model on a device and in a type, its weights from the hub if they are not here."""
-    import torch
-    import transformers
-    from transformers.utils import logging
-
-    untyped: Any = logging
-    untyped.disable_progress_bar()
-    device, dtype = hardware
-    try:
-        model: Any = transformers.AutoModelForCausalLM.from_pretrained(
-            files.source, revision=files.commit, dtype=getattr(torch, dtype)
-        )
-        model = model.to(device).eval()
-    except (torch.OutOfMemoryError, MemoryError) as error:
-        raise JudgeError(
-            f"{files.model} does not fit into the memory of {device}: {_LARGER}"
-        ) from error
-    except (OSError, ValueError) as error:
-        raise JudgeError(f"cannot load the model {files.model}: {error}") from error
-    # A model's own settings, such as a penalty for what it said before, would change its answers.
-    model.generation_config = transformers.GenerationConfig()
-    return Model(model, device, files.model)
+    async def aclose(self) -> None:
+        """Wait for the batch in hand, let go of the model, and say what was cut."""
+        async with self._lock:
+            self._model = None
+        await super().aclose()

@@ -45,7 +45,7 @@ def let_both_answer(run: Run, folder: Path) -> None:
 
     Without the wait, the first could be through with all questions before the second is ready.
     """
-    wait_for(lambda: "2 of 2 replicas ready" in run.err(), 120)
+    wait_for(lambda: "2 of 2 replicas ready" in run.err(), 400)
     (folder / "waits").unlink()
     run.wait_for(2, lambda: len(answerers(folder)))
 
@@ -81,7 +81,7 @@ def test_a_replica_that_is_lost_costs_nothing(nodes: Nodes, folder: Path, kill: 
         # The other one must not have answered all before the lost one is back.
         (folder / "waits").touch()
         lost = kill(nodes)  # type: ignore[operator]
-        wait_for(lambda: "2 of 2 replicas ready" in run.err().partition("is lost")[2], 120)
+        wait_for(lambda: "2 of 2 replicas ready" in run.err().partition("is lost")[2], 240)
         (folder / "waits").unlink()
         assert run.end() == 0, run.err()
     assert gone(lost)
