@@ -29,7 +29,7 @@ sys.path.insert(0, str(TESTS))
 import tinymodel  # noqa: E402
 from support import SHARED  # noqa: E402
 
-from judge.backends.vllm.server import Process, executable  # noqa: E402
+from judge.backends.vllm import Process, executable  # noqa: E402
 
 KEY = "bench"
 WARM = 8

@@ -12,10 +12,8 @@ set -euo pipefail
 model=${MODEL:-StanfordAIMI/GREEN-radllama2-7b}
 cache=${CACHE:-$HOME/judge-cache}
 out=${OUT:-$HOME/judge-runs/green}
-# Requests in flight over all replicas: some 64 for each keep a GPU busy.
-concurrency=${CONCURRENCY:-512}
 replicas=${REPLICAS:+--ray-replicas $REPLICAS}
 
 # shellcheck disable=SC2086  # several words are meant
 exec judge green preds.json refs.json --judge "ray:$model" $replicas \
-    --concurrency "$concurrency" --cache "$cache" --out "$out" ${ARGUMENTS:-}
+    --cache "$cache" --out "$out" ${ARGUMENTS:-}

@@ -63,11 +63,11 @@ def _load(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     if kind == LEXICON:
         return _lexicon(rubric, Path(rest) if rest else None, settings)
     if kind == _VLLM and colon:
-        from judge.backends.vllm.judge import load as load_vllm
+        from judge.backends.vllm import load as load_vllm
 
         return load_vllm(rest, rubric, settings)
     if kind == _RAY and colon:
-        from judge.backends.ray.judge import load as load_ray
+        from judge.backends.ray import load as load_ray
 
         return load_ray(rest, rubric, settings)
     if kind == _HF and colon:
@@ -124,7 +124,7 @@ def _served(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
 
 
 def _hf(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
-    from judge.backends.hf import HfJudge
+    from judge.backends.transformers import TransformersJudge
 
     sampling.refuse(settings.sampling, f"hf:{model}, which decodes greedily,", {"temperature": 0})
     prompt, _ = wording.for_own_model(
@@ -132,7 +132,7 @@ def _hf(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     )
     if STRUCTURED in (settings.reply, prompt.reply):
         raise JudgeError("a model in this process answers in text; for a structured reply, vllm:")
-    return HfJudge(
+    return TransformersJudge(
         model,
         prompt,
         cpu=bool(settings.options.get("cpu")),

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from judge import prompts
-from judge.backends.local import encode, files
-from judge.backends.local.encode import Encoder
+from judge.backends import local
+from judge.backends.local import Encoder
 from judge.prompts import Prompt
 from judge.types import JudgeError
 
@@ -28,7 +28,7 @@ PROMPT = Prompt(
 
 
 def encoder(folder: Path, prompt: Prompt = PROMPT) -> Encoder:
-    return encode.load(files.find(str(folder), {}), prompt)
+    return local.load_encoder(local.find(str(folder), {}), prompt)
 
 
 def folder_of(tmp_path: Path, kind: str) -> Path:

@@ -56,7 +56,7 @@ class Nodes:
         here = children.sessions()
         found = []
         for below in self.replicas().values():
-            guards = {pid for pid in below if pid in here and "guard.py" in here[pid][2]}
+            guards = {pid for pid in below if pid in here and "vllm_guard.py" in here[pid][2]}
             if guards and below - guards:
                 found.append(below - guards)
         return found

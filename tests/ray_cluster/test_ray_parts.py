@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from judge import backends, rubrics
+from judge.backends import local
 from judge.backends.errors import (
     OverloadError,
     StudyError,
@@ -20,20 +21,13 @@ from judge.backends.errors import (
     UnreachableError,
     UnreadableReplyError,
 )
-from judge.backends.local.files import find
-from judge.backends.ray.replica import Replica
-from judge.backends.ray.wire import Failure, Order, passed
+from judge.backends.ray import Replica, passed
 from judge.backends.replies import RefusedError
 from judge.backends.structured import Mode
-from judge.distribution import version
+from judge.backends.vllm import Launch
 from judge.types import JudgeError
 
 GREEN = rubrics.load("green")
-
-
-def settings(**options: object) -> backends.JudgeSettings:
-    given = {"prompt": "green-structured", "environ": dict(os.environ)} | options
-    return backends.JudgeSettings(**given)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -51,9 +45,8 @@ def settings(**options: object) -> backends.JudgeSettings:
     ],
 )
 def test_an_error_is_the_same_on_the_other_side(error: Exception) -> None:
-    there = pickle.loads(pickle.dumps(Failure.of(error))).error
+    there = pickle.loads(pickle.dumps(error))
     assert type(there) is type(error)
-    assert str(there) == str(error)
     assert vars(there) == vars(error)
 
 
@@ -64,49 +57,71 @@ def test_no_key_but_the_hubs_leaves_the_driver() -> None:
 
 
 @pytest.fixture
-def model(tmp_path: Path) -> Path:
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("JUDGE_VLLM", sys.executable)
     folder = tmp_path / "model"
     folder.mkdir()
     (folder / "config.json").write_text('{"model_type": "llama"}', "utf-8")
     return folder
 
 
-def test_its_answers_are_those_of_vllm(model: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("JUDGE_VLLM", sys.executable)
+def load(kind: str, model: Path, base_url: str | None = None, **options: object) -> backends.Judge:
     flags = {"vllm_args": ["--dtype=float32", "--max-num-seqs=16"]}
-    given = settings(options=flags, environ=dict(os.environ))
-    ray, vllm = (backends.load(f"{kind}:{model}", GREEN, given) for kind in ("ray", "vllm"))
+    given = backends.JudgeSettings(
+        prompt="green-structured",
+        base_url=base_url,
+        environ=dict(os.environ),
+        options=flags | options,
+    )
+    return backends.load(f"{kind}:{model}", GREEN, given)
+
+
+def test_its_answers_are_those_of_vllm(model: Path) -> None:
+    ray, vllm = load("ray", model), load("vllm", model)
     assert (ray.name, vllm.name) == (f"ray:{model}", f"vllm:{model}")
     assert ray.version == vllm.version
     assert ray.billing_url is None
     assert ray.log is None
-    with pytest.raises(JudgeError, match="--base-url belongs"):
-        backends.load(f"ray:{model}", GREEN, replace(given, base_url="http://127.0.0.1:1/v1"))
 
 
-def order(model: Path | str, **changes: object) -> Order:
-    known = find(str(model), {}).version if Path(model).is_dir() else "model+12345678"
-    made = Order(str(model), known, (), 5.0, 5.0, version(), dict(os.environ))
-    return replace(made, **changes)  # type: ignore[arg-type]
+def test_each_replica_has_as_many_requests_as_a_vllm(model: Path) -> None:
+    servers = load("ray", model, ray_replicas=3).servers
+    assert servers is not None
+    assert servers.max_in_flight == 3 * 128
 
 
-def start(given: Order) -> str:
-    said = asyncio.run(Replica(given).start())
-    assert said is not None
-    return said[0]
+@pytest.mark.parametrize(
+    ("options", "named"),
+    [
+        ({"base_url": "http://127.0.0.1:1/v1"}, "--base-url"),
+        ({"ray_replicas": 0}, "ray_replicas"),
+        ({"gpus_per_replica": "all"}, "gpus_per_replica"),
+        ({"gpus_per_replica": 2}, "--gpus-per-replica"),
+        ({"ray_address": "ray://head:10001"}, "--ray-address"),
+    ],
+)
+def test_an_option_that_cannot_be_is_named(
+    model: Path, options: dict[str, object], named: str
+) -> None:
+    with pytest.raises(JudgeError, match=named):
+        load("ray", model, **options)  # type: ignore[arg-type]
 
 
-def test_a_node_without_the_same_model_and_program_says_so(model: Path) -> None:
-    assert "has no folder /nowhere/model: put the model there" in start(order("/nowhere/model"))
-    assert "has version" in start(order(model, program="0.0.1"))
-    before = order(model)
+def start(launch: Launch, version: str | None) -> str:
+    """What a replica says of its start."""
+    return asyncio.run(Replica(launch, version).ready())[1]
+
+
+def test_a_node_without_the_same_model_says_so(model: Path, tmp_path: Path) -> None:
+    version = local.find(str(model), {}).version
+    launch = Launch(str(model), {}, tmp_path / "log", {"JUDGE_VLLM": "/nowhere/vllm"})
+    assert "/nowhere/vllm" in start(launch, version)
+    assert "/nowhere/model" in start(replace(launch, model="/nowhere/model"), version)
     (model / "config.json").write_text('{"model_type": "mistral"}', "utf-8")
-    assert "holds another model" in start(before)
-    environ = {"JUDGE_VLLM": "/nowhere/vllm", "PATH": ""}
-    assert "is no program" in start(order(model, environ=environ))
+    assert str(model) in start(launch, version)
 
 
-def test_a_replica_that_does_not_run_sends_requests_away(model: Path) -> None:
-    reply = asyncio.run(Replica(order(model)).ask({}, "/completions", None))
-    assert isinstance(reply, Failure)
-    assert isinstance(reply.error, UnavailableError)
+def test_a_replica_that_is_placed_anew_sends_requests_away(model: Path, tmp_path: Path) -> None:
+    replica = Replica(Launch(str(model), {}, tmp_path / "log"), None)
+    reply = asyncio.run(replica.ask({}, "/completions", None))
+    assert isinstance(reply, UnavailableError)

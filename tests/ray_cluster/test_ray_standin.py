@@ -45,7 +45,7 @@ def let_both_answer(run: Run, folder: Path) -> None:
 
     Without the wait, the first could be through with all questions before the second is ready.
     """
-    wait_for(lambda: "2 of 2 replicas ready" in run.err(), 120)
+    wait_for(lambda: "2 of 2 replicas ready" in run.err(), 400)
     (folder / "waits").unlink()
     run.wait_for(2, lambda: len(answerers(folder)))
 
@@ -81,26 +81,28 @@ def test_a_replica_that_is_lost_costs_nothing(nodes: Nodes, folder: Path, kill: 
         # The other one must not have answered all before the lost one is back.
         (folder / "waits").touch()
         lost = kill(nodes)  # type: ignore[operator]
-        wait_for(lambda: "2 of 2 replicas ready" in run.err().partition("is lost")[2], 120)
+        wait_for(lambda: "2 of 2 replicas ready" in run.err().partition("is lost")[2], 240)
         (folder / "waits").unlink()
         assert run.end() == 0, run.err()
     assert gone(lost)
     err = run.err()
     assert err.count("is lost") == 1
-    assert "1 of 2 replicas ready" in err.partition("is lost")[2]
     assert len(answerers(folder)) == 3
     check_each_has_one(folder)
 
 
 @pytest.mark.usefixtures("standin")
-def test_ctrl_c_ends_a_cluster_of_our_own(folder: Path) -> None:
+@pytest.mark.parametrize(("number", "status"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_a_signal_ends_a_cluster_of_our_own(
+    folder: Path, number: signal.Signals, status: int
+) -> None:
     with judge(folder, None) as run:
         run.wait_for(10, lambda: cached(folder))
         assert run.process is not None
         there = descendants(run.process.pid)
         assert [pid for pid in there if "raylet" in sessions()[pid][2]]
-        os.killpg(run.process.pid, signal.SIGINT)  # as a terminal sends it, to all of the group
-        assert run.end(60) == 130, run.err()
+        os.killpg(run.process.pid, number)  # as a terminal sends it, to all of the group
+        assert run.end(60) == status, run.err()
     assert gone(there, 5)
     assert "Traceback" not in run.err()
     assert "same command" in run.err()
@@ -115,9 +117,9 @@ def test_a_model_that_cannot_start_is_one_error(nodes: Nodes, folder: Path) -> N
     with judge(folder, nodes, "--ray-replicas", "2", "--vllm-arg=--nosuch") as run:
         assert run.end(60) == 2
     err = run.err()
-    assert err.count("Error: no replica could start") == 1, err
-    assert "unrecognized arguments: --nosuch: check --vllm-arg" in err
+    assert err.count("Error: ") == 1, err
+    assert "unrecognized arguments: --nosuch" in err.partition("Error: ")[2]
     assert "  | vllm: error: unrecognized" in err
     starts = "".join(text for path, text in nodes.logs().items() if path not in before)
-    assert 2 <= starts.count("unrecognized") <= 6
+    assert starts.count("unrecognized") == 2, "each of the two tried it once"
     assert "Traceback" not in err

@@ -72,9 +72,9 @@ def test_two_replicas_share_and_survive_and_a_killed_driver_leaves_none(
     assert asked - known <= IN_FLIGHT, "what was answered is in the cache, but for those under way"
 
     with judge(folder, "--ray-address", nodes.address, "--ray-replicas", "2") as run:
-        run.wait_for(1, lambda: "1 of 2 replicas ready" in run.err(), 120)
+        run.wait_for(1, lambda: "1 of 2 replicas ready" in run.err(), 400)
         with halted(nodes):  # or it might answer all before the other is there
-            run.wait_for(1, lambda: "2 of 2 replicas ready" in run.err(), 120)
+            run.wait_for(1, lambda: "2 of 2 replicas ready" in run.err(), 400)
         run.wait_for(known + 10, lambda: cached(folder))
         lost = max(nodes.servers(), key=len)
         for pid in lost:

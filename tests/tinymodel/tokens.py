@@ -1,8 +1,4 @@
-"""A Llama tokenizer in the layout of Llama 2: sentencepiece-like pieces with byte fallback.
-
-The file is written so that `tokenizers` 0.19, which transformers 4.40.0 asks for, and
-today's both read it.
-"""
+"""A Llama tokenizer in the layout of Llama 2: sentencepiece-like pieces with byte fallback."""
 
 from __future__ import annotations
 
@@ -37,21 +33,46 @@ CHAT = (
 
 def train_tokenizer(folder: Path, *, chat_template: str | None = GREEN) -> None:
     """Write `tokenizer.json`, `tokenizer_config.json` and `special_tokens_map.json`."""
-    folder.mkdir(parents=True, exist_ok=True)
-    vocabulary, merges = _pieces()
-    (folder / "tokenizer.json").write_text(
-        json.dumps(_layout(vocabulary, merges), ensure_ascii=False, indent=1), "utf-8"
+    from tokenizers import (
+        Tokenizer,
+        decoders,
+        models,
+        normalizers,
+        pre_tokenizers,
+        processors,
+        trainers,
     )
+
+    learning = Tokenizer(models.BPE())
+    learning.pre_tokenizer = pre_tokenizers.Sequence(
+        [pre_tokenizers.Split("\n", "isolated"), pre_tokenizers.Metaspace(BLANK)]
+    )
+    known = [*SPECIAL, *(f"<0x{byte:02X}>" for byte in range(256))]
+    learning.train_from_iterator(
+        (line for text in corpus() for line in text.split("\n")),
+        trainers.BpeTrainer(vocab_size=VOCABULARY, special_tokens=known, show_progress=False),
+    )
+    learnt = json.loads(learning.to_str())["model"]
+    merges = [tuple(m.split(" ")) if isinstance(m, str) else tuple(m) for m in learnt["merges"]]
     unk, bos, eos = SPECIAL
-    config = {
+    tokenizer = Tokenizer(
+        models.BPE(learnt["vocab"], merges, unk_token=unk, fuse_unk=True, byte_fallback=True)
+    )
+    tokenizer.add_special_tokens(list(SPECIAL))
+    tokenizer.normalizer = normalizers.Sequence(
+        [normalizers.Prepend(BLANK), normalizers.Replace(" ", BLANK)]
+    )
+    tokenizer.post_processor = processors.TemplateProcessing(
+        single=f"{bos} $A", pair=f"{bos} $A {bos}:1 $B:1", special_tokens=[(bos, 1)]
+    )
+    blanks = [decoders.Replace(BLANK, " "), decoders.ByteFallback(), decoders.Fuse()]
+    tokenizer.decoder = decoders.Sequence([*blanks, decoders.Strip(" ", 1, 0)])
+    folder.mkdir(parents=True, exist_ok=True)
+    tokenizer.save(str(folder / "tokenizer.json"))
+    names = {"bos_token": bos, "eos_token": eos, "unk_token": unk}
+    config = names | {
         "add_bos_token": True,
         "add_eos_token": False,
-        "added_tokens_decoder": {
-            str(at): _added(token) | {"special": True} for at, token in enumerate(SPECIAL)
-        },
-        "bos_token": bos,
-        "eos_token": eos,
-        "unk_token": unk,
         "clean_up_tokenization_spaces": False,
         "legacy": True,
         "model_max_length": MAX_POSITIONS,
@@ -59,91 +80,5 @@ def train_tokenizer(folder: Path, *, chat_template: str | None = GREEN) -> None:
     }
     if chat_template is not None:
         config["chat_template"] = chat_template
-    (folder / "tokenizer_config.json").write_text(json.dumps(config, indent=1), "utf-8")
-    (folder / "special_tokens_map.json").write_text(
-        json.dumps({"bos_token": bos, "eos_token": eos, "unk_token": unk}), "utf-8"
-    )
-
-
-def _pieces() -> tuple[dict[str, int], list[tuple[str, str]]]:
-    """Train the pieces; returns their ids and the merges in order."""
-    from tokenizers import Tokenizer, models, pre_tokenizers, trainers
-
-    learning = Tokenizer(models.BPE())
-    learning.pre_tokenizer = pre_tokenizers.Sequence(
-        [pre_tokenizers.Split("\n", "isolated"), pre_tokenizers.Metaspace(BLANK)]
-    )
-    bytes_ = [f"<0x{byte:02X}>" for byte in range(256)]
-    learning.train_from_iterator(
-        (line for text in corpus() for line in text.split("\n")),
-        trainers.BpeTrainer(
-            vocab_size=VOCABULARY, special_tokens=[*SPECIAL, *bytes_], show_progress=False
-        ),
-    )
-    learned = json.loads(learning.to_str())["model"]
-    merges = [tuple(m.split(" ")) if isinstance(m, str) else tuple(m) for m in learned["merges"]]
-    return learned["vocab"], merges
-
-
-def _added(token: str) -> dict[str, object]:
-    return {
-        "content": token,
-        "lstrip": False,
-        "normalized": False,
-        "rstrip": False,
-        "single_word": False,
-    }
-
-
-def _layout(vocabulary: dict[str, int], merges: list[tuple[str, str]]) -> dict[str, object]:
-    blank = {"String": BLANK}
-    return {
-        "version": "1.0",
-        "truncation": None,
-        "padding": None,
-        "added_tokens": [
-            {"id": at} | _added(token) | {"special": True} for at, token in enumerate(SPECIAL)
-        ],
-        "normalizer": {
-            "type": "Sequence",
-            "normalizers": [
-                {"type": "Prepend", "prepend": BLANK},
-                {"type": "Replace", "pattern": {"String": " "}, "content": BLANK},
-            ],
-        },
-        "pre_tokenizer": None,
-        "post_processor": {
-            "type": "TemplateProcessing",
-            "single": [
-                {"SpecialToken": {"id": "<s>", "type_id": 0}},
-                {"Sequence": {"id": "A", "type_id": 0}},
-            ],
-            "pair": [
-                {"SpecialToken": {"id": "<s>", "type_id": 0}},
-                {"Sequence": {"id": "A", "type_id": 0}},
-                {"SpecialToken": {"id": "<s>", "type_id": 1}},
-                {"Sequence": {"id": "B", "type_id": 1}},
-            ],
-            "special_tokens": {"<s>": {"id": "<s>", "ids": [1], "tokens": ["<s>"]}},
-        },
-        "decoder": {
-            "type": "Sequence",
-            "decoders": [
-                {"type": "Replace", "pattern": blank, "content": " "},
-                {"type": "ByteFallback"},
-                {"type": "Fuse"},
-                {"type": "Strip", "content": " ", "start": 1, "stop": 0},
-            ],
-        },
-        "model": {
-            "type": "BPE",
-            "dropout": None,
-            "unk_token": "<unk>",
-            "continuing_subword_prefix": None,
-            "end_of_word_suffix": None,
-            "fuse_unk": True,
-            "byte_fallback": True,
-            "vocab": vocabulary,
-            "merges": [" ".join(merge) for merge in merges],
-        },
-    }
+    (folder / "tokenizer_config.json").write_text(json.dumps(config), "utf-8")
+    (folder / "special_tokens_map.json").write_text(json.dumps(names), "utf-8")

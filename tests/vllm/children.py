@@ -34,7 +34,7 @@ def guard_of(owner: int, word: str = "") -> int:
             (
                 pid
                 for pid, (parent, _, line) in sessions().items()
-                if parent == owner and "guard.py" in line and word in line
+                if parent == owner and "vllm_guard.py" in line and word in line
             ),
             0,
         ),

@@ -14,7 +14,7 @@ import tinymodel
 from faultserver import annotation_for
 from support import write_json
 
-from judge.backends.local import encode, files
+from judge.backends import local
 from judge.prompts import load as load_prompt
 from judge.rubrics.green import RUBRIC
 from judge.running.records import outcome_of
@@ -79,7 +79,7 @@ def taught(folder: Path, count: int = 8) -> Taught:
     # Its own template is for the tests that chat; the prompt asks for GREEN's layout.
     tinymodel.make_model(model, chat_template=tinymodel.CHAT)
     prompt = load_prompt(str(prompt_file))
-    encoder = encode.load(files.find(str(model), {}), prompt)
+    encoder = local.load_encoder(local.find(str(model), {}), prompt)
     asked = [encoder.encode(prompt.messages(s.reference, s.candidate)).ids for s in studies]
     rendered = [RUBRIC.render(annotation) for annotation in annotations]
     tinymodel.teach(model, list(zip(asked, rendered, strict=True)))

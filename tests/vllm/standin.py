@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """Stands in for `vllm`: the same command line and address, no model, and trouble on demand.
 
-Tests put a script that runs this file where the program looks for `vllm`. What it does is
-told by the environment: STANDIN_LOG is a file whose text it writes and then ends with
-status 1, STANDIN_HANGS makes it never ready, STANDIN_CRASHES ends it after so many answers,
-STANDIN_DEAF makes it answer with errors from then on instead, STANDIN_DELAY is how many seconds
-an answer takes, STANDIN_WAITS a file for whose end all answers wait, and STANDIN_TALLY a file
-to which each answered question is added.
+Tests put a script that runs this file where the program looks for `vllm`. The environment says
+what it does: STANDIN_LOG is a file whose text it writes and then ends with status 1, STANDIN_HANGS
+makes it never ready, STANDIN_CRASHES ends it after so many answers, STANDIN_ROOM is how many
+requests it says it has room for, STANDIN_DELAY how many seconds an answer takes, STANDIN_WAITS a
+file for whose end all answers wait, and STANDIN_TALLY a file to which each answered question is
+added, and beside it how many requests were under way when each one came.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ import json
 import os
 import subprocess
 import sys
+import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -27,10 +28,9 @@ def main() -> None:
     parser.add_argument("model")
     parser.add_argument("--host", required=True)
     parser.add_argument("--port", type=int, required=True)
-    parser.add_argument("--dtype", default="auto")
-    options = parser.parse_args()
+    options, _ = parser.parse_known_args()
     environ = os.environ
-    print(f"started with {sys.argv[1:]}", flush=True)
+    print(f"started with {json.dumps(sys.argv[1:])}", flush=True)
     if log := environ.get("STANDIN_LOG"):
         print(Path(log).read_text("utf-8"), flush=True)
         sys.exit(1)
@@ -38,22 +38,29 @@ def main() -> None:
     subprocess.Popen(["sleep", "600"], start_new_session=True)
     while "STANDIN_HANGS" in environ:
         time.sleep(0.1)
+    if room := environ.get("STANDIN_ROOM"):
+        print(f"Maximum concurrency for 2,048 tokens per request: {room}x", flush=True)
     Handler.model = options.model
     Handler.crashes = int(environ.get("STANDIN_CRASHES", "-1"))
-    Handler.deaf = "STANDIN_DEAF" in environ
     ThreadingHTTPServer((options.host, options.port), Handler).serve_forever()
+
+
+def note(file: str, asked: object) -> None:
+    """Add a question to a file."""
+    with Path(file).open("a", encoding="utf-8") as tally:
+        tally.write(json.dumps([os.getpid(), asked]) + "\n")
 
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     model = ""
     crashes = -1
-    deaf = False
     answers = 0
+    under_way = 0
+    lock = threading.Lock()
 
     def do_GET(self) -> None:
-        lost = self.deaf and Handler.answers >= self.crashes >= 0
-        self.send(503 if lost else 200, {})
+        self.send(200, {})
 
     def do_POST(self) -> None:
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -61,19 +68,20 @@ class Handler(BaseHTTPRequestHandler):
             self.send(401, {"error": "Unauthorized"})
             return
         if Handler.answers >= self.crashes >= 0:
-            if not self.deaf:
-                print("RuntimeError: the stand-in fell over", flush=True)
-                os._exit(1)
-            self.send(500, {"error": {"message": "EngineCore encountered an issue."}})
-            return
+            print("RuntimeError: the stand-in fell over", flush=True)
+            os._exit(1)
         Handler.answers += 1
         asked = body.get("prompt") or body["messages"][-1]["content"]
+        tally = os.environ.get("STANDIN_TALLY")
+        with Handler.lock:
+            Handler.under_way += 1
+            note(f"{tally}.under-way" if tally else os.devnull, Handler.under_way)
         time.sleep(float(os.environ.get("STANDIN_DELAY", "0")))
         while (waits := os.environ.get("STANDIN_WAITS")) and Path(waits).exists():
             time.sleep(0.05)
-        if tally := os.environ.get("STANDIN_TALLY"):
-            with Path(tally).open("a", encoding="utf-8") as file:
-                file.write(json.dumps([os.getpid(), asked]) + "\n")
+        note(tally or os.devnull, asked)
+        with Handler.lock:
+            Handler.under_way -= 1
         said = f"answer to {asked}"
         chat = {"message": {"role": "assistant", "content": said}}
         choice = {"text": said} if "prompt" in body else chat

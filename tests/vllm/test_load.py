@@ -1,28 +1,21 @@
-"""What `vllm:MODEL` and its options mean, and the chat road through the stand-in."""
+"""What `vllm:MODEL` and its flags mean, what its log says, and the chat through the stand-in."""
 
 from __future__ import annotations
 
 import asyncio
-import dataclasses
+import json
 import os
 from pathlib import Path
 
 import pytest
 from children import below
-from pydantic import BaseModel
 
 from judge import backends, rubrics
-from judge.backends.openai import OpenAIJudge
+from judge.backends import vllm
 from judge.types import Completion, JudgeError, Study
 
 GREEN = rubrics.load("green")
-
-
-class Reply(BaseModel):
-    corrections: list[str]
-
-
-WITH_JSON = dataclasses.replace(GREEN, reply_model=lambda: Reply, structured=None)
+STUDY = Study("s", "The lungs are clear.", "The lungs are clear.")
 
 
 @pytest.fixture
@@ -34,63 +27,136 @@ def folder(tmp_path: Path) -> Path:
     return model
 
 
-def settings(**options: object) -> backends.JudgeSettings:
-    given = {"prompt": "green-structured", "environ": dict(os.environ)} | options
-    return backends.JudgeSettings(**given)  # type: ignore[arg-type]
+def load(folder: Path, *flags: str, **options: object) -> backends.Judge:
+    """The judge that is asked for structured replies."""
+    given = {"prompt": "green-structured", "reply": "structured", "environ": dict(os.environ)}
+    given |= {"options": {"vllm_args": flags} if flags else {}, **options}
+    return backends.load(f"vllm:{folder}", GREEN, backends.JudgeSettings(**given))  # type: ignore[arg-type]
 
 
-def test_flags_are_for_a_server_of_our_own(folder: Path) -> None:
-    with pytest.raises(JudgeError, match="--vllm-arg belongs"):
-        backends.load("gpt-4o", GREEN, settings(options={"vllm_args": ["--dtype=float32"]}))
-    given = settings(options={"vllm_args": ["--dtype=float32"]}, base_url="http://127.0.0.1:1/v1")
-    with pytest.raises(JudgeError, match="--vllm-arg belongs"):
-        backends.load(f"vllm:{folder}", GREEN, given)
+@pytest.mark.parametrize(
+    ("given", "flags"),
+    [
+        (["--dtype=float32", "--enforce-eager"], {"--dtype": "float32", "--enforce-eager": ""}),
+        (["--dtype float32", "-tp 2"], {"--dtype": "float32", "-tp": "2"}),
+        (['--hf_overrides {"a": 1}'], {"--hf-overrides": '{"a": 1}'}),
+        (['--hf-overrides={"a": 1}', "--seed=-1"], {"--hf-overrides": '{"a": 1}', "--seed": "-1"}),
+    ],
+)
+def test_a_flag_stands_with_its_value(given: list[str], flags: dict[str, str]) -> None:
+    assert vllm.read_flags(given) == flags
+
+
+@pytest.mark.parametrize(
+    "flag", ["--port=1", "--host 0.0.0.0", "--api_key=x", "--uds=/tmp/x", "2", "dtype=float32", "-"]
+)
+def test_a_flag_that_is_none_or_is_set_here_is_refused_by_its_name(flag: str) -> None:
+    with pytest.raises(JudgeError, match=flag.replace("_", "-").split("=")[0].split()[0]):
+        vllm.read_flags([flag])
 
 
 @pytest.mark.usefixtures("standin")
-def test_a_rubric_with_json_replies_chats_with_the_server(
-    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
-    judge = backends.load(
-        f"vllm:{folder}",
-        WITH_JSON,
-        settings(options={"vllm_args": ["--dtype=float32"]}, timeout=10.0),
-    )
-    assert isinstance(judge, OpenAIJudge)
-    assert judge.name == f"vllm:{folder}"
-    assert judge.version.startswith("vllm:model+")
-    assert judge.version.endswith(",dtype=float32")
-    assert judge.billing_url is None
-    study = Study("s", "The lungs are clear.", "The lungs are clear.")
-    assert judge.request(study).endpoint == "chat"
-    assert judge.request(study).model == judge.version
-    assert judge.log is None
+def test_the_signature_changes_with_what_changes_an_answer(folder: Path) -> None:
+    plain = load(folder).version
+    assert plain.startswith("vllm:model+")
+    assert load(folder, "--tensor-parallel-size=2", "--enforce-eager").version == plain
+    marked = load(folder, "--quantization=awq", "--dtype=float32").version
+    assert marked == f"{plain},dtype=float32,quantization=awq"
+    assert load(folder, "--dtype float32", "--quantization awq").version == marked
+    (folder / "config.json").write_text('{"model_type": "mistral"}', "utf-8")
+    assert load(folder).version != plain
 
+
+@pytest.mark.usefixtures("standin")
+def test_flags_are_for_a_server_of_our_own(folder: Path) -> None:
+    flags = {"vllm_args": ["--dtype=float32"]}
+    with pytest.raises(JudgeError, match="--vllm-arg"):
+        backends.load("gpt-4o", GREEN, backends.JudgeSettings(options=flags))
+    with pytest.raises(JudgeError, match="--vllm-arg"):
+        load(folder, base_url="http://127.0.0.1:1/v1", options=flags)
+
+
+@pytest.mark.usefixtures("standin")
+def test_many_requests_are_in_flight_for_each_copy_of_the_model(folder: Path) -> None:
+    def in_flight(*flags: str, **options: object) -> int | None:
+        servers = load(folder, *flags, **options).servers
+        assert servers is not None
+        return servers.max_in_flight
+
+    assert in_flight() == 128
+    assert in_flight("-dp 4") == 512
+    assert in_flight(base_url=["http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"]) == 256
+
+
+def answer_of(judge: backends.Judge) -> Completion:
     async def ask() -> Completion:
         try:
             await judge.ready()
-            return await judge.complete(judge.request(study))
+            return await judge.complete(judge.request(STUDY))
         finally:
             await judge.aclose()
 
-    answer = asyncio.run(ask())
+    return asyncio.run(ask())
+
+
+def arguments(judge: backends.Judge) -> list[str]:
+    """What the stand-in says it was started with."""
+    assert judge.log is not None
+    text = judge.log.read_text("utf-8")
+    return json.loads(text.partition("started with ")[2].splitlines()[0])
+
+
+@pytest.mark.usefixtures("standin")
+def test_a_structured_reply_is_asked_for_in_a_chat_and_without_blanks(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    judge = load(folder, "--dtype=float32", timeout=10.0)
+    assert judge.billing_url is None
+    assert judge.request(STUDY).endpoint == "chat"
+    assert judge.request(STUDY).model == judge.version
+    assert judge.log is None
+    answer = answer_of(judge)
     assert answer.model == str(folder)
     assert answer.text.startswith("answer to ")
     assert judge.log is not None
     assert judge.log.is_relative_to(tmp_path / "state")
     assert not below(os.getpid())
+    (config,) = [each for each in arguments(judge) if "structured-outputs" in each]
+    assert json.loads(config.partition("=")[2])["disable_any_whitespace"] is True
 
 
 @pytest.mark.usefixtures("standin")
-def test_the_signature_changes_with_what_changes_an_answer(folder: Path) -> None:
-    def version(*flags: str) -> str:
-        return backends.load(
-            f"vllm:{folder}", WITH_JSON, settings(options={"vllm_args": flags})
-        ).version
+@pytest.mark.parametrize(
+    "flag", ["--structured-outputs-config={}", "--structured-outputs-config.backend=guidance"]
+)
+def test_how_replies_are_held_to_their_form_is_the_users_to_say(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, flag: str
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    judge = load(folder, flag, timeout=10.0)
+    answer_of(judge)
+    assert [each for each in arguments(judge) if "structured-outputs" in each] == [flag]
 
-    plain = version()
-    assert version("--tensor-parallel-size=2") == plain
-    assert version("--quantization=awq") != plain
-    (folder / "config.json").write_text('{"model_type": "mistral"}', "utf-8")
-    assert version() != plain
+
+LAST = "(APIServer pid=7) RuntimeError: Engine core initialization failed. See root cause above."
+
+
+# The lines are those that vLLM 0.32 writes, cut to the point.
+@pytest.mark.parametrize(
+    ("log", "quoted"),
+    [
+        ("vllm: error: unrecognized arguments: --frobnicate 3", "--frobnicate 3"),
+        (
+            f"ERROR 11-20 [core.py:9] ValueError: Free memory on device (1.5/22.1 GiB)\n{LAST}",
+            "(1.5/22.1 GiB)",
+        ),
+        (f"torch.OutOfMemoryError: CUDA out of memory. Tried\n{LAST}", "CUDA out of memory"),
+        ("1 validation error\n  Value error, odd thing [type=value_error, x]", "odd thing"),
+        ("KeyError: '\x1b[31msomething\x1b[0m new\x07'\n ^^^^", "'something new'"),
+    ],
+)
+def test_the_cause_is_the_last_error_of_the_log(log: str, quoted: str) -> None:
+    lines = vllm.log_lines(f"INFO all is well\n{log}\n\nnanobind: leaked 4 instances!\n".encode())
+    assert quoted in vllm.log_cause(lines)
+    assert not any("nanobind" in line or not line.isprintable() for line in lines)

@@ -1,0 +1,337 @@
+"""The judge `ray:MODEL`: the model of `vllm:MODEL`, as several replicas on a Ray cluster.
+
+Each replica is an actor that starts, on its node, the vLLM that `vllm:` starts, and asks it there:
+no port is opened between nodes. Ray Serve's OpenAI endpoint would leave its replicas behind when
+the driver is killed, asks for no key and needs vLLM where the driver runs; one that is there
+already is a server like any other (docs/ray.md).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from importlib.util import find_spec
+from math import prod
+from pathlib import Path
+from typing import Any
+
+from judge.backends import local, vllm
+from judge.backends.base import Judge, JudgeSettings
+from judge.backends.connection import CHAT
+from judge.backends.errors import AskError, UnavailableError
+from judge.backends.local import ModelFiles
+from judge.backends.pool import Servers
+from judge.backends.replies import RefusedError
+from judge.backends.structured import Mode
+from judge.backends.vllm import ENDED, Launch, Server
+from judge.distribution import install
+from judge.rubrics import Rubric
+from judge.types import Completion, JudgeError
+
+KIND = "ray"
+LOCAL = "local"
+# How often Ray starts an actor again that has died, and how many replicas get one question at a
+# time of asking: one that kills is not for all of them.
+_RESTARTS, _MOST_TRIES = 2, 2
+_SECONDS_BETWEEN_LINES = 15.0
+# How long a replica may take to end its vLLM.
+_PATIENCE = 20.0
+# Ray kills an actor's children with it, the guard first, who could then no longer see to the rest.
+_ACTOR_ENVIRON = {"env_vars": {"RAY_kill_child_processes_on_worker_exit": "0"}}
+# No usage reports, no dashboard, where Ray starts something of its own.
+_QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
+# What of the driver's environment a node's vLLM gets: its own paths and devices stay its own.
+_PASSED = frozenset({"HF_TOKEN", "HF_ENDPOINT", "HF_HUB_OFFLINE", "JUDGE_VLLM", "OMP_NUM_THREADS"})
+_SPREADS = (
+    ("--tensor-parallel-size", "-tp"),
+    ("--pipeline-parallel-size", "-pp"),
+    ("--data-parallel-size", "-dp"),
+)
+
+
+def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
+    """Return the judge `ray:MODEL`, whose version and cached answers are those of `vllm:MODEL`."""
+    if settings.base_urls:
+        raise JudgeError("--base-url belongs to servers that run already; ray:MODEL starts its own")
+    if find_spec("ray") is None:
+        raise JudgeError(f"Ray is not installed: {install('ray')} here and on every node")
+    return vllm.load(model, rubric, settings, KIND, _replicas)
+
+
+def _replicas(files: ModelFiles, launch: Launch, settings: JudgeSettings) -> Servers:
+    number, gpus = (settings.options.get(name) for name in ("ray_replicas", "gpus_per_replica"))
+    gpus = 1 if gpus is None else gpus
+    if not isinstance(number, int | None) or number == 0:
+        raise JudgeError(f"ray_replicas is a number from 1 on, not {number!r}")
+    if not isinstance(gpus, int) or gpus < 0:
+        raise JudgeError(f"gpus_per_replica is a number from 0 on, not {gpus!r}")
+    spread = prod(vllm.copies(launch.flags, *names) for names in _SPREADS)
+    if gpus not in (0, spread):
+        raise JudgeError(
+            f"by its flags each vLLM uses {spread} GPUs and --gpus-per-replica gives it {gpus}"
+        )
+    address = settings.options.get("ray_address") or settings.environ.get("RAY_ADDRESS") or LOCAL
+    if not isinstance(address, str) or "://" in address:
+        raise JudgeError(
+            f"--ray-address {address} is no address in the cluster: run judge on one of its "
+            "machines, with HOST:6379 or auto"
+        )
+    launch = replace(launch, environ=passed(settings.environ))
+    version = None if files.commit else files.version
+    return Replicas(launch, version, address, number, gpus, settings.say)
+
+
+def passed(environ: Mapping[str, str]) -> dict[str, str]:
+    """Return what of the driver's environment a replica's vLLM gets; no other key than HF's."""
+    return {
+        name: value
+        for name, value in environ.items()
+        if name in _PASSED or (name.startswith("VLLM_") and name != "VLLM_API_KEY")
+    }
+
+
+class Replica:
+    """The actor: one vLLM on one node. It returns errors as values.
+
+    `version` is that of the model which the folder must hold, None for a model on the hub.
+    """
+
+    def __init__(self, launch: Launch, version: str | None) -> None:
+        environ = {name: value for name, value in os.environ.items() if name != "OMP_NUM_THREADS"}
+        log, environ = vllm.new_log(KIND), environ | dict(launch.environ)
+        self._launch, self._version = replace(launch, log=log, environ=environ), version
+        self._server: Server | None = None
+        self._lines: list[str] = []
+
+    async def ready(self) -> tuple[str, str, list[str]]:
+        """Return the host, why vLLM cannot be asked, "" where it can, and the end of its log."""
+        problem, self._lines = "", []
+        try:
+            if self._server is None:
+                await asyncio.to_thread(self._check_folder, self._launch.model)
+                self._server = Server(self._launch, lambda line: self._lines.append(line))
+            await self._server.ready()
+        except JudgeError as error:
+            problem = str(error)
+        host = f"{socket.gethostname()} (its log there is {self._launch.log})"
+        return host, problem, [line for line in self._lines if "  | " in line]
+
+    async def ask(
+        self, body: Mapping[str, Any], path: str, mode: Mode | None
+    ) -> Completion | Exception:
+        """Return the answer to a request, or what `Server.ask` raises."""
+        if self._server is None:  # Ray has placed it anew
+            return UnavailableError(ENDED)
+        try:
+            return await self._server.ask(body, path, mode)
+        except (AskError, RefusedError, JudgeError) as error:
+            # That it has ended once too often is the replica's end, not the run's.
+            is_end = error is self._server.failure
+            return UnavailableError(ENDED, str(error)) if is_end else error
+
+    async def stop(self) -> None:
+        """End vLLM; returns when nothing of it is left."""
+        if self._server is not None:
+            await self._server.aclose()
+
+    def _check_folder(self, model: str) -> None:
+        if self._version is not None and not Path(model).is_dir():
+            raise JudgeError(f"there is no folder {model}: put the model there on every node")
+        if self._version not in (None, local.find(model, {}).version):
+            raise JudgeError(f"the folder {model} holds another model than where judge runs")
+
+
+@dataclass(slots=True, eq=False)
+class _Seat:
+    """One replica as the driver sees it; `problem` is why it was given up."""
+
+    actor: Any
+    host: str = "no node"
+    is_ready: bool = False
+    in_flight: int = 0
+    problem: str = ""
+    start: asyncio.Task[None] | None = None
+
+
+@dataclass(eq=False, repr=False)
+class Replicas(Servers):
+    """Actors that each start a vLLM on their node; a request goes to the least busy of the ready.
+
+    Ray places an actor that dies again, twice, and an actor starts its vLLM again, once. A replica
+    that is beyond that is given up, and the others go on. The actors end with the driver.
+    `number` is None for as many as the cluster has room for.
+    """
+
+    launch: Launch
+    version: str | None
+    address: str
+    number: int | None
+    gpus: int
+    say: Callable[[str], None]
+    _seats: list[_Seat] = field(init=False, default_factory=list)
+    _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
+    _changed: asyncio.Event = field(init=False, default_factory=asyncio.Event)
+    _is_joined: bool = field(init=False, default=False)
+    _failure: JudgeError | None = field(init=False, default=None)
+
+    def __post_init__(self) -> None:
+        # How many GPUs there are is known later; what is too much waits in the replicas.
+        self.max_in_flight = (self.number or (8 if self.gpus else 1)) * self.launch.max_in_flight
+
+    def _ready(self) -> list[_Seat]:
+        return [seat for seat in self._seats if seat.is_ready]
+
+    async def ready(self) -> None:
+        """Return when a replica can be asked; raises `JudgeError` where none will be."""
+        if self._ready():
+            return
+        async with self._lock:
+            try:
+                if self._failure is None:
+                    await self._wait()
+            except JudgeError as error:
+                self._failure = error
+        if self._failure is not None:
+            raise self._failure
+
+    async def _wait(self) -> None:
+        if not self._seats:
+            await asyncio.to_thread(self._open)
+            if threading.current_thread() is threading.main_thread():
+                # Ray's own handler ends the process with a trace.
+                signal.signal(signal.SIGTERM, signal.getsignal(signal.SIGTERM) or signal.SIG_DFL)
+            for seat in self._seats:
+                seat.start = asyncio.create_task(self._start(seat))
+        minutes = 2 * self.launch.start_timeout / 60  # as long for a place as for vLLM
+        deadline = time.monotonic() + 60 * minutes
+        while not self._ready():
+            self._changed.clear()
+            if all(seat.problem for seat in self._seats):
+                raise JudgeError(f"no replica can be asked: {self._seats[0].problem}")
+            if time.monotonic() > deadline:
+                raise JudgeError(
+                    f"no replica is ready after {minutes:.3g} minutes: ask for less with "
+                    "--gpus-per-replica, or wait longer with --vllm-timeout"
+                )
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._changed.wait(), _SECONDS_BETWEEN_LINES)
+                continue
+            self.say(f"  Waiting for a replica. {self._holdings()}")
+
+    async def _start(self, seat: _Seat) -> None:
+        from ray.exceptions import RayActorError
+
+        lines: list[str] = []
+        try:  # this waits for a place too, and for another where the actor dies
+            start = seat.actor.ready.options(max_task_retries=-1).remote()
+            seat.host, seat.problem, lines = await start
+        except RayActorError as error:
+            seat.problem = _words(error)
+        seat.is_ready = not seat.problem
+        for line in lines if seat.problem else ():
+            self.say(line)
+        ready = f"{len(self._ready())} of {len(self._seats)} replicas ready"
+        self.say(f"{ready}; on {seat.host}: {seat.problem or 'one more'}")
+        self._changed.set()
+
+    async def ask(
+        self, body: Mapping[str, Any], path: str = CHAT, mode: Mode | None = None
+    ) -> Completion:
+        """Send one request to the least busy replica, and to one other where that is lost."""
+        from ray.exceptions import RayActorError
+
+        tried: list[_Seat] = []
+        error = UnavailableError("no replica", "none is ready")
+        while len(tried) < _MOST_TRIES and (left := [s for s in self._ready() if s not in tried]):
+            seat = min(left, key=lambda seat: seat.in_flight)
+            tried.append(seat)
+            seat.in_flight += 1
+            try:
+                reply = await seat.actor.ask.remote(dict(body), path, mode)
+            except RayActorError as lost:
+                reply = UnavailableError(ENDED, _words(lost))
+            finally:
+                seat.in_flight -= 1
+            if isinstance(reply, Completion):
+                return reply
+            if not isinstance(reply, UnavailableError):
+                raise reply
+            error = reply
+            if error.reason in (ENDED, "connection") and seat.is_ready:
+                seat.is_ready = False
+                self.say(f"The replica on {seat.host} is lost ({error}); starting it again.")
+                seat.start = asyncio.create_task(self._start(seat))
+        raise error
+
+    def _open(self) -> None:
+        import ray
+
+        is_own = self.address == LOCAL and not ray.is_initialized()
+        if not ray.is_initialized():
+            for name, value in _QUIET.items():
+                os.environ.setdefault(name, value)
+            options = {"log_to_driver": False, "logging_level": "ERROR"}
+            try:
+                ray.init(
+                    self.address, **options, **({"include_dashboard": False} if is_own else {})
+                )
+            except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+                with suppress(RuntimeError):  # it may be half connected
+                    ray.shutdown()
+                raise JudgeError(
+                    f"cannot join the Ray cluster at --ray-address {self.address}: {_words(error)}"
+                ) from error
+            self._is_joined = True
+        nodes = [node["Resources"] for node in ray.nodes() if node["Alive"]]
+        room = sum(int(node.get("GPU", 0)) // self.gpus for node in nodes) if self.gpus else 1
+        if is_own and not room:
+            raise JudgeError(f"this machine has no room for a replica. {self._holdings()}")
+        number = self.number or max(1, room)
+        self.max_in_flight = number * self.launch.max_in_flight
+        self.say(f"Asking Ray for {number} x {self.launch.model}. {self._holdings()}")
+        # A replica without GPUs asks for one CPU, so that a machine is not given many.
+        resources = {"num_gpus": self.gpus, "num_cpus": 0} if self.gpus else {"num_cpus": 1}
+        how = {"max_restarts": _RESTARTS, "max_concurrency": 4096, "runtime_env": _ACTOR_ENVIRON}
+        actor = ray.remote(**resources, **how, scheduling_strategy="SPREAD")(Replica)
+        self._seats = [_Seat(actor.remote(self.launch, self.version)) for _ in range(number)]
+
+    async def aclose(self) -> None:
+        """End the replicas; returns when nothing of them is left."""
+        for seat in self._seats:
+            if seat.start:
+                seat.start.cancel()
+        # The next to ask may do so in another event loop.
+        self._lock, self._changed = asyncio.Lock(), asyncio.Event()
+        await asyncio.to_thread(self._close)
+
+    def _close(self) -> None:
+        import ray
+
+        actors, self._seats = [seat.actor for seat in self._seats], []
+        if ray.is_initialized():
+            if stops := [actor.stop.remote() for actor in actors]:
+                ray.wait(stops, num_returns=len(stops), timeout=_PATIENCE)
+            for actor in actors:
+                ray.kill(actor)
+            if self._is_joined:
+                self._is_joined = False
+                ray.shutdown()
+
+    def _holdings(self) -> str:
+        import ray
+
+        total, free = ray.cluster_resources(), ray.available_resources()
+        each = f"{self.gpus} GPUs" if self.gpus else "1 CPU"
+        parts = (f"{free.get(k, 0):g} of {total.get(k, 0):g} {k}s free" for k in ("GPU", "CPU"))
+        return f"Each asks for {each}, and the cluster has {' and '.join(parts)}."
+
+
+def _words(error: Exception) -> str:
+    return " ".join(str(error).split())[:300]

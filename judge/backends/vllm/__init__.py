@@ -1,1 +1,0 @@
-"""Models that vLLM serves: a server of our own, kept for as long as a run needs it."""
