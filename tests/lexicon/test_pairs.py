@@ -65,7 +65,17 @@ def test_acute_is_not_old(acute, old, severity):
         ("Right upper lobectomy with volume loss.", "Right upper lobe collapse.", ["a3", "b1"]),
         ("Status post left lower lobectomy.", "Status post lobectomy.", []),
         ("Effusion.", "Empyema.", ["a3"]),
+        ("Right-sided chest tube.", "Left-sided chest tube.", ["c2"]),
+        ("Right pacemaker.", "Left pacemaker.", ["c1"]),
+        # Headings, and what is in front of something.
+        ("HEART: Mildly enlarged. LUNGS: Clear.", "Mild cardiomegaly. Clear lungs.", []),
+        ("Aorta: calcified. Mediastinum: normal.", "Calcified aorta.", []),
+        ("LINES/TUBES: None. Lungs: No consolidation.", "Lungs are clear.", []),
+        ("Left base is obscured by effusion.", "Effusion.", []),
+        ("Recent rib fracture. Pneumothorax has not recurred.", "Old rib fracture.", ["d2"]),
+        ("Silhouetting of the left heart border.", "Clear lungs.", ["b2"]),
         # Which finding has changed.
+        ("Mild interval increase in moderate effusion.", "Moderate effusion, increased.", []),
         ("Left effusion with adjacent atelectasis has increased since yesterday.",
          "Left effusion with adjacent atelectasis.", ["f2"]),
         ("Effusion and atelectasis have increased.", "Effusion and atelectasis.", ["f2"]),
@@ -154,6 +164,12 @@ def test_facts():
     ]
     assert {one[2] for one in verdicts("Loculated effusion.", "No effusion.")} == {"contradicted"}
     assert {one[2] for one in verdicts("Old fracture.", "No acute fracture.")} == {"not_mentioned"}
+    assert {one[2] for one in verdicts("Effusion, improved.", "Larger effusion.")} == {
+        "contradicted"
+    }
+    assert [one[2] for one in verdicts("Effusion.", "Larger effusion.")] == [
+        *("entailed", "not_mentioned")
+    ]
 
 
 def test_an_error_is_about_what_the_report_has_that_is_wrong_in_it():

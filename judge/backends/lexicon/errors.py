@@ -170,14 +170,15 @@ class _Both:
         """
         ours, theirs, severity = self.ours, self.theirs, self.weight
         is_line = self.finding.where == "line"
-        if is_line and self.finding.area == "devices":
+        is_tube = is_line or (self.finding.area == "devices" and self.finding.where != "none")
+        if is_tube and self.finding.area == "devices":
             severity = max(severity, 2)
         sides = ours.sides and theirs.sides and ours.sides != theirs.sides
         places = ours.places and theirs.places and not ours.places & theirs.places
         if (sides or places) and not (
             _borne_out(ours, self.all_theirs) and _borne_out(theirs, self.all_ours)
         ):
-            if sides and not ours.sides & theirs.sides and severity > 1 and not is_line:
+            if sides and not ours.sides & theirs.sides and severity > 1 and not is_tube:
                 severity = max(severity, 3)
         elif is_line and ours.size_ratio(theirs) >= _OTHER_SIZE:
             are_safe = ours.is_safe(self.finding) and theirs.is_safe(self.finding)

@@ -121,7 +121,10 @@ def _line(text: str, lexicon: Lexicon, words: list[str], spans: list[tuple[int, 
             if Kind.FINDING in kinds and end > at + 1:
                 inner += _inner(words, at, end, lexicon.phrases)
         else:
-            stops[at] = _BY_WORD.get(words[at], "")
+            is_heading = words[at] == ":" and len(marks) == 1 and marks[0].last == at
+            # "Heart: enlarged" is "Heart is enlarged".
+            is_said = is_heading and marks[0].role(Kind.STRUCTURE)
+            stops[at] = VERB if is_said else _BY_WORD.get(words[at], "")
         at = end
     offsets = [0, *accumulate(map(len, stops))]
     return Line(
