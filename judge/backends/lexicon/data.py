@@ -173,6 +173,9 @@ def _stems(words: frozenset[str]) -> frozenset[str]:
 class _Unfamiliar(Entry):
     languages: frozenset[str]
     images: list[str]
+    english: frozenset[str] = frozenset()
+    reports: frozenset[str] = frozenset()
+    elsewhere: list[str] = []
 
 
 class Lexicon(Entry):
@@ -224,7 +227,7 @@ class Lexicon(Entry):
         for (structure, quality), finding in self.rules.items():
             place = f"findings: {finding}: when: {structure}"
             _refuse_unknown(place, [quality], self.qualities)
-        _ = self.phrases, self.other_images  # made, and so checked
+        _ = self.phrases, self.other_images, self.elsewhere  # made, and so checked
         return self
 
     @cached_property
@@ -297,12 +300,12 @@ class Lexicon(Entry):
     @cached_property
     def other_images(self) -> re.Pattern[str]:
         """What tells of an examination that is no X-ray."""
-        try:
-            return re.compile(rf"\b(?:{'|'.join(self.unfamiliar.images)})\b", re.I)
-        except re.error as error:
-            raise ValueError(
-                f"unfamiliar: images: is not a list of regular expressions: {error}"
-            ) from error
+        return _pattern("images", self.unfamiliar.images)
+
+    @cached_property
+    def elsewhere(self) -> re.Pattern[str]:
+        """What tells that a sentence speaks of another examination."""
+        return _pattern("elsewhere", self.unfamiliar.elsewhere)
 
     def knows(self, word: str) -> bool:
         """Return whether it is a word of this lexicon or of the built-in one: some are small."""
@@ -324,6 +327,15 @@ class Lexicon(Entry):
 def _refuse_unknown(entry: str, names: Iterable[str], known: Iterable[str]) -> None:
     if odd := [name for name in names if name not in known]:
         raise ValueError(f"{entry}: {odd[0]!r} is not defined; define it or mend the spelling")
+
+
+def _pattern(entry: str, patterns: Sequence[str]) -> re.Pattern[str]:
+    try:
+        return re.compile(rf"\b(?:{'|'.join(patterns)})\b", re.I)
+    except re.error as error:
+        raise ValueError(
+            f"unfamiliar: {entry}: is not a list of regular expressions: {error}"
+        ) from error
 
 
 def _choices(word: str) -> list[str]:
