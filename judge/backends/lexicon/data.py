@@ -28,31 +28,13 @@ from pydantic import (
 from judge.types import JudgeError, Severity
 from judge.yamlfile import UnreadableYamlError, read_yaml
 
-
-class Kind(StrEnum):
-    """What a phrase does in a sentence."""
-
-    FINDING = "finding"
-    STRUCTURE = "structure"
-    QUALITY = "quality"
-    SIDE = "side"
-    PLACE = "place"
-    LEVEL = "level"
-    CHANGE = "change"
-    ACUITY = "acuity"
-    NEGATES_AFTER = "negates_after"
-    NEGATES_BEFORE = "negates_before"
-    LIKELY_AFTER = "likely_after"
-    HEDGES_AFTER = "hedges_after"
-    HEDGES_BEFORE = "hedges_before"
-    READS_AS = "reads_as"
-    MAY_READ_AS = "may_read_as"
-    IGNORES_AFTER = "ignores_after"
-    ACTION = "action"
-    BREAK = "breaks"
-    VERB = "verbs"
-    PREPOSITION = "prepositions"
-    NEUTRAL = "neutral"
+Kind = StrEnum(
+    "Kind",
+    "FINDING STRUCTURE QUALITY SIDE PLACE LEVEL CHANGE ACUITY NEGATES_AFTER NEGATES_BEFORE "
+    "LIKELY_AFTER HEDGES_AFTER HEDGES_BEFORE READS_AS MAY_READ_AS IGNORES_AFTER ACTION BREAKS "
+    "VERBS PREPOSITIONS NEUTRAL",
+)
+"""What a phrase does in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)

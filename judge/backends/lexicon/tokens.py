@@ -14,7 +14,7 @@ _DROPPED = frozenset({"the", "a", "an"})
 JOIN, VERB, PREPOSITION, BREAK = "jvpb"
 """What may stand between two things in a sentence, a letter each."""
 
-_BY_KIND = {Kind.VERB: VERB, Kind.PREPOSITION: PREPOSITION, Kind.BREAK: BREAK}
+_BY_KIND = {Kind.VERBS: VERB, Kind.PREPOSITIONS: PREPOSITION, Kind.BREAKS: BREAK}
 JOINS = frozenset({",", "and", "or", "nor", "(", ")", "/"})
 _BY_WORD = dict.fromkeys(JOINS, JOIN) | {";": BREAK, ":": BREAK}
 _NUMBER = re.compile(r"\d{1,4}(?:\.\d{1,3})?\Z")
