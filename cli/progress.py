@@ -151,10 +151,9 @@ def say_price(
     with session:
         coming = forecast(session, studies, in_batches=in_batches)
     if coming is not None:
-        told = facts(coming, len(studies), None, unseen="unknown")
-        note(
-            f"all of them: requests {told['requests']}; typical {told['typical']}; worst {told['worst']}"
-        )
+        price = facts(coming, len(studies), None, unseen="unknown")
+        note(f"all models: requests {price['requests']}; typical {price['typical']}")
+        note(f"at the worst: {price['worst']}")
 
 
 def dry_run(

@@ -1,78 +1,17 @@
 """Pairs that were read wrongly once, with neighbours of their kind."""
 
 import pytest
+from lexicon_pairs import LEXICON, errors, table
 
 from judge import rubrics
-from judge.backends.lexicon import compare, load, named, unfamiliar
+from judge.backends.lexicon import compare, named
 from judge.types import Study
 
-LEXICON = load()
 
-
-def errors(reference, candidate):
-    found = compare(reference, candidate, LEXICON).discrepancies
-    return sorted(f"{error.category.value}{error.severity}" for error in found)
-
-
-@pytest.mark.parametrize(
-    ("acute", "old", "severity"),
-    [
-        ("Acute right clavicle fracture.", "Old healed right clavicle fracture.", 2),
-        ("Acute left rib fractures.", "Chronic left rib fractures.", 2),
-        ("Acute fracture of the left sixth rib.", "Fracture of the left sixth rib, healed.", 2),
-        ("Acute compression fracture of T8.", "Chronic compression fracture of T8.", 2),
-        ("Subacute fracture of the sternum.", "Remote fracture of the sternum.", 2),
-        ("Acute pulmonary hemorrhage.", "Chronic pulmonary hemorrhage.", 3),
-        ("Acute pulmonary infarct.", "Old pulmonary infarct.", 4),
-        ("Acute interstitial infiltrates.", "Chronic interstitial infiltrates.", 1),
-    ],
-)
-def test_acute_is_not_old(acute, old, severity):
-    assert errors(acute, old) == errors(old, acute) == [f"d{severity}"]
-    assert errors(acute, acute) == errors(old, old) == []
-
-
-@pytest.mark.parametrize(
-    ("reference", "candidate", "expected"),
-    [
-        ("Acute rib fracture. Old rib fractures.", "Old rib fractures. Acute rib fracture.", []),
-        ("Acute rib fracture. Old rib fractures.", "Acute rib fracture.", ["b1"]),
-        ("No acute fracture.", "Old rib fracture.", ["a1"]),
-        ("No effusion, old rib fractures.", "No effusion. Old rib fractures.", []),
-        ("Acute on chronic infiltrates.", "Acute infiltrates.", []),
-        ("Fracture in a 45 year old.", "Acute fracture.", []),
-        ("Acute pulmonary edema.", "Pulmonary edema.", []),
-        # A position that calls for action.
-        ("ET tube tip is 1.5 cm above the carina; recommend withdrawal by 2-3 cm.",
-         "ET tube tip is 4.5 cm above the carina.", ["c3"]),
-        ("ET tube 8 cm above the carina, recommend advancement by 3 cm.",
-         "ET tube 5 cm above the carina.", ["c3"]),
-        ("PICC in the SVC, recommend repositioning.", "PICC in the SVC.", ["c3"]),
-        ("NG tube tip in the stomach.", "NG tube in the stomach, should be advanced.", ["c3"]),
-        ("ET tube 3 cm above the carina.", "ET tube 5 cm above the carina.", ["c1"]),
-        # Sizes by side.
-        ("Moderate right and small left effusions.", "Small right and moderate left effusions.",
-         ["d3", "d3"]),
-        ("Moderate right effusion. Small left effusion.",
-         "Small right effusion. Moderate left effusion.", ["d3", "d3"]),
-        ("Small right, mild left effusion.", "Mild right, small left effusion.", []),
-        ("Moderate right and small left effusions.", "Small right and small left effusions.",
-         ["d1"]),
-        # What is missed.
-        ("Dextrocardia with situs inversus.", "Lungs are clear.", ["b2"]),
-        ("Situs inversus totalis.", "", ["b2"]),
-        ("Right aortic arch.", "", ["b1"]),
-        ("Right upper lobectomy with volume loss.", "Right upper lobe collapse.", ["a3", "b1"]),
-        ("Status post left lower lobectomy.", "Status post lobectomy.", []),
-        ("Effusion.", "Empyema.", ["a3"]),
-        # Which finding has changed.
-        ("Left effusion with adjacent atelectasis has increased since yesterday.",
-         "Left effusion with adjacent atelectasis.", ["f2"]),
-        ("Effusion and atelectasis have increased.", "Effusion and atelectasis.", ["f2"]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("reference", "candidate", "expected"), table("misread.yaml"))
 def test_what_was_read_wrongly(reference, candidate, expected):
-    assert errors(reference, candidate) == expected
+    assert errors(reference, candidate) == expected.split()
+    assert errors(reference, reference) == errors(candidate, candidate) == []
 
 
 @pytest.mark.parametrize(
@@ -94,20 +33,6 @@ def test_a_comparison_the_other_way_is_called_wrong():
     assert "wrong comparison" in error.text
     (error,) = compare("Effusion.", "Effusion has increased.", LEXICON).discrepancies
     assert "not in the reference" in error.text
-
-
-@pytest.mark.parametrize(
-    ("report", "quoted"),
-    [
-        ("Collapse of the right lung.", "Collapse of the right lung"),
-        ("Collapse of the right upper lobe.", "Collapse of the right upper lobe"),
-        ("Pneumothorax (≤ 5 mm).", "Pneumothorax (≤ 5 mm)"),
-        ("Nodule in the apex (8 mm, before 6 mm).", "Nodule in the apex (8 mm, before 6 mm)"),
-    ],
-)
-def test_a_quotation_is_whole(report, quoted):
-    (error,) = compare(report, "", LEXICON).discrepancies
-    assert f'"{quoted}"' in error.text
 
 
 def graded(rubric, reference, candidate):
@@ -154,6 +79,12 @@ def test_facts():
     ]
     assert {one[2] for one in verdicts("Loculated effusion.", "No effusion.")} == {"contradicted"}
     assert {one[2] for one in verdicts("Old fracture.", "No acute fracture.")} == {"not_mentioned"}
+    assert {one[2] for one in verdicts("Effusion, improved.", "Larger effusion.")} == {
+        "contradicted"
+    }
+    assert [one[2] for one in verdicts("Effusion.", "Larger effusion.")] == [
+        *("entailed", "not_mentioned")
+    ]
 
 
 def test_an_error_is_about_what_the_report_has_that_is_wrong_in_it():
@@ -164,20 +95,3 @@ def test_an_error_is_about_what_the_report_has_that_is_wrong_in_it():
     ]:
         (error,) = compare(reference, candidate, LEXICON).discrepancies
         assert named(error.text, LEXICON) == (finding,)
-
-
-@pytest.mark.parametrize(
-    ("report", "why"),
-    [
-        ("Nodule, better characterized on recent CT chest. Lungs clear.", None),
-        ("The clinical indication is a CT chest performed on 3/4. Lungs clear.", None),
-        ("Lungs clear. The mass demonstrated with CT scan is not visible.", None),
-        ("Lungs clear. CT scan of the abdomen is reported separately.", None),
-        ("There is a drain that was placed under ultrasound.", None),
-        ("Exam: CT chest without contrast. Findings: Nodule in the right apex.", "images"),
-        ("Nodule in the right apex. CT of the chest shows emphysema. Axial images show bullae.",
-         "images"),
-    ],
-)  # fmt: skip
-def test_only_a_report_of_other_images_is_refused(report, why):
-    assert unfamiliar(report, LEXICON) == why

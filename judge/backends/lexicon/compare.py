@@ -310,7 +310,8 @@ def _verdict(mention: Mention, partner: Mention, report: Report, other: Report) 
     else:
         errors = differences((partner, mention), other, report)
     found = {error.category for error in errors}
-    if found & _OTHERWISE:
+    both_compare = mention.changes and partner.changes and Category.FALSE_COMPARISON in found
+    if both_compare or found & _OTHERWISE:
         return "contradicted"
     return "not_mentioned" if found & _MORE[report.side] else "entailed"
 

@@ -28,31 +28,13 @@ from pydantic import (
 from judge.types import JudgeError, Severity
 from judge.yamlfile import UnreadableYamlError, read_yaml
 
-
-class Kind(StrEnum):
-    """What a phrase does in a sentence."""
-
-    FINDING = "finding"
-    STRUCTURE = "structure"
-    QUALITY = "quality"
-    SIDE = "side"
-    PLACE = "place"
-    LEVEL = "level"
-    CHANGE = "change"
-    ACUITY = "acuity"
-    NEGATES_AFTER = "negates_after"
-    NEGATES_BEFORE = "negates_before"
-    LIKELY_AFTER = "likely_after"
-    HEDGES_AFTER = "hedges_after"
-    HEDGES_BEFORE = "hedges_before"
-    READS_AS = "reads_as"
-    MAY_READ_AS = "may_read_as"
-    IGNORES_AFTER = "ignores_after"
-    ACTION = "action"
-    BREAK = "breaks"
-    VERB = "verbs"
-    PREPOSITION = "prepositions"
-    NEUTRAL = "neutral"
+Kind = StrEnum(
+    "Kind",
+    "FINDING STRUCTURE QUALITY SIDE PLACE LEVEL CHANGE ACUITY NEGATES_AFTER NEGATES_BEFORE "
+    "LIKELY_AFTER HEDGES_AFTER HEDGES_BEFORE READS_AS MAY_READ_AS IGNORES_AFTER ACTION BREAKS "
+    "VERBS PREPOSITIONS NEUTRAL",
+)
+"""What a phrase does in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,6 +155,9 @@ def _stems(words: frozenset[str]) -> frozenset[str]:
 class _Unfamiliar(Entry):
     languages: frozenset[str]
     images: list[str]
+    english: frozenset[str] = frozenset()
+    reports: frozenset[str] = frozenset()
+    elsewhere: list[str] = []
 
 
 class Lexicon(Entry):
@@ -224,7 +209,7 @@ class Lexicon(Entry):
         for (structure, quality), finding in self.rules.items():
             place = f"findings: {finding}: when: {structure}"
             _refuse_unknown(place, [quality], self.qualities)
-        _ = self.phrases, self.other_images  # made, and so checked
+        _ = self.phrases, self.other_images, self.elsewhere  # made, and so checked
         return self
 
     @cached_property
@@ -297,12 +282,12 @@ class Lexicon(Entry):
     @cached_property
     def other_images(self) -> re.Pattern[str]:
         """What tells of an examination that is no X-ray."""
-        try:
-            return re.compile(rf"\b(?:{'|'.join(self.unfamiliar.images)})\b", re.I)
-        except re.error as error:
-            raise ValueError(
-                f"unfamiliar: images: is not a list of regular expressions: {error}"
-            ) from error
+        return _pattern("images", self.unfamiliar.images)
+
+    @cached_property
+    def elsewhere(self) -> re.Pattern[str]:
+        """What tells that a sentence speaks of another examination."""
+        return _pattern("elsewhere", self.unfamiliar.elsewhere)
 
     def knows(self, word: str) -> bool:
         """Return whether it is a word of this lexicon or of the built-in one: some are small."""
@@ -324,6 +309,15 @@ class Lexicon(Entry):
 def _refuse_unknown(entry: str, names: Iterable[str], known: Iterable[str]) -> None:
     if odd := [name for name in names if name not in known]:
         raise ValueError(f"{entry}: {odd[0]!r} is not defined; define it or mend the spelling")
+
+
+def _pattern(entry: str, patterns: Sequence[str]) -> re.Pattern[str]:
+    try:
+        return re.compile(rf"\b(?:{'|'.join(patterns)})\b", re.I)
+    except re.error as error:
+        raise ValueError(
+            f"unfamiliar: {entry}: is not a list of regular expressions: {error}"
+        ) from error
 
 
 def _choices(word: str) -> list[str]:

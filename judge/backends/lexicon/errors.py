@@ -63,8 +63,7 @@ class _Both:
     """
 
     def __init__(self, pair: Pair, reference: Report, candidate: Report) -> None:
-        self.pair = pair
-        self.ours, self.theirs = ours, theirs = pair
+        self.pair = self.ours, self.theirs = ours, theirs = pair
         self.reference, self.candidate = reference, candidate
         names = sorted({*ours.names, *theirs.names})
         self.all_ours = [ours, *reference.named(names)]
@@ -81,29 +80,15 @@ class _Both:
         what: str,
         topic: str = "",
     ) -> Error:
-        """Return the error of saying something else; its topic is `what` where none is given."""
-        ours, theirs = self.ours, self.theirs
+        ours, theirs, label = *self.pair, self.finding.label
         text = f'The reference says "{ours.words}", the candidate "{theirs.words}" ({what}).'
-        again = {other.sentence for other in self.all_theirs if other == theirs}
-        return Error(
-            category,
-            severity,
-            self.finding.label,
-            text,
-            ours.sentence,
-            theirs.sentence,
-            tuple(sorted(again - {theirs.sentence})),
-            topic or what,
-            self.pair,
-            attribute,
-        )
+        told = (text, ours.sentence, theirs.sentence)
+        same = {other.sentence for other in self.all_theirs if other == theirs}
+        again = tuple(sorted(same - {theirs.sentence}))
+        about = (topic or what, self.pair, attribute)
+        return Error(category, severity, label, *told, again, *about)
 
     def reading(self) -> Error | None:
-        """Return the error of reading one shadow as something else, if there is one.
-
-        It is one too where only a wider word is used that leaves something out: an opacity
-        for a cavity.
-        """
         lexicon = self.reference.lexicon
         ours, theirs = self.ours.readings, self.theirs.readings
         clash = not any(lexicon.related(a, b) for a in ours for b in theirs)
@@ -114,6 +99,7 @@ class _Both:
             if self.theirs.weight == self.weight:
                 return self._misread(Category.FALSE_FINDING, self.weight, "read as", theirs[0])
             return self._misread(Category.MISSING_FINDING, self.weight, "not read as", ours[0])
+        # A wider word that leaves something out is an error too: an opacity for a cavity.
         for category, what, mention, partner, report in (
             (Category.MISSING_FINDING, "not said to be", self.ours, self.theirs, self.candidate),
             (Category.FALSE_FINDING, "said to be", self.theirs, self.ours, self.reference),
@@ -163,22 +149,18 @@ class _Both:
         return self.error(category, self.ours.weight, "severity", f"{theirs} instead of {ours}")
 
     def site(self) -> Error | None:
-        """Return the error of naming another place.
-
-        An actionable finding on the wrong side is urgent; a tube weighs as much as the worse
-        of its two places.
-        """
         ours, theirs, severity = self.ours, self.theirs, self.weight
         is_line = self.finding.where == "line"
-        if is_line and self.finding.area == "devices":
+        is_tube = is_line or (self.finding.area == "devices" and self.finding.where != "none")
+        if is_tube and self.finding.area == "devices":
             severity = max(severity, 2)
         sides = ours.sides and theirs.sides and ours.sides != theirs.sides
         places = ours.places and theirs.places and not ours.places & theirs.places
         if (sides or places) and not (
             _borne_out(ours, self.all_theirs) and _borne_out(theirs, self.all_ours)
         ):
-            if sides and not ours.sides & theirs.sides and severity > 1 and not is_line:
-                severity = max(severity, 3)
+            if sides and not ours.sides & theirs.sides and severity > 1 and not is_tube:
+                severity = max(severity, 3)  # on the wrong side
         elif is_line and ours.size_ratio(theirs) >= _OTHER_SIZE:
             are_safe = ours.is_safe(self.finding) and theirs.is_safe(self.finding)
             severity = 1 if self.finding.safe and are_safe else severity
@@ -324,7 +306,8 @@ def unpaired(
 
 
 def _is_blocked(mention: Mention, report: Report, other: Report) -> bool:
-    denial = other.denial(mention)
+    denied = other.denied.get(mention.finding, ())[:MOST]
+    denial = next((normal for normal in denied if normal.against(mention)), None)
     if denial is None:
         return False
     named = other.named((mention.finding,))

@@ -6,33 +6,13 @@ import re
 from functools import lru_cache
 from typing import Literal, NamedTuple
 
-from judge.backends.lexicon.data import Lexicon
+from judge.backends.lexicon.data import Lexicon, load
 from judge.backends.lexicon.reading import pieces, split
 
 _WORD = re.compile(r"[^\W\d_]+")
 _NOT_LATIN = re.compile(r"[^\x00-\u024f]")
-_ENGLISH = frozenset({
-    "the", "is", "are", "was", "of", "in", "and", "with", "no", "there", "has", "have", "an",
-    "to", "for", "on", "at", "or", "be", "not", "without",
-})  # fmt: skip
-_OF_REPORTS = _ENGLISH | {
-    "findings", "report", "none", "discussed", "signed", "electronically", "years", "year", "old",
-    "comparison", "history", "available", "known", "given", "reviewed", "view", "views", "upright",
-    "physician", "please", "clinically", "this", "these", "from", "which", "likely", "within",
-    "been",
-}  # fmt: skip
-"""With words of English reports that name no finding and are spelled so in no language near it."""
 _FEWEST = 2
 """One word of another language may be a name or a loan."""
-
-_ELSEWHERE = re.compile(
-    r"\b(?:indication|history|reason|compar\w*|prior|previous\w*|recent|earlier|recommend\w*|correlat\w*|suggest\w*|same"
-    r"|further|follow(?:ed|[-\s]?ups?)?|advis\w*|consider\w*|could|should|dedicated|guid\w*|subsequent\w*|see|pending"
-    r"|(?:known|proven|seen)\b(?: \w+){0,4} (?:on|by|at) (?:the )?(?:ct|mri?|ultrasound)"
-    r"|mri?[-\s](?:compatible|conditional|safe))\b",
-    re.I,
-)
-"""A sentence with one of these speaks of another examination, or of a device."""
 
 _DECOR = re.compile(r"(?:exam\w*|findings?|impression|technique|procedure|study)\s*:?", re.I)
 """A heading alone does not begin a report."""
@@ -64,15 +44,17 @@ def _look(piece: str, lexicon: Lexicon) -> _Look:
     """
     every = _WORD.findall(piece.lower())
     words = [word for word in every if len(set(word)) > 1]
-    known = sum(word in _OF_REPORTS or lexicon.knows(word) for word in words)
+    of_english = load().unfamiliar
+    common = (of_english.english, of_english.reports)
+    known = sum(lexicon.knows(word) or any(word in some for some in common) for word in words)
     image = lexicon.other_images.search(piece)
     letters = "".join(every)
     return _Look(
         *(len(words), known, len(letters)),
         0 if letters.isascii() else len(_NOT_LATIN.findall(letters)),
         sum(map(lexicon.unfamiliar.languages.__contains__, every)),
-        sum(map(_ENGLISH.__contains__, every)),
-        image.start() if image and not _ELSEWHERE.search(piece) else None,
+        sum(map(of_english.english.__contains__, every)),
+        image.start() if image and not load().elsewhere.search(piece) else None,
     )
 
 

@@ -29,7 +29,7 @@ _UNSAID = re.compile(
 )
 """What a report leaves unsaid is not denied; its failure is no heart's, and its line no tube."""
 
-_WHERE = (Kind.SIDE, Kind.PLACE, Kind.PREPOSITION)
+_WHERE = (Kind.SIDE, Kind.PLACE, Kind.PREPOSITIONS)
 _OWN = re.compile(
     r'The (?:reference|candidate) says "([^"]*)", the (?:reference|candidate)(?: says)? "[^"]*"'
     r"(?: \((?:not )?(?:read as|said to be) ([^()]*)\))?"

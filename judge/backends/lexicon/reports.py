@@ -62,11 +62,6 @@ class Report:
         against = [normal for normal in self.normal if normal.against(mention)]
         return sorted(against, key=lambda normal: normal.against(mention))
 
-    def denial(self, mention: Mention) -> Mention | None:
-        """Return the statement that denies exactly this finding at this side."""
-        denied = self.denied.get(mention.finding, ())[:MOST]
-        return next((normal for normal in denied if normal.against(mention)), None)
-
     def denies_all(self, wanted: Sequence[str]) -> bool:
         """Return whether each of the `wanted` findings is denied outright and never present."""
         return all(

@@ -13,7 +13,7 @@ _MAYBE = (Kind.LIKELY_AFTER, Kind.HEDGES_AFTER)
 _FRESH = (Kind.LEVEL, Kind.CHANGE, Kind.STRUCTURE, *_MAYBE)
 """What opens a statement of its own after "no effusion, ..."."""
 
-_ENDS = (Kind.FINDING, Kind.VERB, Kind.BREAK, Kind.NEGATES_AFTER, *_MAYBE)
+_ENDS = (Kind.FINDING, Kind.VERBS, Kind.BREAKS, Kind.NEGATES_AFTER, *_MAYBE)
 """What a quality does not reach across to a structure after it."""
 
 _OLD = Role(Kind.ACUITY, "old", frozenset({"old"}))
@@ -212,7 +212,7 @@ def _after(line: Line, index: int) -> list[Mark]:
 
 def _predicated(line: Line, subject: Mark) -> bool:
     following = [mark for mark in line.marks if 0 <= mark.first - subject.last <= 1]
-    return bool(following) and following[0].role(Kind.VERB, Kind.QUALITY) is not None
+    return bool(following) and following[0].role(Kind.VERBS, Kind.QUALITY) is not None
 
 
 def _apply_cues(line: Line, heads: Sequence[Head], used: set[int]) -> None:
@@ -243,7 +243,7 @@ def _apply_forward(line: Line, heads: Sequence[Head], used: set[int]) -> None:
             _pass_word(line, token, state, used)
         elif not mark.role(Kind.NEGATES_BEFORE) or _looks_ahead(line, heads, mark):
             for role in mark.roles:
-                if role.kind is Kind.BREAK:
+                if role.kind is Kind.BREAKS:
                     state.clear()
                 elif role.kind in _FORWARD:
                     state[_FORWARD[role.kind]] = mark
@@ -289,12 +289,12 @@ def _starts_afresh(line: Line, token: int, word: str, used: set[int]) -> bool:
     if first.role(Kind.FINDING) and first.first not in used:
         return _has_predicate(line, first)
     if first.role(Kind.SIDE, Kind.PLACE):
-        return word != "and" or any(mark.role(Kind.VERB) for mark in upcoming[1:])
+        return word != "and" or any(mark.role(Kind.VERBS) for mark in upcoming[1:])
     return first.first in used or first.role(*_FRESH) is not None
 
 
 def _has_predicate(line: Line, finding: Mark) -> bool:
-    verbs = [mark for mark in line.marks if mark.first == finding.last and mark.role(Kind.VERB)]
+    verbs = [mark for mark in line.marks if mark.first == finding.last and mark.role(Kind.VERBS)]
     return any(line.marked(verb.last, verb.last + 3, Kind.CHANGE, Kind.LEVEL) for verb in verbs)
 
 
@@ -389,21 +389,17 @@ def _is_sided(line: Line, head: Head) -> bool:
 
 
 def _nearest(line: Line, heads: Sequence[Head], mark: Mark | Measure) -> Head | None:
-    """Return the head that is cheapest to attach `mark` to; on a tie the later one."""
     nearest, least = None, _TOO_FAR
     for head in heads:
         price = _price(line, mark, head)
-        if price <= least:
+        if price <= least:  # on a tie the later one
             nearest, least = head, price
     return nearest
 
 
 def _price(line: Line, mark: Mark | Measure, head: Head) -> float:
-    """Return how much stands between a modifier and a head.
-
-    A modifier before its head belongs to it directly ("small left effusion"); one after it
-    follows a verb or a preposition ("effusion is small", "effusion on the left").
-    """
+    # A modifier before its head belongs to it directly ("small left effusion"); one after it
+    # follows a verb or a preposition ("effusion is small", "effusion on the left").
     if head.first <= mark.first < head.last:
         return 0.0
     ahead = mark.first < head.first

@@ -14,7 +14,7 @@ _DROPPED = frozenset({"the", "a", "an"})
 JOIN, VERB, PREPOSITION, BREAK = "jvpb"
 """What may stand between two things in a sentence, a letter each."""
 
-_BY_KIND = {Kind.VERB: VERB, Kind.PREPOSITION: PREPOSITION, Kind.BREAK: BREAK}
+_BY_KIND = {Kind.VERBS: VERB, Kind.PREPOSITIONS: PREPOSITION, Kind.BREAKS: BREAK}
 JOINS = frozenset({",", "and", "or", "nor", "(", ")", "/"})
 _BY_WORD = dict.fromkeys(JOINS, JOIN) | {";": BREAK, ":": BREAK}
 _NUMBER = re.compile(r"\d{1,4}(?:\.\d{1,3})?\Z")
@@ -121,7 +121,10 @@ def _line(text: str, lexicon: Lexicon, words: list[str], spans: list[tuple[int, 
             if Kind.FINDING in kinds and end > at + 1:
                 inner += _inner(words, at, end, lexicon.phrases)
         else:
-            stops[at] = _BY_WORD.get(words[at], "")
+            is_heading = words[at] == ":" and len(marks) == 1 and marks[0].last == at
+            # "Heart: enlarged" is "Heart is enlarged".
+            is_said = is_heading and marks[0].role(Kind.STRUCTURE)
+            stops[at] = VERB if is_said else _BY_WORD.get(words[at], "")
         at = end
     offsets = [0, *accumulate(map(len, stops))]
     return Line(
