@@ -25,12 +25,12 @@ from judge.backends.errors import (
     UnavailableError,
     UnreadableReplyError,
 )
+from judge.backends.openai_client import client
 from judge.backends.replies import ErrorReply, RefusedError, completion_of
 from judge.backends.structured import Mode
 from judge.types import Completion, JudgeError
 
 if TYPE_CHECKING:
-    from openai import AsyncOpenAI
     from openai.types import Batch
 
 _ENDPOINT: Final = "/v1/chat/completions"
@@ -127,7 +127,7 @@ class Provider:
 
     def __init__(self, connection: Connection, key: str) -> None:
         self.url, self._key = connection.base_url, key
-        self._client = _client(connection, key)
+        self._client = client(connection, key)
         self._slow = self._client.with_options(timeout=max(_FILE_TIMEOUT, connection.timeout))
 
     async def __aenter__(self) -> Self:
@@ -225,21 +225,6 @@ class Provider:
         # A page instead of JSON comes as text, JSON that is none as a ValueError; openai reads it.
         except (openai.OpenAIError, AttributeError, TypeError, ValueError, RecursionError) as error:
             raise UnreadableReplyError("it is no reply about batches") from error
-
-
-def _client(connection: Connection, key: str) -> AsyncOpenAI:
-    import openai
-
-    http = openai.DefaultAioHttpClient(
-        follow_redirects=False, trust_env=False, proxy=connection.proxy
-    )
-    return openai.AsyncOpenAI(
-        api_key=key,
-        base_url=connection.base_url,
-        timeout=connection.timeout,
-        max_retries=0,
-        http_client=http,
-    )
 
 
 def _remote(batch: Batch) -> Remote:
