@@ -25,7 +25,6 @@ from judge.rubrics.numbers import Measure
 from judge.running.api import JudgeOptions, session_of
 from judge.running.asking import RequestPolicy
 from judge.running.records import Judged
-from judge.running.session import judged_by
 from judge.running.standing import JudgeThread, StandingJudge
 from judge.signature import Signature
 from judge.studies import from_given
@@ -128,7 +127,7 @@ class Reward(AbstractContextManager["Reward"]):
         `context:auto` says that the columns' names choose what the judge is told of the patient.
         """
         session = self._session
-        parts = judged_by(session.rubric, session.judge, session.policy.reask)
+        parts = session.judged_by()
         context = "auto" if self._context is None else self._context
         told = {"context": context, "prior": self._prior, "modality": self._modality}
         parts += [f"{name}:{given}" for name, given in told.items() if given]

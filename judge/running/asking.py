@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from types import UnionType
 from typing import TYPE_CHECKING
 
 from judge.backends import Judge
@@ -43,17 +42,9 @@ _BUDGET_PAUSE = 0.05
 _CUT, _STEP = 0.7, 0.1
 # So many studies in a row without an answer are no coincidence.
 _UNLUCKY = 3
-# What each number of a policy is at least, and those that may be None.
-_NUMBERS: Mapping[str, tuple[type | UnionType, int]] = {
-    "concurrency": (int, 1),
-    "reask": (int, 0),
-    "max_requests": (int, 1),
-    "max_outage": (int | float, 0),
-    "max_cost": (int | float, 0),
-    "give_up_after": (int, 0),
-    "workers": (int, 0),
-}
-_OPTIONAL = ("concurrency", "max_cost")
+# What each number of a policy is at least: whole numbers, and others.
+_LEAST = {"concurrency": 1, "reask": 0, "max_requests": 1, "give_up_after": 0, "workers": 0}
+_LEAST |= {"max_outage": 0.0, "max_cost": 0.0}
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +70,14 @@ class RequestPolicy:
     workers: int = 1
 
     def __post_init__(self) -> None:
-        for name, (kind, least) in _NUMBERS.items():
-            value = getattr(self, name)
-            if value is None and name in _OPTIONAL:
+        for name, least in _LEAST.items():
+            value, is_whole = getattr(self, name), isinstance(least, int)
+            if value is None and name in ("concurrency", "max_cost"):
                 continue
-            is_number = isinstance(value, kind) and not isinstance(value, bool)
-            if not is_number or not value >= least:  # NaN is not, either
-                what = "whole number" if kind is int else "number"
-                raise JudgeError(f"{name} is a {what} from {least} on, not {value!r:.80}")
+            is_number = isinstance(value, int if is_whole else int | float)
+            if not is_number or isinstance(value, bool) or not value >= least:  # NaN is not
+                what = "whole number" if is_whole else "number"
+                raise JudgeError(f"{name} is a {what} from {least:g} on, not {value!r:.80}")
 
 
 class StoppedError(Exception):
@@ -202,7 +193,8 @@ class Limiter:
         """Note that the study at place `at` found nobody; returns whether that is an outage.
 
         It is one when several studies in a row find nobody, or one where it `is_sure` that the
-        study itself is not to blame. Raises `JudgeError` when it has lasted for `max_outage`.
+        study itself is not to blame, as nobody took the connection. Raises `JudgeError` when it has
+        lasted for `max_outage`.
         """
         self._unlucky.add(at)
         now = asyncio.get_running_loop().time()
@@ -232,8 +224,7 @@ class Asker:
 
     `concurrency` is the most requests in flight. `kind` is what the cache notes of its questions
     beside the answers, to foretell others.
-    Where it `is_standing`, studies may come one by one: a server that takes no connection is then
-    waited for at the first. `unanswerable` are questions, by their keys, that were asked elsewhere
+    `unanswerable` are questions, by their keys, that were asked elsewhere
     and brought no answer.
     """
 
@@ -246,7 +237,6 @@ class Asker:
     stop: Stop
     kind: str | None = None
     budget: Budget | None = None
-    is_standing: bool = False
     unanswerable: Mapping[str, StudyError] = field(default_factory=dict)
     _limiter: Limiter = field(init=False)
     _flying: dict[str, asyncio.Future[Completion]] = field(default_factory=dict)
@@ -339,7 +329,7 @@ class Asker:
     def _weight(self, at: int, error: TransientError) -> float:
         """Return how many of its requests an error costs the study at `at`; note what it tells."""
         if isinstance(error, UnavailableError):
-            is_sure = self.is_standing and isinstance(error, UnreachableError)
+            is_sure = isinstance(error, UnreachableError)
             return 0 if self._limiter.unanswered(at, is_sure=is_sure) else 1
         self._limiter.reached()
         if isinstance(error, UnreadableReplyError):

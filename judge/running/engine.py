@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 
 from judge.backends import LEXICON
 from judge.report.words import harmless
@@ -181,9 +180,6 @@ def judge_set(
     async def work() -> None:
         answer = session.answerer(progress, stop)
         with _interruptible(stop, listener):
-            if not session.judge.runs_inline:  # the first requests go out first
-                loading = threading.Thread(target=_load_tables, name="loading", daemon=True)
-                asyncio.get_running_loop().call_later(_TICK, loading.start)
             ticking = asyncio.create_task(_tick(progress, listener, session.policy.max_outage))
             try:
                 if (n := _n_workers(session, len(studies))) > 1:
@@ -217,11 +213,6 @@ def _n_workers(session: JudgeSession, n_studies: int) -> int:
         return session.policy.workers or 1
     is_built_in = session.judge.name.split(":")[0] == LEXICON and session.judge.runs_inline
     return (os.cpu_count() or 1) if is_built_in else 1
-
-
-def _load_tables() -> None:
-    for name in ("pandas", "pyarrow.parquet"):
-        import_module(name)
 
 
 async def _tick(progress: Progress, listener: ProgressListener, patience: float) -> None:

@@ -101,17 +101,13 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         else the platform's. Nothing is asked, started or written. Raises `JudgeError` as
         `judge.rubrics.load` and `judge.backends.load` do.
         """
-        from judge.cache.files import place
-
         chosen = sampled(rubrics.load(rubric), settings.samples)
-        return cls(
-            chosen,
-            backends.load(judge, chosen, settings),
-            policy or RequestPolicy(),
-            place(Path(cache) if cache else None, settings.environ),
-            budget,
-            repeat,
-        )
+        loaded, folder = backends.load(judge, chosen, settings), Path()
+        if not loaded.runs_inline:
+            from judge.cache.files import place
+
+            folder = place(Path(cache) if cache else None, settings.environ)
+        return cls(chosen, loaded, policy or RequestPolicy(), folder, budget, repeat)
 
     @cached_property
     def cache(self) -> CompletionCache | None:
@@ -123,10 +119,48 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         return self._opened.enter_context(CompletionCache(self._folder))
 
     def signature(self, studies: StudySet, class_source: str, shard: Shard | None = None) -> str:
-        """Return the signature of a run of `studies` or of a shard, as `signature` does."""
-        return signature(
-            self.rubric, self.judge, studies, class_source, self.policy.reask, self.repeat, shard
-        )
+        """Return the signature of a run, such as `green:3|judge:lexicon-1+3fa9c1d2|...`.
+
+        Parts: who judged (see `judged_by`), which of several runs it is that ask the same (nothing
+        for the first), the section, the fields with the patient's context, an earlier report and
+        the modality that the judge is told of (nothing for those that it is not; a rubric that
+        takes context says `none` where it has none), where the study class comes from, how many
+        studies were left out of the join, a digest of the studies that were judged, which shard of
+        these studies it is (nothing for all of them), and the version of this program.
+        """
+        is_untold = self.rubric.takes_context and not studies.told.context
+        parts = [
+            *self.judged_by(),
+            *([f"repeat:{self.repeat}"] if self.repeat else []),
+            f"section:{studies.section}",
+            *(["context:none"] if is_untold else []),
+            *studies.told.signature,
+            f"class:{class_source}",
+            f"omitted:{sum(studies.omitted.values())}",
+            f"studies:{studies_digest(studies)}",
+            *([f"shard:{shard}"] if shard else []),
+            f"version:{version()}",
+        ]
+        return str(Signature(parts))
+
+    def judged_by(self) -> list[str]:
+        """Return the parts of a signature that say who judged by what, whatever the studies.
+
+        The rubric and its version, the package that adds it and its version (nothing for one that
+        is built in), the judge, the prompt and its digest; the sampling parameters, the reply that
+        is asked for (`text`, or a digest of the form that it is held to; nothing where there is
+        only text) and how often an unreadable answer was asked for again (none of these for a judge
+        that runs inline); how many answers to the same question a study has (nothing for one).
+        """
+        n, rubric, judge = n_samples(self.rubric), self.rubric, self.judge
+        return [
+            *_rubric(rubric),
+            f"judge:{judge.version}",
+            _prompt(judge),
+            *(() if judge.runs_inline else _asked(rubric, judge)),
+            *(() if judge.runs_inline else [f"reask:{self.policy.reask}"]),
+            *([f"samples:{n}"] if n > 1 else []),
+        ]
 
     @property
     def notes(self) -> Notes:
@@ -144,11 +178,8 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         """The most requests in flight."""
         return self.policy.concurrency or self.judge.concurrency
 
-    def answerer(self, progress: Progress, stop: Stop, *, is_standing: bool = False) -> Answer:
-        """Return how answers are got: from the cache or the judge, or from the judge at once.
-
-        `is_standing` as in `Asker`.
-        """
+    def answerer(self, progress: Progress, stop: Stop) -> Answer:
+        """Return how answers are got: from the cache or the judge, or from the judge at once."""
         if self.cache is None:
             return self._at_once
         prices = Prices(self.judge.version, self.judge.billing_url)
@@ -156,7 +187,6 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             *(self.judge, self.cache, prices, self.policy, self.concurrency, progress, stop),
             kind=self.kind,
             budget=self.budget,
-            is_standing=is_standing,
             unanswerable=self.unanswerable,
         ).answer
 
@@ -165,55 +195,6 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
 
     def __exit__(self, *_error: object) -> None:
         self._opened.close()
-
-
-def signature(
-    rubric: Rubric,
-    judge: Judge,
-    studies: StudySet,
-    class_source: str,
-    reask: int,
-    repeat: int = 0,
-    shard: Shard | None = None,
-) -> str:
-    """Return the signature of a run, such as `green:3|judge:lexicon-1+3fa9c1d2|...`.
-
-    Parts: the rubric and its version, the package that adds it and its version (nothing for one
-    that is built in), the judge, the prompt and its digest, the sampling
-    parameters, the reply that is asked for (`text`, or a digest of the form that it is held
-    to; nothing where there is only text), and how often an unreadable answer was asked for
-    again (none of these for a judge that runs inline), how many answers to the same question a
-    study has (nothing for one), which of several runs it is that ask the same (nothing for the
-    first), the section, the fields with the patient's context, an earlier
-    report and the modality that the judge is told of (nothing for those that it is not; a rubric
-    that takes context says `none` where it has none), where the study class comes from, how many
-    studies were left out of the join, a digest of the studies that were judged, which shard of
-    these studies it is (nothing for all of them), and the version of this program.
-    """
-    parts = [
-        *judged_by(rubric, judge, reask),
-        *([f"repeat:{repeat}"] if repeat else []),
-        f"section:{studies.section}",
-        *(["context:none"] if rubric.takes_context and not studies.told.context else []),
-        *studies.told.signature,
-        f"class:{class_source}",
-        f"omitted:{sum(studies.omitted.values())}",
-        f"studies:{studies_digest(studies)}",
-        *([f"shard:{shard}"] if shard else []),
-        f"version:{version()}",
-    ]
-    return str(Signature(parts))
-
-
-def judged_by(rubric: Rubric, judge: Judge, reask: int) -> list[str]:
-    """Return the parts of a signature that say who judged by what, whatever the studies."""
-    return [
-        *_rubric(rubric),
-        f"judge:{judge.version}",
-        _prompt(judge),
-        *(() if judge.runs_inline else (*_asked(rubric, judge), f"reask:{reask}")),
-        *([f"samples:{n}"] if (n := n_samples(rubric)) > 1 else []),
-    ]
 
 
 def _answers_the_same(judge: Judge) -> bool:
