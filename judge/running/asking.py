@@ -43,8 +43,10 @@ _CUT, _STEP = 0.7, 0.1
 # So many studies in a row without an answer are no coincidence.
 _UNLUCKY = 3
 # What each number of a policy is at least: whole numbers, and others.
-_LEAST = {"concurrency": 1, "reask": 0, "max_requests": 1, "give_up_after": 0, "workers": 0}
-_LEAST |= {"max_outage": 0.0, "max_cost": 0.0}
+_LEAST: Mapping[str, float] = {
+    **{"concurrency": 1, "reask": 0, "max_requests": 1, "give_up_after": 0, "workers": 0},
+    **{"max_outage": 0.0, "max_cost": 0.0},
+}
 
 
 @dataclass(frozen=True, slots=True)
