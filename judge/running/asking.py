@@ -44,8 +44,13 @@ _CUT, _STEP = 0.7, 0.1
 _UNLUCKY = 3
 # What each number of a policy is at least: whole numbers, and others.
 _LEAST: Mapping[str, float] = {
-    **{"concurrency": 1, "reask": 0, "max_requests": 1, "give_up_after": 0, "workers": 0},
-    **{"max_outage": 0.0, "max_cost": 0.0},
+    "concurrency": 1,
+    "reask": 0,
+    "max_requests": 1,
+    "give_up_after": 0,
+    "workers": 0,
+    "max_outage": 0.0,
+    "max_cost": 0.0,
 }
 
 
@@ -191,14 +196,14 @@ class Limiter:
         if retry_after is not None:
             self._held_until = max(self._held_until, now + retry_after)
 
-    def unanswered(self, at: int, *, is_sure: bool = False) -> bool:
-        """Note that the study at place `at` found nobody; returns whether that is an outage.
+    def unanswered(self, place: int, *, is_sure: bool = False) -> bool:
+        """Note that the study at `place` found nobody; returns whether that is an outage.
 
         It is one when several studies in a row find nobody, or one where it `is_sure` that the
         study itself is not to blame, as nobody took the connection. Raises `JudgeError` when it has
         lasted for `max_outage`.
         """
-        self._unlucky.add(at)
+        self._unlucky.add(place)
         now = asyncio.get_running_loop().time()
         if self._lost_at is None and (is_sure or len(self._unlucky) >= _UNLUCKY):
             self._lost_at = now
@@ -248,7 +253,7 @@ class Asker:
     def __post_init__(self) -> None:
         self._limiter = Limiter(self.concurrency, self.policy.max_outage)
 
-    async def answer(self, at: int, question: Question) -> Answered:
+    async def answer(self, place: int, question: Question) -> Answered:
         """Return the answer to a question about the study at a place.
 
         An answer is on disk before it is returned. Raises an `AskError` when there is none
@@ -266,7 +271,7 @@ class Asker:
             raise self.unanswerable[name]
         flight = self._flying[name] = asyncio.get_running_loop().create_future()
         try:
-            completion = await self._claimed(at, question)
+            completion = await self._claimed(place, question)
         except BaseException as error:
             flight.set_exception(
                 StoppedError() if isinstance(error, asyncio.CancelledError) else error
@@ -279,7 +284,7 @@ class Asker:
         finally:
             del self._flying[name]
 
-    async def _claimed(self, at: int, question: Question) -> Completion:
+    async def _claimed(self, place: int, question: Question) -> Completion:
         name, patience = question.key, _CLAIM_PATIENCE
         while not (is_claimed := self.cache.claim(name)) and patience > 0:
             await self._sleep(_CLAIM_PAUSE)
@@ -289,7 +294,7 @@ class Asker:
             if (kept := self.cache.find(name, question.record)) is not None:
                 self.progress.from_cache += 1
                 return kept
-            completion, seconds = await self._ask(at, question.request)
+            completion, seconds = await self._ask(place, question.request)
             # What is asked after an unreadable answer is another question.
             took = (self.kind, seconds) if self.kind and not question.attempt else None
             keeping = self.cache.keep(name, question.record, completion, took)
@@ -300,7 +305,7 @@ class Asker:
             if is_claimed:
                 self.cache.release(name)
 
-    async def _ask(self, at: int, request: CompletionRequest) -> tuple[Completion, float]:
+    async def _ask(self, place: int, request: CompletionRequest) -> tuple[Completion, float]:
         from tenacity import AsyncRetrying, retry_if_exception_type, wait_random
         from tenacity import wait_random_exponential as wait_longer
 
@@ -311,7 +316,7 @@ class Asker:
 
         def is_over(state: RetryCallState) -> bool:
             nonlocal charged
-            charged += self._weight(at, _error(state))
+            charged += self._weight(place, _error(state))
             return charged >= self.policy.max_requests
 
         def wait(state: RetryCallState) -> float:
@@ -328,11 +333,11 @@ class Asker:
         )
         return await retrying(self._send, request)
 
-    def _weight(self, at: int, error: TransientError) -> float:
-        """Return how many of its requests an error costs the study at `at`; note what it tells."""
+    def _weight(self, place: int, error: TransientError) -> float:
+        """Return how many of its requests an error costs the study; note what it tells."""
         if isinstance(error, UnavailableError):
             is_sure = isinstance(error, UnreachableError)
-            return 0 if self._limiter.unanswered(at, is_sure=is_sure) else 1
+            return 0 if self._limiter.unanswered(place, is_sure=is_sure) else 1
         self._limiter.reached()
         if isinstance(error, UnreadableReplyError):
             self._unreadable += 1

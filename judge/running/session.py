@@ -190,7 +190,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             unanswerable=self.unanswerable,
         ).answer
 
-    async def _at_once(self, _at: int, question: Question) -> Answered:
+    async def _at_once(self, _place: int, question: Question) -> Answered:
         return Answered(await self.judge.complete(question.request), key=None)
 
     def __exit__(self, *_error: object) -> None:
@@ -204,8 +204,8 @@ def _answers_the_same(judge: Judge) -> bool:
 
 
 def _prompt(judge: Judge) -> str:
-    named = (f"{one.name}@{one.version}+{one.digest}" for one in judge.prompts)
-    return f"prompt:{','.join(named) or 'none'}"
+    prompts = (f"{prompt.name}@{prompt.version}+{prompt.digest}" for prompt in judge.prompts)
+    return f"prompt:{','.join(prompts) or 'none'}"
 
 
 def _asked(rubric: Rubric, judge: Judge) -> list[str]:
@@ -235,5 +235,6 @@ def read_today(line: str, rubric: Rubric) -> Signature:
 
 
 def _rubric(rubric: Rubric) -> list[str]:
-    packages = (one.replace(" ", "@") for one in plugins.RUBRICS.packages(rubric.name))
-    return [f"{rubric.name}:{rubric.version}", *(f"{_PACKAGE}:{one}" for one in packages)]
+    packages = plugins.RUBRICS.packages(rubric.name)
+    parts = (f"{_PACKAGE}:{package.replace(' ', '@')}" for package in packages)
+    return [f"{rubric.name}:{rubric.version}", *parts]
