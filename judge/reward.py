@@ -28,7 +28,6 @@ from judge.rubrics.main_score import reward_of
 from judge.rubrics.numbers import Measure
 from judge.running.asking import RequestPolicy
 from judge.running.records import Judged
-from judge.running.session import judged_by
 from judge.running.standing import JudgeThread, StandingJudge
 from judge.signature import Signature
 from judge.studies import from_given
@@ -108,7 +107,7 @@ class Reward(AbstractContextManager["Reward"]):
         `context:auto` says that the columns' names choose what the judge is shown of the patient.
         """
         session = self._session
-        parts = judged_by(session.rubric, session.judge, session.policy.reask)
+        parts = session.judged_by()
         shown = {**self._context}
         if shown["context"] is None:
             shown["context"] = "auto"

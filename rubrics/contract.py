@@ -191,7 +191,7 @@ class Rubric:
             )
         return found
 
-    def _wrong(self, annotation: Annotation, found: Measures) -> str | None:
+    def _wrong(self, annotation: Annotation, found: object) -> str | None:
         if not isinstance(found, Mapping):
             return f"measure() gives {found!r:.80}, which is no mapping"
         if found.keys() != self._names:

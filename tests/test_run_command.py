@@ -17,7 +17,7 @@ from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run
 from judge.running.forms import FORMAT
 from judge.running.records import Judged, completion_of, outcome_of, read, study_of, to_record
-from judge.running.session import JudgeSession, signature
+from judge.running.session import JudgeSession
 from judge.running.writer import writing
 from judge.stats.table import summarise
 from judge.studies import StudySet, from_given
@@ -166,9 +166,7 @@ def three(**change: object) -> StudySet:
     ],
 )
 def test_whatever_changes_a_number_changes_the_signature(change: dict[str, object]) -> None:
-    assert signature(GREEN, LEXICON, three(**change), "given", 1) != signature(
-        GREEN, LEXICON, three(), "given", 1
-    )
+    assert SESSION.signature(three(**change), "given") != SESSION.signature(three(), "given")
 
 
 def test_annotate_works_inside_a_running_loop() -> None:

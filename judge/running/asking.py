@@ -7,7 +7,6 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from types import UnionType
 from typing import TYPE_CHECKING
 
 from judge.backends import Judge
@@ -43,17 +42,16 @@ _BUDGET_PAUSE = 0.05
 _CUT, _STEP = 0.7, 0.1
 # So many studies in a row without an answer are no coincidence.
 _UNLUCKY = 3
-# What each number of a policy is at least, and those that may be None.
-_NUMBERS: Mapping[str, tuple[type | UnionType, int]] = {
-    "concurrency": (int, 1),
-    "reask": (int, 0),
-    "max_requests": (int, 1),
-    "max_outage": (int | float, 0),
-    "max_cost": (int | float, 0),
-    "give_up_after": (int, 0),
-    "workers": (int, 0),
+# What each number of a policy is at least: whole numbers, and others.
+_LEAST: Mapping[str, float] = {
+    "concurrency": 1,
+    "reask": 0,
+    "max_requests": 1,
+    "give_up_after": 0,
+    "workers": 0,
+    "max_outage": 0.0,
+    "max_cost": 0.0,
 }
-_OPTIONAL = ("concurrency", "max_cost")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +77,14 @@ class RequestPolicy:
     workers: int = 1
 
     def __post_init__(self) -> None:
-        for name, (kind, least) in _NUMBERS.items():
-            value = getattr(self, name)
-            if value is None and name in _OPTIONAL:
+        for name, least in _LEAST.items():
+            value, is_whole = getattr(self, name), isinstance(least, int)
+            if value is None and name in ("concurrency", "max_cost"):
                 continue
-            is_number = isinstance(value, kind) and not isinstance(value, bool)
-            if not is_number or not value >= least:  # NaN is not, either
-                what = "whole number" if kind is int else "number"
-                raise JudgeError(f"{name} is a {what} from {least} on, not {value!r:.80}")
+            is_number = isinstance(value, int if is_whole else int | float)
+            if not is_number or isinstance(value, bool) or not value >= least:  # NaN is not
+                what = "whole number" if is_whole else "number"
+                raise JudgeError(f"{name} is a {what} from {least:g} on, not {value!r:.80}")
 
 
 class StoppedError(Exception):
@@ -198,13 +196,14 @@ class Limiter:
         if retry_after is not None:
             self._held_until = max(self._held_until, now + retry_after)
 
-    def unanswered(self, at: int, *, is_sure: bool = False) -> bool:
-        """Note that the study at place `at` found nobody; returns whether that is an outage.
+    def unanswered(self, place: int, *, is_sure: bool = False) -> bool:
+        """Note that the study at `place` found nobody; returns whether that is an outage.
 
         It is one when several studies in a row find nobody, or one where it `is_sure` that the
-        study itself is not to blame. Raises `JudgeError` when it has lasted for `max_outage`.
+        study itself is not to blame, as nobody took the connection. Raises `JudgeError` when it has
+        lasted for `max_outage`.
         """
-        self._unlucky.add(at)
+        self._unlucky.add(place)
         now = asyncio.get_running_loop().time()
         if self._lost_at is None and (is_sure or len(self._unlucky) >= _UNLUCKY):
             self._lost_at = now
@@ -232,8 +231,7 @@ class Asker:
 
     `concurrency` is the most requests in flight. `kind` is what the cache notes of its questions
     beside the answers, to foretell others.
-    Where it `is_standing`, studies may come one by one: a server that takes no connection is then
-    waited for at the first. `unanswerable` are questions, by their keys, that were asked elsewhere
+    `unanswerable` are questions, by their keys, that were asked elsewhere
     and brought no answer.
     """
 
@@ -246,7 +244,6 @@ class Asker:
     stop: Stop
     kind: str | None = None
     budget: Budget | None = None
-    is_standing: bool = False
     unanswerable: Mapping[str, StudyError] = field(default_factory=dict)
     _limiter: Limiter = field(init=False)
     _flying: dict[str, asyncio.Future[Completion]] = field(default_factory=dict)
@@ -256,7 +253,7 @@ class Asker:
     def __post_init__(self) -> None:
         self._limiter = Limiter(self.concurrency, self.policy.max_outage)
 
-    async def answer(self, at: int, question: Question) -> Answered:
+    async def answer(self, place: int, question: Question) -> Answered:
         """Return the answer to a question about the study at a place.
 
         An answer is on disk before it is returned. Raises an `AskError` when there is none
@@ -274,7 +271,7 @@ class Asker:
             raise self.unanswerable[name]
         flight = self._flying[name] = asyncio.get_running_loop().create_future()
         try:
-            completion = await self._claimed(at, question)
+            completion = await self._claimed(place, question)
         except BaseException as error:
             flight.set_exception(
                 StoppedError() if isinstance(error, asyncio.CancelledError) else error
@@ -287,7 +284,7 @@ class Asker:
         finally:
             del self._flying[name]
 
-    async def _claimed(self, at: int, question: Question) -> Completion:
+    async def _claimed(self, place: int, question: Question) -> Completion:
         name, patience = question.key, _CLAIM_PATIENCE
         while not (is_claimed := self.cache.claim(name)) and patience > 0:
             await self._sleep(_CLAIM_PAUSE)
@@ -297,7 +294,7 @@ class Asker:
             if (kept := self.cache.find(name)) is not None:
                 self.progress.from_cache += 1
                 return kept
-            completion, seconds = await self._ask(at, question.request)
+            completion, seconds = await self._ask(place, question.request)
             # What is asked after an unreadable answer is another question.
             took = (self.kind, seconds) if self.kind and not question.attempt else None
             keeping = self.cache.keep(name, question.record, completion, took)
@@ -308,7 +305,7 @@ class Asker:
             if is_claimed:
                 self.cache.release(name)
 
-    async def _ask(self, at: int, request: CompletionRequest) -> tuple[Completion, float]:
+    async def _ask(self, place: int, request: CompletionRequest) -> tuple[Completion, float]:
         from tenacity import AsyncRetrying, retry_if_exception_type, wait_random
         from tenacity import wait_random_exponential as wait_longer
 
@@ -319,7 +316,7 @@ class Asker:
 
         def is_over(state: RetryCallState) -> bool:
             nonlocal charged
-            charged += self._weight(at, _error(state))
+            charged += self._weight(place, _error(state))
             return charged >= self.policy.max_requests
 
         def wait(state: RetryCallState) -> float:
@@ -336,11 +333,11 @@ class Asker:
         )
         return await retrying(self._send, request)
 
-    def _weight(self, at: int, error: TransientError) -> float:
-        """Return how many of its requests an error costs the study at `at`; note what it tells."""
+    def _weight(self, place: int, error: TransientError) -> float:
+        """Return how many of its requests an error costs the study; note what it tells."""
         if isinstance(error, UnavailableError):
-            is_sure = self.is_standing and isinstance(error, UnreachableError)
-            return 0 if self._limiter.unanswered(at, is_sure=is_sure) else 1
+            is_sure = isinstance(error, UnreachableError)
+            return 0 if self._limiter.unanswered(place, is_sure=is_sure) else 1
         self._limiter.reached()
         if isinstance(error, UnreadableReplyError):
             self._unreadable += 1

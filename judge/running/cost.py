@@ -153,10 +153,10 @@ class Prices:
         )
 
         def price(context: dict[str, str] | None) -> float:
-            found = calc_price(
+            cost = calc_price(
                 *(tokens, self.model), provider_api_url=self.base_url, price_context=context
             )
-            return float(found.total_price)
+            return float(cost.total_price)
 
         try:
             dollars = price(None)
@@ -251,7 +251,7 @@ def forecast(
     to_send: list[tuple[int, int, int]] = []
     for study in studies:
         exchanges = recall(session, cache, study)
-        if steps and any(one.question for one in exchanges):
+        if steps and any(exchange.question for exchange in exchanges):
             further += steps.most - len(exchanges)
         for exchange in exchanges:
             if exchange.first.key in keys:

@@ -10,13 +10,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from importlib import import_module
 
 from judge.backends import LEXICON
 from judge.report.words import harmless
 from judge.running.asking import Stop, StoppedError
 from judge.running.cost import Progress
-from judge.running.questions import Answer, judge_one
+from judge.running.questions import Answer, judge_study
 from judge.running.records import Judged
 from judge.running.session import JudgeSession
 from judge.studies import StudySet
@@ -52,8 +51,7 @@ class FirstAnswers:
 
     n: int
     _seen: int = 0
-    _reasons: Counter[str] = field(default_factory=Counter)
-    _examples: dict[str, tuple[str, str]] = field(default_factory=dict)
+    _unread: list[tuple[str, str, str]] = field(default_factory=list)
 
     @property
     def is_full(self) -> bool:
@@ -63,7 +61,7 @@ class FirstAnswers:
     @property
     def are_unreadable(self) -> bool:
         """Whether all `n` are there and more than half of them could not be read."""
-        return self.n > 0 and self.is_full and 2 * self._reasons.total() > self.n
+        return self.n > 0 and self.is_full and 2 * len(self._unread) > self.n
 
     def add(self, study: Study, outcome: Outcome, completion: Completion | None) -> None:
         """Count one study's end, if it is among the first with an answer."""
@@ -71,20 +69,18 @@ class FirstAnswers:
             return
         self._seen += 1
         if isinstance(outcome, Unparsed):
-            self._reasons[outcome.reason] += 1
-            self._examples.setdefault(outcome.reason, (study.study_id, completion.text))
+            self._unread.append((outcome.reason, study.study_id, completion.text))
 
     def message(self) -> str:
         """Return what was seen, with one answer, and how to go on."""
-        ((reason, most),) = self._reasons.most_common(1)
-        study_id, text = self._examples[reason]
+        ((reason, most),) = Counter(reason for reason, _, _ in self._unread).most_common(1)
+        study_id, text = next(rest for why, *rest in self._unread if why == reason)
         # Text from a server: what could steer a terminal is made visible.
-        shown = " ".join(harmless(text[: 4 * _SHOWN]).split())
-        shown = shown if len(shown) <= _SHOWN else f"{shown[:_SHOWN]}..."
+        shown = " ".join(harmless(text[: 4 * _SHOWN]).split())[:_SHOWN] or "(nothing)"
         longer = ", --max-tokens" if reason == "truncated" else ""
         return (
-            f"{self._reasons.total()} of the first {self.n} answers cannot be read, {most} of them "
-            f"for: {reason}. Study {harmless(study_id)} was answered: {shown or '(nothing)'}\n"
+            f"{len(self._unread)} of the first {self.n} answers cannot be read, {most} of them "
+            f"for: {reason}. Study {harmless(study_id)} was answered: {shown}\n"
             f"Try another --judge, --prompt, --reply{longer}. To go on all the same, give "
             "--give-up-after 0, or from Python RequestPolicy(give_up_after=0); no answer is asked "
             "for twice."
@@ -120,8 +116,8 @@ async def judge_all(
 
     async def work() -> None:
         try:
-            for at, study in numbered:
-                end = await judge_one(session, at, study, answer)
+            for place, study in numbered:
+                end = await judge_study(session, place, study, answer)
                 progress.ended(end.outcome)
                 first.add(study, end.outcome, end.completion)
                 sink(end)
@@ -181,9 +177,6 @@ def judge_set(
     async def work() -> None:
         answer = session.answerer(progress, stop)
         with _interruptible(stop, listener):
-            if not session.judge.runs_inline:  # the first requests go out first
-                loading = threading.Thread(target=_load_tables, name="loading", daemon=True)
-                asyncio.get_running_loop().call_later(_TICK, loading.start)
             ticking = asyncio.create_task(_tick(progress, listener, session.policy.max_outage))
             try:
                 if (n := _n_workers(session, len(studies))) > 1:
@@ -217,11 +210,6 @@ def _n_workers(session: JudgeSession, n_studies: int) -> int:
         return session.policy.workers or 1
     is_built_in = session.judge.name.split(":")[0] == LEXICON and session.judge.runs_inline
     return (os.cpu_count() or 1) if is_built_in else 1
-
-
-def _load_tables() -> None:
-    for name in ("pandas", "pyarrow.parquet"):
-        import_module(name)
 
 
 async def _tick(progress: Progress, listener: ProgressListener, patience: float) -> None:

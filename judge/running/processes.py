@@ -21,7 +21,7 @@ from judge.backends.base import Notes
 from judge.rubrics import Rubric
 from judge.running.asking import RequestPolicy, Stop
 from judge.running.cost import Progress
-from judge.running.questions import judge_one
+from judge.running.questions import judge_study
 from judge.running.records import Judged
 from judge.running.session import JudgeSession
 from judge.studies import StudySet
@@ -73,9 +73,9 @@ async def judge_in_processes(
                 if isinstance(reply, JudgeError):
                     raise reply  # noqa: TRY301 - one way out for all that goes wrong
                 ends, notes = reply
-                for (at, study), end in zip(under_way, ends, strict=True):
+                for (place, study), end in zip(under_way, ends, strict=True):
                     progress.ended(end.outcome)
-                    sink(replace(end, at=at, study=study))
+                    sink(replace(end, at=place, study=study))
                 under_way = waiting
         except (EOFError, ConnectionError) as error:
             raise JudgeError(
@@ -126,7 +126,7 @@ def _work(studies: Connection, rubric: Rubric, judge: Judge) -> None:
 
     async def judged(chunk: list[Study]) -> list[Judged]:
         answer = session.answerer(Progress(total=len(chunk)), Stop())
-        ends = [await judge_one(session, 0, study, answer) for study in chunk]
+        ends = [await judge_study(session, 0, study, answer) for study in chunk]
         return [replace(end, study=_NO_STUDY) for end in ends]
 
     with suppress(EOFError, ConnectionError):  # the run is over, or was killed

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 from judge import plugins
@@ -136,20 +137,22 @@ class Inquiry:
             if self.exchanges:
                 return []
             now = [Exchange(session, judge.request(study), partial(read, session.rubric, study))]
-        elif not all(isinstance(one.outcome, Annotated) for one in self.exchanges):
+        elif not all(isinstance(exchange.outcome, Annotated) for exchange in self.exchanges):
             return []
         else:
-            texts = {one.step: one.answers[-1].completion.text for one in self.exchanges}
+            texts = {
+                exchange.step: exchange.answers[-1].completion.text for exchange in self.exchanges
+            }
             now = [
                 Exchange(session, judge.request_step(step), partial(_read_step, steps, step), step)
                 for step in steps.coming(study, texts)
             ]
-            if again := texts.keys() & {one.step for one in now}:
+            if again := texts.keys() & {exchange.step for exchange in now}:
                 raise ValueError(f"the step {min(again)} is asked twice")
         self.exchanges += now
         return now
 
-    def end(self, at: int) -> Judged:
+    def end(self, place: int) -> Judged:
         """Return the study's end, at its place among the studies.
 
         Of several questions the last completion is made of the last answer to each that can be read
@@ -162,15 +165,17 @@ class Inquiry:
             if isinstance(failed := exchange.outcome, Failed):
                 if exchange.step:
                     failed = replace(failed, detail=f"{exchange.step}: {failed.detail}")
-                return Judged(at, self._study, failed, None, None, attempt, earlier=(*answers,))
+                return Judged(place, self._study, failed, None, None, attempt, earlier=(*answers,))
         if self._steps is None:
             (only,) = self.exchanges
             outcome, measures = only.outcome, only.measures
         else:
-            parts = {one.step: one.answers[-1].completion for one in self.exchanges}
-            unread = [one.step for one in self.exchanges if isinstance(one.outcome, Unparsed)]
-            last = {name: parts.pop(name) for name in unread}
-            whole = composed(parts | {name: last[name] for name in unread[:1]})
+            read_parts: dict[str, Completion] = {}
+            unread: dict[str, Completion] = {}
+            for exchange in self.exchanges:
+                parts = unread if isinstance(exchange.outcome, Unparsed) else read_parts
+                parts[exchange.step] = exchange.answers[-1].completion
+            whole = composed(read_parts | dict(islice(unread.items(), 1)))
             outcome, measures = read(self._session.rubric, self._study, whole)
             if unread and not isinstance(outcome, Unparsed):
                 raise ValueError(f"the answer to {min(unread)} cannot be read, and all of them can")
@@ -178,7 +183,7 @@ class Inquiry:
         assert outcome is not None
         *earlier, final = answers
         end = (outcome, measures, final.completion, attempt, final.key)
-        return Judged(at, self._study, *end, earlier=(*earlier,))
+        return Judged(place, self._study, *end, earlier=(*earlier,))
 
 
 def _read_step(steps: Steps, step: Step, completion: Completion) -> tuple[Outcome, None]:
@@ -191,14 +196,14 @@ def _read_step(steps: Steps, step: Step, completion: Completion) -> tuple[Outcom
     return _READ, None
 
 
-async def judge_one(session: JudgeSession, at: int, study: Study, answer: Answer) -> Judged:
+async def judge_study(session: JudgeSession, place: int, study: Study, answer: Answer) -> Judged:
     """Ask about one study until its answers are read or nothing is left to ask."""
     inquiry = Inquiry(session, study)
 
     async def settle(exchange: Exchange) -> None:
         while exchange.question is not None:
             try:
-                exchange.take(await answer(at, exchange.question))
+                exchange.take(await answer(place, exchange.question))
             except AskError as error:
                 exchange.lose(error)
             except SystemExit as error:  # of a judge that a package adds
@@ -213,7 +218,7 @@ async def judge_one(session: JudgeSession, at: int, study: Study, answer: Answer
         for error in await asyncio.gather(*map(settle, now), return_exceptions=True):
             if error is not None:
                 raise error
-    return inquiry.end(at)
+    return inquiry.end(place)
 
 
 def recall(session: JudgeSession, cache: CompletionCache, study: Study) -> list[Exchange]:

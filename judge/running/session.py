@@ -52,7 +52,7 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         rubric: Rubric,
         judge: Judge,
         policy: RequestPolicy,
-        folder: Path | None,
+        folder: Path,
         budget: Budget | None = None,
         repeat: int = 0,
     ) -> None:
@@ -80,7 +80,6 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         self.unanswerable: Mapping[str, StudyError] = {}
         self.notes_of_workers = Notes()
         self._folder = folder
-        self._environ: Mapping[str, str] = {}
         self.budget = budget if policy.max_cost is None else Budget(policy.max_cost, budget)
         self._opened = ExitStack()
 
@@ -103,16 +102,12 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         `judge.rubrics.load` and `judge.backends.load` do.
         """
         chosen = sampled(rubrics.load(rubric), settings.samples)
-        session = cls(
-            chosen,
-            backends.load(judge, chosen, settings),
-            policy or RequestPolicy(),
-            Path(cache) if cache else None,
-            budget,
-            repeat,
-        )
-        session._environ = settings.environ
-        return session
+        loaded, folder = backends.load(judge, chosen, settings), Path()
+        if not loaded.runs_inline:
+            from judge.cache import place
+
+            folder = place(Path(cache) if cache else None, settings.environ)
+        return cls(chosen, loaded, policy or RequestPolicy(), folder, budget, repeat)
 
     @cached_property
     def cache(self) -> CompletionCache | None:
@@ -120,15 +115,53 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         if self.judge.runs_inline:
             return None
         # The built-in judge needs neither it nor diskcache.
-        from judge.cache import CompletionCache, place
+        from judge.cache import CompletionCache
 
-        return self._opened.enter_context(CompletionCache(place(self._folder, self._environ)))
+        return self._opened.enter_context(CompletionCache(self._folder))
 
     def signature(self, studies: StudySet, class_source: str, shard: Shard | None = None) -> str:
-        """Return the signature of a run of `studies` or of a shard, as `signature` does."""
-        return signature(
-            self.rubric, self.judge, studies, class_source, self.policy.reask, self.repeat, shard
-        )
+        """Return the signature of a run, such as `green:3|judge:lexicon-1+3fa9c1d2|...`.
+
+        Parts: who judged (see `judged_by`), which of several runs it is that ask the same (nothing
+        for the first), the section, the fields with the patient's context, an earlier report and
+        the modality that the judge is told of (nothing for those that it is not; a rubric that
+        takes context says `none` where it has none), where the study class comes from, how many
+        studies were left out of the join, a digest of the studies that were judged, which shard of
+        these studies it is (nothing for all of them), and the version of this program.
+        """
+        is_untold = self.rubric.takes_context and not studies.judge_context.context
+        parts = [
+            *self.judged_by(),
+            *([f"repeat:{self.repeat}"] if self.repeat else []),
+            f"section:{studies.section}",
+            *(["context:none"] if is_untold else []),
+            *studies.judge_context.signature,
+            f"class:{class_source}",
+            f"omitted:{sum(studies.omitted.values())}",
+            f"studies:{studies_digest(studies)}",
+            *([f"shard:{shard}"] if shard else []),
+            f"version:{version()}",
+        ]
+        return str(Signature(parts))
+
+    def judged_by(self) -> list[str]:
+        """Return the parts of a signature that say who judged by what, whatever the studies.
+
+        The rubric and its version, the package that adds it and its version (nothing for one that
+        is built in), the judge, the prompt and its digest; the sampling parameters, the reply that
+        is asked for (`text`, or a digest of the form that it is held to; nothing where there is
+        only text) and how often an unreadable answer was asked for again (none of these for a judge
+        that runs inline); how many answers to the same question a study has (nothing for one).
+        """
+        n, rubric, judge = n_samples(self.rubric), self.rubric, self.judge
+        return [
+            *_rubric(rubric),
+            f"judge:{judge.version}",
+            _prompt(judge),
+            *(() if judge.runs_inline else _asked(rubric, judge)),
+            *(() if judge.runs_inline else [f"reask:{self.policy.reask}"]),
+            *([f"samples:{n}"] if n > 1 else []),
+        ]
 
     @property
     def notes(self) -> Notes:
@@ -146,11 +179,8 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
         """The most requests in flight."""
         return self.policy.concurrency or self.judge.concurrency
 
-    def answerer(self, progress: Progress, stop: Stop, *, is_standing: bool = False) -> Answer:
-        """Return how answers are got: from the cache or the judge, or from the judge at once.
-
-        `is_standing` as in `Asker`.
-        """
+    def answerer(self, progress: Progress, stop: Stop) -> Answer:
+        """Return how answers are got: from the cache or the judge, or from the judge at once."""
         if self.cache is None:
             return self._at_once
         prices = Prices(self.judge.version, self.judge.billing_url)
@@ -158,64 +188,14 @@ class JudgeSession(AbstractContextManager["JudgeSession"]):
             *(self.judge, self.cache, prices, self.policy, self.concurrency, progress, stop),
             kind=self.kind,
             budget=self.budget,
-            is_standing=is_standing,
             unanswerable=self.unanswerable,
         ).answer
 
-    async def _at_once(self, _at: int, question: Question) -> Answered:
+    async def _at_once(self, _place: int, question: Question) -> Answered:
         return Answered(await self.judge.complete(question.request), key=None)
 
     def __exit__(self, *_error: object) -> None:
         self._opened.close()
-
-
-def signature(
-    rubric: Rubric,
-    judge: Judge,
-    studies: StudySet,
-    class_source: str,
-    reask: int,
-    repeat: int = 0,
-    shard: Shard | None = None,
-) -> str:
-    """Return the signature of a run, such as `green:3|judge:lexicon-1+3fa9c1d2|...`.
-
-    Parts: the rubric and its version, the package that adds it and its version (nothing for one
-    that is built in), the judge, the prompt and its digest, the sampling
-    parameters, the reply that is asked for (`text`, or a digest of the form that it is held
-    to; nothing where there is only text), and how often an unreadable answer was asked for
-    again (none of these for a judge that runs inline), how many answers to the same question a
-    study has (nothing for one), which of several runs it is that ask the same (nothing for the
-    first), the section, the fields with the patient's context, an earlier
-    report and the modality that the judge is told of (nothing for those that it is not; a rubric
-    that takes context says `none` where it has none), where the study class comes from, how many
-    studies were left out of the join, a digest of the studies that were judged, which shard of
-    these studies it is (nothing for all of them), and the version of this program.
-    """
-    parts = [
-        *judged_by(rubric, judge, reask),
-        *([f"repeat:{repeat}"] if repeat else []),
-        f"section:{studies.section}",
-        *(["context:none"] if rubric.takes_context and not studies.judge_context.context else []),
-        *studies.judge_context.signature,
-        f"class:{class_source}",
-        f"omitted:{sum(studies.omitted.values())}",
-        f"studies:{studies_digest(studies)}",
-        *([f"shard:{shard}"] if shard else []),
-        f"version:{version()}",
-    ]
-    return str(Signature(parts))
-
-
-def judged_by(rubric: Rubric, judge: Judge, reask: int) -> list[str]:
-    """Return the parts of a signature that say who judged by what, whatever the studies."""
-    return [
-        *_rubric(rubric),
-        f"judge:{judge.version}",
-        _prompt(judge),
-        *(() if judge.runs_inline else (*_asked(rubric, judge), f"reask:{reask}")),
-        *([f"samples:{n}"] if (n := n_samples(rubric)) > 1 else []),
-    ]
 
 
 def _answers_the_same(judge: Judge) -> bool:
@@ -225,8 +205,8 @@ def _answers_the_same(judge: Judge) -> bool:
 
 
 def _prompt(judge: Judge) -> str:
-    named = (f"{one.name}@{one.version}+{one.digest}" for one in judge.prompts)
-    return f"prompt:{','.join(named) or 'none'}"
+    prompts = (f"{prompt.name}@{prompt.version}+{prompt.digest}" for prompt in judge.prompts)
+    return f"prompt:{','.join(prompts) or 'none'}"
 
 
 def _asked(rubric: Rubric, judge: Judge) -> list[str]:
@@ -256,5 +236,6 @@ def read_today(line: str, rubric: Rubric) -> Signature:
 
 
 def _rubric(rubric: Rubric) -> list[str]:
-    packages = (one.replace(" ", "@") for one in plugins.RUBRICS.packages(rubric.name))
-    return [f"{rubric.name}:{rubric.version}", *(f"{_PACKAGE}:{one}" for one in packages)]
+    packages = plugins.RUBRICS.packages(rubric.name)
+    parts = (f"{_PACKAGE}:{package.replace(' ', '@')}" for package in packages)
+    return [f"{rubric.name}:{rubric.version}", *parts]

@@ -46,7 +46,7 @@ class StandingJudge:
         """Return how answers are got; raises `JudgeError` where the cache cannot be used."""
         if self._asking is None:
             stop = Stop()
-            self._asking = self.session.answerer(self._spent, stop, is_standing=True), stop
+            self._asking = self.session.answerer(self._spent, stop), stop
         return self._asking
 
     async def judge(self, studies: StudySet) -> list[Judged]:

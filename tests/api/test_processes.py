@@ -76,6 +76,23 @@ def test_ctrl_c_collects_what_is_under_way(server: FaultServer, shell: Made) -> 
     assert server.stats().requests == 100 - done
 
 
+def test_sigterm_keeps_what_comes_soon_and_a_second_ctrl_c_ends_at_once(
+    server: FaultServer, shell: Made
+) -> None:
+    ready = shell(4)
+    server.set_faults(studies={key: first(Fault.STALL) for key in keys(4)})
+    for signals, code in (([signal.SIGINT] * 2, 130), ([signal.SIGTERM], 143)):
+        server.reset()
+        with ready.start("--timeout", "300") as process:
+            server.wait_for(lambda stats: stats.requests == 4)
+            for sent in signals:
+                process.send_signal(sent)
+                time.sleep(0.5)  # two that are pending at once are one
+            _, err = process.communicate(timeout=60)
+        assert process.returncode == code, err
+        assert "Traceback" not in err
+
+
 def test_a_dry_run_sends_nothing_and_knows_what_is_cached(server: FaultServer, shell: Made) -> None:
     ready = shell(20)
     code, out, _ = ready.run("--dry-run")

@@ -13,7 +13,8 @@ from answered_runs import records_of, rewrite
 from support import EXAMPLES, Invoke, write_json
 
 from judge import backends, prompts, rubrics
-from judge.running.session import signature
+from judge.running.asking import RequestPolicy
+from judge.running.session import JudgeSession
 from judge.stats.estimate import mean_interval
 from judge.studies import from_given
 
@@ -147,12 +148,11 @@ def test_prompt_annotation_and_audit_number_the_lines_alike(invoke: Invoke, tmp_
 def test_the_form_of_the_reply_stands_in_the_signature() -> None:
     studies = from_given(["Clear."], ["Clear."], study_ids=["1"], study_classes=["normal"])
     settings = backends.JudgeSettings(base_url="http://127.0.0.1:9/v1")
-    judge = backends.load("model-x", RUBRIC, settings)
-    line = signature(RUBRIC, judge, studies, "study_class", 1)
-    assert re.search(r"\|reply:[0-9a-f]{8}\|reask:1\|", line)
-    green = rubrics.load("green")
-    judge = backends.load("model-x", green, settings)
-    line = signature(green, judge, studies, "study_class", 1)
-    assert re.search(r"\|reply:[0-9a-f]{8}\|", line)
-    judge = backends.load("model-x", green, replace(settings, reply="text"))
-    assert "|reply:text|" in signature(green, judge, studies, "study_class", 1)
+
+    def line(rubric: str, settings: backends.JudgeSettings) -> str:
+        session = JudgeSession.load(rubric, "model-x", settings, policy=RequestPolicy(reask=1))
+        return session.signature(studies, "study_class")
+
+    assert re.search(r"\|reply:[0-9a-f]{8}\|reask:1\|", line("fineradscore", settings))
+    assert re.search(r"\|reply:[0-9a-f]{8}\|", line("green", settings))
+    assert "|reply:text|" in line("green", replace(settings, reply="text"))
