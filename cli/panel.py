@@ -63,11 +63,13 @@ def command(
     \b
     judge panel first second third --rule majority --out panel
     """
-    from judge.running.aggregate import panel
+    from judge.running.aggregate import panel, rule_called
     from judge.running.folder import Run
 
     opened = [Run(path) for path in runs]
-    finished = panel(opened, out, rule, min_judges=min_judges, by=by or None, allow=allow)
+    finished = panel(
+        opened, out, rule_called(rule), min_judges=min_judges, by=by or None, allow=allow
+    )
     note(f"{len(opened)} judges, by the rule {rule}")
     note(f"run folder  {finished.path}")
     print_summary(finished.summary, Run(finished.path).rubric, form)

@@ -293,7 +293,7 @@ def _write(
 def panel(
     runs: Sequence[Run],
     out: Path,
-    rule: str,
+    rule: Rule,
     *,
     min_judges: int | None = None,
     by: Sequence[str] | None = None,
@@ -318,9 +318,7 @@ def panel(
     """
     runs = _checked(runs, allow)
     names, n = _names(runs), len(runs)
-    how = next((Aggregation("judge", one, tuple(names)) for one in RULES if one == rule), None)
-    if how is None:
-        raise JudgeError(f"a panel has no rule {rule!r}; there are: {', '.join(RULES)}")
+    how = Aggregation("judge", rule, tuple(names))
     if min_judges is not None and not 1 <= min_judges <= n:
         raise JudgeError(f"--min-judges {min_judges}: there are {n} judges")
     least = None if min_judges == n else min_judges
@@ -375,6 +373,14 @@ def panel(
         first.summary()["by"] if by is None else by,
         alphas=agreement(first.rubric, tables),
     )
+
+
+def rule_called(name: str) -> Rule:
+    """Return the rule of that name; raises `JudgeError` where there is none."""
+    rule = next((rule for rule in RULES if rule == name), None)
+    if rule is None:
+        raise JudgeError(f"a panel has no rule {name!r}; there are: {', '.join(RULES)}")
+    return rule
 
 
 def _checked(runs: Sequence[Run], allow: Collection[str]) -> list[Run]:

@@ -17,6 +17,7 @@ from judge import rubrics
 from judge.backends import LEXICON, JudgeSettings
 from judge.report.words import harmless
 from judge.running.aggregate import panel as panel_of
+from judge.running.aggregate import rule_called
 from judge.running.asking import RequestPolicy
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run
@@ -280,7 +281,9 @@ def panel(
     """
     opened = [one if isinstance(one, Run) else Run(one) for one in runs]
     fields = [by] if isinstance(by, str) else by
-    done = panel_of(opened, Path(out), rule, min_judges=min_judges, by=fields, allow=allow)
+    done = panel_of(
+        opened, Path(out), rule_called(rule), min_judges=min_judges, by=fields, allow=allow
+    )
     return Run(done.path)
 
 
