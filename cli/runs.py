@@ -15,7 +15,6 @@ from judge.report.words import NOTHING, counted
 if TYPE_CHECKING:
     from judge.report.tables import Table
 
-_MINUTE, _HOUR, _DAY = 60, 3600, 86400
 _COLUMNS = ("run", "model", "judge", "studies", "scored")
 
 
@@ -115,7 +114,7 @@ def _age(finished: object) -> str:
         seconds = (datetime.now(UTC) - datetime.fromisoformat(str(finished))).total_seconds()
     except (ValueError, TypeError):
         return "unknown"
-    for size, unit in ((_DAY, "day"), (_HOUR, "hour"), (_MINUTE, "minute")):
+    for size, unit in ((86400, "day"), (3600, "hour"), (60, "minute")):
         if seconds >= size:
-            return f"{counted(int(seconds // size), unit, f'{unit}s')}"
+            return counted(int(seconds // size), unit, f"{unit}s")
     return "just now"

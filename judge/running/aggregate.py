@@ -164,7 +164,7 @@ class Aggregator:
         self, how: Aggregation, rubric: Rubric, tables: pd.DataFrame, least: int | None = None
     ) -> None:
         self.how, self.judged_by, self.rubric = how, rubric, how.rubric(rubric)
-        self._least = least
+        self.least = least
         scored = tables[tables["outcome"] == OUTCOMES[Annotated]]
         self._numbers = numbers(how, rubric, scored).to_dict("index")
         is_best = how.rule == "best"
@@ -194,7 +194,7 @@ class Aggregator:
 
     def _is_scored(self, ends: Ends) -> bool:
         n = sum(isinstance(end, Annotated) for _, end in ends)
-        return n >= max(1, len(ends) if self._least is None else self._least)
+        return n >= max(1, len(ends) if self.least is None else self.least)
 
     def _not_scored(self, ends: Ends) -> Outcome:
         lost = [(part, end) for part, end in ends if isinstance(end, Unparsed | Failed)]
@@ -205,8 +205,8 @@ class Aggregator:
         why = f"not scored by all {self.how.of}s"
         if self.how.of == "reference":
             why = "not scored against all references"
-        elif self._least is not None:
-            why = f"scored by fewer than {self._least} {self.how.of}s"
+        elif self.least is not None:
+            why = f"scored by fewer than {self.least} {self.how.of}s"
         each = "; ".join(
             f"{self.how.names[part]}: {type(end).__name__.lower()}, {end.reason}"
             for part, end in lost
@@ -253,7 +253,6 @@ def _write(
     by: Sequence[str],
     *,
     alphas: Sequence[Mapping[str, Any]] = (),
-    least: int | None = None,
     progress: Progress | None = None,
     log: Path | None = None,
 ) -> Finished:
@@ -269,14 +268,19 @@ def _write(
         notes = [*aggregator.notes(alphas), *made_by["notes"]]
         head = {"reply_modes": {}, **made_by, "notes": notes}
         summary = {**head, **summarise(table, rubric, by)}
-        combined = {"of": how.of, "rule": how.rule, "least": least, "agreement": [*alphas]}
         whole = {
             "format": FORMAT,
             **head,
             "finished": datetime.now(UTC).isoformat(timespec="seconds"),
             "versions": versions(),
             **manifest,
-            "combined": {**combined, "parts": manifest["combined"]},
+            "combined": {
+                "of": how.of,
+                "rule": how.rule,
+                "least": aggregator.least,
+                "agreement": [*alphas],
+                "parts": manifest["combined"],
+            },
         }
         if log is not None and log.exists():
             writer.keep_log(log)
@@ -314,14 +318,15 @@ def panel(
             that holds another run.
     """
     runs = _checked(runs, allow)
-    names, settings = _names(runs), [_settings(run) for run in runs]
-    if min_judges is not None and not 1 <= min_judges <= len(runs):
-        raise JudgeError(f"--min-judges {min_judges}: there are {len(runs)} judges")
-    least = None if min_judges == len(runs) else min_judges
+    names, n = _names(runs), len(runs)
     how = Aggregation("judge", rule, tuple(names))
+    if min_judges is not None and not 1 <= min_judges <= n:
+        raise JudgeError(f"--min-judges {min_judges}: there are {n} judges")
+    least = None if min_judges == n else min_judges
     first = runs[0]
     fewer = "" if least is None else f"+least{least}"
-    version = f"panel:{rule}({','.join(settings)}){fewer}"
+    version = f"panel:{rule}({','.join(map(_settings, runs))}){fewer}"
+    whose = f"{', '.join(names[:-1])} and {names[-1]}" if n <= _MOST_NAMES else f"{n} judges"
     named = list(zip(runs, names, strict=True))
     notes = [(note, name) for run, name in named for note in run.summary()["notes"]]
     of_judges = [(note, name) for run, name in named if (note := run.manifest["judge"]["note"])]
@@ -331,15 +336,15 @@ def panel(
         "rubric": first.rubric.name,
         "model": first.manifest.get("model"),
         "judge": {
-            "name": _panel_name(how),
+            "name": f"{rule} of {whose}",
             "version": version,
-            "note": "; ".join(_whose(of_judges, len(runs))) or None,
+            "note": "; ".join(_whose(of_judges, n)) or None,
         },
         "prompt": ", ".join(filter(None, prompts)) or None,
         "section": first.manifest["section"],
         "class_source": first.manifest.get("class_source"),
         "omitted": first.summary()["omitted"],
-        "notes": _whose(notes, len(runs)),
+        "notes": _whose(notes, n),
     }
     asked = first.manifest["arguments"] or {}
     manifest = {
@@ -368,7 +373,6 @@ def panel(
         manifest,
         first.summary()["by"] if by is None else by,
         alphas=agreement(first.rubric, tables),
-        least=least,
     )
 
 
@@ -376,7 +380,7 @@ def rule_called(name: str) -> Rule:
     """Return the rule of that name; raises `JudgeError` where there is none."""
     rule = next((rule for rule in RULES if rule == name), None)
     if rule is None:
-        raise JudgeError(f"there is no rule {name!r} for a panel; there are: {', '.join(RULES)}")
+        raise JudgeError(f"a panel has no rule {name!r}; there are: {', '.join(RULES)}")
     return rule
 
 
@@ -434,13 +438,6 @@ def _names(runs: Sequence[Run]) -> list[str]:
 def _settings(run: Run) -> str:
     parts = Signature.parse(run.signature)
     return _digest("|".join(f"{name}:{parts[name]}" for name in _OF_JUDGE if name in parts))
-
-
-def _panel_name(how: Aggregation) -> str:
-    n = len(how.names)
-    if n > _MOST_NAMES:
-        return f"{how.rule} of {n} judges"
-    return f"{how.rule} of {', '.join(how.names[:-1])} and {how.names[-1]}"
 
 
 def _signature(runs: Sequence[Run], version: str) -> str:
@@ -537,19 +534,14 @@ class SeveralReferences:
         With `only` those of one reference, with the ids of the studies.
         """
         studies, names = self.studies, self.names
-        questions = [pair for pair in self.questions if only in (None, pair[1])]
-        ids = [studies.study_ids[row] for row, _ in questions]
+        named = [(row, names[part]) for row, part in self.questions if only in (None, part)]
+        ids = [studies.study_ids[row] for row, _ in named]
         if only is None:
-            ids = [
-                f"{name} ({names[number]})"
-                for name, (_, number) in zip(ids, questions, strict=True)
-            ]
+            ids = [f"{study_id} ({name})" for study_id, (_, name) in zip(ids, named, strict=True)]
             if len(set(ids)) < len(ids):
                 ids = [f"{at}: {study_id}" for at, study_id in enumerate(ids, 1)]
-        texts = tuple(
-            dict(studies.every_reference[row])[names[number]] for row, number in questions
-        )
-        bare = replace(studies, every_reference=()).take([row for row, _ in questions], ids)
+        texts = tuple(dict(studies.every_reference[row])[name] for row, name in named)
+        bare = replace(studies, every_reference=()).take([row for row, _ in named], ids)
         return replace(bare, references=texts, full_references=texts)
 
 

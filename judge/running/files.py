@@ -33,23 +33,33 @@ def held(run: Path) -> Iterator[Path]:
     from filelock import FileLock, Timeout
 
     place = run / WRITING
-    place.mkdir(mode=0o700, exist_ok=True)
     lock = FileLock(place / "lock", blocking=False, mode=0o600)
+    while not lock.is_locked:
+        place.mkdir(mode=0o700, exist_ok=True)
+        with suppress(FileNotFoundError):  # the last writer has just removed the place
+            try:
+                lock.acquire()
+            except Timeout:
+                raise JudgeError(
+                    f"{run} is being written by another process: wait until it has ended, or "
+                    f"{ANOTHER}"
+                ) from None
     try:
-        lock.acquire()
-    except Timeout:
-        raise JudgeError(
-            f"{run} is being written by another process: wait until it has ended, or {ANOTHER}"
-        ) from None
-    try:
-        for left in place.iterdir():
-            if left.is_dir():
-                shutil.rmtree(left)
+        _clear(place)
         yield Path(tempfile.mkdtemp(dir=place))
     finally:
+        _clear(place)
         # The lock's own file goes while it is held: who waits for it sees that, and makes another.
-        shutil.rmtree(place, ignore_errors=True)
+        (place / "lock").unlink()
+        with suppress(OSError):  # the next writer is there already
+            place.rmdir()
         lock.release()
+
+
+def _clear(place: Path) -> None:
+    for left in place.iterdir():
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
 
 
 @contextmanager

@@ -15,7 +15,6 @@ from functools import cache, cached_property, lru_cache
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any, TypeVar
 
-from judge import jsonio
 from judge.comparing.names import known_model
 from judge.readers import kept
 from judge.readers.kept import KeptReading
@@ -228,14 +227,7 @@ def _sample(run: Run, _run_stamp: Stamp, _stamp: tuple[int, int, int]) -> Sample
 def _searched(run: Run) -> list[str]:
     from judge.report.view import search_text
 
-    found = []
-    for n, line in enumerate(run.lines(), 1):
-        try:
-            text = search_text(jsonio.read(line))
-        except (ValueError, LookupError, TypeError, AttributeError):
-            text = search_text(run.parsed(n, line))
-        found.append(encodable(text))
-    return found
+    return [encodable(search_text(record)) for record in run.records()]
 
 
 def _unreadable(path: Path, error: OSError) -> ProblemError:
