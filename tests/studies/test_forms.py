@@ -69,6 +69,8 @@ def test_encodings(put, form):
     refs = put(name, text.encode("cp1252"))
     assert "--encoding" in message(preds, refs)
     check(read_pair(preds, refs, fields=NamedFields(encoding="cp1252")))
+    marked = put(name, text.encode("utf-8-sig"))
+    check(read_pair(preds, marked, fields=NamedFields(encoding="utf-8")))
     assert "--encoding" in message(preds, refs, fields=NamedFields(encoding="none"))
 
 
@@ -239,8 +241,9 @@ def test_a_file_that_cannot_be_read_is_one_message_with_its_name(put, content, n
 
 
 def test_paths_and_a_section_that_is_none(tmp_path):
-    for path in (str(tmp_path / "none.json"), str(tmp_path), "a\0b"):
+    for path in (str(tmp_path / "none.json"), str(tmp_path), "a\0b", "x" * 5000):
         assert path in message(path, path)
+        assert path in message(path, None)
     assert "findngs" in message("none", "none", section="findngs")
 
 
