@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from math import floor
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -204,11 +205,12 @@ def says_left_out(min_coverage: float) -> bool:
     least = min(min_coverage, 1 - _MOST_LEFT_OUT)
     is_low = False
     for n, n_left_out in click.get_current_context().meta.get(_LEFT_OUT, ()):
-        if n < least * (n + n_left_out):
+        n_read = n + n_left_out
+        if n < least * n_read:
             is_low = True
             note(
-                f"{n_left_out:,} of {n + n_left_out:,} studies were left out (--allow-missing): "
-                f"fewer than {least:.0%} are judged, and --min-coverage says how few may be."
+                f"{n_left_out:,} of {n_read:,} studies were left out (--allow-missing), more than "
+                f"{1 - least:.0%}; --min-coverage {floor(100 * n / n_read) / 100:g} allows it."
             )
     return is_low
 

@@ -14,6 +14,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from os.path import isdir
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -116,7 +117,8 @@ def load(source: str, role: str, fields: NamedFields = KNOWN_NAMES) -> Table:
     what the source is to the run: `preds`, `refs` or `both`. Raises `JudgeError` for a source
     that is not in one of the forms.
     """
-    if Path(source).is_dir():
+    # Not Path.is_dir: where it cannot be looked at, reading it says why.
+    if isdir(source):  # noqa: PTH112
         name = source
         columns, digest = _dataset_folder(source, fields.max_input)
     else:
@@ -247,7 +249,7 @@ def decode(content: Content) -> str:
     data = content.data
     encoding = content.encoding or ("utf-16" if data.startswith(_UTF_16) else "utf-8-sig")
     try:
-        text = data.decode(encoding)
+        text = data.decode(encoding).removeprefix("\ufeff")
     except (LookupError, ValueError) as error:
         raise JudgeError(
             f"{content.name} is no text in {encoding.removesuffix('-sig')} ({error}): save it as "

@@ -7,15 +7,23 @@ import json
 import sys
 from pathlib import Path
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
+from support import SHARED
 
-from judge.studies import NamedFields, read_pair
+from judge.studies import NamedFields, from_given, read_pair
 from judge.studies.texts import says_nothing
 from judge.types import JudgeError
+
+
+def keyed(records):
+    """Return JSON by study id, as of a file of ReXrank's."""
+    return json.dumps({r["study_id"]: {k: r[k] for k in r if k != "study_id"} for r in records})
+
 
 REFS = [
     {"study_id": "s1", "findings": "Clear lungs.", "site": "north", "context": "Cough"},
@@ -69,7 +77,34 @@ def test_encodings(put, form):
     refs = put(name, text.encode("cp1252"))
     assert "--encoding" in message(preds, refs)
     check(read_pair(preds, refs, fields=NamedFields(encoding="cp1252")))
+    marked = put(name, text.encode("utf-8-sig"))
+    check(read_pair(preds, marked, fields=NamedFields(encoding="utf-8")))
     assert "--encoding" in message(preds, refs, fields=NamedFields(encoding="none"))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        pd.DataFrame,
+        lambda records: pd.DataFrame(records).set_index("study_id"),
+        lambda records: pd.DataFrame(records, index=[r["study_id"] for r in records]),
+        lambda records: json.loads(keyed(records)),
+    ],
+)
+def test_what_python_holds_takes_the_road_of_files(make):
+    check(from_given(make(REFS), make(PREDS)))
+    check(from_given(make([refs | preds for refs, preds in zip(REFS, PREDS[::-1], strict=True)])))
+
+
+@pytest.mark.skipif(not SHARED.is_dir(), reason="no real reports here")
+def test_real_reports_from_files_and_from_python():
+    paths = SHARED / "preds_neighbour.json", SHARED / "refs.json"
+    read = read_pair(*map(str, paths))
+    preds, refs = (json.loads(path.read_text("utf-8")) for path in paths)
+    same = from_given(refs, preds)
+    assert (len(read), read.section, read.class_field) == (590, "findings", "study_class")
+    for name in ("study_ids", "references", "candidates", "study_classes", "fields"):
+        assert getattr(same, name) == getattr(read, name), name
 
 
 def test_semicolons_and_a_field_of_a_megabyte(put):
@@ -93,8 +128,6 @@ def test_rexrank_with_nan_and_both_sides_in_one_file(put):
 
 
 def test_pandas_writes_ids_as_an_index_without_a_name(tmp_path, put):
-    import pandas as pd
-
     frame = pd.DataFrame({"text": ["a", "b"]}, index=["s1", "s2"])
     preds = put("p.json", {"s1": "", "s2": ""})
     frame.to_csv(tmp_path / "r.csv")
@@ -239,8 +272,9 @@ def test_a_file_that_cannot_be_read_is_one_message_with_its_name(put, content, n
 
 
 def test_paths_and_a_section_that_is_none(tmp_path):
-    for path in (str(tmp_path / "none.json"), str(tmp_path), "a\0b"):
+    for path in (str(tmp_path / "none.json"), str(tmp_path), "a\0b", "x" * 5000):
         assert path in message(path, path)
+        assert path in message(path, None)
     assert "findngs" in message("none", "none", section="findngs")
 
 
