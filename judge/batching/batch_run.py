@@ -83,9 +83,9 @@ def ask_in_batches(
 ) -> None:
     """Ask all questions about `studies` in batches, until they are answered or can't be.
 
-    The answers are in the session's cache then; the session knows the batches, and the questions that
-    have no answer. Raises `RunStoppedError` where the budget has no more or a batch was cancelled,
-    `UnreadableError` where most of the first answers cannot be read, and `JudgeError`.
+    The answers are in the session's cache then; the session knows the batches, and the questions
+    that have no answer. Raises `RunStoppedError` where the budget has no more or a batch was
+    cancelled, `UnreadableError` where most of the first answers cannot be read, and `JudgeError`.
     """
     judge, cache = require_batch_judge(session), session.cache
     assert cache is not None
