@@ -6,7 +6,7 @@ import shlex
 import signal
 import sys
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -71,20 +71,19 @@ def asked_in_batches(
     """Have the questions answered in batches before the block; say how to come back if it ends."""
     from judge.batching.batch_run import ask_in_batches
 
-    with ExitStack() as stack:
-        # As in every run, also where a shell that started it in the background had it ignored.
-        before = signal.signal(signal.SIGINT, signal.default_int_handler)
-        try:
-            stack.enter_context(ask_in_batches(session, studies, policy, listener))
-        except (KeyboardInterrupt, SystemExit):
-            listener.say(
-                "Batches that were sent go on. Come back to them with the same command; judge "
-                f"batch list shows them, judge batch cancel ends one:\n  {policy.command}"
-            )
-            raise
-        finally:
-            signal.signal(signal.SIGINT, before)
-        yield
+    # As in every run, also where a shell that started it in the background had it ignored.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        ask_in_batches(session, studies, policy, listener)
+    except (KeyboardInterrupt, SystemExit):
+        listener.say(
+            "Batches that were sent go on. Come back to them with the same command; judge "
+            f"batch list shows them, judge batch cancel ends one:\n  {policy.command}"
+        )
+        raise
+    finally:
+        signal.signal(signal.SIGINT, before)
+    yield
 
 
 def warn_of_batches(session: JudgeSession) -> None:

@@ -9,7 +9,6 @@ import time
 from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import Future
-from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from itertools import chain
@@ -33,7 +32,7 @@ from judge.running.questions import Question, recall
 from judge.running.session import JudgeSession
 from judge.signature import studies_digest
 from judge.studies import StudySet
-from judge.types import Completion, JudgeError
+from judge.types import JudgeError, Usage
 
 # The largest file and line of requests, in bytes: OpenAI takes 200 MB.
 _MOST_FILE, _MOST_LINE = 200_000_000, 2**20
@@ -80,15 +79,14 @@ def require_batch_judge(session: JudgeSession) -> OpenAIJudge:
     return judge
 
 
-@contextmanager
 def ask_in_batches(
     session: JudgeSession, studies: StudySet, policy: BatchPolicy, listener: ProgressListener
-) -> Iterator[None]:
-    """Ask all questions about `studies` in batches, before the block that reads the answers.
+) -> None:
+    """Ask all questions about `studies` in batches, until they are answered or can't be.
 
-    They are in the session's cache then; the session knows the batches, and the questions that
-    have no answer. Raises `RunStoppedError` where the budget has no more or a batch was cancelled,
-    `UnreadableError` where most of the first answers cannot be read, and `JudgeError`.
+    The answers are in the session's cache then; the session knows the batches, and the questions
+    that have no answer. Raises `RunStoppedError` where the budget has no more or a batch was
+    cancelled, `UnreadableError` where most of the first answers cannot be read, and `JudgeError`.
     """
     judge, cache = require_batch_judge(session), session.cache
     assert cache is not None
@@ -106,7 +104,6 @@ def ask_in_batches(
         asyncio.run(ask())
         over = ledger.batches(run=digest, state=OVER)
         session.batches = [batch.model_dump(include=_IN_MANIFEST) for batch in over]
-    yield
 
 
 @dataclass(slots=True)
@@ -376,15 +373,15 @@ async def reconcile(provider: Provider, ledger: Ledger, pause: float) -> None:
 class Collected:
     """What was in the files of a batch, which is `batch` as it is now.
 
-    `answered` are the questions whose answers are in the cache; `lost` says of the others why they
-    have none. `strange` lines answer nothing that was asked, or a second time. `refused` says why
-    the provider refuses requests, with how many it refused so; `left_out` are parameters and modes
-    that the model does not take.
+    `answered` are the questions whose answers are in the cache, with their tokens and US dollars;
+    `lost` says of the others why they have none. `strange` lines answer nothing that was asked, or
+    a second time. `refused` says why the provider refuses requests, with how many it refused so;
+    `left_out` are parameters and modes that the model does not take.
     """
 
     batch: Batch
     prices: Prices
-    answered: set[str] = field(default_factory=set)
+    answered: dict[str, tuple[Usage | None, float | None]] = field(default_factory=dict)
     lost: dict[str, AskError] = field(default_factory=dict)
     strange: int = 0
     refused: Counter[str] = field(default_factory=Counter)
@@ -394,7 +391,7 @@ class Collected:
         """Take one line; returns its answer on the way to the cache."""
         batch = self.batch
         try:
-            value = jsonio.read(line)
+            value = jsonio.read(line, nan=True)  # an odd usage loses no answer
             key = value["custom_id"]
             record = ledger.record(batch, key) if isinstance(key, str) else None
         except (ValueError, LookupError, TypeError):
@@ -413,31 +410,29 @@ class Collected:
         except JudgeError as error:
             self.refused[str(error)] += 1
         else:
-            self._pay(key, completion)
+            self.answered[key] = completion.usage, self.prices.dollars(completion.usage)
             if cache.find(key) is None:  # it is, where a process was killed after it was kept
                 return cache.keep(key, record, completion)
         return None
 
-    def _pay(self, key: str, completion: Completion) -> None:
-        self.answered.add(key)
-        batch, usage = self.batch, completion.usage
-        dollars = self.prices.dollars(usage)
-        is_known = batch.dollars is not None and dollars is not None
-        self.batch = batch.changed(
-            answered=batch.answered + 1,
-            prompt_tokens=batch.prompt_tokens + (usage.prompt_tokens if usage else 0),
-            cached_tokens=batch.cached_tokens + (usage.cached_tokens if usage else 0),
-            completion_tokens=batch.completion_tokens + (usage.completion_tokens if usage else 0),
-            dollars=batch.dollars + dollars if is_known else None,  # type: ignore[operator]
-        )
-
     def end(self, ledger: Ledger) -> None:
-        """Note that the batch was read."""
+        """Note that the batch was read, and what came of it."""
         nothing = AskError("no answer", f"the batch is {self.batch.remote_state}")
-        unanswered = set(ledger.keys(self.batch)) - self.answered
+        unanswered = set(ledger.keys(self.batch)) - set(self.answered)
         self.lost = {key: self.lost.get(key, nothing) for key in unanswered}
         failed = sum(isinstance(error, StudyError) for error in self.lost.values())
-        self.batch = self.batch.changed(state=OVER, failed=failed, again=len(self.lost) - failed)
+        usages = [usage for usage, _ in self.answered.values() if usage]
+        dollars = [dollars for _, dollars in self.answered.values() if dollars is not None]
+        self.batch = self.batch.changed(
+            state=OVER,
+            answered=len(self.answered),
+            failed=failed,
+            again=len(self.lost) - failed,
+            prompt_tokens=sum(usage.prompt_tokens for usage in usages),
+            cached_tokens=sum(usage.cached_tokens for usage in usages),
+            completion_tokens=sum(usage.completion_tokens for usage in usages),
+            dollars=sum(dollars) if len(dollars) == len(self.answered) else None,
+        )
         ledger.end(self.batch)
 
 

@@ -172,7 +172,7 @@ class Ledger:
         """Note that a batch was read; what has no answer then may be asked in another."""
         with self.change():
             self._sql("DELETE FROM question WHERE batch = ?", batch.id)
-            self.put(batch.changed(state=OVER))
+            self.put(batch)
 
     def drop(self, batch: Batch) -> None:
         """Forget a batch; its questions may be asked in another."""

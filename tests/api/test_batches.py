@@ -292,6 +292,19 @@ def test_list_show_and_cancel(server: FaultServer, ready: Shell) -> None:
     assert name in ready.judge("batch", "list", "--cache", "cache")[1]
 
 
+def test_a_batch_that_its_provider_has_lost_is_forgotten(server: FaultServer, ready: Shell) -> None:
+    server.batches.plan = BatchPlan(ending="stays")
+    name = left_running(server, ready)
+    server.batches.lose()
+    code, _, err = ready.run(*BATCH)
+    assert code == 2
+    assert "judge batch cancel" in err
+    assert ready.judge("batch", "cancel", name, "--cache", "cache")[0] == 0
+    code, _, err = ready.run(*BATCH)
+    assert code == 0, err
+    assert server.batches.stats().creates == 2
+
+
 @pytest.mark.parametrize(
     ("name", "is_done"), [("upload_file", False), ("create_batch", True), ("get_content", False)]
 )

@@ -105,6 +105,10 @@ class Batches:
     def finish(self) -> None:
         self._call(lambda: [self._go_on(each, is_end=True) for each in self._batches.values()])
 
+    def lose(self) -> None:
+        """Know nothing of any batch."""
+        self._call(self._batches.clear)
+
     def stats(self) -> BatchStats:
         return self._call(lambda: copy.deepcopy(self._stats))
 
@@ -142,7 +146,8 @@ class Batches:
                 for each in listed:
                     self._poll(each)
                 return _json({"data": [each.to_json() for each in listed], "has_more": False})
-        batch = self._batches[name]
+        if (batch := self._batches.get(name)) is None:
+            return Reply(404, b"{}")
         if endpoint == "cancel_batch":
             batch.status = "cancelling"
         else:
