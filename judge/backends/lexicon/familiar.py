@@ -69,13 +69,15 @@ def unfamiliar(report: str, lexicon: Lexicon) -> Literal["language", "images"] |
     """
     every = split(report)
     looks = [_look(piece, lexicon) for piece in every]
-    letters, not_latin, foreign, english = (
-        sum(getattr(look, name) for look in looks)
-        for name in ("letters", "not_latin", "foreign", "english")
+    not_latin, foreign = (
+        sum(look.not_latin for look in looks),
+        sum(look.foreign for look in looks),
     )
-    if not_latin > letters / 2 or english < foreign >= _FEWEST:
+    if not_latin and not_latin > sum(look.letters for look in looks) / 2:
         return "language"
-    read_alone = [_look(piece, lexicon) for _, piece in pieces(report)]
+    if foreign >= _FEWEST and foreign > sum(look.english for look in looks):
+        return "language"
+    read_alone = [looks[number] for number, _ in pieces(report)]
     words = sum(look.words for look in read_alone)
     if words >= _FEWEST and sum(look.known for look in read_alone) < words / 2:
         return "language"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 
 from judge.backends.lexicon.data import Finding, Lexicon
@@ -19,7 +19,7 @@ _NONE: frozenset[str] = frozenset()
 _EASED: dict[Severity, Severity] = {1: 1, 2: 1, 3: 2, 4: 3}
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Mention:
     """One thing that a report says.
 
@@ -29,7 +29,8 @@ class Mention:
     there are said to be, 0 where nothing is said. `sizes` are in millimetres; of a line or
     tube they say where it ends, and `acts` that it has to be moved. `acuity` is `acute` or `old`,
     or both. `words` quote the report, `sentence` is the number of the
-    sentence, counted from 0; neither enters comparisons.
+    sentence, counted from 0; neither enters comparisons. `positive` says that a finding is there,
+    `negative` that one is not there, or that a structure is normal.
     """
 
     lexicon: Lexicon = field(compare=False, repr=False)
@@ -52,8 +53,23 @@ class Mention:
     words: str = field(default="", compare=False)
     sentence: int = field(default=0, compare=False)
 
+    positive: bool = field(init=False, repr=False)
+    negative: bool = field(init=False, repr=False)
+    _key: tuple[object, ...] = field(init=False, repr=False)
+    _hash: int = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        # Worked out once for all the reports in which the sentence stands.
+        positive = bool(self.finding) and self.present
+        negative = bool(self.finding or self.normal) and not positive
+        key = tuple(getattr(self, name) for name in _COMPARED)
+        vars(self).update(positive=positive, negative=negative, _key=key, _hash=hash(key))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mention) and self._key == other._key
+
     def __hash__(self) -> int:
-        return hash((self.finding, self.structure, self.present, self.sides, self.changes))
+        return self._hash
 
     def numbered(self, sentence: int) -> Mention:
         """Return a copy that stands in another sentence; quicker than `replace`."""
@@ -65,16 +81,6 @@ class Mention:
     def kind(self) -> Finding:
         """What the lexicon says of the finding."""
         return self.lexicon.findings[self.finding]
-
-    @property
-    def positive(self) -> bool:
-        """Whether it says that a finding is there."""
-        return bool(self.finding) and self.present
-
-    @property
-    def negative(self) -> bool:
-        """Whether it says that a finding is not there, or that a structure is normal."""
-        return bool(self.finding or self.normal) and not self.positive
 
     @property
     def says(self) -> bool:
@@ -183,6 +189,8 @@ class Mention:
         is_old = bool(self.finding) and (mention.acuity == _OLD or mention.weight == 1)
         return 0 if is_old else 3
 
+
+_COMPARED = [one.name for one in fields(Mention) if one.init and one.compare]
 
 Pair = tuple[Mention, Mention]
 """A reference mention and the candidate's mention of the same thing."""
