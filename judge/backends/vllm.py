@@ -186,8 +186,8 @@ class Server(Servers):
     """`vllm serve` as a child process on a free port of this machine.
 
     It takes a random key, which only the environment of the process holds. No more is sent at a
-    time than twice what it says it has room for: a request that waits in the server for its turn
-    would use up its `timeout` there.
+    time than three times what it says it has room for at full length, which few requests have: one
+    that waits in the server for its turn would use up its `timeout` there.
     """
 
     def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
@@ -281,7 +281,9 @@ class Server(Servers):
         except BaseException:  # cancelled, or given up
             await self._stop()
             raise
-        self._room = asyncio.Semaphore(self._capacity())
+        rooms = [float(room) for room in _ROOM.findall("\n".join(self._log_lines()))]
+        most = self._launch.max_in_flight
+        self._room = asyncio.Semaphore(max(1, min(most, round(3 * sum(rooms)))) if rooms else most)
         return Client(Connection(f"http://{_HOST}:{port}/v1", launch.timeout), key)
 
     async def _wait_until_healthy(self, process: Process, port: int) -> None:
@@ -312,15 +314,9 @@ class Server(Servers):
         return f"({how}{log_cause(lines)}); its log is {self._launch.log}"
 
     def _log_lines(self) -> list[str]:
-        with suppress(OSError), self._launch.log.open("rb") as file:
+        with self._launch.log.open("rb") as file:
             file.seek(max(self._log_start, self._launch.log.stat().st_size - _LONGEST_TAIL))
             return log_lines(file.read())
-        return []
-
-    def _capacity(self) -> int:
-        rooms = [float(room) for room in _ROOM.findall("\n".join(self._log_lines()))]
-        most = self._launch.max_in_flight
-        return max(1, min(most, round(2 * sum(rooms)))) if rooms else most
 
 
 def log_lines(data: bytes) -> list[str]:
