@@ -30,7 +30,7 @@ from judge.backends.local import ModelFiles
 from judge.backends.pool import Servers
 from judge.backends.replies import RefusedError
 from judge.backends.structured import Mode
-from judge.backends.vllm import ENDED, Launch, Server
+from judge.backends.vllm import Launch, Server
 from judge.distribution import install
 from judge.rubrics import Rubric
 from judge.types import Completion, JudgeError
@@ -127,13 +127,13 @@ class Replica:
     ) -> Completion | Exception:
         """Return the answer to a request, or what `Server.ask` raises."""
         if self._server is None:  # Ray has placed it anew
-            return UnavailableError(ENDED)
+            return UnavailableError("connection")
         try:
             return await self._server.ask(body, path, mode)
         except (AskError, RefusedError, JudgeError) as error:
             # That it has ended once too often is the replica's end, not the run's.
             is_end = error is self._server.failure
-            return UnavailableError(ENDED, str(error)) if is_end else error
+            return UnavailableError("connection", str(error)) if is_end else error
 
     async def stop(self) -> None:
         """End vLLM; returns when nothing of it is left."""
@@ -246,7 +246,7 @@ class Replicas(Servers):
             try:
                 reply = await seat.actor.ask.remote(dict(body), path, mode)
             except RayActorError as lost:
-                reply = UnavailableError(ENDED, _words(lost))
+                reply = UnavailableError("connection", _words(lost))
             finally:
                 seat.in_flight -= 1
             if isinstance(reply, Completion):
@@ -254,7 +254,7 @@ class Replicas(Servers):
             if not isinstance(reply, UnavailableError):
                 raise reply
             error = reply
-            if error.reason in (ENDED, "connection") and seat.is_ready:
+            if error.reason == "connection" and seat.is_ready:
                 seat.is_ready = False
                 self.say(f"The replica on {seat.host} is lost ({error}); starting it again.")
                 seat.start = asyncio.create_task(self._start(seat))
