@@ -30,7 +30,7 @@ from judge.backends.local import ModelFiles
 from judge.backends.pool import Servers
 from judge.backends.replies import RefusedError
 from judge.backends.structured import Mode
-from judge.backends.vllm import ENDED, Launch, Server
+from judge.backends.vllm import Launch, Server
 from judge.distribution import install
 from judge.rubrics import Rubric
 from judge.types import Completion, JudgeError
@@ -40,20 +40,17 @@ LOCAL = "local"
 # How often Ray starts an actor again that has died, and how many replicas get one question at a
 # time of asking: one that kills is not for all of them.
 _RESTARTS, _MOST_TRIES = 2, 2
-_SECONDS_BETWEEN_LINES = 15.0
-# How long a replica may take to end its vLLM.
-_PATIENCE = 20.0
+# How many seconds a replica may take to end its vLLM, and those between two lines of progress.
+_PATIENCE, _PAUSE = 20.0, 15.0
 # Ray kills an actor's children with it, the guard first, who could then no longer see to the rest.
 _ACTOR_ENVIRON = {"env_vars": {"RAY_kill_child_processes_on_worker_exit": "0"}}
 # No usage reports, no dashboard, where Ray starts something of its own.
 _QUIET = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO": "0"}
 # What of the driver's environment a node's vLLM gets: its own paths and devices stay its own.
 _PASSED = frozenset({"HF_TOKEN", "HF_ENDPOINT", "HF_HUB_OFFLINE", "JUDGE_VLLM", "OMP_NUM_THREADS"})
-_SPREADS = (
-    ("--tensor-parallel-size", "-tp"),
-    ("--pipeline-parallel-size", "-pp"),
-    ("--data-parallel-size", "-dp"),
-)
+_UNITS = ("GPU", "CPU")
+# The flags of `vllm serve` that say over how many GPUs a model is spread.
+_SPREADS = (("tensor", "-tp"), ("pipeline", "-pp"), ("data", "-dp"))
 
 
 def load(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
@@ -72,7 +69,9 @@ def _replicas(files: ModelFiles, launch: Launch, settings: JudgeSettings) -> Ser
         raise JudgeError(f"ray_replicas is a number from 1 on, not {number!r}")
     if not isinstance(gpus, int) or gpus < 0:
         raise JudgeError(f"gpus_per_replica is a number from 0 on, not {gpus!r}")
-    spread = prod(vllm.copies(launch.flags, *names) for names in _SPREADS)
+    spread = prod(
+        vllm.copies(launch.flags, f"--{name}-parallel-size", short) for name, short in _SPREADS
+    )
     if gpus not in (0, spread):
         raise JudgeError(
             f"by its flags each vLLM uses {spread} GPUs and --gpus-per-replica gives it {gpus}"
@@ -111,30 +110,30 @@ class Replica:
         self._lines: list[str] = []
 
     async def ready(self) -> tuple[str, str, list[str]]:
-        """Return the host, why vLLM cannot be asked, "" where it can, and the end of its log."""
-        problem, self._lines = "", []
+        """Return the host, why vLLM cannot be asked, "" where it can, and then the log's end."""
+        host = f"{socket.gethostname()} (its log there is {self._launch.log})"
+        self._lines.clear()
         try:
             if self._server is None:
                 await asyncio.to_thread(self._check_folder, self._launch.model)
-                self._server = Server(self._launch, lambda line: self._lines.append(line))
+                self._server = Server(self._launch, self._lines.append)
             await self._server.ready()
         except JudgeError as error:
-            problem = str(error)
-        host = f"{socket.gethostname()} (its log there is {self._launch.log})"
-        return host, problem, [line for line in self._lines if "  | " in line]
+            return host, str(error), [line for line in self._lines if "  | " in line]
+        return host, "", []
 
     async def ask(
         self, body: Mapping[str, Any], path: str, mode: Mode | None
     ) -> Completion | Exception:
         """Return the answer to a request, or what `Server.ask` raises."""
         if self._server is None:  # Ray has placed it anew
-            return UnavailableError(ENDED)
+            return UnavailableError("connection")
         try:
             return await self._server.ask(body, path, mode)
         except (AskError, RefusedError, JudgeError) as error:
             # That it has ended once too often is the replica's end, not the run's.
             is_end = error is self._server.failure
-            return UnavailableError(ENDED, str(error)) if is_end else error
+            return UnavailableError("connection", str(error)) if is_end else error
 
     async def stop(self) -> None:
         """End vLLM; returns when nothing of it is left."""
@@ -179,7 +178,6 @@ class Replicas(Servers):
     _lock: asyncio.Lock = field(init=False, default_factory=asyncio.Lock)
     _changed: asyncio.Event = field(init=False, default_factory=asyncio.Event)
     _is_joined: bool = field(init=False, default=False)
-    _failure: JudgeError | None = field(init=False, default=None)
 
     def __post_init__(self) -> None:
         # How many GPUs there are is known later; what is too much waits in the replicas.
@@ -190,16 +188,9 @@ class Replicas(Servers):
 
     async def ready(self) -> None:
         """Return when a replica can be asked; raises `JudgeError` where none will be."""
-        if self._ready():
-            return
-        async with self._lock:
-            try:
-                if self._failure is None:
-                    await self._wait()
-            except JudgeError as error:
-                self._failure = error
-        if self._failure is not None:
-            raise self._failure
+        if not self._ready():
+            async with self._lock:
+                await self._wait()
 
     async def _wait(self) -> None:
         if not self._seats:
@@ -221,22 +212,21 @@ class Replicas(Servers):
                     "--gpus-per-replica, or wait longer with --vllm-timeout"
                 )
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._changed.wait(), _SECONDS_BETWEEN_LINES)
+                await asyncio.wait_for(self._changed.wait(), _PAUSE)
                 continue
             self.say(f"  Waiting for a replica. {self._holdings()}")
 
     async def _start(self, seat: _Seat) -> None:
         from ray.exceptions import RayActorError
 
-        lines: list[str] = []
         try:  # this waits for a place too, and for another where the actor dies
             start = seat.actor.ready.options(max_task_retries=-1).remote()
             seat.host, seat.problem, lines = await start
+            for line in lines:
+                self.say(line)
         except RayActorError as error:
             seat.problem = _words(error)
         seat.is_ready = not seat.problem
-        for line in lines if seat.problem else ():
-            self.say(line)
         ready = f"{len(self._ready())} of {len(self._seats)} replicas ready"
         self.say(f"{ready}; on {seat.host}: {seat.problem or 'one more'}")
         self._changed.set()
@@ -256,7 +246,7 @@ class Replicas(Servers):
             try:
                 reply = await seat.actor.ask.remote(dict(body), path, mode)
             except RayActorError as lost:
-                reply = UnavailableError(ENDED, _words(lost))
+                reply = UnavailableError("connection", _words(lost))
             finally:
                 seat.in_flight -= 1
             if isinstance(reply, Completion):
@@ -264,7 +254,7 @@ class Replicas(Servers):
             if not isinstance(reply, UnavailableError):
                 raise reply
             error = reply
-            if error.reason in (ENDED, "connection") and seat.is_ready:
+            if error.reason == "connection" and seat.is_ready:
                 seat.is_ready = False
                 self.say(f"The replica on {seat.host} is lost ({error}); starting it again.")
                 seat.start = asyncio.create_task(self._start(seat))
@@ -328,9 +318,8 @@ class Replicas(Servers):
         import ray
 
         total, free = ray.cluster_resources(), ray.available_resources()
-        each = f"{self.gpus} GPUs" if self.gpus else "1 CPU"
-        parts = (f"{free.get(k, 0):g} of {total.get(k, 0):g} {k}s free" for k in ("GPU", "CPU"))
-        return f"Each asks for {each}, and the cluster has {' and '.join(parts)}."
+        has = " and ".join(f"{total.get(k, 0):g} {k}s ({free.get(k, 0):g} free)" for k in _UNITS)
+        return f"Each takes {f'{self.gpus} GPUs' if self.gpus else '1 CPU'}; the cluster has {has}."
 
 
 def _words(error: Exception) -> str:

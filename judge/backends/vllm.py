@@ -38,8 +38,6 @@ if TYPE_CHECKING:
     from judge.backends.openai_client import Client
 
 KIND = "vllm"
-ENDED = "server ended"
-"""Why a request has no answer that died with its server."""
 IN_FLIGHT = 128
 """How many requests are sent to one server at a time: a 7B judge keeps one H100 busy with that."""
 START_TIMEOUT = 3600.0
@@ -186,8 +184,8 @@ class Server(Servers):
     """`vllm serve` as a child process on a free port of this machine.
 
     It takes a random key, which only the environment of the process holds. No more is sent at a
-    time than twice what it says it has room for: a request that waits in the server for its turn
-    would use up its `timeout` there.
+    time than three times what it says it has room for at full length, which few requests have: one
+    that waits in the server for its turn would use up its `timeout` there.
     """
 
     def __init__(self, launch: Launch, say: Callable[[str], None]) -> None:
@@ -198,7 +196,8 @@ class Server(Servers):
         self._room = asyncio.Semaphore(1)
         self._process: Process | None = None
         self._client: Client | None = None
-        self._log_start = self._starts = 0
+        self._is_suspect = False  # a request has found nobody there
+        self._log_start = self._starts = self._port = 0
         self.failure: JudgeError | None = None
 
     @property
@@ -212,8 +211,8 @@ class Server(Servers):
             if self.failure is not None:
                 raise self.failure
             try:
-                if self._process is not None and self._process.exit_status is not None:
-                    await self._bury(self._process)
+                if self._process is not None and self._is_suspect:
+                    await self._check(self._process)
                 if self._client is None:
                     self._client = await self._start()
             except JudgeError as error:
@@ -227,16 +226,12 @@ class Server(Servers):
         await self.ready()
         async with self._room:
             await self.ready()  # it may have ended meanwhile
-            client, process = self._client, self._process
-            assert client is not None
-            assert process is not None
+            assert self._client is not None
             try:
-                return await client.ask(body, path, mode)
+                return await self._client.ask(body, path, mode)
             except UnavailableError as error:
-                await asyncio.sleep(_TICK)  # whether it has ended is known a little later
-                if process.exit_status is None:
-                    raise
-                raise UnavailableError(ENDED, str(error)) from error
+                self._is_suspect |= error.reason == "connection"
+                raise
 
     async def aclose(self) -> None:
         """Close the connections and stop the server; returns when nothing of it is left."""
@@ -245,7 +240,7 @@ class Server(Servers):
 
     async def _stop(self) -> None:
         client, self._client = self._client, None
-        process, self._process = self._process, None
+        process, self._process, self._is_suspect = self._process, None, False
         try:
             if client is not None:
                 await client.aclose()
@@ -254,7 +249,15 @@ class Server(Servers):
                 # The guard ends it even if this wait is cut short.
                 await asyncio.to_thread(process.stop)
 
-    async def _bury(self, process: Process) -> None:
+    async def _check(self, process: Process) -> None:
+        deadline = time.monotonic() + _PATIENCE
+        while process.exit_status is None:
+            if await asyncio.to_thread(_is_healthy, self._port):
+                self._is_suspect = False
+                return
+            if time.monotonic() > deadline:
+                await asyncio.to_thread(process.stop)
+            await asyncio.sleep(_TICK)
         end = self._end_of(process)
         await self._stop()
         if self._starts > _RESTARTS:
@@ -266,7 +269,7 @@ class Server(Servers):
 
         launch = self._launch
         with socket.create_server((_HOST, 0)) as free:
-            port = free.getsockname()[1]
+            port = self._port = free.getsockname()[1]
         command = [self._executable, "serve", launch.model, f"--host={_HOST}", f"--port={port}"]
         command += [flag + (value and f"={value}") for flag, value in launch.flags.items()]
         # Not as a flag: command lines are for everyone on the machine to read.
@@ -277,18 +280,20 @@ class Server(Servers):
         self._log_start = launch.log.stat().st_size if launch.log.exists() else 0
         self._process = Process(command, {**launch.environ, **environ}, launch.log)
         try:
-            await self._wait_until_healthy(self._process, port)
+            await self._wait_until_healthy(self._process)
         except BaseException:  # cancelled, or given up
             await self._stop()
             raise
-        self._room = asyncio.Semaphore(self._capacity())
+        rooms = [float(room) for room in _ROOM.findall("\n".join(self._log_lines()))]
+        most = self._launch.max_in_flight
+        self._room = asyncio.Semaphore(max(1, min(most, round(3 * sum(rooms)))) if rooms else most)
         return Client(Connection(f"http://{_HOST}:{port}/v1", launch.timeout), key)
 
-    async def _wait_until_healthy(self, process: Process, port: int) -> None:
+    async def _wait_until_healthy(self, process: Process) -> None:
         began = said = time.monotonic()
         while process.exit_status is None:
             seconds = time.monotonic() - began
-            if await asyncio.to_thread(_is_healthy, port):
+            if await asyncio.to_thread(_is_healthy, self._port):
                 self._say(f"vLLM is ready after {seconds:.0f} s.")
                 return
             newest = (self._log_lines() or ["its log is empty so far"])[-1][:300]
@@ -312,15 +317,9 @@ class Server(Servers):
         return f"({how}{log_cause(lines)}); its log is {self._launch.log}"
 
     def _log_lines(self) -> list[str]:
-        with suppress(OSError), self._launch.log.open("rb") as file:
+        with self._launch.log.open("rb") as file:
             file.seek(max(self._log_start, self._launch.log.stat().st_size - _LONGEST_TAIL))
             return log_lines(file.read())
-        return []
-
-    def _capacity(self) -> int:
-        rooms = [float(room) for room in _ROOM.findall("\n".join(self._log_lines()))]
-        most = self._launch.max_in_flight
-        return max(1, min(most, round(2 * sum(rooms)))) if rooms else most
 
 
 def log_lines(data: bytes) -> list[str]:

@@ -103,7 +103,7 @@ def test_a_crash_is_forgiven_once(made: Made, monkeypatch: pytest.MonkeyPatch) -
 def test_no_more_is_sent_than_the_server_has_room_for(
     made: Made, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setenv("STANDIN_ROOM", "1.5")
+    monkeypatch.setenv("STANDIN_ROOM", "1.00")
     monkeypatch.setenv("STANDIN_DELAY", "0.1")
     monkeypatch.setenv("STANDIN_TALLY", str(tmp_path / "tally"))
     made = Made(made.log.parent)
