@@ -68,7 +68,7 @@ def rescore(run: Run, out: Path | None = None) -> Rescored:
             f"{run.path} is made of several runs and has no answers of its own: rescore those and "
             f"make it again with {again} (answers in the cache are not paid for twice)"
         )
-    rubric, written = run.rubric, run.written_summary
+    rubric, written = run.rubric, run.summary(of_any_version=True)
     line = str(read_today(run.signature, rubric))
     path = out or run.path
     if path != run.path:

@@ -169,8 +169,7 @@ class Run:
             ) from error
 
     @cached_property
-    def written_summary(self) -> dict[str, Any]:
-        """What the summary's file holds, of whatever version; raises `JudgeError`."""
+    def _summary(self) -> dict[str, Any]:
         return _read(self.path / SUMMARY, forms.Summary)
 
     def regrouped(self, by: Sequence[str]) -> dict[str, Any]:
@@ -200,13 +199,15 @@ class Run:
         for record in self.records():
             yield study_of(record), outcome_of(record)
 
-    def summary(self) -> dict[str, Any]:
+    def summary(self, *, of_any_version: bool = False) -> dict[str, Any]:
         """Return what was printed at the end of the run.
 
-        Raises `JudgeError` for a damaged one, and for one of another version of the rubric.
+        Raises `JudgeError` for a damaged one, and for one of another version of the rubric
+        unless it may be `of_any_version`.
         """
-        self._check_version()
-        return self.written_summary
+        if not of_any_version:
+            self._check_version()
+        return self._summary
 
     def records(self, *, of_any_version: bool = False) -> Iterator[dict[str, Any]]:
         """Yield one record a study, in the order of the references.
@@ -218,7 +219,7 @@ class Run:
         n = 0
         for n, line in enumerate(self.lines(), 1):
             yield self.parsed(n, line, of_any_version=of_any_version)
-        if n != (wanted := self.written_summary["n_studies"]):
+        if n != (wanted := self._summary["n_studies"]):
             raise damaged(
                 self.path / ANNOTATIONS, f"it holds {n:,} studies, and {SUMMARY} {wanted:,}"
             )
