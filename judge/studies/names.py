@@ -19,14 +19,8 @@ FIELD_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "id": ("study_id", "id", "study", "accession_number", "accession", "exam_id", "uid"),
         "candidate": (
-            "model_prediction",
-            "prediction",
-            "predicted_report",
-            "candidate",
-            "candidate_report",
-            "generated",
-            "generated_report",
-            "hypothesis",
+            *("model_prediction", "prediction", "predicted_report", "candidate"),
+            *("candidate_report", "generated", "generated_report", "hypothesis"),
         ),
         "candidate, failing these": (
             *("pred", "preds", "hyp", "hyps", "model_output", "output", "response"),
@@ -35,12 +29,8 @@ FIELD_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "impression": ("section_impression", "impression", "impression_section"),
         "whole report": ("report", "full_report", "report_text"),
         "reference": (
-            "reference",
-            "reference_report",
-            "ground_truth",
-            "ground_truth_report",
-            "gt_report",
-            "radiologist_report",
+            *("reference", "reference_report", "ground_truth", "ground_truth_report"),
+            *("gt_report", "radiologist_report"),
         ),
         "reference, failing these": ("gt", "ref", "refs", "target", "targets"),
         "whole report, failing these": ("text",),
@@ -54,20 +44,10 @@ FIELD_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 TEXT_ROLES = ("candidate", "findings", "impression", "whole report", "reference")
 """The roles of `FIELD_NAMES` that hold report text and nothing else."""
 
-_RESERVED_NAMES = frozenset(
-    {
-        "study_id",
-        "study_class",
-        "class_inferred",
-        "reference",
-        "candidate",
-        "outcome",
-        "reason",
-        "warnings",
-        "answer",
-        "green",
-    }
-)
+_RESERVED_NAMES = {
+    *("study_id", "study_class", "class_inferred", "reference", "candidate", "outcome", "reason"),
+    *("warnings", "answer", "green"),
+}
 _RESERVED_PREFIXES = ("n_", "significant_", "insignificant_")
 
 

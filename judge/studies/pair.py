@@ -293,9 +293,8 @@ def _picked(columns: Columns, rows: Sequence[int]) -> dict[str, list[Any]]:
 def _numbered(preds: Table, refs: Table) -> list[str]:
     if refs.file is None or refs.id_field is not None:
         return []
-    if preds is refs:
-        return [f"{refs.name} has no field for the id: its {len(refs):,} records are numbered"]
-    return [f"no ids: the {len(refs):,} records of {preds.name} and {refs.name} go by their order"]
+    names = " and ".join(dict.fromkeys((preds.name, refs.name)))
+    return [f"no ids: the {len(refs):,} records of {names} are numbered, and go by their order"]
 
 
 def _only(values: Sequence[object]) -> str | None:
