@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import threading
 from pathlib import Path
 
 import pytest
@@ -139,6 +140,40 @@ def test_a_batch_that_does_not_fit_is_halved(
     fits = 0
     with pytest.raises(JudgeError, match="out of memory"):
         judge.generate(ids, [6] * BATCH)
+
+
+def test_batches_that_wait_when_it_is_closed_are_not_begun(
+    random_model: Path, prompt: Prompt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = make(random_model, prompt, max_tokens=2)
+    begun: list[int] = []
+    under_way, closing = threading.Event(), threading.Event()
+    real = TransformersJudge.generate
+
+    def generate(self, prompts, rooms):
+        begun.append(len(prompts))
+        under_way.set()
+        closing.wait()
+        return real(self, prompts, rooms)
+
+    monkeypatch.setattr(TransformersJudge, "generate", generate)
+
+    async def ask() -> list[Completion | BaseException]:
+        requests = [judge.request(study) for study in studies(3 * BATCH)]
+        answers = [asyncio.create_task(judge.complete(request)) for request in requests]
+        await asyncio.to_thread(under_way.wait)
+        closed = asyncio.create_task(judge.aclose())
+        await asyncio.sleep(0)
+        closing.set()
+        await closed
+        return await asyncio.gather(*answers, return_exceptions=True)
+
+    answers = asyncio.run(ask())
+    assert begun == [BATCH]
+    assert [isinstance(answer, Completion) for answer in answers] == [
+        *[True] * BATCH,
+        *[False] * 2 * BATCH,
+    ]
 
 
 def test_an_ordinary_model_is_asked_through_its_own_template(tmp_path: Path) -> None:
