@@ -62,6 +62,7 @@ class TransformersJudge(LocalJudge):
         self._model: Any = None
         self._lock = asyncio.Lock()  # one batch at a time
         self._batch = _Batch()
+        self._is_closing = False
 
     async def ready(self) -> None:
         """Load the model; raises `JudgeError` where it cannot be had or does not fit."""
@@ -115,6 +116,8 @@ class TransformersJudge(LocalJudge):
 
     async def _answer(self, batch: _Batch) -> list[list[int]]:
         async with self._lock:
+            if self._is_closing:
+                raise asyncio.CancelledError
             if batch is self._batch:  # whoever asks from now on is in the next
                 self._batch = _Batch()
             return await asyncio.to_thread(self.generate, batch.prompts, batch.rooms)
@@ -156,6 +159,9 @@ class TransformersJudge(LocalJudge):
 
     async def aclose(self) -> None:
         """Wait for the batch in hand, let go of the model, and say what was cut."""
+        self._is_closing = True
         async with self._lock:
             self._model = None
+        # The next to ask may do so in another event loop.
+        self._lock, self._batch, self._is_closing = asyncio.Lock(), _Batch(), False
         await super().aclose()

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 KIND = "vllm"
 IN_FLIGHT = 128
-"""How many requests are sent to one server at a time: a 7B judge keeps one H100 busy with that."""
+"""How many requests one copy of a model is sent at a time, which keeps an H100 busy with 7B."""
 START_TIMEOUT = 3600.0
 # Names a `vllm` that lives elsewhere: in an environment of its own, behind a script.
 EXECUTABLE = "JUDGE_VLLM"
@@ -132,7 +132,9 @@ class Launch:
     @property
     def max_in_flight(self) -> int:
         """How many requests the copies of the model are sent at a time."""
-        return IN_FLIGHT * copies(self.flags, "--data-parallel-size", "-dp")
+        most = self.flags.get("--max-num-seqs", "")
+        each = min(IN_FLIGHT, 3 * int(most)) if most.isdecimal() else IN_FLIGHT
+        return each * copies(self.flags, "--data-parallel-size", "-dp")
 
 
 def new_log(kind: str) -> Path:

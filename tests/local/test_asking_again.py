@@ -18,39 +18,27 @@ from judge.types import Completion, CompletionRequest, Message, Study, Unparsed
 
 
 class Encoder:
-    """As much of an encoder as questions need; keeps the roles that it was given."""
+    """As much of an encoder as questions need."""
 
-    limit = 2048
-
-    def __init__(self, layout: str) -> None:
-        self.layout = layout
-        self.roles: list[str] = []
-
-    eos_id = 2
+    limit, eos_id, layout = 2048, 2, GREEN
 
     def encode(self, messages: Sequence[Message]) -> Encoded:
-        self.roles = [message.role for message in messages]
         return Encoded(tuple(map(ord, messages[-1].content)), 0)
 
 
-def questions(
-    layout: str, url: str = "http://127.0.0.1:1", **asked: object
-) -> tuple[VLLMJudge, Encoder]:
-    encoder: Any = Encoder(layout)
-    servers = Pool([(Connection(url), NO_KEY)], "m", print)
-    prompt = prompts.load("green")
-    judge = VLLMJudge(
+def questions(url: str = "http://127.0.0.1:1", **asked: object) -> VLLMJudge:
+    encoder: Any = Encoder()
+    return VLLMJudge(
         name="vllm:m",
         version="m",
-        prompt=prompt,
+        prompt=prompts.load("green"),
         encoder=encoder,
         say=print,
         served_as="m",
-        servers=servers,
+        servers=Pool([(Connection(url), NO_KEY)], "m", print),
         max_tokens=100,
         asked=asked,
     )
-    return judge, encoder
 
 
 def again(asking: VLLMJudge) -> tuple[CompletionRequest, CompletionRequest | None]:
@@ -62,7 +50,7 @@ def again(asking: VLLMJudge) -> tuple[CompletionRequest, CompletionRequest | Non
 
 
 def test_a_greedy_green_model_is_not_asked_the_same_again_and_that_is_said() -> None:
-    asking, _ = questions(GREEN)
+    asking = questions()
     assert asking.notes == ()
     assert [again(asking)[1] for _ in range(3)] == [None] * 3
     (note,) = asking.notes
@@ -70,9 +58,9 @@ def test_a_greedy_green_model_is_not_asked_the_same_again_and_that_is_said() -> 
 
 
 def test_a_green_model_that_samples_is_asked_again_with_another_seed() -> None:
-    request, same = again(questions(GREEN, temperature=0.5)[0])
+    request, same = again(questions(temperature=0.5))
     assert same == request
-    asking, _ = questions(GREEN, temperature=0.5, seed=3)
+    asking = questions(temperature=0.5, seed=3)
     request, other = again(asking)
     assert other is not None
     assert (request.sampling["seed"], other.sampling["seed"]) == (3, 4)
@@ -89,7 +77,7 @@ def test_what_a_served_model_is_sent() -> None:
         await judge.aclose()
 
     with FaultServer(Behaviour(record=True)) as server:
-        judge, _ = questions(GREEN, server.url, **asked)
+        judge = questions(server.url, **asked)
         _, other = again(judge)
         assert other is not None
         request = judge.request(Study("s", "study-0001", "Effusion."))

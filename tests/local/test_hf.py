@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-import json
+import threading
 from pathlib import Path
 
 import pytest
 import tinymodel
 import yaml
-from support import Invoke, write_json
+from serving import taught
+from support import Invoke
 
-from judge import backends, prompts, rubrics
+from judge import backends, prompts
 from judge.backends.transformers import BATCH, TransformersJudge
 from judge.prompts import CHAT, Prompt
 from judge.types import Completion, JudgeError, Study
 
-ANNOTATIONS = "annotations.jsonl"
-RUBRIC = rubrics.load("green")
 WORDING = {
     "name": "stand-in",
     "version": 1,
@@ -141,6 +140,40 @@ def test_a_batch_that_does_not_fit_is_halved(
         judge.generate(ids, [6] * BATCH)
 
 
+def test_batches_that_wait_when_it_is_closed_are_not_begun(
+    random_model: Path, prompt: Prompt, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    judge = make(random_model, prompt, max_tokens=2)
+    begun: list[int] = []
+    under_way, closing = threading.Event(), threading.Event()
+    real = TransformersJudge.generate
+
+    def generate(self, prompts, rooms):
+        begun.append(len(prompts))
+        under_way.set()
+        closing.wait()
+        return real(self, prompts, rooms)
+
+    monkeypatch.setattr(TransformersJudge, "generate", generate)
+
+    async def ask() -> list[Completion | BaseException]:
+        requests = [judge.request(study) for study in studies(3 * BATCH)]
+        answers = [asyncio.create_task(judge.complete(request)) for request in requests]
+        await asyncio.to_thread(under_way.wait)
+        closed = asyncio.create_task(judge.aclose())
+        await asyncio.sleep(0)
+        closing.set()
+        await closed
+        return await asyncio.gather(*answers, return_exceptions=True)
+
+    answers = asyncio.run(ask())
+    assert begun == [BATCH]
+    assert [isinstance(answer, Completion) for answer in answers] == [
+        *[True] * BATCH,
+        *[False] * 2 * BATCH,
+    ]
+
+
 def test_an_ordinary_model_is_asked_through_its_own_template(tmp_path: Path) -> None:
     folder = tmp_path / "chat"
     tinymodel.make_model(folder, chat_template=tinymodel.CHAT)
@@ -165,47 +198,13 @@ def test_an_ordinary_model_is_asked_through_its_own_template(tmp_path: Path) -> 
     assert ours == theirs
 
 
-def test_a_taught_model_gives_its_annotations_end_to_end(
-    invoke: Invoke, tmp_path: Path, wording: Path, prompt: Prompt
-) -> None:
-    folder = tmp_path / "taught"
-    tinymodel.make_model(folder)
-    asked = [
-        Study(str(at), f"No {finding} is seen.", f"Large {finding}.")
-        for at, finding in enumerate(("nodule", "pneumothorax", "edema"))
-    ]
-    answers = [
-        f"[Explanation]:\nStudy {at}.\n\n"
-        f"[Clinically Significant Errors]:\n(a) False finding: 1. {error}\n\n"
-        f"[Clinically Insignificant Errors]:\n(b) Missing finding: 0.\n\n"
-        f"[Matched Findings]:\n2. {matched}; clear lungs"
-        for at, (error, matched) in enumerate(
-            (("nodule", "no effusion"), ("pneumothorax", "normal heart"), ("edema", "no nodule"))
-        )
-    ]
-    judge = make(folder, prompt)
-    tinymodel.teach(
-        folder,
-        [
-            (judge.encoded(judge.request(study))[0].ids, answer)
-            for study, answer in zip(asked, answers, strict=True)
-        ],
-    )
-    preds = write_json(tmp_path / "p.json", {one.study_id: one.candidate for one in asked})
-    refs = write_json(tmp_path / "r.json", {one.study_id: one.reference for one in asked})
+def test_a_taught_model_gives_its_annotations_end_to_end(invoke: Invoke, tmp_path: Path) -> None:
+    model = taught(tmp_path / "taught", count=3)
+    model.write(tmp_path)
     out = tmp_path / "run"
-    done = invoke(
-        *("green", preds, refs, "--judge", f"hf:{folder}", "--prompt", wording, "--out", out),
-        *("--cache", tmp_path / "cache"),
-    )
+    options = ("--prompt", model.prompt, "--out", out, "--cache", tmp_path / "cache")
+    files = (tmp_path / "preds.json", tmp_path / "refs.json")
+    done = invoke("green", *files, "--judge", f"hf:{model.folder}", *options)
     assert done.exit_code == 0, done.output
-    kept = [json.loads(line) for line in (out / ANNOTATIONS).read_text("utf-8").splitlines()]
-    assert len(kept) == len(asked)
-    for record, study, answer in zip(kept, asked, answers, strict=True):
-        wanted = RUBRIC.parse(answer, study, complete=True)
-        assert record["study_id"] == study.study_id
-        assert record["annotation"]["explanation"] == wanted.explanation
-        assert [(item["kind"], item["text"]) for item in record["annotation"]["items"]] == [
-            (item.kind, item.text) for item in wanted.items
-        ]
+    model.check(out)
     assert ",float32,green" in done.stdout

@@ -87,7 +87,7 @@ def test_its_answers_are_those_of_vllm(model: Path) -> None:
 def test_each_replica_has_as_many_requests_as_a_vllm(model: Path) -> None:
     servers = load("ray", model, ray_replicas=3).servers
     assert servers is not None
-    assert servers.max_in_flight == 3 * 128
+    assert servers.max_in_flight == 3 * 48
 
 
 @pytest.mark.parametrize(

@@ -75,6 +75,7 @@ def taught(folder: Path, count: int = 8) -> Taught:
     )
     annotations = tuple(annotation_for(one.study_id, 0) for one in studies)
     model, prompt_file = folder / "model", folder / "tiny.yaml"
+    folder.mkdir(exist_ok=True)
     prompt_file.write_text(PROMPT, "utf-8")
     # Its own template is for the tests that chat; the prompt asks for GREEN's layout.
     tinymodel.make_model(model, chat_template=tinymodel.CHAT)

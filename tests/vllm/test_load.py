@@ -85,6 +85,7 @@ def test_many_requests_are_in_flight_for_each_copy_of_the_model(folder: Path) ->
 
     assert in_flight() == 128
     assert in_flight("-dp 4") == 512
+    assert in_flight("--max-num-seqs=8") == 24
     assert in_flight(base_url=["http://127.0.0.1:1/v1", "http://127.0.0.1:2/v1"]) == 256
 
 
