@@ -194,7 +194,7 @@ def _judge_models(rubric: Rubric, files: Sequence[str], options: dict[str, Any])
 @contextmanager
 def shared_servers(sessions: Sequence[JudgeSession]) -> Iterator[None]:
     """Let judges that start the same server share one, which is gone at the end of the block."""
-    started: dict[tuple[str, ...], Servers] = {}
+    started: dict[tuple[object, ...], Servers] = {}
     for session in sessions:
         servers = session.judge.servers
         if servers is None or servers.starts is None:
@@ -246,7 +246,7 @@ def _print(
 
 
 def _sessions(
-    rubric: Rubric, options: Mapping[str, Any], budget: Budget | None = None
+    rubric: Rubric, options: dict[str, Any], budget: Budget | None = None
 ) -> list[JudgeSession]:
     """Return a session for each judge that the options name; asks nobody."""
     from judge.backends import LEXICON

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from judge.running.cost import Progress
     from judge.running.engine import ProgressListener, RunStoppedError, UnreadableError
     from judge.running.session import JudgeSession
+    from judge.studies import StudySet
     from judge.types import Study
 
 _SECONDS_BETWEEN_LINES = 30.0
@@ -157,7 +158,10 @@ def say_price(
 
 
 def dry_run(
-    sessions: Sequence[JudgeSession], studies: Collection[Study], *, in_batches: bool = False
+    sessions: Sequence[JudgeSession],
+    studies: StudySet | Sequence[Study],
+    *,
+    in_batches: bool = False,
 ) -> None:
     """Print what each judge would be asked about `studies`, side by side where there are several.
 

@@ -32,7 +32,7 @@ class Servers(ABC):
     """
 
     billing_url: str | None = None
-    starts: tuple[str, ...] | None = None
+    starts: tuple[object, ...] | None = None
     stays: bool = False
     places: Sequence[tuple[Connection, str]] = ()
     max_in_flight: int | None = None

@@ -181,6 +181,7 @@ class Replicas(Servers):
 
     def __post_init__(self) -> None:
         # How many GPUs there are is known later; what is too much waits in the replicas.
+        self.starts = ("ray", self.address, self.launch.model, *self.launch.flags.items())
         self.max_in_flight = (self.number or (8 if self.gpus else 1)) * self.launch.max_in_flight
 
     def _ready(self) -> list[_Seat]:
@@ -188,6 +189,9 @@ class Replicas(Servers):
 
     async def ready(self) -> None:
         """Return when a replica can be asked; raises `JudgeError` where none will be."""
+        for seat in self._seats:
+            if not seat.is_ready and not seat.problem and seat.start is None:
+                seat.start = asyncio.create_task(self._start(seat))
         if not self._ready():
             async with self._lock:
                 await self._wait()
@@ -293,15 +297,18 @@ class Replicas(Servers):
         self._seats = [_Seat(actor.remote(self.launch, self.version)) for _ in range(number)]
 
     async def aclose(self) -> None:
-        """End the replicas; returns when nothing of them is left."""
+        """End the replicas, unless they stay for the next judge."""
         for seat in self._seats:
             if seat.start:
                 seat.start.cancel()
+                seat.start = None
         # The next to ask may do so in another event loop.
         self._lock, self._changed = asyncio.Lock(), asyncio.Event()
-        await asyncio.to_thread(self._close)
+        if not self.stays:
+            await asyncio.to_thread(self.stop)
 
-    def _close(self) -> None:
+    def stop(self) -> None:
+        """End the replicas; returns when nothing of them is left."""
         import ray
 
         actors, self._seats = [seat.actor for seat in self._seats], []

@@ -199,7 +199,9 @@ class Server(Servers):
         self._process: Process | None = None
         self._client: Client | None = None
         self._is_suspect = False  # a request has found nobody there
-        self._log_start = self._starts = self._port = 0
+        self._log_start = self._starts = self._port = self._in_flight = 0
+        self._key = ""
+        self.starts = (launch.model, *launch.flags.items())
         self.failure: JudgeError | None = None
 
     @property
@@ -215,8 +217,10 @@ class Server(Servers):
             try:
                 if self._process is not None and self._is_suspect:
                     await self._check(self._process)
+                if self._process is None:
+                    await self._start()
                 if self._client is None:
-                    self._client = await self._start()
+                    self._client = self._connect()
             except JudgeError as error:
                 self.failure = error
                 raise
@@ -236,9 +240,19 @@ class Server(Servers):
                 raise
 
     async def aclose(self) -> None:
-        """Close the connections and stop the server; returns when nothing of it is left."""
+        """Close the connections and stop the server, unless it stays for the next judge."""
         self._lock = asyncio.Lock()  # the next to ask may do so in another event loop
-        await self._stop()
+        if not self.stays:
+            await self._stop()
+        elif self._client is not None:
+            client, self._client = self._client, None
+            await client.aclose()
+
+    def stop(self) -> None:
+        """Stop the server; returns when nothing of it is left."""
+        process, self._process = self._process, None
+        if process is not None:
+            process.stop()
 
     async def _stop(self) -> None:
         client, self._client = self._client, None
@@ -266,17 +280,22 @@ class Server(Servers):
             raise JudgeError(f"vLLM ended in mid-run {end}; what was answered is in the cache")
         self._say(f"vLLM ended in mid-run {end}; starting it again.")
 
-    async def _start(self) -> Client:
+    def _connect(self) -> Client:
         from judge.backends.openai_client import Client
 
+        self._room = asyncio.Semaphore(self._in_flight)
+        address = f"http://{_HOST}:{self._port}/v1"
+        return Client(Connection(address, self._launch.timeout), self._key)
+
+    async def _start(self) -> None:
         launch = self._launch
         with socket.create_server((_HOST, 0)) as free:
             port = self._port = free.getsockname()[1]
         command = [self._executable, "serve", launch.model, f"--host={_HOST}", f"--port={port}"]
         command += [flag + (value and f"={value}") for flag, value in launch.flags.items()]
         # Not as a flag: command lines are for everyone on the machine to read.
-        key = secrets.token_urlsafe(24)
-        environ = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_API_KEY": key}
+        self._key = secrets.token_urlsafe(24)
+        environ = {"VLLM_NO_USAGE_STATS": "1", "DO_NOT_TRACK": "1", "VLLM_API_KEY": self._key}
         self._say(f"Starting vLLM with {launch.model}; its log is {launch.log}")
         self._starts += 1
         self._log_start = launch.log.stat().st_size if launch.log.exists() else 0
@@ -288,8 +307,7 @@ class Server(Servers):
             raise
         rooms = [float(room) for room in _ROOM.findall("\n".join(self._log_lines()))]
         most = self._launch.max_in_flight
-        self._room = asyncio.Semaphore(max(1, min(most, round(3 * sum(rooms)))) if rooms else most)
-        return Client(Connection(f"http://{_HOST}:{port}/v1", launch.timeout), key)
+        self._in_flight = max(1, min(most, round(3 * sum(rooms)))) if rooms else most
 
     async def _wait_until_healthy(self, process: Process) -> None:
         began = said = time.monotonic()

@@ -67,7 +67,7 @@ def recurring(run: Run, min_studies: int = FEWEST) -> RecurringErrors:
     groups = _gathered(run, run.rubric)
     errors = groups.recurring(min_studies)
     notes = tuple(_noted(groups))
-    version = lexicon.load().version
+    version = str(lexicon.load().version)
     return RecurringErrors(run.rubric, run.summary(), min_studies, version, errors, notes)
 
 
@@ -101,7 +101,7 @@ def recurring_between(
     panel = opened.panel.take(rows)
     rubric, wanted = folders[0].rubric, frozenset(panel.study_ids)
     one, other = (_gathered(folder, rubric, wanted) for folder in folders)
-    version = lexicon.load().version
+    version = str(lexicon.load().version)
     notes = [
         note
         for side, run in zip((one, other), opened.runs, strict=True)

@@ -10,7 +10,8 @@ import pytest
 from served import Served
 from support import Invoke
 
-from judge.service.settings import allowed_judges, is_loopback
+from judge.address import is_loopback
+from judge.service.settings import allowed_judges
 from judge.types import JudgeError
 
 
