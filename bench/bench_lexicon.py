@@ -51,7 +51,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--data", type=Path, default=ROOT.parent / "shared/data/iu_xray")
     parser.add_argument("--pairs", type=int, default=10_000)
-    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--rounds", type=int, default=5)
     asked = parser.parse_args()
     folder, name = asked.data, "preds_neighbour.json"
     if not folder.is_dir():
@@ -77,7 +77,8 @@ def main() -> None:
     print(f"{'judge green':>12} {'ROUGE-L':>8} {'ratio':>6}   CPU seconds")
     for ours, theirs in rounds:
         print(f"{ours:>12.2f} {theirs:>8.2f} {ours / theirs:>6.2f}")
-    print(f"median ratio {median(ours / theirs for ours, theirs in rounds):.2f}")
+    ratios = sorted(ours / theirs for ours, theirs in rounds)
+    print(f"median ratio {median(ratios):.2f}, {ratios[0]:.2f} to {ratios[-1]:.2f}")
 
 
 if __name__ == "__main__":
