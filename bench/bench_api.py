@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from faultserver import Behaviour, FaultServer  # noqa: E402
+from faultserver import Behaviour, FaultServer
 
 PLAIN = """
 import asyncio, json, sys

@@ -24,8 +24,8 @@ from typing import Any, TypeAlias, Unpack
 from judge.api import ContextOptions, context_of, session_of
 from judge.backends import LEXICON
 from judge.distribution import version
-from judge.rubrics.main_score import reward_of
-from judge.rubrics.numbers import Measure
+from judge.rubrics.contract import Measure
+from judge.rubrics.quantities import reward_of
 from judge.running.asking import RequestPolicy
 from judge.running.records import Judged
 from judge.running.standing import JudgeThread, StandingJudge

@@ -16,9 +16,19 @@ from pathlib import Path
 from typing import Any
 
 from judge import plugins
-from judge.rubrics.contract import Parse, Rubric, StructuredReply
-from judge.rubrics.items import Facet, Kind, Label, Tally
-from judge.rubrics.numbers import Counted, Measure, Order, Statistic
+from judge.rubrics.contract import (
+    Counted,
+    Facet,
+    Kind,
+    Label,
+    Measure,
+    Order,
+    Parse,
+    Rubric,
+    Statistic,
+    StructuredReply,
+    Tally,
+)
 from judge.rubrics.sources import Source
 from judge.types import JudgeError
 

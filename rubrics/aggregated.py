@@ -22,9 +22,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from judge.rubrics.contract import Rubric
-from judge.rubrics.items import Facet, Label
-from judge.rubrics.numbers import Measure, Scale, Statistic
+from judge.rubrics.contract import Facet, Label, Measure, Rubric, Scale, Statistic
 from judge.types import Annotation, Item
 
 Rule = Literal["majority", "mean", "best"]

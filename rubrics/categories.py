@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 
-from judge.rubrics.items import Facet, Label
-from judge.rubrics.numbers import Statistic
-from judge.types import Category, Edit, Item
+from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic
+from judge.types import Annotation, Category, Discrepancy, Edit, Item
 
 ERROR = "error"
 """The kind of item that says what is wrong with the candidate."""
@@ -52,3 +52,205 @@ def error(
     """Return an error of these categories, whose facet `graded_by` has the value `grade`."""
     labels = {CATEGORY.name: tuple(map(str, categories)), graded_by: (grade,)}
     return Item(ERROR, text, labels, edit=edit)
+
+
+LONGEST = 120
+"""Letters of the longest name there is, with room to spare: nothing longer is looked at."""
+CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])")
+"""Where the words of a name meet that is written without spaces."""
+
+_CATEGORIES = {
+    Category.FALSE_FINDING: (
+        *("false finding", "false prediction", "false prediction of finding"),
+        *("false report of finding", "false report of finding in candidate"),
+    ),
+    Category.MISSING_FINDING: (
+        *("missing finding", "omitted finding", "omission of finding", "missed finding"),
+        "missing finding present in reference",
+    ),
+    Category.WRONG_LOCATION: (
+        *("wrong location", "incorrect location", "incorrect location of finding"),
+        *("wrong position", "incorrect position", "incorrect position of finding"),
+        *("wrong location position", "incorrect location position"),
+        *("incorrect location position of finding", "misidentification of finding location"),
+        "misidentification of finding s anatomic location position",
+    ),
+    Category.WRONG_SEVERITY: (
+        *("wrong severity", "incorrect severity", "incorrect severity of finding"),
+        *("misassessment of severity", "misassessment of severity of finding"),
+    ),
+    Category.FALSE_COMPARISON: (
+        *("false comparison", "comparison not in reference"),
+        "mention of comparison that is not present in reference impression",
+        "mention of comparison that is not present in reference",
+        "mention of comparison not present in reference",
+        "mentioning comparison that isn t in reference",
+    ),
+    Category.OMITTED_COMPARISON: (
+        *("omitted comparison", "missing comparison", "omission of comparison"),
+        "omission of comparison describing change from previous study",
+        "omitting comparison detailing change from prior study",
+    ),
+}
+"""The names of the original's prompt, of GREEN's and our own, without articles."""
+
+_NAMED = {name: category for category, names in _CATEGORIES.items() for name in names}
+_ORDER = tuple(Category)
+_ARTICLES = frozenset(("a", "an", "the"))
+_SINGULAR = {"findings": "finding", "comparisons": "comparison", "locations": "location"}
+_MARKED = re.compile(r"[\W_]*(?:(?:error\s+)?category[\W_]+)?([a-f1-6])\b(.*)", re.I | re.S)
+_LETTERS = re.compile(r"[\W_]*[a-f](?:(?:[\s,;/&+|()\[\]\"']|\band\b)+[a-f]\b)*[\W_]*", re.I)
+_APART = re.compile(r"[,;|\n]|\band\b|&")
+
+
+def category_of(value: object) -> Category | None:
+    """Return the category that `value` names: a letter, a number from 1, a name, or two in accord.
+
+    None for anything that is none of the six.
+    """
+    if isinstance(value, int) and not isinstance(value, bool):
+        return _ORDER[value - 1] if 1 <= value <= len(_ORDER) else None
+    if not isinstance(value, str) or len(value) > LONGEST:
+        return None
+    marked = _MARKED.fullmatch(value)
+    if marked is None:
+        return _named(value)
+    named = _named(marked[2])
+    mark = marked[1].lower()
+    category = _ORDER[int(mark) - 1] if mark.isdigit() else Category(mark)
+    alone = re.search(r"[^\W_]", marked[2]) is None
+    return category if alone or named is category else None
+
+
+def _named(text: str) -> Category | None:
+    if re.search(r"[0-9?]", text):
+        return None
+    words = re.findall(r"[^\W_]+", CAMEL.sub(" ", text).lower())
+    kept = [_SINGULAR.get(word, word) for word in words if word not in _ARTICLES]
+    while kept and kept[-1] in ("error", "errors"):
+        kept.pop()
+    return _NAMED.get(" ".join(kept))
+
+
+def categories_of(value: object) -> list[Category] | None:
+    """Return the categories that `value` names, a list of them or one text, each once, in order.
+
+    None where one of them is none of the six; an empty list where there is none.
+    """
+    given: object = [value] if isinstance(value, int) and not isinstance(value, bool) else value
+    if isinstance(given, str):
+        given = _parts(given)
+    if not isinstance(given, list):
+        return None
+    parts = [(_parts(one) if isinstance(one, str) else None) or [one] for one in given]
+    found = {category_of(part) for several in parts for part in several}
+    return None if None in found else sorted(category for category in found if category)
+
+
+def _parts(text: str) -> list[str]:
+    if len(text) <= LONGEST and _LETTERS.fullmatch(text):
+        return re.findall(r"\b[a-f]\b", text, re.I)
+    return [text] if category_of(text) else [part for part in _APART.split(text) if part.strip()]
+
+
+def count_measures(kind: Kind, grades: Facet, codes: Facet) -> tuple[Measure, ...]:
+    """Return the measures that count a kind's items: by grade, then by grade and code.
+
+    Their names are `n_GRADE` and `GRADE_CODE`, such as `n_significant` and `significant_a`.
+    """
+    by_grade = [
+        Measure(
+            f"n_{grade.name}",
+            grade.label,
+            role="count",
+            is_whole=True,
+            counts=Counted(kind.name, {grades.name: grade.name}),
+        )
+        for grade in grades.labels
+    ]
+    by_both = [
+        Measure(
+            f"{grade.name}_{one.name}",
+            f"{grade.label}: {one.label}",
+            is_whole=True,
+            counts=Counted(kind.name, {grades.name: grade.name, codes.name: one.name}),
+        )
+        for grade in grades.labels
+        for one in codes.labels
+    ]
+    return (*by_grade, *by_both)
+
+
+class Counting:
+    """Counts items by the measures that count some, in the order of these."""
+
+    def __init__(self, measures: Iterable[Measure]) -> None:
+        self._none: dict[str, int] = {}
+        self._of_kind: dict[str, list[tuple[str, tuple[tuple[str, str], ...]]]] = {}
+        for measure in measures:
+            if one := measure.counts:
+                self._none[measure.name] = 0
+                labels = tuple(one.labels.items())
+                self._of_kind.setdefault(one.kind, []).append((measure.name, labels))
+
+    def __call__(self, annotation: Annotation) -> dict[str, int]:
+        """Return how many items each of the measures finds."""
+        found = self._none.copy()
+        for item in annotation.items:
+            carried = item.labels
+            for name, labels in self._of_kind.get(item.kind, ()):
+                for facet, value in labels:
+                    if value not in carried.get(facet, ()):
+                        break
+                else:
+                    found[name] += 1
+        return found
+
+
+def counted(annotation: Annotation, measures: Iterable[Measure]) -> dict[str, int]:
+    """Return how many items of an annotation each of the measures that count items finds."""
+    return Counting(measures)(annotation)
+
+
+SIGNIFICANCE = "significance"
+SIGNIFICANT = "significant"
+INSIGNIFICANT = "insignificant"
+LEVELS = (SIGNIFICANT, INSIGNIFICANT)
+CATEGORIES = tuple(Category)
+"""The six categories in their order."""
+KEY = {
+    (level, category): f"{level}_{category.value}" for level in LEVELS for category in CATEGORIES
+}
+"""The name of each error count in `Annotation.stated_counts`, such as `significant_a`."""
+KEYS = tuple(KEY.values())
+"""The names of the twelve error counts, in the order in which they are written."""
+MAX_COUNT = 9999
+"""The largest count that is read; a longer digit run is no count."""
+
+GRADES = Facet(
+    SIGNIFICANCE,
+    "significance",
+    "significances",
+    (
+        Label(SIGNIFICANT, "clinically significant", "serious"),
+        Label(INSIGNIFICANT, "clinically insignificant", "mild"),
+    ),
+)
+GRADED_ERROR = Kind(ERROR, "error", "errors", (CATEGORY.name, SIGNIFICANCE), graded_by=SIGNIFICANCE)
+COUNTS = count_measures(GRADED_ERROR, GRADES, CATEGORY)
+"""The errors of each level, `n_significant` and `n_insignificant`, and then the twelve counts."""
+
+_LEAST_SIGNIFICANT = 2
+"""The lowest severity of a discrepancy that counts as clinically significant."""
+
+
+def stated(annotation: Annotation) -> dict[str, int]:
+    """Return `COUNTS` of a study as the answer states them."""
+    twelve = {name: annotation.stated_counts[name] for name in KEYS}
+    sums = {f"n_{level}": sum(twelve[KEY[level, one]] for one in CATEGORIES) for level in LEVELS}
+    return {**sums, **twelve}
+
+
+def level_of(discrepancy: Discrepancy) -> str:
+    """Return the significance of what rules found: severity 2 or more is significant."""
+    return SIGNIFICANT if discrepancy.severity >= _LEAST_SIGNIFICANT else INSIGNIFICANT

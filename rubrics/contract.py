@@ -6,21 +6,198 @@ does not declare is shown nowhere.
 
 from __future__ import annotations
 
+import math
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol
+from numbers import Real
+from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 from judge import plugins
-from judge.rubrics.items import Facet, Kind, Label, Tally
-from judge.rubrics.numbers import Measure, Order, Statistic
 from judge.rubrics.sources import Source
 from judge.types import Annotation, Item, JudgeError, Measures, ReportComparison, Study
 
 if TYPE_CHECKING:
     from pydantic import BaseModel
 
-    from judge.rubrics.steps import Steps
+    from judge.rubrics.questions import Steps
+
+Scale = tuple[float | None, float | None]
+"""The least and the greatest value that a study can have; None where there is no such end."""
+
+
+@dataclass(frozen=True, slots=True)
+class Counted:
+    """The items that a measure counts: those of a kind that carry all of the labels.
+
+    An item with two values of a facet is counted for both.
+    """
+
+    kind: str
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """One number of a study, a column of the table of studies.
+
+    `undefined` says in a few words when a study has none ("no fact in the candidate"); None
+    for a measure that every scored study has. `role` is where it is shown: a `score` in lists,
+    filters and histograms, a `count` in lists, a `check` with the scores of a single study,
+    `other` in the table of studies, and in lists where a reader asks for it. `counts` is there
+    for a measure that counts items; `needs` names what else it is made of that not every reader
+    is asked for (`rubrics.reading`): a kind of items, a label (the end of a scale), the `edit` of
+    an item, the `reference`.
+    """
+
+    name: str
+    label: str
+    scale: Scale = (0, None)
+    higher_is_better: bool = False
+    role: Literal["score", "count", "check", "other"] = "other"
+    unit: str = ""
+    is_whole: bool = False
+    undefined: str | None = None
+    counts: Counted | None = None
+    needs: tuple[str, ...] = ()
+
+    def has(self, value: float) -> bool:
+        """Whether a study can have this value."""
+        low, high = self.scale
+        return (
+            isinstance(value, (float, int, Real))
+            and (low is None or value >= low)
+            and (high is None or value <= high)
+            and math.isfinite(value)
+            and not (self.is_whole and value % 1)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Statistic:
+    """One number of a set of studies.
+
+    A `mean` is that of the sum of the `measures` over the studies that have them; with
+    `is_reciprocal` it is 1 / that mean. A `rate` is the share of the studies of which all the
+    `measures` are 0. A `ratio` is the sum of the `measures` over all studies divided by that of
+    `per`. Studies of which a measure is undefined are in neither part, and are counted beside
+    it. Means have a normal interval on the `scale`, which has to hold all values of the measure;
+    rates have Wilson's, ratios one by bootstrap.
+
+    `label` is short; `definition` says what it is where other rubrics' statistics stand beside
+    it. `study_label` is what it says of one study. `shown` is where it is printed: at the `head`
+    of a run, for each of the `groups`, and where models are compared (`compare`). `rexrank` is
+    the column of ReXrank's result tables that it fills.
+    """
+
+    name: str
+    label: str
+    kind: Literal["mean", "rate", "ratio"]
+    measures: tuple[str, ...]
+    higher_is_better: bool
+    per: tuple[str, ...] = ()
+    is_reciprocal: bool = False
+    scale: Scale = (0, None)
+    definition: str | None = None
+    study_label: str | None = None
+    shown: frozenset[Literal["head", "groups", "compare"]] = frozenset({"groups", "compare"})
+    rexrank: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A measure that studies are sorted by, and whether its largest value comes first."""
+
+    measure: str
+    largest_first: bool
+
+
+Tone = Literal["good", "mild", "notable", "serious", "critical"]
+"""How grave a label is: it decides the colour, and `serious` and worse are emphasised."""
+
+
+@dataclass(frozen=True, slots=True)
+class Label:
+    """One value of a facet; with a `modality`, a value that reports of that alone have.
+
+    `tone` says how grave it is, by which it is coloured: `good`, `mild`, `notable`, `serious` or
+    `critical`, of which the last two are emphasised; None for a label that says nothing of that.
+    Raises ValueError for another.
+    """
+
+    name: str
+    label: str
+    tone: Tone | None = None
+    modality: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.tone is not None and self.tone not in get_args(Tone):
+            tones = ", ".join(get_args(Tone))
+            raise ValueError(f"the label {self.name!r} has the tone {self.tone!r}, none of {tones}")
+
+    @property
+    def is_grave(self) -> bool:
+        """Whether it is emphasised."""
+        return self.tone in ("serious", "critical")
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A question that an item's labels answer: its category, its severity, its verdict.
+
+    `plural` is the name of several values. `has_codes` says that the names of its labels are
+    codes of the field's own, such as the letter of a category, which are printed before the
+    label.
+    """
+
+    name: str
+    label: str
+    plural: str
+    labels: tuple[Label, ...]
+    has_codes: bool = False
+
+    def __getitem__(self, name: str) -> Label:
+        """Return the label called `name`; raises KeyError where there is none."""
+        return {label.name: label for label in self.labels}[name]
+
+    def text(self, name: str) -> str:
+        """Return the label called `name` as it is printed."""
+        label = self[name]
+        # A name that only spells the label, as that of a reader's own category, is no code.
+        is_code = self.has_codes and label.name != label.label.replace(" ", "_")
+        return f"({label.name}) {label.label}" if is_code else label.label
+
+
+@dataclass(frozen=True, slots=True)
+class Kind:
+    """A kind of item.
+
+    `facets` are those that label it. `graded_by` is the one of them that says how grave an item
+    is: it divides the list, colours the item and its words in the reports. Items of a kind that
+    is not graded are listed by their text alone. Where a judge states how many there are and lists
+    none, `is_listed` is False.
+    """
+
+    name: str
+    label: str
+    plural: str
+    facets: tuple[str, ...] = ()
+    graded_by: str | None = None
+    is_listed: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """A table of how many items carry which labels: the values of one facet by those of another.
+
+    `rows` and `columns` are facets of the `kind`. The numbers are the measures that count the
+    kind with both labels, and with the column's alone for the row of all.
+    """
+
+    title: str
+    kind: str
+    rows: str
+    columns: str
 
 
 class Parse(Protocol):

@@ -10,8 +10,8 @@ from typing import Annotated, Any, ClassVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, StrictInt, StrictStr, model_validator
 from pydantic_core import PydanticCustomError
 
-from judge.rubrics.category_names import CAMEL
-from judge.rubrics.notation import one_line, visible
+from judge.rubrics.categories import CAMEL
+from judge.rubrics.reply_text import one_line, visible
 
 _DIGITS = re.compile(r"\s*(-?[0-9]{1,9})(?:\.0+)?\s*")
 _WORD = re.compile(r"[a-z0-9]+")

@@ -12,10 +12,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from judge.rubrics.contract import Rubric
-from judge.rubrics.counting import Counting
-from judge.rubrics.items import Kind, Label
-from judge.rubrics.numbers import Counted, Measure
+from judge.rubrics.categories import Counting
+from judge.rubrics.contract import Counted, Kind, Label, Measure, Rubric
 from judge.types import Annotation, Measures, Study
 
 EDIT = "edit"

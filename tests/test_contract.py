@@ -10,7 +10,7 @@ import pytest
 
 from judge import JudgeError
 from judge.rubrics import Counted, Facet, Kind, Label, Measure, Order, Rubric, Statistic, Tally
-from judge.rubrics.counting import count_measures, counted
+from judge.rubrics.categories import count_measures, counted
 from judge.types import Annotation, Item, Measures, Study
 
 STUDY = Study("s", "Clear.", "Effusion.")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from judge.rubrics.entries import is_no_entry, twice
+from judge.rubrics.reply_text import is_no_entry, twice
 
 DENIALS = """
 None. | N/A | - | 2 | No errors | No matched findings | No findings are missing. | not an error

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 from scipy import stats as reference
 
-from judge.rubrics.numbers import Statistic
+from judge.rubrics.contract import Statistic
 from judge.stats.estimate import (
     count_interval,
     estimate,

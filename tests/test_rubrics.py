@@ -20,8 +20,8 @@ import pytest
 import yaml
 
 from judge import rubrics
-from judge.rubrics.asking import asked_by, sampled
 from judge.rubrics.contract import Rubric, StructuredReply
+from judge.rubrics.questions import asked_by, sampled
 from judge.types import (
     Annotation,
     Item,

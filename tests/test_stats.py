@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy import stats as reference
 
 from judge import rubrics
-from judge.rubrics.numbers import Scale
+from judge.rubrics.contract import Scale
 from judge.stats.compare import correlation
 from judge.stats.estimate import Z_95, inverse, mean_interval, ratio_interval, wilson
 from judge.stats.reliability import intraclass, krippendorff

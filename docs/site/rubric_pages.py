@@ -9,8 +9,8 @@ from command_pages import own_rubrics
 
 from judge import rubrics
 from judge.rubrics.contract import Rubric
-from judge.rubrics.items import Facet, Kind
-from judge.rubrics.numbers import Measure, Statistic
+from judge.rubrics.contract import Facet, Kind
+from judge.rubrics.contract import Measure, Statistic
 from judge.rubrics.sources import Source
 
 _FOLDER = "reference/rubrics/"

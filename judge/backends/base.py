@@ -10,7 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Self, TypeAlias
 
 from judge.prompts import Prompt
-from judge.rubrics.steps import Step
+from judge.rubrics.questions import Step
 from judge.types import Completion, CompletionRequest, JudgeError, Study, Unparsed
 
 if TYPE_CHECKING:

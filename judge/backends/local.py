@@ -21,7 +21,7 @@ from judge.backends.base import CountedNote, Judge
 from judge.backends.errors import StudyError
 from judge.distribution import install
 from judge.prompts import CHAT, GREEN, Prompt
-from judge.rubrics.steps import Step
+from judge.rubrics.questions import Step
 from judge.types import Completion, CompletionRequest, JudgeError, Message, Study, Unparsed
 
 if TYPE_CHECKING:

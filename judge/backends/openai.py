@@ -14,8 +14,7 @@ from judge.backends.replies import RefusedError
 from judge.backends.structured import LABELS, NEXT, Mode, Structured
 from judge.prompts import STRUCTURED, Prompt
 from judge.rubrics import Rubric
-from judge.rubrics.asking import on_scale
-from judge.rubrics.steps import Step
+from judge.rubrics.questions import Step, on_scale
 from judge.types import Completion, CompletionRequest, JudgeError, Study, Unparsed
 
 if TYPE_CHECKING:

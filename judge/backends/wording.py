@@ -9,7 +9,7 @@ from judge import official, plugins, rubrics
 from judge.backends.base import Form
 from judge.prompts import GREEN, STRUCTURED, TEXT, Prompt
 from judge.rubrics import Rubric
-from judge.rubrics.asking import on_scale
+from judge.rubrics.questions import on_scale
 from judge.types import JudgeError
 
 # As the authors of GREEN name their models: StanfordAIMI/GREEN-radllama2-7b.

@@ -17,8 +17,7 @@ import pandas as pd
 
 from judge.api import JudgeOptions, session_of
 from judge.backends.wording import is_green
-from judge.rubrics.categories import CATEGORY, ERROR
-from judge.rubrics.significance import KEY, SIGNIFICANCE, SIGNIFICANT
+from judge.rubrics.categories import CATEGORY, ERROR, KEY, SIGNIFICANCE, SIGNIFICANT
 from judge.running.records import Judged
 from judge.running.run import with_classes
 from judge.running.standing import JudgeThread

@@ -16,8 +16,8 @@ from inspect_ai.solver import TaskState
 
 from judge.api import JudgeOptions, session_of
 from judge.backends import LEXICON
-from judge.rubrics.main_score import measure_of
-from judge.rubrics.numbers import Measure
+from judge.rubrics.contract import Measure
+from judge.rubrics.quantities import measure_of
 from judge.running.asking import RequestPolicy
 from judge.running.records import Judged, to_record
 from judge.running.run import with_classes

@@ -22,7 +22,7 @@ from pathlib import Path
 
 from judge.distribution import install
 from judge.plugins import METRICS
-from judge.rubrics.numbers import Scale
+from judge.rubrics.contract import Scale
 from judge.stats.metric import KNOWN, Metric
 from judge.stats.pooled import CORPUS_BLEU, F1_CHEXBERT, Pooled
 from judge.types import JudgeError

@@ -9,7 +9,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.rubrics.items import Tone
+from judge.rubrics.contract import Tone
 from judge.stats.estimate import Estimate
 from judge.stats.panel import Cell
 

@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from judge.rubrics.items import Tone
+from judge.rubrics.contract import Tone
 
 # The two differ in lightness by 25 of 100, so also in grey and for every kind of colour
 # vision, and both keep 3:1 against white; their markers differ too.

@@ -33,10 +33,9 @@ from judge.readers.files import (
 )
 from judge.readers.readings import Readings
 from judge.readers.tidy import is_tidy, tidy
-from judge.rubrics.categories import CATEGORY
+from judge.rubrics.categories import CATEGORY, LEVELS
 from judge.rubrics.green.layout import MATCHED
 from judge.rubrics.reading import EDIT
-from judge.rubrics.significance import LEVELS
 from judge.sentences import lines
 from judge.studies.names import stem_of
 from judge.studies.study_set import InputFile

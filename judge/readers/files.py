@@ -13,7 +13,7 @@ import pandas as pd
 
 from judge import jsonio
 from judge.readers.annotations import FaultError
-from judge.rubrics.significance import INSIGNIFICANT, SIGNIFICANT
+from judge.rubrics.categories import INSIGNIFICANT, SIGNIFICANT
 from judge.studies.load import decode, read_content
 from judge.studies.names import plain
 from judge.types import JudgeError

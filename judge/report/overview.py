@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge.report.tables import headline, run_title, tables
 from judge.report.words import group_value
-from judge.rubrics.contract import Rubric
-from judge.rubrics.numbers import Measure, Statistic
+from judge.rubrics.contract import Measure, Rubric, Statistic
 from judge.stats.table import FIXED, codes, worst_order
 
 if TYPE_CHECKING:

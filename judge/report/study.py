@@ -10,9 +10,7 @@ from judge.report.edits import Row, rows
 from judge.report.highlight import Segment, highlights
 from judge.report.view import graded_items, plain_lists, stated_otherwise
 from judge.report.words import capital, number
-from judge.rubrics.contract import Rubric
-from judge.rubrics.items import Label
-from judge.rubrics.numbers import Measure
+from judge.rubrics.contract import Label, Measure, Rubric
 
 Style = Literal[
     "plain", "title", "heading", "significant", "insignificant", "removed", "added", "quiet"

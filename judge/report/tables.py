@@ -17,9 +17,7 @@ from judge.report.words import (
     percent,
     rate,
 )
-from judge.rubrics.contract import Rubric
-from judge.rubrics.items import Tally
-from judge.rubrics.numbers import Measure, Statistic
+from judge.rubrics.contract import Measure, Rubric, Statistic, Tally
 from judge.stats.review import ALL
 
 _COUNTS = ("studies", "scored", "unparsed", "failed")

@@ -9,8 +9,7 @@ from typing import Any
 from judge.report.edits import rows
 from judge.report.highlight import Segment, highlights
 from judge.report.overview import cell
-from judge.rubrics.contract import Rubric
-from judge.rubrics.items import Kind
+from judge.rubrics.contract import Kind, Rubric
 from judge.types import Measures
 
 _STUDY = ("study_id", "study_class", "class_inferred", "answer", "attempt")

@@ -23,8 +23,8 @@ from typing import TYPE_CHECKING, Any
 from judge import jsonio, rubrics
 from judge.report.formats import rate_rows
 from judge.rubrics.aggregated import Aggregation
-from judge.rubrics.asking import asked_by, on_scale, sampled
 from judge.rubrics.contract import Rubric
+from judge.rubrics.questions import asked_by, on_scale, sampled
 from judge.rubrics.reading import as_read
 from judge.running import forms
 from judge.running.files import no_run

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from judge import plugins
 from judge.backends.errors import AskError, StudyError
-from judge.rubrics.steps import Step, Steps, check_end, composed
+from judge.rubrics.questions import Step, Steps, check_end, composed
 from judge.running.records import Answered, Judged, read
 from judge.types import (
     Annotated,

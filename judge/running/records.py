@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from judge.rubrics.contract import Rubric
-from judge.rubrics.steps import check_end
+from judge.rubrics.questions import check_end
 from judge.running.forms import adapter
 from judge.stats.table import OUTCOMES
 from judge.types import (

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 from judge import distribution, plugins
 from judge.backends import CountedNote, Judge
 from judge.backends.base import Notes
-from judge.rubrics.asking import n_samples
+from judge.rubrics.questions import n_samples
 from judge.running.cost import Progress
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.forms import FORMAT

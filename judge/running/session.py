@@ -18,7 +18,7 @@ from judge.backends.errors import StudyError
 from judge.distribution import version
 from judge.prompts import TEXT
 from judge.rubrics import Rubric
-from judge.rubrics.asking import asked_by, n_samples, on_scale, sampled
+from judge.rubrics.questions import asked_by, n_samples, on_scale, sampled
 from judge.running.asking import Asker, RequestPolicy, Stop
 from judge.running.cost import Budget, Prices, Progress
 from judge.running.questions import Answer, Question

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from judge.rubrics.numbers import Scale, Statistic
+from judge.rubrics.contract import Scale, Statistic
 
 if TYPE_CHECKING:
     import numpy as np

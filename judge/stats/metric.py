@@ -7,8 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from judge.rubrics.contract import Rubric
-from judge.rubrics.numbers import Scale, Statistic
+from judge.rubrics.contract import Rubric, Scale, Statistic
 from judge.types import JudgeError
 
 Kind = Literal["mean", "inverse", "rate", "ratio"]

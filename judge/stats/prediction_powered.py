@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from judge.rubrics.numbers import Scale, Statistic
+from judge.rubrics.contract import Scale, Statistic
 from judge.stats.estimate import Z_95, Estimate, inverse, wilson_ends
 
 Values = NDArray[np.float64]

@@ -14,9 +14,7 @@ from numpy.typing import NDArray
 
 from judge import rubrics
 from judge.rubrics.categories import CATEGORY
-from judge.rubrics.contract import Rubric
-from judge.rubrics.items import Label
-from judge.rubrics.numbers import Measure
+from judge.rubrics.contract import Label, Measure, Rubric
 from judge.rubrics.quantities import quantities_of
 from judge.running.folder import Run
 from judge.stats.estimate import summed

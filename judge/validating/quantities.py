@@ -7,8 +7,7 @@ from collections.abc import Collection, Sequence
 import numpy as np
 
 from judge import rubrics
-from judge.rubrics.contract import Rubric
-from judge.rubrics.numbers import Measure
+from judge.rubrics.contract import Measure, Rubric
 from judge.rubrics.quantities import RATING, Quantity, quantities_of
 from judge.running.folder import Run
 from judge.stats.estimate import summed

@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.report.words import counted
-from judge.rubrics.contract import Rubric
-from judge.rubrics.numbers import Statistic
+from judge.rubrics.contract import Rubric, Statistic
 from judge.running.folder import Run
 from judge.signature import digests
 from judge.stats.estimate import summed

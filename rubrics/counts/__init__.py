@@ -10,14 +10,11 @@ from collections import Counter
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from judge.rubrics.categories import CATEGORY, ERROR, ERRORS, no_error
-from judge.rubrics.contract import Rubric
-from judge.rubrics.counting import Counting
-from judge.rubrics.counts.parse import parse, render
-from judge.rubrics.items import Tally
-from judge.rubrics.numbers import Counted, Measure, Order
-from judge.rubrics.significance import (
+from judge.rubrics.categories import (
+    CATEGORY,
     COUNTS,
+    ERROR,
+    ERRORS,
     GRADED_ERROR,
     GRADES,
     KEY,
@@ -25,9 +22,13 @@ from judge.rubrics.significance import (
     LEVELS,
     SIGNIFICANCE,
     SIGNIFICANT,
+    Counting,
     level_of,
+    no_error,
     stated,
 )
+from judge.rubrics.contract import Counted, Measure, Order, Rubric, Tally
+from judge.rubrics.counts.parse import parse, render
 from judge.rubrics.sources import source
 from judge.types import Annotation, Measures, ReportComparison, Study
 

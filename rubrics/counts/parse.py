@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from judge.rubrics.notation import checked, read_json
-from judge.rubrics.significance import CATEGORIES, KEY, KEYS, LEVELS
+from judge.rubrics.categories import CATEGORIES, KEY, KEYS, LEVELS
+from judge.rubrics.reply_text import checked, read_json
 from judge.types import Annotation, Study
 
 

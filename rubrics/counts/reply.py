@@ -7,8 +7,8 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field
 from pydantic_core import PydanticCustomError
 
+from judge.rubrics.categories import MAX_COUNT
 from judge.rubrics.form import Form, whole
-from judge.rubrics.significance import MAX_COUNT
 
 _COUNTS = range(MAX_COUNT + 1)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import ERRORS, no_error
-from judge.rubrics.contract import Rubric
+from judge.rubrics.contract import Order, Rubric, Statistic, Tally
 from judge.rubrics.crimson.baseline import baseline
 from judge.rubrics.crimson.measures import (
     CANDIDATE,
@@ -24,8 +24,6 @@ from judge.rubrics.crimson.measures import (
 )
 from judge.rubrics.crimson.parse import parse
 from judge.rubrics.crimson.render import render
-from judge.rubrics.items import Tally
-from judge.rubrics.numbers import Order, Statistic
 from judge.rubrics.sources import source
 
 if TYPE_CHECKING:

@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping
 
-from judge.rubrics.categories import ERROR
-from judge.rubrics.counting import Counting, count_measures
-from judge.rubrics.items import Facet, Kind, Label
-from judge.rubrics.numbers import Counted, Measure
+from judge.rubrics.categories import ERROR, Counting, count_measures
+from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure
 from judge.types import Annotation, Item, Measures, Study
 
 NEGLIGIBLE = "negligible"

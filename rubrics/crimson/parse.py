@@ -19,8 +19,7 @@ from judge.rubrics.crimson.measures import (
     SIGNIFICANCE,
     TYPE,
 )
-from judge.rubrics.entries import denies, twice
-from judge.rubrics.notation import checked, read_json
+from judge.rubrics.reply_text import checked, denies, read_json, twice
 from judge.types import Annotation, Item, Side, Study, UnparsedError
 
 if TYPE_CHECKING:

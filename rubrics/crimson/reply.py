@@ -8,9 +8,8 @@ from pydantic import BeforeValidator, Field, StrictStr
 from pydantic_core import PydanticCustomError
 
 from judge.rubrics.crimson.wording import attributes_of
-from judge.rubrics.entries import denies
 from judge.rubrics.form import Form, Line
-from judge.rubrics.notation import one_line
+from judge.rubrics.reply_text import denies, one_line
 
 
 def _words(value: object) -> object:

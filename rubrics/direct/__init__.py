@@ -12,9 +12,8 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
 
-from judge.rubrics.contract import Parse, Rubric
+from judge.rubrics.contract import Measure, Order, Parse, Rubric, Statistic
 from judge.rubrics.direct.parse import ASPECTS, HIGH, LOW, SCORE, parse, render, samples
-from judge.rubrics.numbers import Measure, Order, Statistic
 from judge.types import Annotation, Measures, Study
 
 if TYPE_CHECKING:

@@ -7,9 +7,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from judge.rubrics.asking import SAMPLE
-from judge.rubrics.notation import checked, read_json
-from judge.rubrics.steps import of_step, parts
+from judge.rubrics.questions import SAMPLE, of_step, parts
+from judge.rubrics.reply_text import checked, read_json
 from judge.types import Annotation, Study, UnparsedError
 
 ASPECTS = ("findings", "location", "severity", "comparison", "devices", "impression", "wording")

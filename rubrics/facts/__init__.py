@@ -8,7 +8,7 @@ report, by its text alone, and the phrases of each held against the other.
 
 from __future__ import annotations
 
-from judge.rubrics.contract import Rubric
+from judge.rubrics.contract import Order, Rubric
 from judge.rubrics.facts.answers import STEPS, parse, render, verdicts_form
 from judge.rubrics.facts.measures import (
     EVIDENCE,
@@ -19,7 +19,6 @@ from judge.rubrics.facts.measures import (
     baseline,
     measure,
 )
-from judge.rubrics.numbers import Order
 from judge.rubrics.sources import source
 
 RUBRIC = Rubric(

@@ -8,7 +8,6 @@ from functools import lru_cache
 from itertools import product
 from typing import TYPE_CHECKING, Any
 
-from judge.rubrics.entries import is_blank, twice
 from judge.rubrics.facts.measures import (
     EVIDENCE,
     FACT,
@@ -21,8 +20,8 @@ from judge.rubrics.facts.measures import (
     annotated,
     facts_of,
 )
-from judge.rubrics.notation import checked, read_json
-from judge.rubrics.steps import Question, Step, Steps, of_step, parts
+from judge.rubrics.questions import Question, Step, Steps, of_step, parts
+from judge.rubrics.reply_text import checked, is_blank, read_json, twice
 from judge.types import Annotation, Side, Study, UnparsedError
 
 if TYPE_CHECKING:

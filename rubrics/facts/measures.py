@@ -8,8 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from judge.rubrics.items import Facet, Kind, Label
-from judge.rubrics.numbers import Counted, Measure, Statistic
+from judge.rubrics.contract import Counted, Facet, Kind, Label, Measure, Statistic
 from judge.sentences import ITEM, lines, sentences
 from judge.types import Annotation, Item, Measures, ReportComparison, Side, Study
 

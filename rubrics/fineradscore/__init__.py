@@ -11,7 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from judge.rubrics.categories import CATEGORY, ERRORS, no_error
-from judge.rubrics.contract import Parse, Rubric
+from judge.rubrics.contract import Order, Parse, Rubric, Statistic, Tally
 from judge.rubrics.fineradscore.measures import (
     CLOSENESS,
     CORRECTION,
@@ -22,8 +22,6 @@ from judge.rubrics.fineradscore.measures import (
 )
 from judge.rubrics.fineradscore.parse import parse
 from judge.rubrics.fineradscore.render import baseline, render
-from judge.rubrics.items import Tally
-from judge.rubrics.numbers import Order, Statistic
 from judge.rubrics.sources import source
 
 if TYPE_CHECKING:

@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from collections import Counter, defaultdict
 
-from judge.rubrics.categories import CATEGORY, ERROR
-from judge.rubrics.counting import Counting, count_measures
-from judge.rubrics.items import Facet, Kind, Label
-from judge.rubrics.numbers import Measure
+from judge.rubrics.categories import CATEGORY, ERROR, Counting, count_measures
+from judge.rubrics.contract import Facet, Kind, Label, Measure
 from judge.sentences import sentences
 from judge.types import Annotation, Measures, Study
 

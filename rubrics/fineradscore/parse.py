@@ -6,8 +6,7 @@ from collections.abc import Container, Sequence
 from typing import TYPE_CHECKING, Any
 
 from judge.jsonio import Pairs
-from judge.rubrics.categories import error
-from judge.rubrics.category_names import categories_of
+from judge.rubrics.categories import categories_of, error
 from judge.rubrics.fineradscore.measures import NAMES, SEVERITY, corrected
 from judge.rubrics.fineradscore.wording import (
     deletes,
@@ -17,7 +16,7 @@ from judge.rubrics.fineradscore.wording import (
     says_nothing,
     severity_of,
 )
-from judge.rubrics.notation import checked, read_json
+from judge.rubrics.reply_text import checked, read_json
 from judge.sentences import lines
 from judge.types import Annotation, Edit, Item, Study, UnparsedError
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from judge.rubrics.category_names import CAMEL, LONGEST
+from judge.rubrics.categories import CAMEL, LONGEST
 
 _FILLERS = frozenset(("but", "and", "error", "errors", "severity", "level"))
 _SEVERITIES = {

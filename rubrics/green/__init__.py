@@ -10,22 +10,33 @@ import re
 from functools import partial
 from typing import TYPE_CHECKING
 
-from judge.rubrics.categories import CATEGORY, ERROR, ERRORS, no_error
-from judge.rubrics.contract import Parse, Rubric, StructuredReply
-from judge.rubrics.counting import Counting
-from judge.rubrics.green.layout import MATCHED
-from judge.rubrics.green.parse import parse
-from judge.rubrics.green.render import baseline, render
-from judge.rubrics.items import Kind, Tally
-from judge.rubrics.numbers import Counted, Measure, Order, Statistic
-from judge.rubrics.significance import (
+from judge.rubrics.categories import (
+    CATEGORY,
     COUNTS,
+    ERROR,
+    ERRORS,
     GRADED_ERROR,
     GRADES,
     SIGNIFICANCE,
     SIGNIFICANT,
+    Counting,
+    no_error,
     stated,
 )
+from judge.rubrics.contract import (
+    Counted,
+    Kind,
+    Measure,
+    Order,
+    Parse,
+    Rubric,
+    Statistic,
+    StructuredReply,
+    Tally,
+)
+from judge.rubrics.green.layout import MATCHED
+from judge.rubrics.green.parse import parse
+from judge.rubrics.green.render import baseline, render
 from judge.rubrics.sources import source
 from judge.types import Annotation, Measures, Study
 

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from enum import StrEnum
 
-from judge.rubrics.categories import CATEGORY, ERROR, error
-from judge.rubrics.significance import INSIGNIFICANT, KEY, KEYS, SIGNIFICANCE, SIGNIFICANT
+from judge.rubrics.categories import (
+    CATEGORY,
+    ERROR,
+    INSIGNIFICANT,
+    KEY,
+    KEYS,
+    SIGNIFICANCE,
+    SIGNIFICANT,
+    error,
+)
 from judge.types import Annotation, Category, Item, UnparsedError
 
 MATCHED = "matched"

@@ -11,8 +11,14 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import NamedTuple
 
-from judge.rubrics.category_names import category_of
-from judge.rubrics.entries import is_no_entry
+from judge.rubrics.categories import (
+    CATEGORIES,
+    INSIGNIFICANT,
+    KEY,
+    LEVELS,
+    SIGNIFICANT,
+    category_of,
+)
 from judge.rubrics.green.layout import (
     MATCHED,
     TITLES,
@@ -22,8 +28,7 @@ from judge.rubrics.green.layout import (
     unparsed,
     warnings_on,
 )
-from judge.rubrics.notation import answer_in
-from judge.rubrics.significance import CATEGORIES, INSIGNIFICANT, KEY, LEVELS, SIGNIFICANT
+from judge.rubrics.reply_text import answer_in, is_no_entry
 from judge.types import Annotation, Item, Study, UnparsedError
 
 _REFUSAL = re.compile(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from judge.rubrics.categories import CATEGORY
+from judge.rubrics.categories import CATEGORIES, CATEGORY, KEY, KEYS, LEVELS, level_of
 from judge.rubrics.green.layout import (
     EXPLANATION,
     MATCHED,
@@ -18,7 +18,6 @@ from judge.rubrics.green.layout import (
     texts_by_count,
 )
 from judge.rubrics.green.parse import fits_explanation, fits_item, parse
-from judge.rubrics.significance import CATEGORIES, KEY, KEYS, LEVELS, level_of
 from judge.types import Annotation, ReportComparison, Study, UnparsedError
 
 _NO_BRACKETS = str.maketrans(dict.fromkeys("()[]<>{}", " "))

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 from support import EXAMPLES, Invoke
 
 from judge import rubrics
-from judge.rubrics.categories import error
+from judge.rubrics.categories import CATEGORIES, KEYS, LEVELS, error
 from judge.rubrics.quantities import quantities_of
 from judge.rubrics.reading import as_read
-from judge.rubrics.significance import CATEGORIES, KEYS, LEVELS
 from judge.running.folder import Run
 from judge.studies import from_given
 from judge.types import Annotation, Item, Study, UnparsedError

@@ -14,8 +14,8 @@ from support import Invoke
 
 from judge import prompts, rubrics
 from judge.prompts import Prompt
-from judge.rubrics.asking import on_scale, sampled
 from judge.rubrics.direct.parse import ASPECTS, samples
+from judge.rubrics.questions import on_scale, sampled
 from judge.running.folder import Run
 from judge.studies import from_given
 from judge.types import Annotation, JudgeError, Study, UnparsedError

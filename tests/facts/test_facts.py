@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from judge import prompts, rubrics
 from judge.backends import lexicon
-from judge.rubrics.entries import same_words
 from judge.rubrics.facts.measures import Fact, Quotable, annotated
-from judge.rubrics.steps import composed, parts
+from judge.rubrics.questions import composed, parts
+from judge.rubrics.reply_text import same_words
 from judge.sentences import lines
 from judge.types import Completion, Study, UnparsedError, Usage
 

@@ -14,7 +14,7 @@ from faultserver import Fault, always, first
 
 from judge.cache import CompletionCache
 from judge.cache.entry import Entry
-from judge.rubrics.steps import parts
+from judge.rubrics.questions import parts
 from judge.running.answers import entries, rescore
 from judge.running.cost import forecast
 from judge.running.folder import Run

@@ -11,10 +11,10 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from judge import rubrics
-from judge.rubrics.asking import asked_by
 from judge.rubrics.categories import error as an_error
 from judge.rubrics.fineradscore.measures import closeness
 from judge.rubrics.fineradscore.reply import Reply
+from judge.rubrics.questions import asked_by
 from judge.sentences import lines
 from judge.types import Annotation, Category, Edit, Item, Study, UnparsedError
 

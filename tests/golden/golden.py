@@ -23,7 +23,7 @@ from server import RecordedServer
 
 from judge import prompts, rubrics
 from judge.cli import main
-from judge.rubrics.asking import on_scale, sampled
+from judge.rubrics.questions import on_scale, sampled
 from judge.types import Annotation, Study, UnparsedError
 
 HERE = Path(__file__).parent

@@ -14,9 +14,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from judge import prompts
-from judge.rubrics.asking import asked_by
 from judge.rubrics.green import RUBRIC
 from judge.rubrics.green.layout import DIFFERS
+from judge.rubrics.questions import asked_by
 from judge.types import Annotation, UnparsedError
 
 SECTIONS = (

@@ -9,9 +9,9 @@ from green_layouts import KEYS, STUDY
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from judge.rubrics.asking import asked_by
 from judge.rubrics.green import RUBRIC
 from judge.rubrics.green.layout import DIFFERS, NOT_LISTED, an_error, matched_finding, warnings_on
+from judge.rubrics.questions import asked_by
 from judge.types import (
     Annotation,
     Category,

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from judge import rubrics
+from judge.rubrics.categories import CATEGORIES, KEY, LEVELS
 from judge.rubrics.green.layout import an_error, key_of, matched_finding
-from judge.rubrics.significance import CATEGORIES, KEY, LEVELS
 from judge.running.records import read
 from judge.types import Annotated, Annotation, Completion, Item, Study, Unparsed, UnparsedError
 

@@ -17,8 +17,7 @@ from judge.report.edits import Row, rows
 from judge.report.overview import _histogram, cell, field_names, overview
 from judge.report.view import study_view
 from judge.rubrics.categories import error
-from judge.rubrics.contract import Rubric
-from judge.rubrics.numbers import Measure
+from judge.rubrics.contract import Measure, Rubric
 from judge.running.folder import Run
 from judge.types import Annotation, Edit, Study
 

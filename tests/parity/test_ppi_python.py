@@ -6,7 +6,7 @@ import numpy as np
 import ppi_py
 import pytest
 
-from judge.rubrics.numbers import Statistic
+from judge.rubrics.contract import Statistic
 from judge.stats.estimate import Z_95
 from judge.stats.prediction_powered import corrected
 

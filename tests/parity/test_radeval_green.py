@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from installed import module
 
-from judge.rubrics.asking import asked_by
 from judge.rubrics.green import RUBRIC as STRICT
+from judge.rubrics.questions import asked_by
 from judge.types import Category, Study
 
 pytestmark = pytest.mark.ci

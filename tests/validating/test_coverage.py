@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from judge.rubrics.numbers import Statistic
+from judge.rubrics.contract import Statistic
 from judge.stats.correlation import METHODS, correlate, draw
 from judge.stats.prediction_powered import corrected
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from judge.rubrics.numbers import Statistic
+from judge.rubrics.contract import Statistic
 from judge.stats.estimate import Z_95, mean_interval, wilson
 from judge.stats.prediction_powered import Corrected, corrected
 

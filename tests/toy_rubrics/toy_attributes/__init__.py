@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 
 from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Statistic, Tally
-from judge.rubrics.counting import count_measures, counted
+from judge.rubrics.categories import count_measures, counted
 from judge.types import (
     Annotation,
     Category,

@@ -5,8 +5,7 @@ from __future__ import annotations
 import json
 
 from judge.rubrics import Facet, Kind, Label, Measure, Order, Rubric, Statistic, Tally
-from judge.rubrics.categories import CATEGORY, ERROR, error
-from judge.rubrics.counting import count_measures, counted
+from judge.rubrics.categories import CATEGORY, ERROR, count_measures, counted, error
 from judge.types import Annotation, Measures, ReportComparison, Study, UnparsedError
 
 STEP = Facet(
