@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.groups import Decorator, heading
-from judge.cli.numbers import FiniteRange
+from judge.cli.options import Decorator, FiniteRange, heading
 from judge.cli.output import cache_option, note
 
 if TYPE_CHECKING:

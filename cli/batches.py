@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.batching import MOST_REQUESTS
-from judge.cli.groups import heading
-from judge.cli.numbers import FiniteRange
+from judge.cli.options import FiniteRange, heading
 from judge.cli.output import note
 
 if TYPE_CHECKING:

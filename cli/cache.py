@@ -15,8 +15,7 @@ from typing import IO, TYPE_CHECKING
 
 import click
 
-from judge.cli.files import replacing
-from judge.cli.numbers import FiniteRange
+from judge.cli.options import FiniteRange, replacing
 from judge.cli.output import cache_option, emit, format_of, note
 from judge.types import JudgeError
 

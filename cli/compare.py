@@ -9,8 +9,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.drawn import check_drawn, figures_option, html_option, say_drawn
-from judge.cli.groups import GroupedCommand, heading
 from judge.cli.metric_files import metric_options, read_files
+from judge.cli.options import (
+    GroupedCommand,
+    heading,
+    patient_option,
+    resamples_option,
+    resampling,
+    seed_option,
+)
 from judge.cli.output import (
     emit,
     format_of,
@@ -20,7 +27,6 @@ from judge.cli.output import (
     print_tables,
     readings_at_random_option,
 )
-from judge.cli.resampling import patient_option, resamples_option, resampling, seed_option
 from judge.types import JudgeError
 
 if TYPE_CHECKING:

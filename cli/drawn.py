@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.files import NamedPath
-from judge.cli.groups import Decorator
+from judge.cli.options import Decorator, NamedPath
 from judge.cli.output import emit, note, print_facts, print_tables
 
 if TYPE_CHECKING:

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.files import NamedPath, check_writable, replacing
-from judge.cli.groups import GroupedCommand, heading, with_options
+from judge.cli.options import (
+    GroupedCommand,
+    NamedPath,
+    check_writable,
+    heading,
+    replacing,
+    with_options,
+)
 from judge.cli.output import note, print_facts
 from judge.cli.studies import file_options, read_studies
 

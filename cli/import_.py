@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.files import NamedPath
-from judge.cli.groups import GroupedCommand, heading
+from judge.cli.options import GroupedCommand, NamedPath, heading
 from judge.cli.output import by_option, emit, format_of, note, print_facts, print_tables
 from judge.cli.studies import encoding_option
 

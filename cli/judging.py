@@ -26,7 +26,7 @@ from judge.cli.batches import (
     check_batches,
     warn_of_batches,
 )
-from judge.cli.groups import GroupedCommand, heading, with_options
+from judge.cli.options import GroupedCommand, heading, with_options
 from judge.cli.output import by_option, emit, format_option, note, print_summary, print_tables
 from judge.cli.progress import (
     account,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.groups import with_options
+from judge.cli.options import with_options
 from judge.cli.output import list_option
 
 if TYPE_CHECKING:

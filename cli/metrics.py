@@ -10,8 +10,14 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.files import NamedPath, check_writable, replacing
-from judge.cli.groups import GroupedCommand, heading, with_options
+from judge.cli.options import (
+    GroupedCommand,
+    NamedPath,
+    check_writable,
+    heading,
+    replacing,
+    with_options,
+)
 from judge.cli.output import list_option, note, print_facts, print_tables
 from judge.cli.studies import file_options, read_sections
 

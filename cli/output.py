@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from judge.cli.groups import Decorator
+from judge.cli.options import Decorator
 from judge.report.words import harmless
 from judge.rubrics import Rubric
 

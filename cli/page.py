@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from judge.cli.files import cannot_write, check_writable, replacing, target
+from judge.cli.options import cannot_write, check_writable, replacing, target
 from judge.types import JudgeError
 
 if TYPE_CHECKING:

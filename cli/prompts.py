@@ -102,7 +102,7 @@ def fetch(name: str, origin: Path | None, base_url: str | None) -> None:
 
 
 def _save(path: Path, content: str) -> None:
-    from judge.cli.files import replacing
+    from judge.cli.options import replacing
     from judge.types import JudgeError
 
     try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.files import NamedPath
+from judge.cli.options import NamedPath
 from judge.cli.output import by_option, format_of, note
 
 if TYPE_CHECKING:

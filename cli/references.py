@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.groups import heading
+from judge.cli.options import heading
 from judge.cli.output import note
 from judge.cli.studies import part_of
 from judge.rubrics import Rubric
@@ -60,11 +60,12 @@ def run_asked(
     **how: Any,  # noqa: ANN401
 ) -> Finished:
     """Judge the studies as the options say, and write the run or the runs."""
-    from judge.running.aggregate import run_references
-    from judge.running.run import run
-
     if not options["references"]:
+        from judge.running.run import run
+
         return run(session, studies, **how)
+    from judge.running.aggregate import run_references
+
     return run_references(session, studies, options["references"], **how)
 
 

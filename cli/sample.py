@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from judge.cli.groups import GroupedCommand, heading
+from judge.cli.options import GroupedCommand, heading
 from judge.cli.output import emit, format_of, list_option, note, print_facts, print_tables
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from judge.cli.groups import GroupedCommand, heading
+from judge.cli.options import GroupedCommand, heading
 from judge.cli.output import cache_option, note
 from judge.distribution import install
 from judge.types import JudgeError

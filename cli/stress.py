@@ -20,9 +20,8 @@ from judge.cli.asking import (
     settings_of,
 )
 from judge.cli.drawn import check_drawn, figures_option, html_option, put, say_drawn
-from judge.cli.files import NamedPath
-from judge.cli.groups import GroupedCommand, heading, with_options
 from judge.cli.judging import shared_servers
+from judge.cli.options import GroupedCommand, NamedPath, heading, with_options
 from judge.cli.output import emit, format_of, format_option, list_option, note, print_tables
 from judge.cli.progress import account, end_stopped, end_uncovered, watching
 

@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from judge.cli.drawn import check_drawn, figures_option, html_option, put, say_drawn
-from judge.cli.groups import GroupedCommand, heading
 from judge.cli.metric_files import metric_options, read_files
+from judge.cli.options import (
+    GroupedCommand,
+    heading,
+    patient_option,
+    resamples_option,
+    resampling,
+    seed_option,
+)
 from judge.cli.output import format_of, note
-from judge.cli.resampling import patient_option, resamples_option, resampling, seed_option
 
 if TYPE_CHECKING:
     from judge.validating.raters import RatedStudies

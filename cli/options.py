@@ -1,18 +1,83 @@
-"""Files that a user names: each is written whole or not at all."""
+"""Options that help shows in groups."""
 
 from __future__ import annotations
 
+import math
 import os
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    from judge.stats.paired import Resampling
+
+_Command = TypeVar("_Command", bound=Callable[..., object])
+Decorator = Callable[[Any], Any]
+_GROUP = "judge_group"
+
+
+def heading(title: str) -> Decorator:
+    """Return a decorator that puts the options below it, up to the next heading, in a group."""
+
+    def decorate(callback: Any) -> Any:  # noqa: ANN401 - a function or a command
+        # Decorators work from the last to the first: what is below is there, what is above not.
+        for option in callback.__click_params__:
+            if not hasattr(option, _GROUP):
+                setattr(option, _GROUP, title)
+        return callback
+
+    return decorate
+
+
+def with_options(*options: Decorator) -> Callable[[_Command], _Command]:
+    """Return a decorator that gives a command all of `options`, in their order."""
+
+    def decorate(callback: Any) -> Any:  # noqa: ANN401
+        for option in reversed(options):
+            callback = option(callback)
+        return callback
+
+    return decorate
+
+
+class GroupedCommand(click.Command):
+    """A command whose help has a heading for each group of options."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the options group by group; that of none, --help, comes last."""
+        groups: dict[str, list[tuple[str, str]]] = {}
+        for option in self.get_params(ctx):
+            record = option.get_help_record(ctx)
+            # Arguments stand in the usage and in the text above.
+            if record is not None and isinstance(option, click.Option):
+                groups.setdefault(getattr(option, _GROUP, "Other"), []).append(record)
+        for title, records in groups.items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+
+class FiniteRange(click.FloatRange):
+    """A number within a range; `inf` and `nan`, which pass every comparison, are refused."""
+
+    def convert(
+        self,
+        value: Any,  # noqa: ANN401
+        param: click.Parameter | None,
+        ctx: click.Context | None,
+    ) -> float:
+        """Return the number; raises `click.BadParameter`."""
+        number: float = super().convert(value, param, ctx)
+        if not math.isfinite(number):
+            self.fail(f"{value} is not a number of the range", param, ctx)
+        return number
+
 
 _PREFIX = ".judge-"
 # Of a new file, which may hold reports: its owner's alone.
@@ -109,3 +174,27 @@ def cannot_write(path: Path, error: OSError) -> JudgeError:
 
 def _rights(path: Path) -> int:
     return stat.S_IMODE(path.stat().st_mode) if path.exists() else _RIGHTS
+
+
+patient_option = click.option(
+    "--patient-field",
+    metavar="FIELD",
+    help="Resample by this field. Default: patient, patient_id, subject_id or subject where a "
+    "run has it; none takes studies as independent.",
+)
+resamples_option = click.option(
+    "--resamples",
+    type=click.IntRange(min=100),
+    help="Bootstrap resamples, for intervals. Default: 1000.",
+)
+seed_option = click.option(
+    "--seed", type=click.IntRange(min=0), help="Of all that is random. Default: 20260101."
+)
+
+
+def resampling(options: Mapping[str, Any]) -> Resampling:
+    """Return how to resample by the options that were given; the others are as usual."""
+    from judge.stats.paired import Resampling
+
+    named = {name: options.get(name) for name in ("seed", "resamples", "flips")}
+    return Resampling(**{name: value for name, value in named.items() if value is not None})
