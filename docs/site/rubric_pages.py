@@ -8,9 +8,7 @@ from collections.abc import Sequence
 from command_pages import own_rubrics
 
 from judge import rubrics
-from judge.rubrics.contract import Rubric
-from judge.rubrics.contract import Facet, Kind
-from judge.rubrics.contract import Measure, Statistic
+from judge.rubrics.contract import Facet, Kind, Measure, Rubric, Statistic
 from judge.rubrics.sources import Source
 
 _FOLDER = "reference/rubrics/"
