@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,22 +154,32 @@ def _judge_models(rubric: Rubric, files: Sequence[str], options: dict[str, Any])
     """Judge each model's file against the last one, and print the leaderboard."""
     from judge.cli.compare import print_leaderboard
     from judge.running.cost import Budget
+    from judge.running.shards import Shard
 
     *preds, refs = files
     if options["model"] is not None or "," in (options["section"] or ""):
         raise click.UsageError("several models go with one --section and without --model")
     if options["form"] not in ("table", "json"):
         raise click.UsageError("several models go with --format table and json")
+    if len(options["judge_names"]) > 1:
+        raise click.UsageError("several models go with one --judge")
+    if refs == "-":
+        raise click.UsageError(
+            "standard input is read once: name a file for REFS of several models"
+        )
     sets = {}
     for path in preds:
         studies = told_studies({**options, "preds": path, "refs": refs}, rubric)
         if (model := studies.model or path) in sets:
             raise click.UsageError(f"two files are of the model {model!r}; rename {path}")
         sets[model] = studies if not options["limit"] else limited(studies, options["limit"])
+    folders = _folders(sets, options["out"])
     budget = None if options["max_cost"] is None else Budget(options["max_cost"])
-    named = [{**options, "max_cost": None, "limit": None, "refs": refs, "preds": p} for p in preds]
+    named = [{**options, "max_cost": None, "refs": refs, "preds": path} for path in preds]
     sessions = [_sessions(rubric, each, budget)[0] for each in named]
-    every = [study for studies in sets.values() for study in studies]
+    shard = None if options["shard"] is None else Shard.of(options["shard"])
+    parts = [studies.take(shard.rows(studies)) if shard else studies for studies in sets.values()]
+    every = [study for part in parts for study in part]
     note(f"{len(sets)} models: {', '.join(sets)}")
     in_batches = batch_policy(dict(options)) is not None
     if options["dry_run"]:
@@ -179,7 +189,7 @@ def _judge_models(rubric: Rubric, files: Sequence[str], options: dict[str, Any])
     finished: dict[str, Finished] = {}
     with shared_servers(sessions):
         for session, each, (model, studies) in zip(sessions, named, sets.items(), strict=True):
-            each["out"] = options["out"] and options["out"] / safe_name(model)
+            each["out"] = folders[model]
             run = _judge(rubric, each, studies, session)
             assert run is not None  # a run that is stopped ends the program
             finished[model] = run
@@ -189,6 +199,19 @@ def _judge_models(rubric: Rubric, files: Sequence[str], options: dict[str, Any])
         {model: run.path for model, run in finished.items()}, options["by"], options["form"]
     )
     end_uncovered([run.summary for run in finished.values()], options["min_coverage"])
+
+
+def _folders(models: Iterable[str], out: Path | None) -> dict[str, Path | None]:
+    """Return each model's run folder below `out`; raises where two would be one."""
+    folders = {model: out and out / safe_name(model) for model in models}
+    for model, folder in folders.items():
+        others = [other for other in folders if other != model and folders[other] == folder]
+        if folder is not None and (folder == out or others):
+            raise click.UsageError(
+                f"--out has no folder of its own for the model {model!r}, whose name as a folder "
+                f"is {safe_name(model)!r}; rename its file, or leave --out away"
+            )
+    return folders
 
 
 @contextmanager

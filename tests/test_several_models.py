@@ -81,6 +81,7 @@ def test_max_cost_is_for_all_of_them(
         (("--model", "alder"), "--model"),
         (("--section", "findings,impression"), "--section"),
         (("--format", "csv"), "--format"),
+        (("--judge", "model-x", "--judge", "model-y", "--dry-run"), "--judge"),
     ],
 )
 def test_what_does_not_go_with_several_models_is_refused(
@@ -95,3 +96,30 @@ def test_what_does_not_go_with_several_models_is_refused(
     done = invoke("green", *models, same, REFS)
     assert done.exit_code == 2
     assert "'alder'" in done.stderr
+
+
+@pytest.mark.parametrize("names", [("a b", "a-b"), ("模型", "birch"), ("a", "-")])
+def test_a_folder_that_two_models_would_share_is_refused_before_any_is_judged(
+    invoke: Invoke, models: list[Path], tmp_path: Path, names: tuple[str, str]
+) -> None:
+    paths = [
+        model.rename(tmp_path / f"preds_{name}.json")
+        for model, name in zip(models, names, strict=True)
+    ]
+    done = invoke("green", *paths, REFS, "--out", "runs")
+    assert done.exit_code == 2
+    assert "--out" in done.stderr
+    assert not (tmp_path / "runs").exists()
+    assert invoke("green", models[0], models[0], "-").exit_code == 2
+
+
+def test_a_shard_of_several_models_is_priced_as_it_is_judged(
+    invoke: Invoke, models: list[Path], server: FaultServer
+) -> None:
+    how = ("--judge", "model-x", "--base-url", server.url, "--cache", "cache", "--out", "runs")
+    how = (*how, "--shard", "1/2", "--limit", "8")
+    dry = invoke("green", *models, REFS, *how, "--dry-run")
+    n = int(re.search(r"^requests +(\d+)", dry.stdout, re.M)[1])
+    assert invoke("green", *models, REFS, *how).exit_code == 0
+    assert server.stats().requests == n
+    assert Run(Path("runs/alder").resolve()).manifest["arguments"]["limit"] == 8

@@ -212,17 +212,31 @@ class Run:
     def records(self, *, of_any_version: bool = False) -> Iterator[dict[str, Any]]:
         """Yield one record a study, in the order of the references.
 
-        Raises `JudgeError` for a line that was changed after it was written, for records of
-        another version of the rubric unless they may be `of_any_version`, and at the end where
-        there were not as many as the summary says.
+        Raises `JudgeError` for a line that was changed after it was written or holds a study
+        again, for records of another version of the rubric unless they may be `of_any_version`,
+        and at the end where there were not as many as the summary says.
         """
         n = 0
-        for n, line in enumerate(self.lines(), 1):
-            yield self.parsed(n, line, of_any_version=of_any_version)
+        for _, record in self.lines_read(of_any_version=of_any_version):
+            n += 1
+            yield record
         if n != (wanted := self._summary["n_studies"]):
             raise damaged(
                 self.path / ANNOTATIONS, f"it holds {n:,} studies, and {SUMMARY} {wanted:,}"
             )
+
+    def lines_read(self, *, of_any_version: bool = False) -> Iterator[tuple[bytes, dict[str, Any]]]:
+        """Yield each line with its record; raises `JudgeError` as `parsed`, and for a study twice.
+
+        A line in the place of another is whole, and their number is right.
+        """
+        ids: set[str] = set()
+        for n, line in enumerate(self.lines(), 1):
+            record = self.parsed(n, line, of_any_version=of_any_version)
+            if (study_id := record["study_id"]) in ids:
+                raise damaged(self.path / ANNOTATIONS, f"line {n} holds study {study_id!r} again")
+            ids.add(study_id)
+            yield line, record
 
     def record(self, study_id: str) -> dict[str, Any]:
         """Return one study's record.

@@ -161,10 +161,10 @@ def _described(run: Run, part: Part) -> dict[str, Any]:
 
 
 def _judged(run: Run, part: Part) -> Iterator[tuple[Judged, bytes]]:
-    for n, (line, at) in enumerate(zip_longest(run.lines(), part.places), 1):
-        if line is None or at is None:
+    for entry, at in zip_longest(run.lines_read(), part.places):
+        if entry is None or at is None:
             n_whole = f"the {len(part.places):,} of shard {part.shard}"
             raise damaged(run.path / ANNOTATIONS, f"its studies are not {n_whole}")
-        record = run.parsed(n, line)
+        line, record = entry
         study, outcome, completion = study_of(record), outcome_of(record), completion_of(record)
         yield Judged(at, study, outcome, record["measures"], completion), line

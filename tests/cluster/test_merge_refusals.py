@@ -65,6 +65,7 @@ def rewritten(path: Path, change: Callable[[list[bytes]], list[bytes]]) -> None:
     [
         (lambda lines: lines[:-1], "shard-2/annotations.jsonl"),
         (lambda lines: [*lines, lines[0]], "shard-2/annotations.jsonl"),
+        (lambda lines: [*lines[:-1], lines[0]], "shard-2/annotations.jsonl.* again"),
         (lambda lines: [lines[0][:50] + b"\n", *lines[1:]], "shard-2/annotations.jsonl.* line 1"),
         (lambda lines: lines[::-1], "signature"),
     ],
