@@ -190,11 +190,11 @@ def _judge_models(rubric: Rubric, files: Sequence[str], options: dict[str, Any])
     with shared_servers(sessions):
         for session, each, (model, studies) in zip(sessions, named, sets.items(), strict=True):
             each["out"] = folders[model]
+            note(f"model {model}")
             run = _judge(rubric, each, studies, session)
             assert run is not None  # a run that is stopped ends the program
             finished[model] = run
-    for run in finished.values():
-        note(f"run folder  {run.path}")
+            note(f"run folder  {run.path}")
     print_leaderboard(
         {model: run.path for model, run in finished.items()}, options["by"], options["form"]
     )

@@ -115,7 +115,7 @@ def test_check_says_what_would_be_judged(invoke: Invoke) -> None:
 def test_a_dry_run_needs_no_key_and_a_run_does(invoke: Invoke) -> None:
     done = invoke("green", PREDS, REFS, "--judge", "gpt-4o", "--dry-run")
     assert done.exit_code == 0
-    assert re.search(r"worst +30 requests, 61,440 tokens out, \$0\.\d\d", done.stdout)
+    assert re.search(r"worst +30 requests, 61,440 tokens out, \$\d\.\d\d", done.stdout)
 
 
 def test_a_limit_is_the_same_draw_each_time(invoke: Invoke) -> None:

@@ -174,12 +174,18 @@ class Prices:
         longest = request.sampling.get("max_tokens")
         if not isinstance(longest, int):
             return None
-        # No tokenizer of the models that are paid for makes more tokens than bytes.
-        texts = [message.content for message in request.messages]
-        if request.schema is not None:
-            texts.append(json.dumps(request.schema, indent=2))
-        prompt = sum(len(text.encode("utf-8", "replace")) + _TOKENS_A_TURN for text in texts)
-        return self.dollars(Usage(prompt, longest))
+        return self.dollars(Usage(most_prompt_tokens(request), longest))
+
+
+def most_prompt_tokens(request: CompletionRequest) -> int:
+    """Return how many tokens a request's prompt has at the most: one for each byte.
+
+    No tokenizer of the models that are paid for makes more tokens than bytes.
+    """
+    texts = [message.content for message in request.messages]
+    if request.schema is not None:
+        texts.append(json.dumps(request.schema, indent=2))
+    return sum(len(text.encode("utf-8", "replace")) + _TOKENS_A_TURN for text in texts)
 
 
 def prompt_tokens(request: CompletionRequest) -> int:
@@ -247,8 +253,9 @@ def forecast(
     prices = Prices(judge.version, judge.billing_url, in_batches=in_batches)
     keys: set[str] = set()
     cached = repeated = further = 0
-    # Of each request to send: the tokens of its prompt, the longest answer, the times of asking.
+    # Of each request to send: the most tokens of its prompt and of an answer, the times of asking.
     to_send: list[tuple[int, int, int]] = []
+    prompt = 0
     for study in studies:
         exchanges = recall(session, cache, study)
         if steps and any(exchange.question for exchange in exchanges):
@@ -263,7 +270,8 @@ def forecast(
                 longest = question.request.sampling.get("max_tokens")
                 times = session.policy.reask + 1 - question.attempt
                 longest = longest if isinstance(longest, int) else 0
-                to_send.append((prompt_tokens(question.request), longest, times))
+                prompt += prompt_tokens(question.request)
+                to_send.append((most_prompt_tokens(question.request), longest, times))
 
     seen = cache.seen(session.kind)
     at_once = max(1, min(session.concurrency, len(to_send)))
@@ -275,7 +283,7 @@ def forecast(
             minutes = answers * seen.seconds / seen.completion_tokens / at_once / 60
         return Estimate(requests, usage, prices.dollars(usage), minutes)
 
-    prompt, n = sum(tokens for tokens, _, _ in to_send), len(to_send)
+    n = len(to_send)
     typical = estimate(n, prompt, n * seen.completion_tokens) if seen else None
     worst = estimate(
         sum(times for _, _, times in to_send),

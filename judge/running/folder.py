@@ -72,7 +72,7 @@ class Run:
         return f"Run({str(self.path)!r})"
 
     def __str__(self) -> str:
-        n_scored, n_studies = (self.written_summary[name] for name in ("n_scored", "n_studies"))
+        n_scored, n_studies = (self._summary[name] for name in ("n_scored", "n_studies"))
         return f"{self.path}: {n_scored} of {n_studies} studies scored, {self.signature}"
 
     def _repr_html_(self) -> str:

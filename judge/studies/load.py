@@ -399,15 +399,26 @@ def read_parquet(content: Content, max_input: int = MAX_INPUT) -> Columns:
         check_names(name, file.schema_arrow.names)
         decoded = 0
         for batch in file.iter_batches(_ROWS_AT_A_TIME, use_threads=False):
-            for column in batch.columns:
-                is_coded = pa.types.is_dictionary(column.type)
-                decoded += (column.dictionary_decode() if is_coded else column).nbytes
+            decoded += sum(map(_decoded_size, batch.columns))
             if decoded > max_input:
                 raise _too_large(name, max_input)
         return _from_arrow(file.read())
     except (pa.ArrowException, OSError, ValueError, OverflowError) as error:
         # A text that isn't UTF-8 is a ValueError, a time that is out of range an OverflowError.
         raise JudgeError(f"{name} is a broken Parquet file: {error}") from error
+
+
+def _decoded_size(array: pa.Array) -> int:
+    """Return the bytes of an array's values, of which a null inside a list takes eight."""
+    import pyarrow as pa
+
+    if pa.types.is_dictionary(array.type):
+        array = array.dictionary_decode()
+    if pa.types.is_struct(array.type):
+        return sum(map(_decoded_size, array.flatten()))
+    if pa.types.is_nested(array.type) and hasattr(array, "flatten"):
+        return int(array.nbytes) + _decoded_size(array.flatten())
+    return 8 * len(array) if pa.types.is_null(array.type) else int(array.nbytes)
 
 
 def _from_arrow(table: pa.Table) -> Columns:

@@ -301,6 +301,11 @@ def test_a_file_that_unpacks_to_too_much_is_refused(put, tmp_path, invoke):
     bomb = put("p.json.gz", b" " * 2 * 10**6, gz=True)
     for source in (str(path), bomb, put("p.json", b" " * 2 * 10**6)):
         assert source in message(source, None, fields=NamedFields(max_input=10**5))
+    # Nulls inside lists take no room in a file, and eight bytes each in memory.
+    nulls = pa.array([[None] * 5_000] * 400, type=pa.list_(pa.null()))
+    names = pa.array([str(n) for n in range(400)])
+    pq.write_table(pa.table({"study_id": names, "report": names, "nulls": nulls}), path)
+    assert "--max-input" in message(str(path), None, fields=NamedFields(max_input=10**7))
     done = invoke("check", bomb, "--max-input", 0.001)
     assert done.exit_code == 2
     assert "--max-input" in done.stderr
