@@ -22,7 +22,7 @@ import pandas as pd
 
 from judge import rubrics
 from judge.rubrics import Rubric
-from judge.running.forms import FORMAT
+from judge.running.records import FORMAT
 from judge.running.writer import writing
 from judge.stats.table import TableBuilder, summarise
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from judge.cli.judging import REFERENCE_OPTIONS, asked_of
 from judge.cli.options import GroupedCommand, heading, with_options
 from judge.cli.output import emit, format_of, print_facts, print_lines
-from judge.cli.references import REFERENCE_OPTIONS, asked_of
 from judge.cli.studies import file_options, limit_option, limited, read_sections, shard_option
 
 if TYPE_CHECKING:

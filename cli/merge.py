@@ -50,7 +50,7 @@ def command(
     """
     from judge.cli.progress import account
     from judge.running.folder import Run
-    from judge.running.merging import merge
+    from judge.running.shards import merge
 
     opened = [Run(path) for path in runs]
     finished = merge(opened, out, allow_missing=allow_missing, by=by or None)

@@ -21,12 +21,12 @@ from judge.running.aggregate import rule_called
 from judge.running.asking import RequestPolicy
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run
-from judge.running.merging import merge as merge_runs
 from judge.running.records import Judged, corrected_report
 from judge.running.run import run as run_session
 from judge.running.run import with_classes
 from judge.running.session import JudgeSession
 from judge.running.shards import Shard
+from judge.running.shards import merge as merge_runs
 from judge.stats.table import DEFAULT_BY, TableBuilder, reserved_names
 from judge.studies import StudySet, from_given
 from judge.studies.context import attach_context

@@ -15,8 +15,15 @@ from judge import JudgeError, annotate, backends, rubrics
 from judge.running.asking import RequestPolicy
 from judge.running.engine import ProgressListener, judge_set
 from judge.running.folder import Run
-from judge.running.forms import FORMAT
-from judge.running.records import Judged, completion_of, outcome_of, read, study_of, to_record
+from judge.running.records import (
+    FORMAT,
+    Judged,
+    completion_of,
+    outcome_of,
+    read,
+    study_of,
+    to_record,
+)
 from judge.running.session import JudgeSession
 from judge.running.writer import writing
 from judge.stats.table import summarise

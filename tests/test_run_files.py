@@ -16,12 +16,11 @@ import pandas as pd
 import pytest
 from support import EXAMPLES, Invoke
 
-from judge.running.files import WRITING
-from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, Run
+from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, WRITING, Run
 
 PAIR = EXAMPLES / "preds.json", EXAMPLES / "refs.json"
 HOLD = (
-    "import sys, time; from pathlib import Path; from judge.running.files import held\n"
+    "import sys, time; from pathlib import Path; from judge.running.folder import held\n"
     "with held(Path(sys.argv[1])) as place:\n"
     "    (place / 'mine').write_text('mine'); print(place, flush=True); sys.stdin.read()\n"
 )

@@ -18,7 +18,7 @@ from field_words import COLUMNS, INPUT_ROLES, MANIFEST, RECORD, SIGNATURE, SUMMA
 from typing_extensions import get_type_hints, is_typeddict  # as forms' own
 
 import judge
-from judge.running import forms
+from judge.running import records
 from judge.signature import Signature
 from judge.stats.table import FIXED
 from judge.studies.names import FIELD_NAMES
@@ -85,7 +85,7 @@ def _inputs() -> str:
 
 
 def _run_folder(done: judge.Run) -> str:
-    names = _described(forms.Manifest, "manifest.json", MANIFEST, done.manifest)
+    names = _described(records.Manifest, "manifest.json", MANIFEST, done.manifest)
     table = done.table()
     measures = {measure.name for measure in done.rubric.measures}
     fields = set(done.manifest["fields"])
@@ -124,7 +124,7 @@ def _run_folder(done: judge.Run) -> str:
 
 def _annotations(done: judge.Run) -> str:
     record = next(iter(done.records()))
-    fields = _described(forms.StudyRecord, "annotations.jsonl", RECORD, record)
+    fields = _described(records.StudyRecord, "annotations.jsonl", RECORD, record)
     text = (done.path / "annotations.jsonl").read_text("utf-8").splitlines()[13]
     example = json.dumps(json.loads(text), indent=1, ensure_ascii=False)
     return "\n\n".join(
@@ -144,7 +144,7 @@ def _annotations(done: judge.Run) -> str:
 
 
 def _summary(done: judge.Run) -> str:
-    fields = _described(forms.Summary, "summary.json", SUMMARY, done.summary())
+    fields = _described(records.Summary, "summary.json", SUMMARY, done.summary())
     return "\n\n".join(
         [
             "# summary.json",
@@ -204,7 +204,7 @@ def _fields(form: type, before: str = "") -> Iterator[tuple[str, str]]:
         kind, inner = _read(hint)
         path = f"{before}{name}"
         yield path, kind
-        if inner is not None and inner is not forms.KeptAnswer:  # the same as the answer's own
+        if inner is not None and inner is not records.KeptAnswer:  # the same as the answer's own
             yield from _fields(inner, f"{path}{_WITHIN[get_origin(_bare(hint))]}")
 
 

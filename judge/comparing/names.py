@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from judge.running.folder import Run
-from judge.studies.names import as_text, check_model, model_of
+from judge.studies.names import check_model, model_of, path_text
 from judge.types import JudgeError
 
 
@@ -41,10 +41,10 @@ def choice(argument: str) -> RunChoice:
     if not argument:
         raise JudgeError("the name of a run is empty; name its folder")
     if not sign or _is_there(argument):
-        return RunChoice(Path(argument), as_text(argument))
+        return RunChoice(Path(argument), path_text(argument))
     if not name.strip() or not path:
         raise JudgeError(f"{argument!r} is neither a run nor NAME=RUN")
-    return RunChoice(Path(path), as_text(path), name.strip())
+    return RunChoice(Path(path), path_text(path), name.strip())
 
 
 def _is_there(path: str) -> bool:

@@ -16,7 +16,7 @@ from judge.stats.estimate import summed
 from judge.stats.metric import Metric, rubric_metrics
 from judge.stats.panel import Counts, Values
 from judge.stats.tally import cuts
-from judge.studies.fields import as_text
+from judge.studies.names import as_text
 from judge.types import JudgeError
 
 

@@ -1,6 +1,6 @@
 """Readings made on the page, kept beside the run whose studies were read.
 
-`readings.jsonl` holds one line for each save (`judge.running.files.append_line`): all that a
+`readings.jsonl` holds one line for each save (`judge.running.folder.append_line`): all that a
 reader has marked in a study at that time. The last one counts; those before it are its history.
 """
 
@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from judge.rubrics.contract import Rubric
-from judge.running.files import Stamp, append_line, stamp
-from judge.running.forms import adapter, first_of
+from judge.running.folder import Stamp, append_line, stamp
+from judge.running.records import adapter, first_of
 from judge.sentences import sentences
 from judge.types import Edit, Item, JudgeError, Side
 

@@ -12,8 +12,7 @@ from judge.readers.sample import Sample, kept_sample, read_in_turn
 from judge.report.words import counted
 from judge.rubrics.reading import EDIT, REFERENCE
 from judge.running.folder import Run
-from judge.running.forms import SampleRead
-from judge.running.records import study_of
+from judge.running.records import SampleRead, study_of
 from judge.studies.study_set import InputFile, first_ids
 from judge.types import Annotated, Annotation, JudgeError
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from judge.running.forms import SampleRead
+from judge.running.records import SampleRead
 from judge.studies.sections import Section
 from judge.types import Annotated, Study
 

@@ -16,16 +16,13 @@ from judge.readers.readings import Reading, Readings
 from judge.report.words import counted
 from judge.rubrics.contract import Rubric
 from judge.rubrics.reading import as_read
-from judge.running.files import ANOTHER, entries_of, folder_at_once
-from judge.running.folder import MANIFEST, Run
-from judge.running.forms import FORMAT, adapter
-from judge.running.records import Judged
+from judge.running.folder import ANOTHER, MANIFEST, Run, entries_of, folder_at_once
+from judge.running.records import FORMAT, Judged, adapter
 from judge.running.run import versions, with_classes
 from judge.running.writer import writing
 from judge.signature import Signature, safe_name, studies_digest
 from judge.stats.table import DEFAULT_BY, check_fields, reserved_names, summarise
-from judge.studies.fields import renamed, tidy_column
-from judge.studies.names import model_of
+from judge.studies.names import model_of, renamed, tidy_column
 from judge.studies.sections import Section
 from judge.studies.study_set import InputFile, StudySet, first_ids
 from judge.types import Annotation, JudgeError

@@ -19,9 +19,8 @@ from pathlib import Path
 from typing import Any
 
 from judge.report.words import in_natural_order
-from judge.running.files import held, put_in_place
-from judge.running.folder import Run
-from judge.running.forms import adapter, first_of
+from judge.running.folder import Run, held, put_in_place
+from judge.running.records import adapter, first_of
 from judge.stats.table import DEFAULT_BY, check_fields
 from judge.types import JudgeError
 

@@ -18,7 +18,6 @@ from judge.report.words import (
     rate,
 )
 from judge.rubrics.contract import Measure, Rubric, Statistic, Tally
-from judge.stats.review import ALL
 
 _COUNTS = ("studies", "scored", "unparsed", "failed")
 
@@ -320,6 +319,8 @@ def _number(value: float | None, measure: Measure) -> str:
 
 def review_tables(measured: Mapping[str, Any], rubric: Rubric) -> list[Table]:
     """Return the judge's precision by category, and any two readers' agreement."""
+    from judge.stats.review import ALL
+
     codes = rubric.codes
     names = [
         codes.text(of["code"]) if codes and of["code"] != ALL else of["code"]

@@ -20,9 +20,8 @@ from judge.rubrics.aggregated import Aggregation, Rule, rates, score_of
 from judge.rubrics.contract import Rubric
 from judge.running.cost import Progress
 from judge.running.folder import SERVER_LOG, Run
-from judge.running.forms import FORMAT
 from judge.running.questions import COMPOSED
-from judge.running.records import Judged, outcome_of, study_of
+from judge.running.records import FORMAT, Judged, outcome_of, study_of
 from judge.running.run import Finished, default_folder, versions, with_classes
 from judge.running.run import run as run_session
 from judge.running.session import JudgeSession, read_today
@@ -38,7 +37,7 @@ from judge.stats.table import (
     summarise,
 )
 from judge.studies import StudySet
-from judge.studies.fields import free_name
+from judge.studies.names import free_name
 from judge.types import Annotated, Failed, JudgeError, Outcome, Study, Unparsed
 
 if TYPE_CHECKING:

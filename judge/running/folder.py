@@ -14,22 +14,33 @@ They are readable by their owner alone.
 
 from __future__ import annotations
 
+import errno
+import fcntl
+import os
+import shlex
+import shutil
+import stat
+import tempfile
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from judge import jsonio, rubrics
-from judge.report.formats import rate_rows
-from judge.rubrics.aggregated import Aggregation
 from judge.rubrics.contract import Rubric
 from judge.rubrics.questions import asked_by, on_scale, sampled
-from judge.rubrics.reading import as_read
-from judge.running import forms
-from judge.running.files import no_run
-from judge.running.records import outcome_of, study_of
-from judge.running.shards import Part
+from judge.running.records import (
+    FORMAT,
+    CombinedRecord,
+    Manifest,
+    Reading,
+    Summary,
+    fault,
+    outcome_of,
+    study_of,
+)
 from judge.signature import Signature
 from judge.stats.table import DEFAULT_BY, FIXED, summarise
 from judge.types import JudgeError, Outcome, Study
@@ -37,6 +48,137 @@ from judge.types import JudgeError, Outcome, Study
 if TYPE_CHECKING:
     import pandas as pd
     import pyarrow as pa
+
+    from judge.rubrics.aggregated import Aggregation
+    from judge.running.shards import Part
+
+WRITING = ".writing"
+"""The folder in a run's own where it is written; only the process that holds its lock may."""
+ANOTHER = "name another folder with --out"
+Stamp = tuple[int, int, int]
+"""What changes when something is appended to a file, or it is another file."""
+
+
+@contextmanager
+def held(run: Path) -> Iterator[Path]:
+    """Lock the folder `run` for writing, and give a new folder in it for the files to be written.
+
+    Lock and folder end with the block. The system releases the lock of a killed process, and the
+    next writer removes what that process left. Raises `JudgeError` where another process holds the
+    lock, and OSError where nothing can be written.
+    """
+    from filelock import FileLock, Timeout
+
+    place = run / WRITING
+    lock = FileLock(place / "lock", blocking=False, mode=0o600)
+    while not lock.is_locked:
+        place.mkdir(mode=0o700, exist_ok=True)
+        with suppress(FileNotFoundError):  # the last writer has just removed the place
+            try:
+                lock.acquire()
+            except Timeout:
+                raise JudgeError(
+                    f"{run} is being written by another process: wait until it has ended, or "
+                    f"{ANOTHER}"
+                ) from None
+    try:
+        _clear(place)
+        yield Path(tempfile.mkdtemp(dir=place))
+    finally:
+        _clear(place)
+        # The lock's own file goes while it is held: who waits for it sees that, and makes another.
+        (place / "lock").unlink()
+        with suppress(OSError):  # the next writer is there already
+            place.rmdir()
+        lock.release()
+
+
+def _clear(place: Path) -> None:
+    for left in place.iterdir():
+        if left.is_dir():
+            shutil.rmtree(left, ignore_errors=True)
+
+
+@contextmanager
+def folder_at_once(out: Path) -> Iterator[Path]:
+    """Give a folder that takes the place of `out` at the end, or leaves nothing behind.
+
+    Raises `JudgeError` where another process writes there, and where nothing can be written.
+    """
+    whole = Path(os.path.realpath(out))
+    staged = whole.parent / f".{whole.name}.new"
+    made = [folder for folder in (staged, *staged.parents) if not folder.exists()]
+    try:
+        staged.mkdir(mode=0o700, parents=True, exist_ok=True)
+        with held(staged) as place:
+            yield place
+            place.replace(whole)
+    except OSError as error:
+        raise JudgeError(f"cannot write to {out}: {error.strerror or error}") from error
+    finally:
+        for folder in (staged, *made):
+            with suppress(OSError):  # never made, or what was written is in it
+                folder.rmdir()
+
+
+def put_in_place(file: Path, target: Path) -> None:
+    """Move a written file to where it belongs: its owner's alone, or as open as the old one was."""
+    file.chmod(stat.S_IMODE(target.stat().st_mode) if target.exists() else 0o600)
+    file.replace(target)
+
+
+def entries_of(out: Path) -> set[str]:
+    """Return the names of what lies in a folder that is to be written, none where it is new.
+
+    Raises `JudgeError` for a file, and where it cannot be read.
+    """
+    try:
+        if out.exists() and not out.is_dir():
+            raise JudgeError(f"{out} is a file; {ANOTHER}")
+        return {entry.name for entry in out.iterdir()} if out.exists() else set()
+    except OSError as error:
+        raise JudgeError(f"cannot write to {out}: {error.strerror}; {ANOTHER}") from error
+
+
+def no_run(path: Path, manifest: str) -> str:
+    """Say what a path without a manifest is; raises OSError where that cannot be seen."""
+    if path.is_dir() and any((below / manifest).is_file() for below in path.iterdir()):
+        shown = shlex.quote(str(path))
+        return (
+            f"{path} is a folder of runs; name one of them (judge runs {shown} lists them). All "
+            f"of them: judge compare {shown}/*, judge serve --runs {shown}"
+        )
+    return f"{path} is not a run: it holds no {manifest}"
+
+
+def append_line(path: Path, line: bytes) -> None:
+    """Append `line`, which has no newline, to a file; when this returns it is on disk.
+
+    What a crash has cut short stays as it is, and the next line begins on a line of its own.
+    Raises OSError where the line cannot be kept; nothing of it is then in the file.
+    """
+    file = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        size = os.fstat(file).st_size
+        is_torn = size > 0 and os.pread(file, 1, size - 1) != b"\n"
+        data = b"\n" * is_torn + line + b"\n"
+        if os.write(file, data) != len(data):
+            os.ftruncate(file, size)
+            raise OSError(errno.ENOSPC, "no room left")
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def stamp(path: Path) -> Stamp | None:
+    """Return what changes with the file, None where there is none."""
+    try:
+        status = path.stat()
+    except FileNotFoundError:
+        return None
+    return (status.st_ino, status.st_size, status.st_mtime_ns)
+
 
 MANIFEST = "manifest.json"
 ANNOTATIONS = "annotations.jsonl"
@@ -109,22 +251,28 @@ class Run:
                 return self.combined.rubric(found)
             if self.reading is None:
                 return found
+            from judge.rubrics.reading import as_read
+
             return as_read(found, self.reading["lacks"], self.reading["own"])
         except ValueError as error:
             raise damaged(self.path / MANIFEST, str(error)) from error
 
     @property
-    def reading(self) -> forms.Reading | None:
+    def reading(self) -> Reading | None:
         """How a reader used the rubric, None for a run of a judge."""
-        found: forms.Reading | None = self.manifest.get("reading")
+        found: Reading | None = self.manifest.get("reading")
         return found
 
     @property
     def combined(self) -> Aggregation | None:
         """What it is made of, None for the run of one judge against one reference a study."""
-        found: forms.CombinedRecord | None = self.manifest.get("combined")
-        names = [part["name"] for part in found["parts"]] if found else []
-        return Aggregation(found["of"], found["rule"], tuple(names)) if found else None
+        found: CombinedRecord | None = self.manifest.get("combined")
+        if found is None:
+            return None
+        from judge.rubrics.aggregated import Aggregation
+
+        names = tuple(part["name"] for part in found["parts"])
+        return Aggregation(found["of"], found["rule"], names)
 
     @property
     def repeat(self) -> int:
@@ -134,8 +282,11 @@ class Run:
     @property
     def part(self) -> Part | None:
         """Which shard of a set it is, None for a run of all."""
-        shard = self.manifest.get("shard")
-        return Part.read(shard) if shard else None
+        if shard := self.manifest.get("shard"):
+            from judge.running.shards import Part
+
+            return Part.read(shard)
+        return None
 
     def table(self) -> pd.DataFrame:
         """Return the table of studies; raises `JudgeError` as `columns` does."""
@@ -170,7 +321,7 @@ class Run:
 
     @cached_property
     def _summary(self) -> dict[str, Any]:
-        return _read(self.path / SUMMARY, forms.Summary)
+        return _read(self.path / SUMMARY, Summary)
 
     def regrouped(self, by: Sequence[str]) -> dict[str, Any]:
         """Return the summary with the rates grouped by any fields of the studies.
@@ -189,6 +340,8 @@ class Run:
         import pandas as pd
 
         by = [by] if isinstance(by, str) else by
+        from judge.report.formats import rate_rows
+
         return pd.DataFrame(rate_rows(self.regrouped(by), self.rubric))
 
     def outcomes(self) -> Iterator[tuple[Study, Outcome]]:
@@ -285,12 +438,12 @@ class Run:
 
 def _read_manifest(path: Path) -> dict[str, Any]:
     manifest = {"inputs": [], "arguments": {}} | _read(path, dict[str, Any])
-    if (form := manifest.get("format")) != forms.FORMAT:
+    if (form := manifest.get("format")) != FORMAT:
         raise JudgeError(
             f"{path.parent} is a run of format {form!r}, and this version of judge reads format "
-            f"{forms.FORMAT}: judge its studies again (answers in the cache are not paid for twice)"
+            f"{FORMAT}: judge its studies again (answers in the cache are not paid for twice)"
         )
-    return _checked(path, manifest, forms.Manifest)
+    return _checked(path, manifest, Manifest)
 
 
 def _read(path: Path, form: type) -> dict[str, Any]:
@@ -303,7 +456,7 @@ def _read(path: Path, form: type) -> dict[str, Any]:
 
 
 def _checked(path: Path, value: Any, form: Any) -> dict[str, Any]:  # noqa: ANN401
-    if wrong := forms.fault(value, form):
+    if wrong := fault(value, form):
         raise damaged(path, wrong)
     checked: dict[str, Any] = value
     return checked

@@ -19,8 +19,7 @@ from judge.backends.base import Notes
 from judge.rubrics.questions import n_samples
 from judge.running.cost import Progress
 from judge.running.engine import ProgressListener, judge_set
-from judge.running.forms import FORMAT
-from judge.running.records import Judged
+from judge.running.records import FORMAT, Judged
 from judge.running.session import JudgeSession
 from judge.running.writer import claim, writing
 from judge.signature import safe_name

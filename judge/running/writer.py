@@ -13,15 +13,19 @@ from typing import IO, TYPE_CHECKING, Any
 
 from judge.jsonio import to_line
 from judge.rubrics.contract import Rubric
-from judge.running.files import ANOTHER, WRITING, entries_of, held, put_in_place
 from judge.running.folder import (
     ANNOTATIONS,
+    ANOTHER,
     MANIFEST,
     SERVER_LOG,
     SUMMARY,
     TABLE_CSV,
     TABLE_PARQUET,
+    WRITING,
     Run,
+    entries_of,
+    held,
+    put_in_place,
 )
 from judge.running.records import Judged, to_record
 from judge.stats.table import TableBuilder

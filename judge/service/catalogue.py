@@ -21,8 +21,7 @@ from judge.readers.kept import KeptReading
 from judge.readers.sample import SAMPLE, Sample, kept_sample
 from judge.report.tables import headline_figures
 from judge.rubrics import Rubric
-from judge.running.files import stamp
-from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, Run
+from judge.running.folder import ANNOTATIONS, MANIFEST, SUMMARY, TABLE_PARQUET, Run, stamp
 from judge.service import ProblemError, jobs, reviews
 from judge.service.jobs import Job
 from judge.service.reviews import Event

@@ -1,6 +1,6 @@
 """What readers say of a run: a file beside it that is only ever appended to.
 
-`reviews.jsonl` holds one event a line (`judge.running.files.append_line`); a line that a crash has
+`reviews.jsonl` holds one event a line (`judge.running.folder.append_line`); a line that a crash has
 cut short is passed over. The last event of a reader about the same thing is the one that counts.
 """
 
@@ -20,7 +20,7 @@ from typing import Any, Literal, get_args
 from judge import jsonio
 from judge.report.view import graded_items
 from judge.rubrics.contract import Rubric
-from judge.running.files import Stamp, append_line, stamp
+from judge.running.folder import Stamp, append_line, stamp
 from judge.stats.review import VERDICTS, Verdict, fingerprints, statistics
 from judge.types import JudgeError
 

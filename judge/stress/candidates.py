@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from judge.running.files import ANOTHER, entries_of, folder_at_once
+from judge.running.folder import ANOTHER, entries_of, folder_at_once
 from judge.stress.changes import IDENTICAL, Change
 from judge.stress.text import Draw, NotMade, Reference, applied
 from judge.studies import read_pair

@@ -20,8 +20,7 @@ from numpy.typing import NDArray
 
 from judge.distribution import version
 from judge.report.stress import rows as figure_rows
-from judge.running.files import no_run
-from judge.running.folder import MANIFEST, Run
+from judge.running.folder import MANIFEST, Run, no_run
 from judge.signature import Signature
 from judge.stats.agreement import clustered_error
 from judge.stats.detection import clustered_rate

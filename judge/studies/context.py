@@ -10,8 +10,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from judge import jsonio
-from judge.studies.fields import as_text
-from judge.studies.names import listed, named, plain
+from judge.studies.names import as_text, listed, named, plain
 from judge.types import MODALITIES, JudgeError
 
 if TYPE_CHECKING:

@@ -7,17 +7,20 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from judge.studies.fields import (
+from judge.studies.load import KEYS, STDIN, TEXT, Table, load, load_object, values_of
+from judge.studies.names import (
+    KNOWN_NAMES,
+    ROW,
     Columns,
+    NamedFields,
     find_classes,
+    listed,
     merge,
+    model_of,
     renamed,
     with_patient,
     without_class,
 )
-from judge.studies.load import KEYS, STDIN, TEXT, Table, load, load_object, values_of
-from judge.studies.names import KNOWN_NAMES, ROW, NamedFields, listed, model_of
-from judge.studies.references import one_each
 from judge.studies.run_folder import is_run, read_run
 from judge.studies.sections import SECTIONS, Section, known_section
 from judge.studies.study_set import (
@@ -82,6 +85,8 @@ def read_pair(
     every: Mapping[str, tuple[tuple[str, str], ...]] = {}
     notes: tuple[str, ...] = ()
     if fields.several:
+        from judge.studies.references import one_each
+
         table, other, section, every, notes = one_each(table, other, fields, section)
     studies = pair(
         table,

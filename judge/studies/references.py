@@ -7,9 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from judge.studies.context import CONTEXT_FIELDS
-from judge.studies.fields import as_text
 from judge.studies.load import Table
-from judge.studies.names import NamedFields, matching, named, plain, the_field
+from judge.studies.names import NamedFields, as_text, matching, named, plain, the_field
 from judge.studies.sections import Section, known_section
 from judge.studies.study_set import first_ids
 from judge.studies.texts import is_reference, read_reports, report_fields, usual_section

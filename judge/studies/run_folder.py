@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from judge import jsonio
-from judge.studies.fields import renamed, tidy_column
-from judge.studies.names import NamedFields, model_of
+from judge.studies.names import NamedFields, model_of, renamed, tidy_column
 from judge.studies.study_set import (
     NO_CANDIDATE,
     NO_REFERENCE,

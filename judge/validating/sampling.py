@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.running.folder import Run
-from judge.running.forms import SampleRead
-from judge.studies.fields import as_text
+from judge.running.records import SampleRead
+from judge.studies.names import as_text
 from judge.types import JudgeError
 
 if TYPE_CHECKING:

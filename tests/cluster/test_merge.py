@@ -16,7 +16,7 @@ from support import EXAMPLES, REPLIES, Invoke
 
 import judge
 from judge.running.folder import Run
-from judge.running.merging import merge
+from judge.running.shards import merge
 from judge.studies import StudySet, from_given, read_pair
 
 FILES = (EXAMPLES / "preds.json", EXAMPLES / "refs.json")

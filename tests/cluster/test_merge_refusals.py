@@ -13,8 +13,7 @@ from support import EXAMPLES
 
 from judge import JudgeError
 from judge.running.folder import Run
-from judge.running.merging import merge
-from judge.running.shards import Shard
+from judge.running.shards import Shard, merge
 from judge.studies import StudySet, read_pair
 
 

@@ -5,8 +5,8 @@ from lexicon_pairs import LEXICON, errors, table
 from support import EXAMPLES
 
 from judge.backends.lexicon import compare, load, unfamiliar
+from judge.backends.lexicon.data import mended
 from judge.backends.lexicon.reading import read
-from judge.backends.lexicon.tokens import mended
 
 READINGS = table("readings.yaml")
 

@@ -10,8 +10,7 @@ from typing import Any
 from judge import rubrics
 from judge.rubrics import Rubric
 from judge.running.folder import Run
-from judge.running.forms import FORMAT
-from judge.running.records import Judged, read
+from judge.running.records import FORMAT, Judged, read
 from judge.running.writer import writing
 from judge.stats.table import summarise
 from judge.types import (

@@ -5,7 +5,6 @@ A baseline for when no model is at hand, never to be reported as GREEN or FineRa
 
 from judge.backends.lexicon.compare import compare
 from judge.backends.lexicon.data import Lexicon, load
-from judge.backends.lexicon.familiar import unfamiliar
-from judge.backends.lexicon.reading import changed, named, study_class
+from judge.backends.lexicon.reading import changed, named, study_class, unfamiliar
 
 __all__ = ["Lexicon", "changed", "compare", "load", "named", "study_class", "unfamiliar"]

@@ -10,7 +10,7 @@ from operator import itemgetter
 from judge.backends.lexicon.data import Lexicon
 from judge.backends.lexicon.errors import Error, differences, nuances, unpaired, wider_changes
 from judge.backends.lexicon.mention import Mention, Pair, together
-from judge.backends.lexicon.reports import Alignment, Report, align
+from judge.backends.lexicon.reading import Alignment, Report, align
 from judge.sentences import sentences
 from judge.types import (
     Attribute,

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from judge.backends.lexicon.mention import MOST, SAME_SIZE, Mention, Pair
-from judge.backends.lexicon.reports import WHOLE, Alignment, Report
+from judge.backends.lexicon.reading import WHOLE, Alignment, Report
 from judge.types import Attribute, Category, Discrepancy, Severity
 
 _OTHER_SIZE = 1.5

@@ -6,8 +6,18 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, field, replace
 
-from judge.backends.lexicon.data import Kind, Role
-from judge.backends.lexicon.tokens import BREAK, JOIN, JOINS, PREPOSITION, VERB, Line, Mark, Measure
+from judge.backends.lexicon.data import (
+    BREAK,
+    JOIN,
+    JOINS,
+    PREPOSITION,
+    VERB,
+    Kind,
+    Line,
+    Mark,
+    Measure,
+    Role,
+)
 
 _MAYBE = (Kind.LIKELY_AFTER, Kind.HEDGES_AFTER)
 _FRESH = (Kind.LEVEL, Kind.CHANGE, Kind.STRUCTURE, *_MAYBE)
