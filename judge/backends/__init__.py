@@ -12,7 +12,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from judge import plugins
-from judge.backends import sampling, wording
+from judge.backends import sampling
 from judge.backends.base import TIMEOUT, CountedNote, Judge, JudgeSettings
 from judge.prompts import STRUCTURED
 from judge.rubrics import Rubric
@@ -45,6 +45,8 @@ def load(spec: str, rubric: Rubric, settings: JudgeSettings | None = None) -> Ju
     settings = replace(settings, sampling=sampling.checked(settings.sampling))
     judge = _load(spec, rubric, settings)
     if judge.prompt is not None:
+        from judge.backends import wording
+
         judge.questions = wording.questions(rubric, judge.prompt, judge.reply, settings.environ)
     return judge
 
@@ -108,6 +110,8 @@ def _served(spec: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
         keys = [place.key(settings.environ) if settings.sends else NO_KEY for place in places]
     except JudgeError as error:
         raise JudgeError(f"judge {spec!r} is a model behind an API: {error}") from error
+    from judge.backends import wording
+
     prompt, reply = wording.for_api(rubric, spec, settings.prompt, settings.reply, settings.environ)
     return OpenAIJudge(
         name=spec,
@@ -127,6 +131,8 @@ def _hf(model: str, rubric: Rubric, settings: JudgeSettings) -> Judge:
     from judge.backends.transformers import TransformersJudge
 
     sampling.refuse(settings.sampling, f"hf:{model}, which decodes greedily,", {"temperature": 0})
+    from judge.backends import wording
+
     prompt, _ = wording.for_own_model(
         rubric, model, settings.prompt, settings.reply, settings.environ
     )
@@ -150,6 +156,8 @@ def _lexicon(rubric: Rubric, path: Path | None, settings: JudgeSettings) -> Judg
         raise JudgeError(f"--reply belongs to a model that is asked, not to {LEXICON}")
     judge = LexiconJudge(rubric, path)
     if settings.prompt:
+        from judge.backends import wording
+
         wording.chosen(rubric, settings.prompt, None, settings.environ)
         settings.say(f"--prompt has no effect: the judge {judge.name} reads no prompt.")
     return judge
