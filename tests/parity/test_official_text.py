@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import pytest
@@ -16,7 +16,7 @@ def test_the_text_that_radeval_ships_is_the_official_one(
     invoke: Invoke, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("JUDGE_CONFIG", str(tmp_path / "config"))
-    spec = find_spec("radeval")
+    spec = PathFinder.find_spec("radeval")
     assert spec is not None
     copy = Path(str(spec.origin)).parent / "metrics" / "green_score" / "utils.py"
     result = invoke("prompts", "fetch", "green-official", "--from", copy)
