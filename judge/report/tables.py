@@ -242,27 +242,6 @@ def corrected_tables(summary: Mapping[str, Any], rubric: Rubric) -> list[Table]:
     ]
 
 
-def corrected_model_tables(
-    figures: Sequence[Mapping[str, Any]], rubrics: Mapping[str, Rubric]
-) -> list[Table]:
-    """Return the same of compared models: a table for each statistic of each rubric, a row a model.
-
-    `figures` are those of `judge.validating.corrected.corrected_models`.
-    """
-    found = []
-    for name, rubric in rubrics.items():
-        for one in rubric.statistics:
-            rows = tuple(
-                (figure["model"], *corrected_cells(figure, one))
-                for figure in figures
-                if (figure["rubric"], figure["statistic"]) == (name, one.name)
-            )
-            if rows:
-                title = f"{rubric.title}: {one.label}, with the judge's bias taken out"
-                found.append(Table(title, ("model", *CORRECTED), rows))
-    return found
-
-
 def corrected_cells(found: Mapping[str, Any], statistic: Statistic) -> tuple[str, ...]:
     """Return the cells of `CORRECTED` of a statistic, or what is said where too few are read."""
     fixed, is_rate = found["corrected"], statistic.kind == "rate"

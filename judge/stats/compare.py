@@ -3,14 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
 from judge.stats.correlation import without_noise
 from judge.stats.metric import MINUS, Metric, find
-from judge.stats.paired import PairTest, Resampling, Tested, compare_pairs, few_flips
+from judge.stats.paired import (
+    ALPHA,
+    LEAST_UNITS,
+    PairTest,
+    Resampling,
+    Tested,
+    compare_pairs,
+    few_flips,
+)
 from judge.stats.panel import Group, Panel, RankShares, Values, group_cells, groups_of
 from judge.types import JudgeError
 
@@ -48,7 +56,7 @@ class Comparison:
     `order` lists the models' numbers in the panel, best first by the metric `sort`; those
     without a figure come last. `groups` begins with all studies, then one a group of `by`.
     `tests` and `rank_shares` have one entry a group, by metric; they are empty where no tests
-    were asked for. The family of Holm's correction is all pairs of one metric and group.
+    were asked for. Holm's correction is over the families of `how`.
     """
 
     panel: Panel
@@ -88,6 +96,8 @@ def compare(
     if not panel.study_ids:
         raise JudgeError("no study to compare")
     asked = find(panel.metrics, sort) if sort is not None else None
+    if how is not None and how.primary is not None:
+        how = replace(how, primary=find(panel.metrics, how.primary).name)
     parts = [({}, panel), *(groups_of(panel, by) if by else [])]
     groups = tuple(group_cells(part, key) for key, part in parts)
     results = [compare_pairs(part, key, how) for key, part in parts] if how else []
@@ -99,6 +109,7 @@ def compare(
     more += no_reciprocals(panel, groups, results)
     too_few = few_flips(results, how) if how else None
     more += [too_few] if too_few else []
+    more += test_notes(results, how) if how else []
     scores = [m for m in panel.metrics if m.what in ("score", "other")]
     return Comparison(
         panel=panel,
@@ -113,6 +124,40 @@ def compare(
         signature=signature,
         notes=(*notes, *more),
     )
+
+
+def test_notes(results: Sequence[Tested], how: Resampling) -> list[str]:
+    """Return what p values are corrected for, and what is to be known of the intervals."""
+    families = how.families(list(results[0].pairs))
+    n = max(
+        sum(t.p is not None for m in family for t in results[0].pairs[m]) for family in families
+    )
+    tests = [test for result in results for of in result.pairs.values() for test in of]
+    tested = [test for test in tests if test.p is not None]
+    notes = []
+    if n > 1:
+        what = "the pairs of models of each metric" if how.family == "metric" else "each table"
+        alone = (
+            f"; {how.primary}, the primary metric, is corrected by itself" if how.primary else ""
+        )
+        notes.append(f"p (Holm) is corrected for all tests of {what}, up to {n:,}{alone}")
+    if any(test.low is None for test in tested):
+        notes.append(
+            f"a difference of fewer than {LEAST_UNITS} patients or studies has no interval"
+        )
+    if any(
+        test.low is not None
+        and test.high is not None
+        and test.p is not None
+        and (test.low > 0 or test.high < 0)
+        and test.p > ALPHA
+        for test in tested
+    ):
+        notes.append(
+            "where an interval excludes 0 and p is above 0.05, bootstrap and test disagree: with few "
+            "studies or skewed differences go by p"
+        )
+    return notes
 
 
 _LACK = {

@@ -37,8 +37,8 @@ class Metric:
     label: str
     kind: Kind
     higher_is_better: bool
-    study_label: str
-    study_higher_is_better: bool
+    study_label: str = ""
+    study_higher_is_better: bool = True
     rubric: str | None = None
     what: What = "other"
     rexrank: str | None = None

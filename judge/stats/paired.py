@@ -24,6 +24,8 @@ from judge.stats.resample import Block, ModelPairs, Resampled, blocks_of
 Method = Literal["sign-flip permutation test", "mcnemar mid-p"]
 SIGN_FLIP: Method = "sign-flip permutation test"
 ALPHA = 0.05
+LEAST_UNITS = 10
+"""Of fewer patients, or studies, the ends of a bootstrap interval say too little."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +33,8 @@ class PairTest:
     """The test of one pair of models, `a` before `b` in the panel.
 
     `n` counts the studies that were scored for both, and `difference` is a's figure less b's
-    on those. `low` and `high` are its 95% bootstrap interval. `p_holm` is `p` corrected for
-    all pairs of the metric and group. None where the studies that were scored for both are
+    on those. `low` and `high` are its 95% bootstrap interval, None for fewer than `LEAST_UNITS`
+    patients, or studies. `p_holm` is `p` corrected for all tests of its family. None where the studies that were scored for both are
     fewer than two, or all of one patient; the interval also where the figure is a reciprocal
     that some resample has not.
     """
@@ -55,11 +57,25 @@ class PairTest:
 
 @dataclass(frozen=True, slots=True)
 class Resampling:
-    """How often to resample and from which seed."""
+    """How often to resample and from which seed, and which tests are corrected together.
+
+    `family` is `table`, all metrics and pairs of one group of studies, or `metric`, the pairs of one
+    metric and group. In a table the metric `primary`, named in advance, is a family of its own.
+    """
 
     seed: int = 20_260_101
     resamples: int = 1_000
     flips: int = 10_000
+    family: Literal["table", "metric"] = "table"
+    primary: str | None = None
+
+    def families(self, metrics: Sequence[str]) -> list[list[str]]:
+        """Return the metrics whose tests are corrected together."""
+        if self.family == "metric":
+            return [[metric] for metric in metrics]
+        first = [metric for metric in metrics if metric == self.primary]
+        rest = [metric for metric in metrics if metric != self.primary]
+        return [family for family in (first, rest) if family]
 
 
 @dataclass(frozen=True)
@@ -88,10 +104,10 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
     blocks = blocks_of(panel, panel.metrics, units)
     rng = resample.generator(how.seed, "bootstrap", key)
     drawn = resample.bootstrap(panel, blocks, pairs, rng, how.resamples)
-    has_spread = {
-        metric: spread
+    n_of_pairs = {
+        metric: n_of_pair
         for block in blocks
-        for spread in [_has_spread(panel.values[block.metrics[0].name], units, pairs)]
+        for n_of_pair in [_n_units(panel.values[block.metrics[0].name], units, pairs)]
         for metric in block.metrics
     }
     by_flips = [m for m in panel.metrics if m.kind != "rate" or panel.is_clustered]
@@ -102,11 +118,7 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
         method: Method = SIGN_FLIP if metric in by_flips else "mcnemar mid-p"
         if metric not in by_flips:
             p_values[metric] = mcnemar(panel.values[metric.name], pairs)
-        tests = _tests(of_metric, pairs, has_spread[metric], p_values[metric], method)
-        corrected = holm([test.p for test in tests])
-        found[metric.name] = tuple(
-            replace(test, p_holm=p_holm) for test, p_holm in zip(tests, corrected, strict=True)
-        )
+        found[metric.name] = _tests(of_metric, pairs, n_of_pairs[metric], p_values[metric], method)
         no_reciprocal[metric.name] = lacking = of_metric.lacking(pairs)
         scored = ~np.isnan(panel.values[metric.name]).all(axis=1)
         is_ranked = _is_spread(units[scored]) and not lacking
@@ -115,7 +127,20 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
             if is_ranked
             else (None,) * len(panel.models)
         )
-    return Tested(found, shares, no_reciprocal)
+    return Tested(_corrected(found, how), shares, no_reciprocal)
+
+
+def _corrected(
+    tests: Mapping[str, Sequence[PairTest]], how: Resampling
+) -> dict[str, tuple[PairTest, ...]]:
+    corrected = {}
+    for family in how.families(list(tests)):
+        p_values = iter(holm([test.p for metric in family for test in tests[metric]]))
+        for metric in family:
+            corrected[metric] = tuple(
+                replace(test, p_holm=next(p_values)) for test in tests[metric]
+            )
+    return {metric: corrected[metric] for metric in tests}
 
 
 def _randomization(
@@ -169,16 +194,17 @@ def _linear(panel: Panel) -> Panel:
     return replace(panel, metrics=metrics, values=values, per={})
 
 
-def _has_spread(values: Values, units: NDArray[np.intp], pairs: ModelPairs) -> NDArray[np.bool_]:
-    """Whether the studies that were scored for both of a pair are of more than one unit.
+def _n_units(values: Values, units: NDArray[np.intp], pairs: ModelPairs) -> NDArray[np.intp]:
+    """Return for each pair how many units have studies that were scored for both.
 
-    `values` is studies by models; the answer is one a pair.
+    `values` is studies by models.
     """
     scored = ~np.isnan(values)
     if scored.all():
-        return np.full(len(pairs.first), _is_spread(units))
+        return np.full(len(pairs.first), len(np.unique(units)), dtype=np.intp)
     of_pairs = zip(pairs.first, pairs.second, strict=True)
-    return np.array([_is_spread(units[scored[:, a] & scored[:, b]]) for a, b in of_pairs], bool)
+    counts = [len(np.unique(units[scored[:, a] & scored[:, b]])) for a, b in of_pairs]
+    return np.array(counts, dtype=np.intp)
 
 
 def _is_spread(units: NDArray[np.intp]) -> bool:
@@ -186,7 +212,7 @@ def _is_spread(units: NDArray[np.intp]) -> bool:
 
 
 def _tests(
-    drawn: Resampled, pairs: ModelPairs, has_spread: NDArray[np.bool_], p: Values, method: Method
+    drawn: Resampled, pairs: ModelPairs, n_units: NDArray[np.intp], p: Values, method: Method
 ) -> list[PairTest]:
     low, high = resample.percentiles(drawn.differences, (0.025, 0.975))
     tests = []
@@ -195,12 +221,12 @@ def _tests(
         difference = _known(drawn.observed[pair], near)
         # One study, or one patient, has no spread to judge a difference by.
         ends: tuple[float | None, float | None, float | None] = (None, None, None)
-        if has_spread[pair] and difference is not None:
+        if n_units[pair] > 1 and difference is not None:
             # Without the resamples that have no reciprocal the others would look surer.
             lacks = drawn.first_lacks[pair] or drawn.second_lacks[pair]
             interval = (
                 (None, None)
-                if lacks or low[pair] == high[pair]
+                if lacks or low[pair] == high[pair] or n_units[pair] < LEAST_UNITS
                 else (_known(low[pair], near), _known(high[pair], near))
             )
             ends = *interval, float(p[pair])
@@ -255,7 +281,11 @@ def few_flips(found: Sequence[Tested], how: Resampling) -> str | None:
     The least p there is, 1 / (1 + flips), times the number of pairs is the least that Holm's
     correction can give; from 0.05 on no pair can come out significant. None where all can.
     """
-    families = [tests for tested in found for tests in tested.pairs.values()]
+    families = [
+        [test for metric in family for test in tested.pairs[metric]]
+        for tested in found
+        for family in how.families(list(tested.pairs))
+    ]
     n = max(
         (sum(t.p is not None and t.method == SIGN_FLIP for t in tests) for tests in families),
         default=0,
@@ -263,7 +293,7 @@ def few_flips(found: Sequence[Tested], how: Resampling) -> str | None:
     if n / (1 + how.flips) < ALPHA:
         return None
     return (
-        f"{how.flips:,} flips are too few for {n:,} pairs of models: the smallest p value of the "
+        f"{how.flips:,} flips are too few for {n:,} tests: the smallest p value of the "
         f"sign-flip permutation test, {1 / (1 + how.flips):.1g}, times {n:,} is not below {ALPHA}, "
         "so no difference that it tests can be significant after Holm's correction; "
         f"--flips {round(n / ALPHA)} would do"
