@@ -21,7 +21,7 @@ from judge.rubrics.contract import Rubric
 from judge.signature import Signature
 from judge.stats.compare import Comparison, compare
 from judge.stats.estimate import summed
-from judge.stats.metric import Metric, rubric_metrics
+from judge.stats.metric import Metric, find, rubric_metrics
 from judge.stats.paired import Resampling
 from judge.stats.panel import GROUP_FIELDS, Counts, Panel, Values
 from judge.stats.tally import cuts
@@ -61,6 +61,8 @@ def compare_runs(
     `references` of all. Raises `JudgeError` that says what differs.
     """
     aligned_runs = aligned(choices, by, allow, patient_field, metrics, common=common)
+    if how is not None and how.primary is not None:
+        how = replace(how, primary=find(aligned_runs.panel.metrics, how.primary).name)
     comparison = compare(
         aligned_runs.panel,
         sort=sort,
@@ -178,7 +180,8 @@ def _rubric_values(
         if tally:
             empty = np.full((len(models), len(tally), shape[0]), np.nan, np.float32)
             tallies.setdefault(run.rubric, empty)[model] = [columns[name] for name in tally]
-    return values, per, tallies
+    in_order = dict.fromkeys(run.rubric for run in runs if run.rubric in tallies)
+    return values, per, {rubric: tallies[rubric] for rubric in in_order}
 
 
 def _file_values(

@@ -14,7 +14,7 @@ from judge.comparing.names import input_file
 from judge.running.folder import ANNOTATIONS, Run
 from judge.signature import digests
 from judge.stats.panel import Values
-from judge.stats.table import OUTCOMES
+from judge.stats.table import OUTCOMES, patient_numbers
 from judge.studies.names import FIELD_NAMES, as_text
 from judge.types import Annotated, JudgeError
 
@@ -107,7 +107,7 @@ class LoadedRuns:
                     merged[row], of[row] = value, self.names[at]
         return (merged if having else None), ""
 
-    def patients(self, asked: str | None = None) -> tuple[str, NDArray[np.int64]] | None:
+    def patients(self, asked: str | None = None) -> tuple[str, NDArray[np.intp]] | None:
         """Return the field that names the patients and each study's patient, by number.
 
         The field is by default the first of the usual ones that a run has, and `none` sets
@@ -188,13 +188,6 @@ def load(
         rows.append(np.array([row_of.get(one, -1) for one in study_ids], np.intp))
     names, opened = zip(*runs, strict=True)
     return LoadedRuns(tuple(opened), tuple(names), study_ids, tuple(rows))
-
-
-def patient_numbers(column: Sequence[object]) -> NDArray[np.int64]:
-    """Return a number for each patient; a study without one is a patient of its own."""
-    names = [f"study {row}" if one is None else f"of {one}" for row, one in enumerate(column)]
-    number_of = {name: number for number, name in enumerate(dict.fromkeys(names))}
-    return np.array([number_of[name] for name in names], dtype=np.int64)
 
 
 def _file(run: Run, side: str) -> object:

@@ -58,6 +58,8 @@ def headline(
     if modes := summary.get("reply_modes"):
         asked = ", ".join(f"{mode} {n}" for mode, n in modes.items())
         facts.append(("replies asked for by", asked))
+    if by := summary.get("intervals_by"):
+        facts.append(("intervals", f"by {by}: some have several studies"))
     facts += [("note", note) for note in summary["notes"]]
     return facts + (readings_facts(summary["readings"], rubric) if "readings" in summary else [])
 

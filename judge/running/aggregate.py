@@ -33,6 +33,7 @@ from judge.stats.table import (
     OUTCOMES,
     TableBuilder,
     check_fields,
+    patients,
     reserved_names,
     summarise,
 )
@@ -133,8 +134,10 @@ def _says(measures: Sequence[str], scored: pd.DataFrame) -> pd.Series[Any]:
 def agreement(rubric: Rubric, parts: pd.DataFrame) -> list[dict[str, Any]]:
     """Return Krippendorff's alpha between the parts, for each rate and for the score.
 
-    `parts` has a row for each study and part, scored or not.
+    `parts` has a row for each study and part, scored or not, with the study's `patient`.
     """
+    several = parts.groupby("row")["patient"].first().to_numpy()
+    clusters = several if len(set(several)) < len(several) else None
     said = {(one.name, one.label): _says(one.measures, parts) for one in rates(rubric)}
     levels = ["nominal"] * len(said)
     if score := score_of(rubric):
@@ -143,7 +146,8 @@ def agreement(rubric: Rubric, parts: pd.DataFrame) -> list[dict[str, Any]]:
     return [
         {"name": name, "label": label, "level": level}
         | krippendorff(
-            column.groupby([parts["row"], parts["part"]]).first().unstack().to_numpy(float)
+            column.groupby([parts["row"], parts["part"]]).first().unstack().to_numpy(float),
+            clusters,
         ).plain()
         for ((name, label), column), level in zip(said.items(), levels, strict=True)
     ]
@@ -240,7 +244,10 @@ def _table(run: Run, part: int) -> pd.DataFrame:
     """Return a run's outcomes and numbers, as one of the parts that `numbers` takes."""
     table = run.table()
     measures = table[[measure.name for measure in run.rubric.measures]].astype(float)
-    return measures.assign(outcome=table["outcome"], row=range(len(table)), part=part)
+    rows = range(len(table))
+    clusters = patients(table)
+    numbers = clusters[1] if clusters else rows
+    return measures.assign(outcome=table["outcome"], row=rows, part=part, patient=numbers)
 
 
 def _write(
@@ -266,7 +273,8 @@ def _write(
         table = writer.table()
         notes = [*aggregator.notes(alphas), *made_by["notes"]]
         head = {"reply_modes": {}, **made_by, "notes": notes}
-        summary = {**head, **summarise(table, rubric, by)}
+        agreed = {"agreement": [*alphas]} if alphas else {}
+        summary = {**head, **summarise(table, rubric, by), **agreed}
         whole = {
             "format": FORMAT,
             **head,

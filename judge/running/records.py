@@ -174,6 +174,8 @@ class Summary(_MadeBy, _Group):
     reasons: dict[str, int]
     warnings: dict[str, int]
     unread_by_class: NotRequired[_UnreadByClass]
+    intervals_by: NotRequired[str]
+    agreement: NotRequired[list[dict[str, Any]]]
 
 
 class KeptAnswer(TypedDict):

@@ -22,20 +22,18 @@ from judge.stats.correlation import (
     interval,
     lacking,
 )
-from judge.stats.estimate import Z_95, Estimate, wilson
+from judge.stats.estimate import ONE_PATIENT, Z_95, Estimate, clustered_error, wilson
 from judge.stats.panel import ROUNDING, Values
 
 JUDGE, READER, OTHERS = "the judge", "the reader", "the mean of the other readers"
 READERS = "the mean of the readers"
-ONE_PATIENT = "an interval needs 2 patients, there is 1"
 
 
 @dataclass(frozen=True, slots=True)
 class Coefficients:
     """Kendall's tau-b, Spearman's and Pearson's correlation of the same `n` studies.
 
-    Each has its 95% percentile bootstrap interval, from patients drawn anew where they are
-    known. Without a value, or an interval, it has a reason.
+    Each has its 95% bootstrap interval, by patient where they are known, or a reason.
     """
 
     kendall: Estimate
@@ -103,18 +101,13 @@ def mean_of(values: Values) -> Values:
     return mean
 
 
-def without(values: Values, column: int) -> Values:
-    """Return `values` less one column."""
-    return np.delete(values, column, axis=1)
-
-
 def _coefficients(found: Correlated, resamples: Resamples) -> Coefficients:
     return Coefficients(*(found.estimate(method, resamples) for method in METHODS))
 
 
 def _ceiling(readers: Values, resamples: Resamples) -> Ceiling:
     found = [
-        correlate(column, mean_of(without(readers, at)), resamples, (READER, OTHERS))
+        correlate(column, mean_of(np.delete(readers, at, axis=1)), resamples, (READER, OTHERS))
         for at, column in enumerate(readers.T)
     ]
     known = (~np.isnan(readers)).sum(axis=1) > 1
@@ -191,20 +184,6 @@ def limits_of_agreement(judge: Values, readers: Values, units: Codes) -> Limits:
     return Limits(figures[0], figures[1], figures[2], sd)
 
 
-def clustered_error(values: Values, units: Codes) -> tuple[float, int]:
-    """Return the standard error of a mean whose units were drawn, and how many units there are.
-
-    The sums of a unit's deviations from the mean are independent; with a study a unit that is
-    the sample standard deviation over the root of n. NaN for one unit.
-    """
-    _, units = np.unique(units, return_inverse=True)
-    sums = np.bincount(units, values - values.mean())
-    m = len(sums)
-    if m < 2:
-        return float("nan"), m
-    return float(np.sqrt(m / (m - 1) * (sums**2).sum()) / len(values)), m
-
-
 @dataclass(frozen=True, slots=True)
 class Preference:
     """How often a judge orders two candidates of a study as the readers do.
@@ -226,8 +205,7 @@ def preference(judge: Values, readers: Values, studies: Codes, resamples: Resamp
 
     A row is a candidate, and `studies` the number of the study that it is for. The readers'
     order of two candidates is that of their means over the readers who have a value for both.
-    The patients of `resamples` are the studies themselves where nothing else is known. Where
-    the judge orders all pairs right, or none, the interval is Wilson's over the patients.
+    Where the judge orders all pairs right, or none, the interval is Wilson's over the patients.
     """
     first, second = _candidate_pairs(studies)
     by_judge = _differing(judge[:, None], first, second)

@@ -3,31 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from judge.stats.correlation import without_noise
 from judge.stats.metric import MINUS, Metric, find
-from judge.stats.paired import (
-    ALPHA,
-    LEAST_UNITS,
-    PairTest,
-    Resampling,
-    Tested,
-    compare_pairs,
-    few_flips,
-)
+from judge.stats.paired import PairTest, Resampling, Tested, compare_pairs, few_flips
 from judge.stats.panel import Group, Panel, RankShares, Values, group_cells, groups_of
+from judge.stats.resample import LEAST_UNITS
 from judge.types import JudgeError
-
-INDEPENDENT = (
-    "the ± and intervals of single figures take studies as independent, as ReXrank's do; with "
-    "several studies a patient they are too narrow"
-)
-"""What is to be known of the figures where a patient has several studies."""
-
 
 Matrix = tuple[tuple[float | None, ...], ...]
 
@@ -56,7 +42,7 @@ class Comparison:
     `order` lists the models' numbers in the panel, best first by the metric `sort`; those
     without a figure come last. `groups` begins with all studies, then one a group of `by`.
     `tests` and `rank_shares` have one entry a group, by metric; they are empty where no tests
-    were asked for. Holm's correction is over the families of `how`.
+    were asked for.
     """
 
     panel: Panel
@@ -89,15 +75,12 @@ def compare(
     """Compare the models of `panel`, ranked by `sort`, a metric's name or label.
 
     By default that is the first of the metrics of which the most models have a figure. Without
-    `how` nothing is tested. Notes follow `notes` where patients have several studies, where a
-    reciprocal is lacking, and where there are too few flips for so many models. Raises
-    `JudgeError` for an unknown metric or field, and where no study is left to compare.
+    `how` nothing is tested. Raises `JudgeError` for an unknown metric or field, and where no study
+    is left to compare.
     """
     if not panel.study_ids:
         raise JudgeError("no study to compare")
     asked = find(panel.metrics, sort) if sort is not None else None
-    if how is not None and how.primary is not None:
-        how = replace(how, primary=find(panel.metrics, how.primary).name)
     parts = [({}, panel), *(groups_of(panel, by) if by else [])]
     groups = tuple(group_cells(part, key) for key, part in parts)
     results = [compare_pairs(part, key, how) for key, part in parts] if how else []
@@ -105,11 +88,12 @@ def compare(
     metric = asked or max(
         panel.metrics, key=lambda m: sum(cell.value is not None for cell in all_cells[m.name])
     )
-    more = [INDEPENDENT] if panel.is_clustered else []
-    more += no_reciprocals(panel, groups, results)
-    too_few = few_flips(results, how) if how else None
-    more += [too_few] if too_few else []
-    more += test_notes(results, how) if how else []
+    more = []
+    if panel.is_clustered:
+        more.append(f"intervals of single figures are by {panel.patient_field}")
+    more += _lacking(panel, groups, results)
+    if how:
+        more += _test_notes(results, how)
     scores = [m for m in panel.metrics if m.what in ("score", "other")]
     return Comparison(
         panel=panel,
@@ -126,36 +110,28 @@ def compare(
     )
 
 
-def test_notes(results: Sequence[Tested], how: Resampling) -> list[str]:
-    """Return what p values are corrected for, and what is to be known of the intervals."""
-    families = how.families(list(results[0].pairs))
+def _test_notes(results: Sequence[Tested], how: Resampling) -> list[str]:
+    pairs = results[0].pairs
     n = max(
-        sum(t.p is not None for m in family for t in results[0].pairs[m]) for family in families
+        sum(test.p is not None for metric in family for test in pairs[metric])
+        for family in how.families(pairs)
     )
-    tests = [test for result in results for of in result.pairs.values() for test in of]
-    tested = [test for test in tests if test.p is not None]
     notes = []
     if n > 1:
-        what = "the pairs of models of each metric" if how.family == "metric" else "each table"
-        alone = (
-            f"; {how.primary}, the primary metric, is corrected by itself" if how.primary else ""
-        )
+        what = "the pairs of models of each metric" if how.family == "metric" else "a table"
+        alone = f"; those of {how.primary} are corrected by themselves" if how.primary else ""
         notes.append(f"p (Holm) is corrected for all tests of {what}, up to {n:,}{alone}")
-    if any(test.low is None for test in tested):
+    if (too_few := few_flips(results, how)) is not None:
+        notes.append(too_few)
+    tests = [test for result in results for of in result.pairs.values() for test in of]
+    if any(test.p is not None and test.n_units < LEAST_UNITS for test in tests):
         notes.append(
-            f"a difference of fewer than {LEAST_UNITS} patients or studies has no interval"
+            f"differences of fewer than {LEAST_UNITS} patients or studies have no interval"
         )
-    if any(
-        test.low is not None
-        and test.high is not None
-        and test.p is not None
-        and (test.low > 0 or test.high < 0)
-        and test.p > ALPHA
-        for test in tested
-    ):
+    if any(test.contradicts for test in tests):
         notes.append(
-            "where an interval excludes 0 and p is above 0.05, bootstrap and test disagree: with few "
-            "studies or skewed differences go by p"
+            "an interval that excludes 0 beside p above 0.05, or the other way, is a close case: "
+            "bootstrap and test are two methods; go by p"
         )
     return notes
 
@@ -166,11 +142,8 @@ _LACK = {
 }
 
 
-def no_reciprocals(panel: Panel, groups: Sequence[Group], results: Sequence[Tested]) -> list[str]:
-    """Return notes of the models without a reciprocal or a ratio, in some group or resample.
-
-    `results` are the tests of `groups`; none where nothing was tested.
-    """
+def _lacking(panel: Panel, groups: Sequence[Group], results: Sequence[Tested]) -> list[str]:
+    """Return notes of the models without a reciprocal or a ratio, in some group or resample."""
     notes = []
     for metric in panel.metrics:
         if metric.kind not in _LACK:
@@ -189,18 +162,13 @@ def no_reciprocals(panel: Panel, groups: Sequence[Group], results: Sequence[Test
             )
         if any(drawn):
             notes.append(
-                f"{lack.format(metric.study_label, _models(panel, drawn))} in some "
-                f"resamples: their differences in {metric.label} have no interval there, and the "
-                "ranks by it neither intervals nor shares"
+                f"{lack.format(metric.study_label, _models(panel, drawn))} in some resamples: "
+                f"{metric.label} has no intervals of differences and no shares of ranks there"
             )
     return notes
 
 
 def _models(panel: Panel, found: Sequence[set[int]]) -> str:
-    """Return the models' names, with the number of groups where there are several.
-
-    `found` has the models of each group, that of all studies first.
-    """
     names = ", ".join(panel.models[model] for model in sorted(set().union(*found)))
     n = sum(map(bool, found))
     return names if len(found) == 1 else f"{names} (in {n} of {len(found)} groups)"

@@ -15,22 +15,19 @@ import numpy as np
 from numpy.typing import NDArray
 
 from judge.stats.estimate import Estimate
-from judge.stats.panel import Values
-from judge.stats.resample import bootstrap_weights, percentiles, units_of
+from judge.stats.resample import (
+    Codes,
+    Values,
+    bootstrap_weights,
+    interval,
+    unit_sums,
+    units_of,
+)
 
 METHODS = ("kendall", "spearman", "pearson")
 
 LEAST_STUDIES = 3
 """Any two studies that differ have a correlation of 1 or -1, which says nothing."""
-
-LEAST_UNITS = 10
-"""Of fewer patients, or studies, there are too few different resamples for the ends of 95%."""
-
-MOST_UNDEFINED = 0.01
-"""The share of resamples without a figure from which on there is no interval.
-
-They are left out of it, which moves its ends by no more than that share of the resamples.
-"""
 
 _DIGITS = 12
 """Values are equal where they are to so many digits of the largest: 0.1 + 0.2 equals 0.3."""
@@ -38,7 +35,6 @@ _DIGITS = 12
 _AT_ONCE, _IN_CACHE = 10_000_000, 300_000
 """How many weights there are at a time, by cells and resamples."""
 
-Codes = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
 
@@ -75,23 +71,21 @@ class Resamples:
 
         The result is resamples by columns. NaN counts as 0.
         """
-        of_units = np.zeros((len(self.weights), values.shape[1]))
-        np.add.at(of_units, self.units, np.nan_to_num(values))
+        of_units = unit_sums(values, self.units)
         parts = _parts(self.weights.shape[1], max(1, _IN_CACHE // max(1, len(of_units))))
         return np.concatenate([self.weights[:, p].T.astype(float) @ of_units for p in parts])
 
 
 def draw(
-    clusters: NDArray[np.int64] | None,
+    clusters: NDArray[np.intp] | None,
     n_studies: int,
     rng: np.random.Generator,
     resamples: int = 1000,
 ) -> Resamples:
     """Draw patients, or studies where `clusters` is None, with replacement.
 
-    They are drawn from all studies that are given. A figure of some of them, as of one
-    reader's, is of as many as were drawn: give no studies that none of the readers has. A
-    thousand resamples of 10,000 patients take 40 MB.
+    Give no studies that none of the readers has: they would be drawn too. A thousand resamples of
+    10,000 patients take 40 MB.
     """
     units = units_of(clusters, n_studies)
     n_units = int(units.max()) + 1 if n_studies else 0
@@ -117,24 +111,6 @@ def without_noise(values: Values) -> Values:
 def lacking(known: Bools, reason: str) -> Estimate:
     """Return what stands where the studies that are `known` give no value."""
     return Estimate(int(known.sum()), None, None, None, int((~known).sum()), reason=reason)
-
-
-def interval(
-    drawn: Values, n_units: int, unit_words: str
-) -> tuple[float | None, float | None, str | None]:
-    """Return the 2.5% and 97.5% points of what the resamples gave, or else why there are none.
-
-    `drawn` is one figure a resample, NaN where it has none; these are left out while they are
-    at most `MOST_UNDEFINED` of all.
-    """
-    if n_units < LEAST_UNITS:
-        return None, None, f"an interval needs {LEAST_UNITS} {unit_words}, there are {n_units}"
-    if not len(drawn) or np.isnan(drawn).mean() > MOST_UNDEFINED:
-        return None, None, "too many resamples have no value, since few studies differ"
-    low, high = (float(end) for end in percentiles(drawn[:, None], (0.025, 0.975))[:, 0])
-    if low == high:
-        return None, None, "all resamples have the same value, which is no interval"
-    return low, high, None
 
 
 @dataclass(frozen=True)
@@ -247,34 +223,17 @@ class _Cells:
     def _concordance(self, weights: Values) -> Values:
         """Return the concordant less the discordant pairs of studies, one number a resample.
 
-        The cells are taken in the order of y. What has a lower y lies in a binary indexed tree
-        over x [Fenwick 1994], so that the weight below a cell's x is a sum of log2 of its rows.
+        The cells are taken in the order of y; what has a lower y is summed over x.
         """
-        n_levels = len(self.x_levels)
-        tree = np.zeros((n_levels + 1, weights.shape[1]))
-        at_level, seen = np.zeros_like(tree), np.zeros(weights.shape[1])
+        at_level = np.zeros((len(self.x_levels), weights.shape[1]))
         total = np.zeros(weights.shape[1])
-        ends = np.append(np.flatnonzero(np.diff(self.y)) + 1, len(self.y)).tolist()
-        x, start = self.x.tolist(), 0
-        for end in ends:
-            rows = weights[start:end].astype(float)
-            for level, row in zip(x[start:end], rows, strict=True):
-                # Twice the weight below, and once that beside, less all: below less above.
-                balance = at_level[level] - seen
-                while level > 0:
-                    balance += tree[level]
-                    level &= level - 1
-                balance *= row
-                total += balance
-            for level, row in zip(x[start:end], rows, strict=True):
-                at_level[level] += row
-                seen += row
-                row *= 2
-                level += 1
-                while level <= n_levels:
-                    tree[level] += row
-                    level += level & -level
-            start = end
+        ends = np.append(np.flatnonzero(np.diff(self.y)) + 1, len(self.y))
+        for cells in np.split(np.arange(len(self.y)), ends[:-1]):
+            x, rows = self.x[cells], weights[cells].astype(float)
+            up_to = np.cumsum(at_level, axis=0)
+            # Twice the weight up to x, less that beside, less all: below less above.
+            total += ((2 * up_to[x] - at_level[x] - up_to[-1]) * rows).sum(axis=0)
+            at_level[x] += rows
         return total
 
 
