@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from operator import attrgetter
 from typing import Any
 
 from judge import rubrics
@@ -113,6 +114,9 @@ def opened(choices: Sequence[RunChoice]) -> list[ComparedRun]:
     return list(found.values())
 
 
+_Row = tuple[str, str, str, str]
+
+
 def check(
     runs: Sequence[ComparedRun], loaded: LoadedRuns, allow: Collection[str], *, common: bool
 ) -> list[str]:
@@ -120,46 +124,23 @@ def check(
 
     `allow` names what may differ: `judge`, `prompt`, `references`.
     """
-    rows, notes = [], []
-
-    def differ(what: str, remedy: str, values: Mapping[str, Sequence[str]]) -> None:
-        for at, (value, names) in enumerate(values.items()):
-            rows.append((*(("", "") if at else (what, remedy)), value, ", ".join(names)))
-
-    sections = _by_value(runs, lambda run: run.section)
-    if len(sections) > 1:
-        differ("section", "compare the runs of each section by themselves", sections)
-    for name in dict.fromkeys(run.rubric for run in runs):
-        of = [run for run in runs if run.rubric == name]
-        versions = _by_value(of, lambda run: run.parts["rubric"])
-        if len(versions) > 1:
-            differ(f"version of {name}", "judge rescore", versions)
-        packages = _by_value(of, lambda run: run.parts.get("package", "one unnamed"))
-        if len(packages) > 1:
-            notes.append(f"the rubric {name} comes from several packages: {_listed(packages)}")
-        for what in ("judge", "prompt"):
-            values = _by_value(of, lambda run, what=what: getattr(run, what))
-            if len(values) > 1 and what in allow:
-                notes.append(f"the {what} of {name} differs (allowed): {_listed(values)}")
-            elif len(values) > 1:
-                differ(f"{what} of {name}", f"--allow {what}", values)
+    rows, notes = _settings(runs, allow)
     n = len(loaded.study_ids)
-    sizes = _by_value(runs, lambda run: f"{run.run.summary()['n_studies']:,}")
     most = max(run.run.summary()["n_studies"] for run in runs)
     if most > n:
         if not (common and n):
             remedy = f"--common: the {n:,} in all runs" if n else "no study is in all runs"
-            differ("studies", remedy, sizes)
+            sizes = _by_value(runs, lambda run: f"{run.run.summary()['n_studies']:,}")
+            rows += _rows("studies", remedy, sizes)
         notes.append(f"compared on the {n:,} studies that all runs have, of up to {most:,}")
-    if n and len(sections) == 1:  # of another section all references differ
+    if n and len({run.section for run in runs}) == 1:  # of another section all references differ
         for name, other, ids in loaded.differing_texts("references"):
             where = f"others for {len(ids):,} of {n:,} studies, {ids[0]!r} among them"
             if "references" in allow:
                 notes.append(f"{name} and {other} judged different references (allowed): {where}")
             else:
-                differ(
-                    "references", "--allow references", {f"those of {name}": [name], where: [other]}
-                )
+                values = {f"those of {name}": [name], where: [other]}
+                rows += _rows("references", "--allow references", values)
     if rows:
         table = [("what differs", "what allows it", "value", "runs"), *rows]
         widths = [max(map(len, column)) for column in zip(*table, strict=True)]
@@ -169,6 +150,35 @@ def check(
         ]
         raise JudgeError("\n".join(("these runs cannot be compared together", *lines)))
     return notes
+
+
+def _settings(runs: Sequence[ComparedRun], allow: Collection[str]) -> tuple[list[_Row], list[str]]:
+    rows, notes = [], []
+    sections = _by_value(runs, attrgetter("section"))
+    if len(sections) > 1:
+        rows += _rows("section", "compare the runs of each section by themselves", sections)
+    for name in dict.fromkeys(run.rubric for run in runs):
+        of = [run for run in runs if run.rubric == name]
+        versions = _by_value(of, lambda run: run.parts["rubric"])
+        if len(versions) > 1:
+            rows += _rows(f"version of {name}", "judge rescore", versions)
+        packages = _by_value(of, lambda run: run.parts.get("package", "one unnamed"))
+        if len(packages) > 1:
+            notes.append(f"the rubric {name} comes from several packages: {_listed(packages)}")
+        for what in ("judge", "prompt"):
+            values = _by_value(of, attrgetter(what))
+            if len(values) > 1 and what in allow:
+                notes.append(f"the {what} of {name} differs (allowed): {_listed(values)}")
+            elif len(values) > 1:
+                rows += _rows(f"{what} of {name}", f"--allow {what}", values)
+    return rows, notes
+
+
+def _rows(what: str, remedy: str, values: Mapping[str, Sequence[str]]) -> list[_Row]:
+    return [
+        (*(("", "") if at else (what, remedy)), value, ", ".join(names))
+        for at, (value, names) in enumerate(values.items())
+    ]
 
 
 def _by_value(

@@ -70,7 +70,7 @@ class LoadedRuns:
     @property
     def is_scored(self) -> NDArray[np.bool_]:
         """Which studies each run has scored, studies by runs."""
-        return np.asarray(self.outcomes == OUTCOMES[Annotated], dtype=bool)
+        return np.equal(self.outcomes, OUTCOMES[Annotated]).astype(bool)
 
     def field(self, name: str, remedy: str = "") -> tuple[list[object] | None, str]:
         """Return a field's value of each study, of the runs that have it, and a note.

@@ -69,7 +69,7 @@ class MetricFile:
                 f"their names here: {', '.join(models)}"
             )
         known = models if self.models[0] is not None else (None,)
-        studies = pd.Index(study_ids).get_indexer(list(self.study_ids))
+        studies = pd.Index(study_ids).get_indexer(pd.Index(self.study_ids))
         columns = np.array([known.index(one) if one in known else -1 for one in self.models])
         rows = np.flatnonzero((studies >= 0) & (columns >= 0))
         if not len(rows):
@@ -165,7 +165,7 @@ def _metrics(
 
 
 def _numbers(path: str, name: str, values: Sequence[object], study_ids: Sequence[str]) -> Values:
-    cells = pd.Series(values, dtype=object).map(
+    cells = pd.Series(list(values), dtype=object).map(
         lambda one: None if isinstance(one, str) and one.strip() in _MISSING else one
     )
     is_text = cells.map(lambda one: isinstance(one, bool) or "_" in str(one))
@@ -178,4 +178,4 @@ def _numbers(path: str, name: str, values: Sequence[object], study_ids: Sequence
             f"the study {study_ids[row]!r} (row {row + 1} of {len(cells)}); keep columns of "
             f"numbers within {_MOST:g}"
         )
-    return numbers.to_numpy()
+    return np.asarray(numbers, dtype=np.float64)

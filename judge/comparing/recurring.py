@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from judge import rubrics
 from judge.backends import lexicon
 from judge.comparing.comparison import aligned, comparison_signature
@@ -74,7 +76,7 @@ def _between(
         raise JudgeError(f"{what}: errors are compared between runs of one rubric; name two")
     runs = compared.loaded.runs
     _check_asked(runs)
-    is_scored = compared.loaded.is_scored.all(axis=1)
+    is_scored = np.asarray(compared.loaded.is_scored.all(axis=1))
     if not is_scored.any():
         raise JudgeError(
             f"none of {len(is_scored):,} studies was scored in both "

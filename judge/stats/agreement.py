@@ -19,11 +19,11 @@ from judge.stats.correlation import (
     Correlated,
     Resamples,
     correlate,
-    interval,
     lacking,
 )
 from judge.stats.estimate import ONE_PATIENT, Z_95, Estimate, clustered_error, wilson
 from judge.stats.panel import ROUNDING, Values
+from judge.stats.resample import interval
 
 JUDGE, READER, OTHERS = "the judge", "the reader", "the mean of the other readers"
 READERS = "the mean of the readers"

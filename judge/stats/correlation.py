@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from judge.stats.estimate import Estimate
 from judge.stats.resample import (
-    Codes,
     Values,
     bootstrap_weights,
     interval,
@@ -35,6 +34,7 @@ _DIGITS = 12
 _AT_ONCE, _IN_CACHE = 10_000_000, 300_000
 """How many weights there are at a time, by cells and resamples."""
 
+Codes = NDArray[np.intp]
 Bools = NDArray[np.bool_]
 
 

@@ -3,8 +3,8 @@
 Means: an interval of the difference from the paired bootstrap, and a p-value by a sign-flip
 permutation test: the sign of each patient's difference is flipped at random [Noreen 1989]. Its null
 hypothesis is that the differences are symmetric about 0; a studentised statistic would order the
-flips alike, since flips leave the squares as they are. Rates: McNemar's test with the mid-p value
-[Fagerland, Lydersen and Laake 2013], or sign flips where a patient has several studies.
+flips alike, since flips leave the squares as they are. Rates: the interval of Agresti and Min and
+McNemar's test with the mid-p value, or the same as means where a patient has several studies.
 
 All of it is made of additive sums alone: what models score on a resample are weights times sums.
 """
@@ -18,6 +18,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from judge.stats.estimate import Z_95
 from judge.stats.metric import Metric
 from judge.stats.panel import (
     ROUNDING,
@@ -156,12 +157,22 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
         for n_of_pair in [_n_units(panel.values[block.metrics[0].name], units, pairs)]
         for metric in block.metrics
     }
-    found, shares, no_reciprocal = {}, {}, {}
+    found: dict[str, list[PairTest]] = {}
+    shares, no_reciprocal = {}, {}
     for metric in panel.metrics:
         values, resampled = panel.values[metric.name], drawn[metric]
         method: Method = SIGN_FLIP if metric in by_flips else "mcnemar mid-p"
         p = p_values[metric] if metric in p_values else mcnemar(values, pairs)
-        found[metric.name] = _tests(metric, resampled, pairs, n_units[metric], p, method)
+        share = tails(n_units[metric])
+        ends = (
+            (
+                percentiles(resampled.differences, share),
+                percentiles(resampled.differences, 1 - share),
+            )
+            if metric in by_flips
+            else rate_difference(values, pairs)
+        )
+        found[metric.name] = _tests(metric, resampled, pairs, n_units[metric], ends, p, method)
         no_reciprocal[metric.name] = lacking = _lacking(metric, resampled, values)
         scored = np.unique(units[~np.isnan(values).all(axis=1)])
         shares[metric.name] = (
@@ -170,9 +181,9 @@ def compare_pairs(panel: Panel, key: Mapping[str, object], how: Resampling) -> T
             else (None,) * len(panel.models)
         )
     for family in how.families(found):
-        corrected = iter(holm([test.p for metric in family for test in found[metric]]))
-        for metric in family:
-            found[metric] = [replace(test, p_holm=next(corrected)) for test in found[metric]]
+        corrected = iter(holm([test.p for name in family for test in found[name]]))
+        for name in family:
+            found[name] = [replace(test, p_holm=next(corrected)) for test in found[name]]
     return Tested({name: tuple(of) for name, of in found.items()}, shares, no_reciprocal)
 
 
@@ -198,11 +209,11 @@ def _tests(
     drawn: _Resampled,
     pairs: ModelPairs,
     n_units: NDArray[np.intp],
+    ends: tuple[Values, Values],
     p: Values,
     method: Method,
 ) -> list[PairTest]:
-    share = tails(n_units)
-    low, high = (percentiles(drawn.differences, end) for end in (share, 1 - share))
+    low, high = ends
     # Without the resamples that have no reciprocal the others would look surer.
     most = 0 if metric.kind in _UNDEFINED else MOST_UNDEFINED
     has_interval = (n_units >= LEAST_UNITS) & (low < high)
@@ -210,15 +221,25 @@ def _tests(
     tests = []
     for pair, (a, b) in enumerate(zip(pairs.first, pairs.second, strict=True)):
         near = float(max(drawn.rounding[a], drawn.rounding[b]))
-        difference, *ends = (
+        difference, *shown = (
             None if np.isnan(end[pair]) else without_rounding(float(end[pair]), near)
             for end in (drawn.observed, low, high)
         )
-        ends = ends if has_interval[pair] and difference is not None else [None, None]
+        low_end, high_end = shown if has_interval[pair] and difference is not None else (None, None)
         of_pair = float(p[pair]) if n_units[pair] > 1 and difference is not None else None
         n, m = round(float(drawn.n[pair])), int(n_units[pair])
-        tests.append(PairTest(int(a), int(b), n, m, difference, *ends, of_pair, None, method))
+        figures = (n, m, difference, low_end, high_end, of_pair, None)
+        tests.append(PairTest(int(a), int(b), *figures, method))
     return tests
+
+
+def _discordant(values: Values, pairs: ModelPairs) -> tuple[Values, Values, Values]:
+    """Return how many studies are scored for both of a pair, and where one model alone has a 1."""
+    scored = (~np.isnan(values)).astype(float)
+    ones = np.nan_to_num(values)
+    alone = np.rint(ones.T @ scored - ones.T @ ones)
+    n = (scored.T @ scored)[pairs.first, pairs.second]
+    return n, alone[pairs.first, pairs.second], alone[pairs.second, pairs.first]
 
 
 def mcnemar(values: Values, pairs: ModelPairs) -> Values:
@@ -231,16 +252,26 @@ def mcnemar(values: Values, pairs: ModelPairs) -> Values:
     # Takes a quarter of a second to import (`scipy.stats` three), for those who compare only.
     from scipy.special import bdtr
 
-    scored = ~np.isnan(values)
-    ones = np.where(scored, values, 0.0)
-    alone = np.rint(ones.T @ scored.astype(float) - ones.T @ ones).astype(int)
-    b, c = alone[pairs.first, pairs.second], alone[pairs.second, pairs.first]
-    n, least = b + c, np.minimum(b, c)
+    _, b, c = _discordant(values, pairs)
+    n, least = (b + c).astype(int), np.minimum(b, c).astype(int)
     # 2 P(X < least) + P(X = least) = P(X <= least) + P(X <= least - 1)
     below = np.where(least > 0, bdtr(np.maximum(least - 1, 0), n, 0.5), 0.0)
     up_to = bdtr(least, n, 0.5)
     mid_p = np.where(b == c, 1 - (up_to - below) / 2, up_to + below)
-    return np.asarray(np.where(n == 0, 1.0, np.minimum(mid_p, 1.0)), dtype=np.float64)
+    return np.asarray(np.where(n == 0, 1.0, np.minimum(mid_p, 1.0)))
+
+
+def rate_difference(values: Values, pairs: ModelPairs) -> tuple[Values, Values]:
+    """Return the ends of the 95% interval of each difference of paired rates, from 0/1 values.
+
+    Wald's with half a study more in each cell [Agresti and Min 2005]: where few studies differ a
+    bootstrap of them is far too narrow.
+    """
+    n, b, c = _discordant(values, pairs)
+    n = n + 2
+    difference = (b - c) / n
+    half = Z_95 * np.sqrt(b + c + 1 - (b - c) ** 2 / n) / n
+    return np.maximum(difference - half, -1.0), np.minimum(difference + half, 1.0)
 
 
 def holm(p_values: Sequence[float | None]) -> list[float | None]:

@@ -19,9 +19,9 @@ from judge.stats.estimate import (
     ratio_interval,
 )
 from judge.stats.metric import Metric, check_own_names
-from judge.stats.resample import Values
 from judge.types import JudgeError
 
+Values = NDArray[np.float64]
 Counts = NDArray[np.float32]
 
 GROUP_FIELDS = ("study_class", "dataset", "site")

@@ -55,6 +55,7 @@ def item_counts(panel: Panel, rubric: Rubric) -> list[ItemCounts]:
     tally.
     """
     found = []
+    clusters = panel.clusters if panel.is_clustered else None
     for model, counts in enumerate(panel.tallies.get(rubric.name, ())):
         is_known = ~np.isnan(counts)
         n_scored = int(is_known.any(axis=0).sum())
@@ -62,7 +63,7 @@ def item_counts(panel: Panel, rubric: Rubric) -> list[ItemCounts]:
             cells = {}
             for cut, of, known in zip(cuts(rubric), counts, is_known, strict=True):
                 values = of[known].astype(float)
-                units = panel.clusters[known] if panel.is_clustered else None
+                units = None if clusters is None else clusters[known]
                 mean = mean_interval(values, (0.0, None), units)
                 cells[cut] = replace(mean, numerator=float(values.sum()))
             found.append(ItemCounts(model, n_scored, cells))

@@ -19,8 +19,9 @@ from judge.stats.agreement import (
     mean_of,
     preference,
 )
-from judge.stats.correlation import METHODS, Resamples, correlate, draw, interval
+from judge.stats.correlation import METHODS, Resamples, correlate, draw
 from judge.stats.estimate import Z_95, Estimate
+from judge.stats.resample import interval
 
 NAN = float("nan")
 SCIPY = {"kendall": stats.kendalltau, "spearman": stats.spearmanr, "pearson": stats.pearsonr}
