@@ -1,8 +1,7 @@
 """Kendall's tau-b, Spearman's and Pearson's correlation, in every resample at once.
 
-A resample is a weight for each patient. Studies with the same two values are one cell, whose
-weight is the sum of its studies'; the three correlations are functions of the weights of the
-cells. Nothing is approximated: a resample's figures are those of its studies.
+Studies with the same two values are one cell, whose weight in a resample is the sum of its
+studies'; the three correlations are functions of the weights of the cells. Nothing is approximated.
 """
 
 from __future__ import annotations
@@ -42,9 +41,8 @@ Bools = NDArray[np.bool_]
 class Resamples:
     """Weights of patients, the same for every quantity that is made of these studies.
 
-    `units` has the number of each study's patient, from 0 without gaps; without patients
-    each study is one. `weights` is units by resamples, 1 everywhere in the first column, which
-    is the studies as they are. `has_patients` says what the units are called.
+    `units` has the number of each study's patient; without patients each study is one. `weights` is
+    units by resamples, 1 everywhere in the first column, which is the studies as they are.
     """
 
     units: Codes
@@ -57,20 +55,14 @@ class Resamples:
         return "patients" if self.has_patients else "studies"
 
     def estimate(self, figures: Values, known: Bools) -> Estimate:
-        """Return the first of `figures`, one a resample, with its percentile interval.
-
-        They are of the studies that are `known`. Where it has no interval, `reason` says why.
-        """
+        """Return the first of `figures`, one a resample, with its interval or why it has none."""
         n_units = len(np.unique(self.units[known]))
         low, high, reason = interval(figures[1:], n_units, self.unit_words)
         n, n_undefined = int(known.sum()), int((~known).sum())
         return Estimate(n, float(figures[0]), low, high, n_undefined, reason=reason)
 
     def sums(self, values: Values) -> Values:
-        """Return the sum over each resample of `values`, studies by any number of columns.
-
-        The result is resamples by columns. NaN counts as 0.
-        """
+        """Return the sum over each resample of `values`, studies by columns; NaN counts as 0."""
         of_units = unit_sums(values, self.units)
         parts = _parts(self.weights.shape[1], max(1, _IN_CACHE // max(1, len(of_units))))
         return np.concatenate([self.weights[:, p].T.astype(float) @ of_units for p in parts])
@@ -115,11 +107,10 @@ def lacking(known: Bools, reason: str) -> Estimate:
 
 @dataclass(frozen=True)
 class Correlated:
-    """The correlations of two columns: of the studies as they are, and of each resample.
+    """The correlations of two columns over the studies that are `known`.
 
-    The studies that are `known` have both values. `figures` is resamples by `METHODS`, the
-    studies as they are first; NaN where a resample has no correlation. Where the studies as
-    they are have none, `reason` says why.
+    `figures` is resamples by `METHODS`, the studies as they are first; NaN where a resample has no
+    correlation. Where the studies as they are have none, `reason` says why.
     """
 
     known: Bools
@@ -138,8 +129,8 @@ def correlate(
 ) -> Correlated:
     """Return the correlations of `x` and `y` over the studies where both have a value.
 
-    There is none of fewer than three studies, nor where one of the two, which `names` are of,
-    has one value only.
+    There is none of fewer than three studies, nor where one of the two, which `names` are of, has
+    one value only.
     """
     known = ~(np.isnan(x) | np.isnan(y))
     n = int(known.sum())
@@ -158,11 +149,10 @@ def correlate(
 
 @dataclass(frozen=True)
 class _Cells:
-    """The different pairs of values, by the second and then the first.
+    """The different pairs of values, by the second and then the first, which has fewer values.
 
-    `x_levels` and `y_levels` are the different values, in order; `x` and `y` the number of
-    each cell's; `of_study` the number of each study's cell. The first column is the one with
-    fewer values.
+    `x_levels` and `y_levels` are the different values, in order; `x` and `y` the number of each
+    cell's; `of_study` the number of each study's cell.
     """
 
     x_levels: Values
@@ -221,10 +211,7 @@ class _Cells:
         return np.asarray(np.clip(found, -1.0, 1.0))
 
     def _concordance(self, weights: Values) -> Values:
-        """Return the concordant less the discordant pairs of studies, one number a resample.
-
-        The cells are taken in the order of y; what has a lower y is summed over x.
-        """
+        """Return the concordant less the discordant pairs of studies, one number a resample."""
         at_level = np.zeros((len(self.x_levels), weights.shape[1]))
         total = np.zeros(weights.shape[1])
         ends = np.append(np.flatnonzero(np.diff(self.y)) + 1, len(self.y))
@@ -257,6 +244,5 @@ def _dot(*columns: Values) -> Values:
 
 
 def _centred_ranks(of_level: Values, n: Values) -> Values:
-    """Return the rank of each level less the mean rank; equal values share their mean rank."""
     ranks: Values = np.cumsum(of_level, axis=0) - of_level / 2 - n / 2
     return ranks

@@ -107,11 +107,7 @@ def bounds(found: Estimate, statistic: Statistic, n_unread: int) -> tuple[float,
 
 
 def clustered_error(values: Values, units: Codes) -> tuple[float, int]:
-    """Return the standard error of a mean whose units were drawn, and how many units there are.
-
-    The sums of a unit's deviations from the mean are independent; with a study a unit that is
-    the sample standard deviation over the root of n. NaN for one unit.
-    """
+    """Return the standard error of a mean whose units were drawn, and how many units there are."""
     _, units = np.unique(units, return_inverse=True)
     sums = np.bincount(units, values - values.mean())
     m = len(sums)
@@ -125,15 +121,13 @@ def mean_interval(
 ) -> Estimate:
     """Return the mean of `values` with its 95% interval, which stays within the `scale`.
 
-    Without a scale it is mean ± 1.96 standard errors, as ReXrank prints it; the standard
-    error is the sample standard deviation (n - 1) over the root of n. With a scale from L to
-    U the same is done to logit(p), p = (mean - L) / (U - L), and turned back, by the delta
-    method; from L without an end, to log(mean - L) [Agresti, Categorical Data Analysis, 3.1].
-    Where all values are alike the spread that was seen is none, which is not to say that there
-    is none: n studies at one end of the scale have the Wilson interval of n out of n (without an
-    upper end z²/n), and the variance is taken for 1/n of the largest, (mean - L) (U - mean), at
-    least. Values off the scale get the interval without one. Where `units` (patients) have several
-    values the error is that of their sums, 1.96 is Student's t, and n the number of units.
+    Without a scale it is mean ± 1.96 standard errors, as ReXrank prints it. With a scale from L to
+    U the same is done to logit(p), p = (mean - L) / (U - L), and turned back, by the delta method;
+    from L without an end, to log(mean - L) [Agresti, Categorical Data Analysis, 3.1]. Where all
+    values are alike: n studies at one end of the scale have the Wilson interval of n out of n
+    (without an upper end z²/n), and the variance is 1/n of the largest, (mean - L) (U - mean), at
+    least. Where `units` (patients) have several values the error is that of their sums, and 1.96 is
+    Student's t.
     """
     values = np.asarray(values, float)
     n = len(values)
@@ -209,10 +203,9 @@ def ratio_interval(
 ) -> tuple[float | None, float | None]:
     """Return the 95% interval of a ratio of two sums over studies: a bootstrap of studies.
 
-    They are drawn with both of their numbers [Efron and Tibshirani 1993, chapter 13], or patients
-    are (`units`). Where all draws are alike and the ratio is a share of whole things it is Wilson's
-    interval of these, so that three facts out of three are not certain to be all. None for fewer
-    than ten, and where a draw has nothing to divide by.
+    They are drawn with both of their numbers, or patients are (`units`). Where a share of whole
+    things is 0 or 1 it is Wilson's interval, so that three facts out of three are not certain to be
+    all. None for fewer than ten, and where a draw has nothing to divide by.
     """
     from judge.stats.resample import LEAST_UNITS, interval, resampled, unit_sums, units_of
 
@@ -261,10 +254,10 @@ def rate_interval(
 ) -> Estimate:
     """Return the share of studies with Wilson's interval, of those that they are worth.
 
-    Studies of one patient are alike: n of them are worth n over the design effect, the clustered
-    variance of the share over the binomial one, where that is above 1 [Rao and Scott 1992], and z
-    is Student's t. Where all say the same nothing is known of it, and a patient counts as one
-    study. `missing` is the reason where there is no study.
+    Where `units` (patients) have several studies n of them are worth n over the design effect, the
+    clustered variance of the share over the binomial one, where that is above 1 [Rao and Scott
+    1992], and z is Student's t. Where all say the same a patient counts as one study. `missing` is
+    the reason where there is no study.
     """
     rate = wilson(int(is_yes.sum()), len(is_yes))
     m = rate.n if units is None else len(np.unique(units))

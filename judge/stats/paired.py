@@ -111,9 +111,8 @@ class Resampling:
 class Tested:
     """All tests of one group of studies: for each metric the pairs, and how sure the ranks are.
 
-    The rank shares are None where the scored studies are fewer than two, or all of one patient, and
-    where a reciprocal is lacking: `no_reciprocal` has the models, by number, of whom the mean
-    of the studies or of a resample is 0 or less.
+    The rank shares are None for fewer than two units, and where a reciprocal is lacking in some
+    resample: `no_reciprocal` has the models, by number, of whom it is.
     """
 
     pairs: Mapping[str, tuple[PairTest, ...]]
@@ -295,7 +294,7 @@ def _flip_p_values(
     key: Mapping[str, object],
     how: Resampling,
 ) -> dict[Metric, Values]:
-    """Return p = (1 + flips with at least the observed difference) / (1 + flips), never 0
+    """Return (1 + flips with at least the observed difference) / (1 + flips), which is never 0
     [Phipson and Smyth 2010]. The statistic is the sum of the differences; of a reciprocal
     it is that of its mean, whose null hypothesis is the same.
     """
@@ -328,8 +327,7 @@ def _linear(panel: Panel) -> Panel:
     """Return the panel with each ratio's values less what they would be at the ratio of all.
 
     A ratio is no sum over studies. Of two models whose labels are exchangeable the sum of
-    `value - R per` is the same but for chance, whatever R; R is the ratio of all models'
-    studies together, so that the sum differs as the ratios do.
+    `value - R per` is the same but for chance, whatever R.
     """
     values = dict(panel.values)
     for name, per in panel.per.items():
@@ -468,11 +466,7 @@ def _figures(metric: Metric, totals: Values, under: Values, least: Values) -> Va
 
 
 def few_flips(tested: Sequence[Tested], how: Resampling) -> str | None:
-    """Return a note where there are too few flips for the tests that are made by them.
-
-    The least p there is, 1 / (1 + flips), times the number of tests is the least that Holm's
-    correction can give; from 0.05 on none can come out significant.
-    """
+    """Return a note where Holm's correction leaves no test by flips below 0.05."""
     families = [
         [test for metric in family for test in result.pairs[metric]]
         for result in tested

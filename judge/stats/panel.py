@@ -1,7 +1,4 @@
-"""Several models on the same studies: the values, and what each group of studies says.
-
-Ranks are those of figures, where those that rounding alone sets apart are equal.
-"""
+"""Several models on the same studies: the values, and what each group of studies says."""
 
 from __future__ import annotations
 
@@ -97,11 +94,9 @@ class Panel:
 class Cell:
     """One model's figure for a group of studies.
 
-    `n` is the denominator: the studies scored for the model. `k`, of a rate, counts those
-    whose value is 1. `value` is None where no study was scored (or a mean has no
-    reciprocal); `low` and `high`, the 95% interval, are None where it is not defined.
-    `rank` is 1 for the best; models whose figures are equal but for rounding share the better
-    rank.
+    `n` is the denominator: the studies scored for the model. `k`, of a rate, counts those whose
+    value is 1. `rank` is 1 for the best; models whose figures are equal but for rounding share the
+    better rank. None is not defined.
     """
 
     n: int
@@ -124,9 +119,8 @@ class Group:
 def groups_of(panel: Panel, by: Sequence[str]) -> list[tuple[dict[str, object], Panel]]:
     """Return each group's fields and its part of the panel, in the order of the values.
 
-    A study without a field's value is in the group whose value is None, which comes last.
-    Without fields there is one group, of all studies. Raises `JudgeError` for a field that
-    the panel has not.
+    A study without a field's value is in the group whose value is None, which comes last. Raises
+    `JudgeError` for a field that the panel has not.
     """
     if not by:
         return [({}, panel)]
@@ -208,9 +202,8 @@ ROUNDING = 1e-12
 def rounding_of(values: Values, *, is_inverse: bool) -> Values:
     """Return for each model how far rounding may move its figure; 0 without a figure.
 
-    `values` is studies by models, NaN where a study was not scored. The sum of 0.4 and 0.2 is
-    not twice 0.3 to the last bit: such a difference goes with the size of the values, not with
-    that of their sum, which may be near 0.
+    The sum of 0.4 and 0.2 is not twice 0.3 to the last bit: such a difference goes with the size of
+    the values, not with that of their sum, which may be near 0.
     """
     n = np.maximum((~np.isnan(values)).sum(axis=0), 1)
     size: Values = ROUNDING * np.nansum(np.abs(values), axis=0) / n
@@ -231,9 +224,9 @@ def ranks_with_ties(
 ) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
     """Return in each row how many figures are better than each one, and how many equal it.
 
-    `figures` is rows by models, without NaN; each equals itself. `rounding` is one a model.
-    Neighbours in order that are no further apart than the larger rounding of the two are
-    equal, and so is what a chain of such neighbours joins.
+    `figures` is rows by models, without NaN; each equals itself. Neighbours in order that are no
+    further apart than the larger `rounding` of the two are equal, and so is what a chain of such
+    neighbours joins.
     """
     rows, m = figures.shape
     falling = figures if higher else -figures
@@ -270,9 +263,8 @@ _TAIL = 0.025
 class RankShares:
     """How often a model came out first, second, ... over the resamples; the shares add up to 1.
 
-    `low` and `high` are the ends of the 95% interval of its rank: in at least 2.5% of the
-    resamples it came out at `low` or before, and in at least 2.5% at `high` or after. Models
-    that tie share their ranks evenly.
+    `low` and `high` are the ends of the 95% interval of its rank. Models that tie share their ranks
+    evenly.
     """
 
     shares: tuple[float, ...]
@@ -285,8 +277,7 @@ def rank_shares(
 ) -> tuple[RankShares | None, ...]:
     """Return the shares of each model from `figures`, resamples by models.
 
-    Figures that are no further apart than the `rounding` of their models tie. A model without a
-    figure in a resample is last there. A model without any is None and takes no rank.
+    A model without a figure in a resample is last there. A model without any is None.
     """
     known: NDArray[np.bool_] = np.count_nonzero(~np.isnan(figures), axis=0) > 0
     worst = -np.inf if higher else np.inf

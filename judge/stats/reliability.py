@@ -22,33 +22,34 @@ def within_variance(values: Values) -> float | None:
 
 
 def intraclass(values: Values) -> Estimate:
-    """Return ICC(1, 1) of things by readings, with its F interval [Shrout and Fleiss 1979].
+    """Return ICC(1, 1) of things by readings [Shrout and Fleiss 1979], with a bootstrap interval.
 
     One-way random effects, a single reading: (BMS - WMS) / (BMS + (k - 1) WMS), with the mean
-    squares between and within things; it may be negative. Its interval takes the things for
-    independent. None where nothing differs, for fewer than two things or two readings; there is no
-    interval where the readings of each thing are alike, or the things are.
+    squares between and within things; it may be negative. The interval is of things drawn anew:
+    that of F is for normal values, and covers 62 to 71% of skewed counts. None where nothing
+    differs, for fewer than two things or two readings.
     """
-    # Takes a quarter of a second to import, for those who ask again only.
-    from scipy.special import fdtri
-
     n, k = values.shape
-    within = within_variance(values)
-    if n < 2 or within is None:
+    if n < 2 or k < 2:
         return Estimate(n, None, None, None)
-    between = float(k * values.mean(axis=1).var(ddof=1))
+    means = values.mean(axis=1) - values.mean()
     # Readings that are alike have a variance of 0 but for rounding.
     least = ROUNDING * max(1.0, float(np.square(values).max()))
-    if between <= least or within <= least:
-        alike = 1.0 if between > least else -1.0 / (k - 1)
-        return Estimate(n, alike if max(between, within) > least else None, None, None)
+    sums = np.stack([np.ones(n), means, means**2, values.var(axis=1, ddof=1)], axis=1)
 
-    def of(ratio: float) -> float:
-        return float((ratio - 1) / (ratio + k - 1))
+    def icc(drawn: Values) -> Values:
+        count, total, squares, inner = drawn.T
+        between = k * np.maximum(squares - total**2 / count, 0.0) / (count - 1)
+        within = inner / count
+        known = np.maximum(between, within) > least
+        none = np.full_like(count, np.nan)
+        return np.divide(between - within, between + (k - 1) * within, out=none, where=known)
 
-    f, down, up = between / within, n - 1, n * (k - 1)
-    low, high = f / float(fdtri(down, up, 0.975)), f * float(fdtri(up, down, 0.975))
-    return Estimate(n, of(f), of(low), of(high))
+    value = float(icc(sums.sum(axis=0)[None])[0])
+    if np.isnan(value):
+        return Estimate(n, None, None, None)
+    low, high, reason = interval(resampled(sums, icc), n)
+    return Estimate(n, value, low, high, reason=reason)
 
 
 def krippendorff(values: Values, clusters: NDArray[np.intp] | None = None) -> Estimate:

@@ -1,7 +1,7 @@
 """The one bootstrap: which units are drawn, how often, from which seed, and the ends of intervals.
 
-A resample is a weight for each unit (a patient, or a study where no patients are known); figures are
-functions of weights times sums, so that a thousand resamples of 10,000 studies are one product.
+A resample is a weight for each unit (a patient, or a study where no patients are known); figures
+are functions of weights times sums, so that a thousand resamples of 10,000 studies are one product.
 """
 
 from __future__ import annotations
