@@ -35,7 +35,7 @@ from judge.cli.progress import (
 )
 from judge.cli.studies import (
     TOLD_OPTIONS,
-    check_sections,
+    check_sections_differ,
     file_options,
     limit_option,
     limited,
@@ -386,13 +386,10 @@ def _judge_sections(
     rubric: Rubric, sections: Sequence[str], options: Mapping[str, Any]
 ) -> list[Finished | None]:
     """Judge each section's studies; raises for what is wrong with any, before one is judged."""
-    from judge.studies.study_set import check_sections_differ
-
-    check_sections(sections, options)
     if options["form"] not in ("table", "json"):
         raise click.UsageError("several sections go with --format table and json")
     tracks = {one: told_studies({**options, "section": one}, rubric) for one in sections}
-    check_sections_differ(tracks)
+    check_sections_differ(tracks.values())
     finished = []
     for section, studies in tracks.items():
         note(f"section {section}")

@@ -33,7 +33,7 @@ from judge.signature import Signature
 from judge.studies import from_given
 from judge.studies.context import CONTEXT_FIELDS, attach_context, modality_code, prior_report
 from judge.studies.names import plain
-from judge.studies.texts import says_nothing
+from judge.studies.sections import says_nothing
 from judge.types import Failed, JudgeError, Unparsed
 
 _LOG = logging.getLogger("judge.reward")

@@ -105,8 +105,8 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
     a model) that is there twice.
     """
     table = load(path, "metrics", NamedFields(_ID))
-    study_ids = table.ids
-    columns = {name: table.column(name) for name in table.fields if name not in _INDEX}
+    study_ids = list(table.index)
+    columns = {name: list(table[name]) for name in table if name not in _INDEX}
     notes = []
     if counts := columns.keys() & COLUMNS:
         columns = {name: column for name, column in columns.items() if name not in counts}
@@ -132,7 +132,7 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
             )
     return MetricFile(
         path,
-        table.file.sha256 if table.file else "",
+        table.attrs["file"].sha256,
         models,
         tuple(study_ids),
         tuple(found),

@@ -23,7 +23,7 @@ from judge.running.run import with_classes
 from judge.running.standing import JudgeThread
 from judge.studies import from_given
 from judge.studies.load import encodable
-from judge.studies.texts import says_nothing
+from judge.studies.sections import says_nothing
 from judge.types import Annotated, Annotation, Category, JudgeError
 
 # The package's names of the categories, which are columns of its table.

@@ -25,7 +25,7 @@ from judge.running.session import JudgeSession
 from judge.running.standing import JudgeThread
 from judge.studies import from_given
 from judge.studies.context import attach_context
-from judge.studies.texts import says_nothing
+from judge.studies.sections import says_nothing
 from judge.types import Annotated, JudgeError
 
 # What the sample has already, or only a cache reads.

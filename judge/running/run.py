@@ -26,7 +26,7 @@ from judge.signature import safe_name
 from judge.stats.table import DEFAULT_BY, TableBuilder, check_fields, summarise
 from judge.studies import StudySet
 from judge.studies.context import mentions_prior, prior_report
-from judge.studies.texts import says_nothing
+from judge.studies.sections import says_nothing
 
 if TYPE_CHECKING:
     from judge.running.shards import Shard

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection
+from dataclasses import replace
 from os.path import isfile
 from pathlib import Path
 from typing import Any
 
 from judge import jsonio
-from judge.studies.names import NamedFields, model_of, renamed, tidy_column
+from judge.studies.names import KNOWN_NAMES, MAX_INPUT, NamedFields, model_of, renamed, tidy_column
 from judge.studies.study_set import (
     NO_CANDIDATE,
     NO_REFERENCE,
@@ -34,7 +35,6 @@ def read_run(
     section: str | None,
     *,
     allow_missing: bool,
-    model: str | None,
     reserved: Collection[str],
 ) -> StudySet:
     """Return the studies of a run: its reports as they were judged, classes, fields and model.
@@ -43,7 +43,7 @@ def read_run(
     the reader's run: its study is refused, or left out and counted with `allow_missing`. Raises
     `JudgeError` too for a damaged run, for another `section` than the run's, and for `fields`.
     """
-    if fields.several or fields.are_named:
+    if replace(fields, encoding=None, max_input=MAX_INPUT) != KNOWN_NAMES:
         raise JudgeError(f"{source} is a run: leave --references and the --...-field options out")
     try:
         manifest = jsonio.read((Path(source) / _MANIFEST).read_bytes())
@@ -52,8 +52,8 @@ def read_run(
         records = [jsonio.from_line(line, number) for number, line in lines]
         if manifest.get("combined", {}).get("of") == "reference":
             raise JudgeError(f"{source} is made of several references a study; give PREDS and REFS")
-        inputs = (InputFile(source, "both", hashlib.sha256(data).hexdigest(), len(records)),)
-        studies = _studies(manifest, records, inputs, model, reserved)
+        file = InputFile(source, "both", hashlib.sha256(data).hexdigest(), len(records))
+        studies = _studies(manifest, records, file, reserved)
     except OSError as error:
         raise JudgeError(f"cannot read the run {source}: {error.strerror}") from error
     except (ValueError, KeyError, TypeError, AttributeError) as error:
@@ -61,28 +61,24 @@ def read_run(
         raise JudgeError(f"{source} is a damaged run ({why}); make it again") from error
     if section not in (None, studies.section):
         raise JudgeError(f"{source} is a run of the section {studies.section}, and has no other")
-    blank = {NO_REFERENCE: studies.references}
-    if "reading" in manifest:  # a model may have written nothing, a reader read something
-        blank[NO_CANDIDATE] = studies.candidates
-    rows = {
-        why: [row for row, text in enumerate(texts) if not text.strip()]
-        for why, texts in blank.items()
-    }
-    omitted = {
-        why: tuple(studies.study_ids[row] for row in gone) for why, gone in rows.items() if gone
-    }
-    left_out = {row for gone in rows.values() for row in gone}
-    kept = [row for row in range(len(studies)) if row not in left_out]
-    if not kept or not allow_missing:
+    omitted: dict[str, list[str]] = {}
+    rows = []
+    for row, study in enumerate(studies):
+        if not study.reference.strip():
+            omitted.setdefault(NO_REFERENCE, []).append(study.study_id)
+        elif "reading" in manifest and not study.candidate.strip():  # a reader read something
+            omitted.setdefault(NO_CANDIDATE, []).append(study.study_id)
+        else:
+            rows.append(row)
+    if not rows or not allow_missing:
         check_omitted(omitted, f"the run {source}")
-    return studies.take(kept).without(omitted)
+    return studies.take(rows).without(omitted)
 
 
 def _studies(
     manifest: dict[str, Any],
     records: list[dict[str, Any]],
-    inputs: tuple[InputFile, ...],
-    model: str | None,
+    file: InputFile,
     reserved: Collection[str],
 ) -> StudySet:
     columns = {
@@ -90,26 +86,25 @@ def _studies(
         for name in manifest["fields"]
     }
     fields = renamed(columns, reserved)
-    called = dict(zip(columns, fields, strict=True))
+    new_names = dict(zip(columns, fields, strict=True))
+    of_candidates = (new_names.get(name) for name in manifest.get("of_candidates", ()))
     classes = tuple(record["study_class"] for record in records)
     made_by = manifest.get("class_source")
-    is_named = made_by and all(classes) and made_by != "none"
+    is_named = made_by and made_by != "none" and all(classes)
     preds = [one["path"] for one in manifest["inputs"] if one["role"] in ("preds", "both")]
-    references = tuple(str(record["reference"]) for record in records)
+    references = tuple(record["reference"] for record in records)
     return StudySet(
-        study_ids=tuple(str(record["study_id"]) for record in records),
+        study_ids=tuple(record["study_id"] for record in records),
         references=references,
-        candidates=tuple(str(record["candidate"]) for record in records),
+        candidates=tuple(record["candidate"] for record in records),
         study_classes=classes,
-        class_inferred=tuple(bool(record["class_inferred"]) for record in records),
+        class_inferred=tuple(record["class_inferred"] for record in records),
         full_references=references,
         section=manifest["section"],
         fields=fields,
-        of_candidates=frozenset(
-            called[name] for name in manifest.get("of_candidates", ()) if name in called
-        ),
-        class_field=str(made_by) if is_named else "study_class" if any(classes) else None,
-        model=model or manifest.get("model") or (model_of(preds[0]) if preds else None),
+        of_candidates=frozenset(filter(None, of_candidates)),
+        class_field=made_by if is_named else "study_class" if any(classes) else None,
+        model=manifest.get("model") or (model_of(preds[0]) if preds else None),
         read_from={"id": "study_id", "reference": "reference", "candidate": "candidate"},
-        inputs=inputs,
+        inputs=(file,),
     )

@@ -1,27 +1,34 @@
-"""Splitting a whole report by its headings."""
+"""Which fields hold the reports, and what text of them is judged: a section, or the whole."""
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Literal
 
+from judge.studies.names import FIELD_NAMES, NamedFields, listed, matching, the_field
 from judge.types import JudgeError
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Section = Literal["findings", "impression", "report"]
 
 SECTIONS: tuple[Section, ...] = ("findings", "impression", "report")
 """What of a report can be judged."""
 
+Fields = dict[str, str]
+"""The fields of a side's reports, by `findings`, `impression` and `whole`, where there are such."""
 
-def known_section(section: str | None) -> Section | None:
-    """Return a section as the user names it; raises `JudgeError` for one that is none."""
-    known = next((known for known in SECTIONS if known == section), None)
-    if known is None and section is not None:
-        raise JudgeError(f"unknown section {section!r}; there are: {', '.join(SECTIONS)}")
-    return known
+TEXT = "text"
+"""The column of records that are bare texts."""
 
+CUT_AT_HEADING = "candidates without a findings heading, cut at their first heading"
+NO_SECTION = "candidates with headings but none for the section, judged as empty"
 
+_TEXT_ROLES = ("candidate", "reference", "findings", "impression", "report")
+_PARTS = {"findings": ("findings",), "impression": ("impression",)}
+_MISSING = frozenset({"none", "nan", "null", "n/a", "na"})
 _FINDINGS = r"findings?"
 _IMPRESSION = r"impressions?|conclusions?|opinion"
 _BOTH = rf"(?:{_FINDINGS})\s?(?:/|&|and)\s?(?:{_IMPRESSION})"
@@ -44,49 +51,39 @@ _HEADING = re.compile(
     """,
     re.IGNORECASE | re.MULTILINE | re.VERBOSE,
 )
-
-
 _LONGEST_HEADING = 80
 
 
-@dataclass(frozen=True, slots=True)
-class Sections:
-    """A report's sections: None where it has no such heading, else the text under it.
-
-    `preamble` is what stands before the first heading.
-    """
-
-    findings: str | None
-    impression: str | None
-    preamble: str
+def known_section(section: str | None) -> Section | None:
+    """Return a section as the user names it; raises `JudgeError` for one that is none."""
+    known = next((known for known in SECTIONS if known == section), None)
+    if known is None and section is not None:
+        raise JudgeError(f"unknown section {section!r}; there are: {', '.join(SECTIONS)}")
+    return known
 
 
-def split_report(text: str) -> Sections:
-    """Split a report by its "Findings:" and "Impression:" headings.
+def split_report(text: str) -> tuple[str | None, str | None, str]:
+    """Split a report by its headings: findings, impression, and what stands before the first.
 
-    A heading is a known name in any case with a colon, at the start of a line or of a
-    sentence, or anywhere if capitalised; or a capitalised name alone on its line. Markdown
-    around it is ignored. "Conclusion:" is an impression; a heading for something else
-    ("Indication:", "Comparison:", "Technique:", ...) ends a section. Two sections of one
-    name are put one under the other.
+    A section is None where it has no heading. A heading is a known name in any case with a
+    colon, at the start of a line or of a sentence, or anywhere if capitalised; or a capitalised
+    name alone on its line. Markdown around it is ignored. "Conclusion:" is an impression; a
+    heading for something else ("Indication:", "Comparison:", "Technique:", ...) ends a section.
+    Two sections of one name are put one under the other.
     """
     if len(text) > _LONGEST_HEADING and ":" not in text and "\n" not in text:
-        return Sections(None, None, text.strip())
-    found = [match for match in _HEADING.finditer(text) if _is_heading(text, match)]
-    starts = [_before_markup(text, match.start()) for match in found]
+        return None, None, text.strip()
+    headings = [match for match in _HEADING.finditer(text) if _is_heading(text, match)]
+    bounds = [*(_before_markup(text, match.start()) for match in headings), len(text)]
     bodies: dict[str, list[str]] = {"findings": [], "impression": []}
-    boundaries = [*starts, len(text)]
-    for match, end in zip(found, boundaries[1:], strict=True):
-        body = text[match.end() : end].strip()
-        for name in bodies:
+    for match, end in zip(headings, bounds[1:], strict=True):
+        for name, texts in bodies.items():
             if match[name] or match["both"]:
-                bodies[name].append(body)
-    preamble = text[: boundaries[0]].strip()
-    return Sections(_joined(bodies["findings"]), _joined(bodies["impression"]), preamble)
-
-
-def _joined(bodies: list[str]) -> str | None:
-    return "\n".join(filter(None, bodies)) if bodies else None
+                texts.append(text[match.end() : end].strip())
+    findings, impression = (
+        "\n".join(filter(None, texts)) if texts else None for texts in bodies.values()
+    )
+    return findings, impression, text[: bounds[0]].strip()
 
 
 def _is_heading(text: str, match: re.Match[str]) -> bool:
@@ -102,3 +99,159 @@ def _before_markup(text: str, position: int) -> int:
     while position and text[position - 1] in "#*_ \t":
         position -= 1
     return position
+
+
+def report_fields(
+    preds: pd.DataFrame, refs: pd.DataFrame, fields: NamedFields
+) -> tuple[Fields, Fields]:
+    """Return the fields of the candidates and of the references, which may be in one table.
+
+    Raises `JudgeError` where a side has none, and where two that could be it differ.
+    """
+    is_one = preds is refs
+    candidate = _named(preds, fields.candidate, "candidate")
+    reference = _named(refs, fields.reference, "reference")
+    if is_one and candidate and candidate == reference:
+        raise JudgeError(f"--candidate-field and --reference-field both name {fields.candidate}")
+    if not candidate:
+        taken = reference.values() if is_one else ()
+        candidate = _find(preds, "candidate", {"whole": ("candidate",)}, taken)
+    if not reference and (candidate or not is_one):
+        taken = candidate.values() if is_one else ()
+        reference = _find(refs, "reference", {**_PARTS, "whole": ("report", "reference")}, taken)
+    if not candidate and not is_one:  # a section is a candidate's too, in their own file
+        candidate = _find(preds, "candidate", {**_PARTS, "whole": ("report",)}, ())
+    for side, frame, chosen in (("candidate", preds, candidate), ("reference", refs, reference)):
+        if not chosen:
+            there = [name for name in (frame.index.name, *frame.columns) if name]
+            raise JudgeError(
+                f"{frame.attrs['name']} has no field for the {side}s "
+                f"({listed(FIELD_NAMES[side], 2)}); its fields are: {listed(there)}; name it with "
+                f"--{side}-field{', or give two files, PREDS and REFS' if is_one else ''}"
+            )
+    return candidate, reference
+
+
+def _named(frame: pd.DataFrame, wanted: str | None, side: str) -> Fields:
+    if wanted is None:
+        return {}
+    name = the_field(frame, wanted, f"--{side}-field", frame.attrs["name"])
+    return {next((part for part in _PARTS if matching([name], part)), "whole"): name}
+
+
+def _find(
+    frame: pd.DataFrame, side: str, parts: Mapping[str, Sequence[str]], taken: Collection[str]
+) -> Fields:
+    fields = {}
+    for part, roles in parts.items():
+        names = [
+            name
+            for role in roles
+            for name in matching(frame, role)
+            # A number may be called `target`; a list is refused with a word about --references.
+            if name not in taken
+            and (name == TEXT or _may_be_text(frame[name]) or list in map(type, frame[name]))
+        ]
+        names = [name for name in names if any(frame[name])] or names
+        if odd := [name for name in names if list(frame[name]) != list(frame[names[0]])]:
+            raise JudgeError(
+                f"{frame.attrs['name']} has more than one field that could be the {side}, and they "
+                f"differ: {listed([names[0], *odd])}; say which is meant (--{side}-field)"
+            )
+        if names:
+            fields[part] = names[0]
+    return fields
+
+
+def is_report_field(name: str, column: Iterable[object]) -> bool:
+    """Whether a field holds report text, used or not, and so isn't kept beside the study."""
+    return any(matching([name], role) for role in _TEXT_ROLES) and _may_be_text(column)
+
+
+def _may_be_text(column: Iterable[object]) -> bool:
+    kinds = set(map(type, column))
+    return str in kinds or kinds <= {type(None)}
+
+
+def read_reports(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
+    """Return each study's `findings`, `impression` and `report`, and the `whole` as it was given.
+
+    Sections are split off the whole, and put together to a report. A value is None where nothing
+    is said, "" where it is empty. Raises `JudgeError` for a value that is no text.
+    """
+    import pandas as pd
+
+    columns = [_texts(frame, fields.get(part)) for part in ("findings", "impression", "whole")]
+    rows = []
+    for findings, impression, whole in zip(*columns, strict=True):
+        if whole and not (findings and impression):
+            under_findings, under_impression, _ = split_report(whole)
+            findings = findings or (findings if under_findings is None else under_findings)
+            impression = impression or (
+                impression if under_impression is None else under_impression
+            )
+        parts = {"Findings": findings, "Impression": impression}
+        report = whole or " ".join(f"{name}: {text}" for name, text in parts.items() if text)
+        is_missing = (findings, impression, whole) == (None, None, None)
+        rows.append((findings, impression, None if is_missing else report, whole))
+    names = ["findings", "impression", "report", "whole"]
+    return pd.DataFrame(rows, frame.index, names, dtype=object)
+
+
+def _texts(frame: pd.DataFrame, name: str | None) -> list[str | None]:
+    if name is None:
+        return [None] * len(frame)
+    source = frame.attrs["name"]
+    for study_id, value in frame[name].items():
+        if value is not None and not isinstance(value, str):
+            kind = type(value).__name__
+            way = "; --references takes several of a study" if kind == "list" else ""
+            raise JudgeError(
+                f"{source}: {name!r} of study {study_id!r} is not a text but a {kind}: "
+                f"{str(value)[:40]}{way}"
+            )
+    return [text and text.replace("\r\n", "\n").replace("\r", "\n").strip() for text in frame[name]]
+
+
+def cut_candidates(reports: pd.DataFrame, section: Section) -> pd.DataFrame:
+    """Return each study's candidate, a whole text cut to the section where it has headings.
+
+    `text` is None where there is no value: an empty text is an empty candidate. `how` is
+    `CUT_AT_HEADING` or `NO_SECTION`, None of most.
+    """
+    import pandas as pd
+
+    pairs = zip(reports[section], reports["whole"], strict=True)
+    rows = [
+        (text, None) if text or whole is None else _cut(whole, section) for text, whole in pairs
+    ]
+    return pd.DataFrame(rows, reports.index, ["text", "how"], dtype=object)
+
+
+def _cut(whole: str, section: Section) -> tuple[str, str | None]:
+    findings, impression, preamble = split_report(whole)
+    if section == "report" or (findings is None and impression is None):
+        return whole, None
+    text = findings if section == "findings" else impression
+    if text is not None:
+        return text, None
+    if section == "findings" and preamble:
+        return preamble, CUT_AT_HEADING
+    return "", NO_SECTION
+
+
+def usual_section(reports: pd.DataFrame) -> Section:
+    """Return the section that is judged where none is named: findings, if most reports have them.
+
+    Half of them are most; reports without any text do not count.
+    """
+    n_findings, n_filled = (sum(map(bool, reports[name])) for name in ("findings", "report"))
+    return "findings" if 0 < n_filled <= n_findings * 2 else "report"
+
+
+def says_nothing(report: str) -> bool:
+    """Return whether a reference is none: without letter and digit, or a word for a missing value.
+
+    `___` is what stands where a name was taken out, `None` and `nan` what is left of a missing one.
+    """
+    return not any(map(str.isalnum, report)) or report.strip().lower() in _MISSING

@@ -19,7 +19,7 @@ ONLY_IN_REFS = "only in REFS"
 NO_REFERENCE = "no reference section"
 NO_CANDIDATE = "no candidate text"
 
-Omitted = Mapping[str, tuple[str, ...]]
+Omitted = Mapping[str, Sequence[str]]
 """The ids that are left out, by why."""
 
 _SHOWN = 5
@@ -75,21 +75,6 @@ class StudySet:
     judge_context: JudgeContext = NO_CONTEXT
     every_reference: tuple[tuple[tuple[str, str], ...], ...] = ()
 
-    def __post_init__(self) -> None:
-        columns = (
-            self.references,
-            self.candidates,
-            self.study_classes,
-            self.class_inferred,
-            self.full_references,
-            *self.fields.values(),
-            *([self.every_reference] if self.every_reference else []),
-        )
-        if any(len(column) != len(self) for column in columns):
-            raise ValueError("the columns of a StudySet differ in length")
-        if len(set(self.study_ids)) != len(self):
-            raise ValueError("the study ids of a StudySet are not unique")
-
     def __len__(self) -> int:
         return len(self.study_ids)
 
@@ -101,7 +86,7 @@ class StudySet:
         return replace(
             self,
             omitted={why: len(ids) for why, ids in omitted.items()},
-            omitted_ids={why: ids[:_SHOWN] for why, ids in omitted.items()},
+            omitted_ids={why: tuple(ids[:_SHOWN]) for why, ids in omitted.items()},
         )
 
     def take(self, rows: Sequence[int], study_ids: Sequence[str] | None = None) -> Self:
@@ -169,27 +154,4 @@ def check_omitted(omitted: Omitted, names: str, sections: Sequence[str] = ()) ->
         raise JudgeError(
             f"the studies of {names} do not match: {whys}; {ways}mend the files, or leave these "
             "studies out with --allow-missing (in Python allow_missing=True)"
-        )
-
-
-def check_sections_differ(tracks: Mapping[str, StudySet]) -> None:
-    """Raise `JudgeError` where most candidates are one text, taken for findings and impression.
-
-    A text without headings stands for whatever section is judged; it cannot be both.
-    """
-    if not {"findings", "impression"} <= tracks.keys():
-        return
-    findings, impression = tracks["findings"], tracks["impression"]
-    other = dict(zip(impression.study_ids, impression.candidates, strict=True))
-    pairs = [
-        (text, other[one])
-        for one, text in zip(findings.study_ids, findings.candidates, strict=True)
-        if other.get(one, "").strip()
-    ]
-    same = sum(one.strip() == another.strip() for one, another in pairs)
-    if same > len(pairs) / 2:
-        raise JudgeError(
-            f"{same:,} of {len(pairs):,} candidates are the same text for findings and impression: "
-            'give each section a field of its own or a heading ("Findings: ... Impression: ..."), '
-            "or name one --section"
         )
