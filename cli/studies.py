@@ -24,7 +24,7 @@ _MOST_LEFT_OUT = 0.1
 _LEFT_OUT = "judge.studies.left_out"
 """Where the context of a command has what reading its studies left out."""
 _FIELDS = {
-    "id": "the study id; row numbers the records, and joins two files record by record",
+    "id": "the study id",
     "candidate": "the candidate report, in PREDS",
     "reference": "the reference report, in REFS",
     "class": "the study class; without one the lexicon infers normal or abnormal",
@@ -152,9 +152,8 @@ def check_sections_differ(sets: Iterable[StudySet]) -> None:
     n_same = sum(findings[study_id] == impression[study_id] for study_id in both)
     if n_same > len(both) / 2:
         raise JudgeError(
-            f"{n_same:,} of {len(both):,} candidates are one text for findings and impression: give "
-            'each section a field or a heading ("Findings: ... Impression: ..."), or name one '
-            "--section"
+            f"{n_same:,} of {len(both):,} candidates are one text for findings and impression: "
+            "give each section a field or a heading, or name one --section"
         )
 
 
@@ -162,7 +161,7 @@ def read_studies(options: Mapping[str, Any], reserved: Collection[str] = ()) -> 
     """Read the studies that `file_options` name; raises `JudgeError` as `read_pair`."""
     from judge.studies import NamedFields, read_pair
     from judge.studies.names import given_model
-    from judge.studies.study_set import ONLY_IN_PREDS
+    from judge.studies.pair import ONLY_IN_PREDS
 
     studies = read_pair(
         options["preds"],

@@ -14,7 +14,6 @@ INPUT_ROLES = {
     "reference": "the file of references",
     "patient": "either file; `judge compare` resamples by patient",
     "study class": "either file; rates are grouped by it",
-    "study class, true or false": "either file; a truth value, read as normal or abnormal",
 }
 
 _MADE_BY = {

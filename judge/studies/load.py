@@ -23,7 +23,14 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 
 from judge import jsonio
 from judge.distribution import install
-from judge.studies.names import KNOWN_NAMES, MAX_INPUT, ROW, NamedFields, listed, matching, named
+from judge.studies.names import (
+    KNOWN_NAMES,
+    MAX_INPUT,
+    NamedFields,
+    listed,
+    matching,
+    the_field,
+)
 from judge.studies.sections import TEXT
 from judge.studies.study_set import InputFile
 from judge.types import JudgeError
@@ -44,7 +51,6 @@ _ROWS_AT_A_TIME = 256
 _DELIMITERS = (",", "\t", ";")
 _LONGEST_CELL = 2**31 - 1
 _MISSING_CELLS = ("NaN", "nan")
-_STATE = "state.json"
 _FORMS = "give JSON, JSON Lines, CSV or TSV with a header, Parquet, or a .txt with a report a line"
 
 Columns = dict[str, list[Any]]
@@ -307,31 +313,20 @@ def _from_arrow(table: pa.Table) -> Columns:
 
 
 def _read_folder(source: str, max_input: int) -> tuple[Columns, str]:
-    folder = Path(source)
-    if not (folder / _STATE).is_file():
-        raise JudgeError(
-            f"{source} is no folder that datasets wrote (save_to_disk); of one with several "
-            f"splits name one ({source}/test)"
-        )
-    try:
-        from datasets import load_from_disk
-    except ModuleNotFoundError as error:
-        raise JudgeError(
-            f"{source} is a folder of datasets, which is not installed: {install('datasets')}"
-        ) from error
-    files = sorted(path for path in folder.rglob("*") if path.is_file())
+    files = sorted(path for path in Path(source).glob("*") if path.is_file())
+    if Path(source, "state.json") not in files:
+        raise JudgeError(f"{source} is no folder of one dataset (save_to_disk); name its split")
     if sum(path.stat().st_size for path in files) > max_input:
         raise _too_large(source, max_input)
-    digest = hashlib.sha256()
+    digest = hashlib.sha256(b"".join(hashlib.sha256(path.read_bytes()).digest() for path in files))
     try:
-        for path in files:
-            digest.update(f"{path.relative_to(folder)}\0{path.stat().st_size}\0".encode())
-            with path.open("rb") as file:
-                digest.update(hashlib.file_digest(file, "sha256").digest())
-        columns = _from_dataset(load_from_disk(source))
+        from datasets import load_from_disk
+
+        return _from_dataset(load_from_disk(source)), digest.hexdigest()
+    except ModuleNotFoundError as error:
+        raise JudgeError(f"{source} needs the package datasets: {install('datasets')}") from error
     except (OSError, ValueError, TypeError, KeyError) as error:
         raise JudgeError(f"{source} is a broken folder of datasets: {error}") from error
-    return columns, digest.hexdigest()
 
 
 def _from_dataset(dataset: Any) -> Columns:  # noqa: ANN401
@@ -380,20 +375,14 @@ def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd
 
 
 def _id_field(name: str, columns: Columns, wanted: str | None) -> str | None:
-    matches = named(columns, wanted) if wanted else matching(columns, "id")
+    if wanted:
+        return the_field(columns, wanted, "--id-field", name)
+    matches = matching(columns, "id")
     # pandas' orient="index" numbers the rows: two such files would be joined by row.
     is_numbered = columns.get(KEYS) == [str(row) for row in range(len(columns.get(KEYS, ())))]
-    if matches and (wanted or KEYS not in columns or is_numbered):
+    if matches and (KEYS not in columns or is_numbered):
         return matches[0]
-    if wanted == ROW:
-        return None
-    unnamed = (KEYS,) if wanted else (KEYS, _INDEX, _FIRST_COLUMN)
-    id_field = next((field for field in unnamed if field in columns), None)
-    if wanted and id_field is None:
-        raise JudgeError(
-            f"{name} has no field {wanted!r}, for the id; its fields are: {listed(columns)}"
-        )
-    return id_field
+    return next((field for field in (KEYS, _INDEX, _FIRST_COLUMN) if field in columns), None)
 
 
 def _check_names(name: str, columns: Sequence[str]) -> None:

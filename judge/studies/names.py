@@ -33,8 +33,7 @@ FIELD_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("gt_report", "radiologist_report", "gt", "ref", "refs", "target", "targets"),
         ),
         "patient": ("patient", "patient_id", "subject_id", "subject"),
-        "study class": ("study_class", "class", "normal_abnormal", "normality", "abnormality"),
-        "study class, true or false": ("abnormal", "is_abnormal", "normal", "is_normal"),
+        "study class": ("study_class",),
     }
 )
 """What a field is taken for -> the names it may have, the likeliest first."""
@@ -42,11 +41,7 @@ FIELD_NAMES: Mapping[str, tuple[str, ...]] = MappingProxyType(
 MAX_INPUT = 4 * 10**9
 """The most bytes that a file may decode to."""
 
-ROW = "row"
-"""The id field that is none: records are numbered from 1, in the order of their file."""
-
 Columns = Mapping[str, Sequence[object]]
-Classes = tuple[str | None, ...]
 
 _RESERVED_NAMES = {
     *("study_id", "study_class", "class_inferred", "reference", "candidate", "outcome", "reason"),
@@ -58,17 +53,14 @@ _ROLE = re.compile(
 )
 _ENDS = {".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".parquet", ".gz", ".txt"}
 _INT64 = 2**63
-_NORMAL, _ABNORMAL = "normal", "abnormal"
-_YES = ("true", "yes", "y", "1")
-_NO = ("false", "no", "n", "0")
-_PATIENT, _STUDY_CLASS = "patient", "study_class"
+_CLASSES = ("normal", "abnormal")
 
 
 @dataclass(frozen=True, slots=True)
 class NamedFields:
     """The fields that the user named; None where a name that is known here is to serve.
 
-    `id` may be `ROW`. `several` says that studies may have several references, which the field
+    `several` says that studies may have several references, which the field
     `reference_id` tells apart. `encoding` is that of the files, and `max_input` the most bytes
     that one may decode to.
     """
@@ -276,47 +268,31 @@ def take_patient(
     if wanted is None:
         return fields, next((name for name in FIELD_NAMES["patient"] if name in fields), None)
     name = the_field(fields, wanted, "--patient-field")
-    new_names = {_PATIENT: free_name(f"field_{_PATIENT}", fields), name: _PATIENT}
+    new_names = {"patient": free_name("field_patient", fields), name: "patient"}
     return {new_names.get(field, field): column for field, column in fields.items()}, name
 
 
 def find_classes(
     fields: Columns, n_studies: int, class_field: str | None
-) -> tuple[Classes, str | None]:
+) -> tuple[tuple[str | None, ...], str | None]:
     """Return each study's class, None where it isn't known, and the field that gave it.
 
-    `class_field` may hold any values, and `study_class` too; the other likely names count only
-    where their values say normal or abnormal. Raises `JudgeError` where there is no field
-    `class_field`.
+    Raises `JudgeError` where there is no field `class_field`.
     """
-    if class_field is not None:
-        name = the_field(fields, class_field, "--class-field")
-        return _classes(name, fields[name]), name
-    roles = ("study class", "study class, true or false")
-    for name in (name for role in roles for name in matching(fields, role)):
-        classes = _classes(name, fields[name])
-        is_sure = plain(name) == plain(_STUDY_CLASS) or {*classes} <= {None, _NORMAL, _ABNORMAL}
-        if any(classes) and is_sure:
-            return classes, name
-    return (None,) * n_studies, None
-
-
-def _classes(name: str, values: Sequence[object]) -> Classes:
-    words = {_NORMAL: _NORMAL, _ABNORMAL: _ABNORMAL}
-    if matching([name], "study class, true or false"):
-        is_abnormal = _ABNORMAL in plain(name)
-        words |= dict.fromkeys(_YES, _ABNORMAL if is_abnormal else _NORMAL)
-        words |= dict.fromkeys(_NO, _NORMAL if is_abnormal else _ABNORMAL)
-    texts = [None if value is None else as_text(value) for value in values]
-    return tuple(text and words.get(text.lower(), text) for text in texts)
+    if class_field:
+        name: str | None = the_field(fields, class_field, "--class-field")
+    else:
+        name = next((name for name in matching(fields, "study class") if any(fields[name])), None)
+    if name is None:
+        return (None,) * n_studies, None
+    texts = [None if value is None else as_text(value) for value in fields[name]]
+    return tuple(t.lower() if t and t.lower() in _CLASSES else t for t in texts), name
 
 
 def without_class(
     fields: Mapping[str, tuple[object, ...]], class_field: str | None
 ) -> dict[str, tuple[object, ...]]:
     """Return the fields without `study_class` where it is the study class, or says nothing."""
-    return {
-        name: column
-        for name, column in fields.items()
-        if plain(name) != plain(_STUDY_CLASS) or not (name == class_field or set(column) == {None})
-    }
+    names = matching(fields, "study class")
+    gone = {name for name in names if name == class_field or set(fields[name]) == {None}}
+    return {name: column for name, column in fields.items() if name not in gone}

@@ -2,32 +2,38 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from os.path import isfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from judge.studies.load import KEYS, STDIN, load, load_object, values_of
+from judge import jsonio
+from judge.studies.context import CONTEXT_FIELDS
+from judge.studies.load import KEYS, STDIN, id_of, load, load_object, values_of
 from judge.studies.names import (
     KNOWN_NAMES,
-    ROW,
+    MAX_INPUT,
     NamedFields,
+    as_text,
     find_classes,
     listed,
+    matching,
     merge,
     model_of,
+    named,
+    plain,
     renamed,
     take_patient,
+    the_field,
     without_class,
 )
-from judge.studies.run_folder import is_run, read_run
 from judge.studies.sections import (
-    CUT_AT_HEADING,
-    NO_SECTION,
     SECTIONS,
     TEXT,
     Section,
-    cut_candidates,
     is_report_field,
     known_section,
     read_reports,
@@ -35,20 +41,18 @@ from judge.studies.sections import (
     says_nothing,
     usual_section,
 )
-from judge.studies.study_set import (
-    NO_CANDIDATE,
-    NO_REFERENCE,
-    ONLY_IN_PREDS,
-    ONLY_IN_REFS,
-    Omitted,
-    StudySet,
-    check_omitted,
-    first_ids,
-)
+from judge.studies.study_set import InputFile, StudySet, first_ids
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+ONLY_IN_PREDS = "only in PREDS"
+_ONLY_IN_REFS = "only in REFS"
+_NO_REFERENCE = "no reference section"
+_NO_CANDIDATE = "no candidate text"
+_REFERENCE_ID = "reference_id"
+_MANIFEST, _ANNOTATIONS = "manifest.json", "annotations.jsonl"
 
 
 def read_pair(
@@ -78,8 +82,10 @@ def read_pair(
     """
     known_section(section)  # before the files, which may be large
     how: dict[str, Any] = {"allow_missing": allow_missing, "reserved": reserved}
-    if refs is None and is_run(preds):
-        studies = read_run(preds, fields, section, **how)
+    # Not Path.is_file: where it cannot be looked at, reading it says why.
+    is_run = all(isfile(f"{preds}/{name}") for name in (_MANIFEST, _ANNOTATIONS))  # noqa: PTH113
+    if refs is None and is_run:
+        studies = _read_run(preds, fields, section, **how)
         return replace(studies, model=model or studies.model)
     if preds == refs == STDIN:
         raise JudgeError("only one of PREDS and REFS can be standard input (-)")
@@ -87,12 +93,8 @@ def read_pair(
         table = other = load(preds, "both", fields)
     else:
         table, other = load(preds, "preds", fields), load(refs, "refs", fields)
-    if fields.several:
-        from judge.studies.references import pair_several
-
-        studies = pair_several(table, other, fields, section, **how)
-    else:
-        studies = pair(table, other, fields=fields, section=section, **how)
+    join = _pair_several if fields.several else pair
+    studies = join(table, other, fields=fields, section=section, **how)
     return replace(studies, model=model or studies.model or _named_after(preds))
 
 
@@ -102,6 +104,145 @@ def _named_after(source: str) -> str | None:
     path = Path(source).absolute()
     is_split = (path.parent / "dataset_dict.json").is_file()  # called `test`, say
     return model_of(str(path.parent if is_split else path))
+
+
+def _read_run(
+    source: str,
+    fields: NamedFields,
+    section: str | None,
+    **how: Any,  # noqa: ANN401
+) -> StudySet:
+    """Return the studies of a run: its reports as they were judged, classes, fields and model.
+
+    Nothing of what was said of them is read. A report that a reader's files have not is blank in
+    the reader's run, and missing here.
+    """
+    import pandas as pd
+
+    if replace(fields, encoding=None, max_input=MAX_INPUT) != KNOWN_NAMES:
+        raise JudgeError(f"{source} is a run: leave --references and the --...-field options out")
+    try:
+        manifest = jsonio.read((Path(source) / _MANIFEST).read_bytes())
+        data = (Path(source) / _ANNOTATIONS).read_bytes()
+        lines = enumerate(data.splitlines(keepends=True), 1)
+        records = [jsonio.from_line(line, number) for number, line in lines]
+        judged, names = manifest["section"], manifest["fields"]
+    except OSError as error:
+        raise JudgeError(f"cannot read the run {source}: {error.strerror}") from error
+    except (ValueError, KeyError, TypeError) as error:
+        raise JudgeError(f"{source} is a damaged run ({error}); make it again") from error
+    if manifest.get("combined", {}).get("of") == "reference":
+        raise JudgeError(f"{source} is made of several references a study; give PREDS and REFS")
+    if section not in (None, judged):
+        raise JudgeError(f"{source} is a run of the section {judged}, and has no other")
+    by_id = {record["study_id"]: record for record in records}
+    references = {name: [record["fields"].get(name) for record in records] for name in names}
+    references[judged] = [record["reference"] for record in records]
+    blank = None if "reading" in manifest else ""
+    candidates = {judged: [record["candidate"] or blank for record in records]}
+    preds, refs = (
+        pd.DataFrame(columns, pd.Index(by_id, name="study_id"), dtype=object)
+        for columns in (candidates, references)
+    )
+    preds.attrs = refs.attrs = {
+        "name": f"the run {source}",
+        "file": InputFile(source, "both", hashlib.sha256(data).hexdigest(), len(records)),
+    }
+    studies = pair(preds, refs, section=judged, **how)
+    kept = [by_id[study_id] for study_id in studies.study_ids]
+    classes = tuple(record["study_class"] for record in kept)
+    made_by = manifest.get("class_source")
+    is_named = made_by and made_by != "none" and all(classes)
+    files = [file["path"] for file in manifest["inputs"] if file["role"] in ("preds", "both")]
+    own = {*renamed(dict.fromkeys(manifest.get("of_candidates", ()), ()), how["reserved"])}
+    return replace(
+        studies,
+        study_classes=classes,
+        class_inferred=tuple(record["class_inferred"] for record in kept),
+        class_field=made_by if is_named else "study_class" if any(classes) else None,
+        of_candidates=frozenset(own),
+        model=manifest.get("model") or (model_of(files[0]) if files else None),
+    )
+
+
+def _pair_several(
+    preds: pd.DataFrame,
+    refs: pd.DataFrame,
+    *,
+    fields: NamedFields,
+    section: str | None,
+    **how: Any,  # noqa: ANN401
+) -> StudySet:
+    """Join two tables, which may be one, whose studies have several references.
+
+    They are a list of texts in a cell, or several records of one id. In `references` is a study's
+    first that has the section, and in `every_reference` are all. Raises `JudgeError` also where no
+    study has two, for a reader without a name or with two texts, and for records of one study that
+    differ in its class or its context.
+    """
+    is_one = preds is refs
+    refs = _exploded(refs, fields)
+    source = refs.attrs["name"]
+    if refs.index.is_unique:
+        raise JudgeError(f"each study of {source} has one reference: leave --references out")
+    column = fields.reference_id or next(iter(named(refs, _REFERENCE_ID)), None)
+    if column is None:
+        names = [str(place + 1) for place in refs.groupby(level=0).cumcount()]
+    else:
+        column = the_field(refs, column, "--reference-id-field", source)
+        names = ["" if name is None else str(name).strip() for name in refs[column]]
+        for (study_id, name), n in Counter(zip(refs.index, names, strict=True)).items():
+            if n > 1 or not name:
+                fault = f"two references with the {column} {name!r}" if name else f"no {column}"
+                raise JudgeError(f"{source}: a reference of study {study_id!r} has {fault}")
+        refs = refs.drop(columns=column)
+    _check_alike(refs, fields)
+    _, reference = report_fields(refs if is_one else preds, refs, fields)
+    reports = read_reports(refs, reference)
+    chosen = known_section(section) or usual_section(reports)
+    texts = list(reports[chosen])
+    every: dict[str, list[tuple[str, str]]] = {study_id: [] for study_id in refs.index}
+    for study_id, name, text in zip(refs.index, names, texts, strict=True):
+        if text:
+            every[study_id].append((name, text))
+    # A study's first record with a text, or its first, in the order of the studies.
+    first = refs.iloc[sorted(range(len(refs)), key=lambda row: not texts[row])]
+    first = first[~first.index.duplicated()].loc[list(every)]
+    studies = pair(first if is_one else preds, first, fields=fields, section=chosen, **how)
+    empty = [study_id for study_id, text in zip(refs.index, texts, strict=True) if not text]
+    note = f"empty references, left out: {len(empty):,} ({first_ids(empty)})"
+    return replace(
+        studies,
+        notes=(*studies.notes, *([note] if empty else [])),
+        every_reference=tuple(tuple(every[study_id]) for study_id in studies.study_ids),
+    )
+
+
+def _exploded(refs: pd.DataFrame, fields: NamedFields) -> pd.DataFrame:
+    roles = ("findings", "impression", "report", "reference")
+    wanted = {name for role in roles for name in matching(refs, role)}
+    wanted |= {*named(refs, fields.reference or "")}
+    lists = [name for name in refs if name in wanted and list in map(type, refs[name])]
+    try:
+        exploded = refs.explode(lists) if lists else refs
+    except ValueError as error:
+        raise JudgeError(
+            f"{refs.attrs['name']}: {', '.join(lists)} have lists of different lengths"
+        ) from error
+    return exploded.astype(object).where(exploded.notna(), None)
+
+
+def _check_alike(refs: pd.DataFrame, fields: NamedFields) -> None:
+    wanted = {*map(plain, CONTEXT_FIELDS), "studyclass", plain(fields.study_class or "")}
+    for name in (name for name in refs if plain(name) in wanted):
+        texts = refs[name].map(as_text, na_action="ignore").str.strip().str.lower()
+        counts = texts.where(texts != "").groupby(level=0).nunique()
+        if (counts > 1).any():
+            study_id = counts.index[counts > 1][0]
+            raise JudgeError(
+                f"{refs.attrs['name']}: study {study_id!r} has more than one {name} in its "
+                "records; give it one"
+            )
 
 
 def from_given(
@@ -121,7 +262,7 @@ def from_given(
     one that holds both sides. Dictionaries of texts and Series are joined by their keys and index;
     lists go by their order, and so does all with `study_ids`. Texts are judged whole where no
     `section` is named. `study_classes` and `fields` are beside texts, in the order of the
-    references, or by id as they are. Raises `JudgeError` for what cannot be joined, and as
+    references. Raises `JudgeError` for what cannot be joined, and as
     `read_pair` does.
     """
     further = dict(fields or {})
@@ -135,20 +276,18 @@ def from_given(
             sides = _by_ids(values_of("study_ids", study_ids), sides)
         refs, preds = (load_object(name, side) for name, side in sides.items())
     are_texts = list(refs) == list(preds) == [TEXT]
+    by_id = study_ids is None and refs.index.name == KEYS
     if not are_texts and (further or study_ids is not None):
         raise JudgeError(
             "a table holds everything: pass its study_ids, study_classes and fields in it"
         )
-    by_order = study_ids is not None or refs.index.name != KEYS
     return pair(
         preds,
         refs,
         section=section or ("report" if are_texts else None),
         allow_missing=allow_missing,
         reserved=reserved,
-        beside={
-            name: _beside(name, values, refs, by_order=by_order) for name, values in further.items()
-        },
+        beside={name: _beside(name, values, refs, by_id=by_id) for name, values in further.items()},
     )
 
 
@@ -162,16 +301,14 @@ def _by_ids(ids: list[Any], sides: Mapping[str, object]) -> dict[str, object]:
     return {name: pd.Series(values, ids, dtype=object) for name, values in columns.items()}
 
 
-def _beside(name: str, given: Any, refs: pd.DataFrame, *, by_order: bool) -> list[Any]:  # noqa: ANN401
-    what = f"the field {name!r}"
-    if not by_order and (isinstance(given, Mapping) or hasattr(given, "to_frame")):
-        known = load_object(what, given)[TEXT].to_dict()
-        if lacking := [study_id for study_id in refs.index if study_id not in known]:
-            raise JudgeError(f"{what} lacks {len(lacking)} studies: {first_ids(lacking)}")
-        return [known[study_id] for study_id in refs.index]
-    values = values_of(what, given)
+def _beside(name: str, given: Any, refs: pd.DataFrame, *, by_id: bool) -> list[Any]:  # noqa: ANN401
+    values = values_of(f"the field {name!r}", given)
+    if by_id and hasattr(given, "to_frame") and [*map(id_of, given.index)] != [*refs.index]:
+        raise JudgeError(f"the field {name!r} has another index than the references")
     if len(values) != len(refs):
-        raise JudgeError(f"{what} has {len(values)} values but there are {len(refs)} references")
+        raise JudgeError(
+            f"the field {name!r} has {len(values)} values but there are {len(refs)} references"
+        )
     return values
 
 
@@ -191,16 +328,20 @@ def pair(
     """
     is_one = preds is refs
     candidate, reference = report_fields(preds, refs, fields)
-    references, written = read_reports(refs, reference), read_reports(preds, candidate)
+    references = read_reports(refs, reference)
+    candidates = read_reports(preds, candidate, are_candidates=True)
     chosen = known_section(section) or usual_section(references)
-    candidates = cut_candidates(written, chosen)
     notes = _check_ids(preds, refs)
-    study_ids, omitted = _join(references[chosen].to_dict(), candidates["text"].to_dict())
-    if not study_ids or not allow_missing:
+    study_ids, omitted = _join(references[chosen].to_dict(), candidates[chosen].to_dict())
+    if omitted and not (study_ids and allow_missing):
         names = " and ".join(dict.fromkeys((preds.attrs["name"], refs.attrs["name"])))
-        is_blank = NO_REFERENCE in omitted or NO_CANDIDATE in omitted
-        better = _better_sections(references, written, chosen) if is_blank else ()
-        check_omitted(omitted, f"{names} ({chosen})", better)
+        whys = "; ".join(f"{why}: {len(ids):,} ({first_ids(ids)})" for why, ids in omitted.items())
+        better = " or ".join(_better_sections(references, candidates, chosen))
+        way = f"choose --section {better}, " if better else ""
+        raise JudgeError(
+            f"the studies of {names} ({chosen}) do not match: {whys}; {way}mend the files, or "
+            "leave these studies out with --allow-missing (allow_missing=True)"
+        )
     references, candidates = references.loc[study_ids], candidates.loc[study_ids]
     rows = refs.index.get_indexer(study_ids)
     of_refs = _columns(refs, {*reference.values(), *(candidate.values() if is_one else ())})
@@ -215,9 +356,13 @@ def pair(
     # What each field is called in its file, and at last.
     first_names = dict(zip(called, merged, strict=True))
     names_of = [(first_names[name], new) for name, new in zip(tidy, final, strict=True)]
-    for how in (CUT_AT_HEADING, NO_SECTION):
-        ids = [*candidates.index[candidates["how"] == how]]
-        notes += [f"{how}: {len(ids)} ({first_ids(ids)})"] if ids else []
+    is_cut = (candidates[chosen] == "") & (candidates["report"] != "")
+    if is_cut.any():
+        ids = list(candidates.index[is_cut])
+        notes.append(
+            "candidates with headings but none for the section, judged as empty: "
+            f"{len(ids):,} ({first_ids(ids)})"
+        )
     notes += [f"the field {old} is kept as {new}" for old, new in names_of if old != new]
     # A field `model` of references in a file of their own is of something else, a scanner say.
     models = of_preds if refs.attrs["file"] and not is_one else {**of_refs, **of_preds}
@@ -225,7 +370,7 @@ def pair(
     return StudySet(
         study_ids=tuple(study_ids),
         references=tuple(references[chosen]),
-        candidates=tuple(candidates["text"]),
+        candidates=tuple(candidates[chosen]),
         study_classes=classes,
         class_inferred=(False,) * len(study_ids),
         full_references=tuple(references["report"]),
@@ -235,14 +380,16 @@ def pair(
         class_field=class_field,
         model=_only(models.get("model", ())),
         read_from={
-            "id": refs.index.name or ROW,
+            "id": refs.index.name or "row",
             "reference": ", ".join(reference.values()),
             "candidate": ", ".join(candidate.values()),
             **({"patient": patient} if patient else {}),
         },
+        omitted={why: len(ids) for why, ids in omitted.items()},
+        omitted_ids={why: tuple(ids[:5]) for why, ids in omitted.items()},
         inputs=tuple(filter(None, files)),
         notes=tuple(notes),
-    ).without(omitted)
+    )
 
 
 def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
@@ -250,7 +397,7 @@ def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
     tables = {frame.attrs["name"]: frame for frame in (preds, refs)}
     for name, frame in tables.items():
         if twice := list(dict.fromkeys(frame.index[frame.index.duplicated()])):
-            several = "; --references takes several references of a study" if frame is refs else ""
+            several = " (or say --references, for several of a study)" if frame is refs else ""
             raise JudgeError(
                 f"{name} has ids more than once: {len(twice)} ({first_ids(twice)}); keep one "
                 f"record of each{several}"
@@ -260,7 +407,7 @@ def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
         raise JudgeError(
             f"{numbered[0]} has no ids to join by (its fields are: "
             f"{listed(tables[numbered[0]])}; records: {len(preds):,} and {len(refs):,}); name the "
-            f"field that holds them (--id-field), or join by order with --id-field {ROW}"
+            "field that holds them (--id-field; in Python pass study_ids)"
         )
     if not preds.index.isin(refs.index).any():
         sides = [f"{name} has {first_ids(list(frame.index))}" for name, frame in tables.items()]
@@ -273,32 +420,31 @@ def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
 
 def _join(
     references: Mapping[str, str | None], candidates: Mapping[str, str | None]
-) -> tuple[list[str], Omitted]:
+) -> tuple[list[str], dict[str, list[str]]]:
     """Return the ids of the studies in the references' order, and those left out, by why."""
-    only_in_preds = [study_id for study_id in candidates if study_id not in references]
-    omitted = {ONLY_IN_PREDS: only_in_preds} if only_in_preds else {}
-    study_ids = []
+    reasons = {study_id: ONLY_IN_PREDS for study_id in candidates if study_id not in references}
     for study_id, reference in references.items():
         if study_id not in candidates:
-            omitted.setdefault(ONLY_IN_REFS, []).append(study_id)
+            reasons[study_id] = _ONLY_IN_REFS
         elif says_nothing(reference or ""):
-            omitted.setdefault(NO_REFERENCE, []).append(study_id)
+            reasons[study_id] = _NO_REFERENCE
         elif candidates[study_id] is None:
-            omitted.setdefault(NO_CANDIDATE, []).append(study_id)
-        else:
-            study_ids.append(study_id)
-    return study_ids, omitted
+            reasons[study_id] = _NO_CANDIDATE
+    omitted: dict[str, list[str]] = {}
+    for study_id, reason in reasons.items():
+        omitted.setdefault(reason, []).append(study_id)
+    return [study_id for study_id in references if study_id not in reasons], omitted
 
 
 def _better_sections(
     references: pd.DataFrame, candidates: pd.DataFrame, section: Section
 ) -> list[Section]:
     """Return the sections that more studies have than `section`, on both sides."""
-
-    def least(name: Section) -> int:
-        return min(sum(map(bool, side[name])) for side in (references, candidates))
-
-    return [name for name in reversed(SECTIONS) if least(name) > least(section)]
+    least = {
+        name: min(sum(map(bool, side[name])) for side in (references, candidates))
+        for name in reversed(SECTIONS)
+    }
+    return [name for name, n in least.items() if n > least[section]]
 
 
 def _columns(frame: pd.DataFrame, used: Collection[str]) -> dict[str, list[Any]]:

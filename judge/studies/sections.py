@@ -23,9 +23,6 @@ Fields = dict[str, str]
 TEXT = "text"
 """The column of records that are bare texts."""
 
-CUT_AT_HEADING = "candidates without a findings heading, cut at their first heading"
-NO_SECTION = "candidates with headings but none for the section, judged as empty"
-
 _TEXT_ROLES = ("candidate", "reference", "findings", "impression", "report")
 _PARTS = {"findings": ("findings",), "impression": ("impression",)}
 _MISSING = frozenset({"none", "nan", "null", "n/a", "na"})
@@ -62,8 +59,8 @@ def known_section(section: str | None) -> Section | None:
     return known
 
 
-def split_report(text: str) -> tuple[str | None, str | None, str]:
-    """Split a report by its headings: findings, impression, and what stands before the first.
+def split_report(text: str) -> dict[str, str | None]:
+    """Split a report by its headings: `findings`, `impression`, and the `preamble` before them.
 
     A section is None where it has no heading. A heading is a known name in any case with a
     colon, at the start of a line or of a sentence, or anywhere if capitalised; or a capitalised
@@ -71,19 +68,17 @@ def split_report(text: str) -> tuple[str | None, str | None, str]:
     heading for something else ("Indication:", "Comparison:", "Technique:", ...) ends a section.
     Two sections of one name are put one under the other.
     """
+    sections: dict[str, str | None] = {"findings": None, "impression": None}
     if len(text) > _LONGEST_HEADING and ":" not in text and "\n" not in text:
-        return None, None, text.strip()
+        return {**sections, "preamble": text.strip()}
     headings = [match for match in _HEADING.finditer(text) if _is_heading(text, match)]
     bounds = [*(_before_markup(text, match.start()) for match in headings), len(text)]
-    bodies: dict[str, list[str]] = {"findings": [], "impression": []}
     for match, end in zip(headings, bounds[1:], strict=True):
-        for name, texts in bodies.items():
+        body = text[match.end() : end].strip()
+        for name, before in sections.items():
             if match[name] or match["both"]:
-                texts.append(text[match.end() : end].strip())
-    findings, impression = (
-        "\n".join(filter(None, texts)) if texts else None for texts in bodies.values()
-    )
-    return findings, impression, text[: bounds[0]].strip()
+                sections[name] = f"{before}\n{body}".strip() if before else body
+    return {**sections, "preamble": text[: bounds[0]].strip()}
 
 
 def _is_heading(text: str, match: re.Match[str]) -> bool:
@@ -173,29 +168,35 @@ def _may_be_text(column: Iterable[object]) -> bool:
     return str in kinds or kinds <= {type(None)}
 
 
-def read_reports(frame: pd.DataFrame, fields: Fields) -> pd.DataFrame:
-    """Return each study's `findings`, `impression` and `report`, and the `whole` as it was given.
+def read_reports(
+    frame: pd.DataFrame, fields: Fields, *, are_candidates: bool = False
+) -> pd.DataFrame:
+    """Return each study's `findings`, `impression` and `report`.
 
-    Sections are split off the whole, and put together to a report. A value is None where nothing
-    is said, "" where it is empty. Raises `JudgeError` for a value that is no text.
+    Sections are split off a whole report, and put together to one. A candidate without headings
+    stands for any section, one with other headings alone for none: it is "". A value is None where
+    nothing is said. Raises `JudgeError` for a value that is no text.
     """
     import pandas as pd
 
     columns = [_texts(frame, fields.get(part)) for part in ("findings", "impression", "whole")]
     rows = []
     for findings, impression, whole in zip(*columns, strict=True):
-        if whole and not (findings and impression):
-            under_findings, under_impression, _ = split_report(whole)
-            findings = findings or (findings if under_findings is None else under_findings)
-            impression = impression or (
-                impression if under_impression is None else under_impression
-            )
-        parts = {"Findings": findings, "Impression": impression}
-        report = whole or " ".join(f"{name}: {text}" for name, text in parts.items() if text)
+        texts = {"findings": findings, "impression": impression}
+        parts = [f"{name.title()}: {text}" for name, text in texts.items() if text]
         is_missing = (findings, impression, whole) == (None, None, None)
-        rows.append((findings, impression, None if is_missing else report, whole))
-    names = ["findings", "impression", "report", "whole"]
-    return pd.DataFrame(rows, frame.index, names, dtype=object)
+        texts["report"] = None if is_missing else whole or " ".join(parts)
+        if whole is not None and not (findings and impression):
+            split = split_report(whole)
+            has_headings = (split["findings"], split["impression"]) != (None, None)
+            others = {"findings": split["preamble"], "impression": ""}
+            for name, other in others.items():
+                body = split[name]
+                if body is None and are_candidates:
+                    body = other if has_headings else whole
+                texts[name] = texts[name] or (texts[name] if body is None else body)
+        rows.append(texts)
+    return pd.DataFrame(rows, frame.index, list(SECTIONS), dtype=object)
 
 
 def _texts(frame: pd.DataFrame, name: str | None) -> list[str | None]:
@@ -211,33 +212,6 @@ def _texts(frame: pd.DataFrame, name: str | None) -> list[str | None]:
                 f"{str(value)[:40]}{way}"
             )
     return [text and text.replace("\r\n", "\n").replace("\r", "\n").strip() for text in frame[name]]
-
-
-def cut_candidates(reports: pd.DataFrame, section: Section) -> pd.DataFrame:
-    """Return each study's candidate, a whole text cut to the section where it has headings.
-
-    `text` is None where there is no value: an empty text is an empty candidate. `how` is
-    `CUT_AT_HEADING` or `NO_SECTION`, None of most.
-    """
-    import pandas as pd
-
-    pairs = zip(reports[section], reports["whole"], strict=True)
-    rows = [
-        (text, None) if text or whole is None else _cut(whole, section) for text, whole in pairs
-    ]
-    return pd.DataFrame(rows, reports.index, ["text", "how"], dtype=object)
-
-
-def _cut(whole: str, section: Section) -> tuple[str, str | None]:
-    findings, impression, preamble = split_report(whole)
-    if section == "report" or (findings is None and impression is None):
-        return whole, None
-    text = findings if section == "findings" else impression
-    if text is not None:
-        return text, None
-    if section == "findings" and preamble:
-        return preamble, CUT_AT_HEADING
-    return "", NO_SECTION
 
 
 def usual_section(reports: pd.DataFrame) -> Section:

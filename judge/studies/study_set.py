@@ -10,17 +10,9 @@ from typing import Self, TypeVar
 
 from judge.studies.context import NO_CONTEXT, JudgeContext
 from judge.studies.sections import Section
-from judge.types import JudgeError, Study
+from judge.types import Study
 
 T = TypeVar("T")
-
-ONLY_IN_PREDS = "only in PREDS"
-ONLY_IN_REFS = "only in REFS"
-NO_REFERENCE = "no reference section"
-NO_CANDIDATE = "no candidate text"
-
-Omitted = Mapping[str, Sequence[str]]
-"""The ids that are left out, by why."""
 
 _SHOWN = 5
 
@@ -81,14 +73,6 @@ class StudySet:
     def __iter__(self) -> Iterator[Study]:
         return map(self.study, range(len(self)))
 
-    def without(self, omitted: Omitted) -> Self:
-        """Return the studies with the number of those left out, and the first of these."""
-        return replace(
-            self,
-            omitted={why: len(ids) for why, ids in omitted.items()},
-            omitted_ids={why: tuple(ids[:_SHOWN]) for why, ids in omitted.items()},
-        )
-
     def take(self, rows: Sequence[int], study_ids: Sequence[str] | None = None) -> Self:
         """Return the studies of some rows alone, in that order; they are of the same input.
 
@@ -141,17 +125,3 @@ def first_ids(ids: Sequence[str]) -> str:
     """Return the first few ids, each cut to a readable length."""
     shown = [text if len(text) <= 60 else text[:57] + "..." for text in ids[:_SHOWN]]
     return ", ".join(shown) + (", ..." if len(ids) > _SHOWN else "")
-
-
-def check_omitted(omitted: Omitted, names: str, sections: Sequence[str] = ()) -> None:
-    """Raise `JudgeError` where studies would be left out.
-
-    `names` are the files, `sections` those that more of their studies have.
-    """
-    if omitted:
-        whys = "; ".join(f"{why}: {len(ids):,} ({first_ids(ids)})" for why, ids in omitted.items())
-        ways = f"choose --section {' or '.join(sections)}, " if sections else ""
-        raise JudgeError(
-            f"the studies of {names} do not match: {whys}; {ways}mend the files, or leave these "
-            "studies out with --allow-missing (in Python allow_missing=True)"
-        )

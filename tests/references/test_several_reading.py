@@ -88,7 +88,7 @@ def test_records_of_a_study_that_differ_are_refused(
 
 BAD: dict[str, tuple[object, dict[str, str], str]] = {
     "one each": (PREDS, {}, "--references"),
-    "no name": ([*ROWS, {"study_id": "c", "findings": "x"}], {}, "'c' has a reference without reference_id"),
+    "no name": ([*ROWS, {"study_id": "c", "findings": "x"}], {}, "'c' has no reference_id"),
     "twice": ([*ROWS, ROWS[0]], {}, "'Adams'"),
     "no field": (ROWS, {"reference_id": "who"}, "--reference-id-field"),
     "no text": ({"a": {"findings": ["x", 3]}}, {}, "'a'"),

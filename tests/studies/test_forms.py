@@ -158,11 +158,7 @@ def test_a_report_a_line(put):
         studies = read_pair(preds, put("r.txt", end.join(REPORTS.values())))
         assert dict(zip(studies.study_ids, studies.references, strict=True)) == REPORTS
     assert "--id-field" in message(preds, put("r.txt", "a\n\nb\n"), allow_missing=True)
-    assert "--id-field row" in message(preds, put("r.json", REPORTS))
-    by_row = read_pair(preds, put("r.json", REPORTS), fields=NamedFields("row"))
-    assert by_row.references == tuple(REPORTS.values())
-    both = put("b.json", [{"row": n, "gt": t, "pred": "x"} for n, t in REPORTS.items()])
-    assert read_pair(both, None, fields=NamedFields("row")).study_ids == ("1", "2")
+    assert "--id-field" in message(preds, put("r.json", REPORTS))
 
 
 @pytest.mark.ci
@@ -189,7 +185,7 @@ def test_folders_of_datasets(tmp_path):
     other = read_pair(str(folder / "test-00000-of-00001.parquet"), None)
     assert (other.model, list(other.fields)) == ("maira2", [])
     (arrow,) = (folder / "test").glob("*.arrow")
-    assert "splits" in message(str(folder), None)
+    assert "split" in message(str(folder), None)
     assert str(tmp_path) in message(str(tmp_path), None)
     assert f"{folder}/tset" in message(str(folder / "tset"), None)
     assert str(arrow) in message(str(arrow), None)
