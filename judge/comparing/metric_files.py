@@ -106,7 +106,7 @@ def read_metrics(path: str, *, higher: Sequence[str] = (), lower: Sequence[str] 
     """
     table = load(path, "metrics", NamedFields(_ID))
     study_ids = list(table.index)
-    columns = {name: list(table[name]) for name in table if name not in _INDEX}
+    columns = {name: list(table[name]) for name in table.columns if name not in _INDEX}
     notes = []
     if counts := columns.keys() & COLUMNS:
         columns = {name: column for name, column in columns.items() if name not in counts}

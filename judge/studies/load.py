@@ -21,6 +21,8 @@ from os.path import isdir
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any, BinaryIO
 
+import pandas as pd
+
 from judge import jsonio
 from judge.distribution import install
 from judge.studies.names import (
@@ -36,7 +38,6 @@ from judge.studies.study_set import InputFile
 from judge.types import JudgeError
 
 if TYPE_CHECKING:
-    import pandas as pd
     import pyarrow as pa
 
 STDIN = "-"
@@ -94,8 +95,6 @@ def load_object(name: str, given: Any) -> pd.DataFrame:  # noqa: ANN401
     `name` is what messages call it. Records without ids are numbered from 0. Raises `JudgeError`
     for anything else.
     """
-    import pandas as pd
-
     if isinstance(given, pd.DataFrame):
         _check_names(name, list(map(str, given.columns)))
         columns = {str(column): list(given[column]) for column in given.columns}
@@ -350,8 +349,6 @@ def _by_id(name: str, columns: Columns, wanted: str | None, *, first: int) -> pd
     `wanted` is the user's name of that column; records without one are numbered from `first`.
     Raises `JudgeError` for a record without an id.
     """
-    import pandas as pd
-
     count = len(next(iter(columns.values()), ()))
     if not count:
         raise JudgeError(f"{name} holds no study")

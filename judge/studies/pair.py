@@ -8,7 +8,9 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from os.path import isfile
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import pandas as pd
 
 from judge import jsonio
 from judge.studies.context import CONTEXT_FIELDS
@@ -43,9 +45,6 @@ from judge.studies.sections import (
 )
 from judge.studies.study_set import InputFile, StudySet, first_ids
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 ONLY_IN_PREDS = "only in PREDS"
 _ONLY_IN_REFS = "only in REFS"
@@ -117,8 +116,6 @@ def _read_run(
     Nothing of what was said of them is read. A report that a reader's files have not is blank in
     the reader's run, and missing here.
     """
-    import pandas as pd
-
     if replace(fields, encoding=None, max_input=MAX_INPUT) != KNOWN_NAMES:
         raise JudgeError(f"{source} is a run: leave --references and the --...-field options out")
     try:
@@ -185,11 +182,11 @@ def _pair_several(
     source = refs.attrs["name"]
     if refs.index.is_unique:
         raise JudgeError(f"each study of {source} has one reference: leave --references out")
-    column = fields.reference_id or next(iter(named(refs, _REFERENCE_ID)), None)
+    column = fields.reference_id or next(iter(named(refs.columns, _REFERENCE_ID)), None)
     if column is None:
         names = [str(place + 1) for place in refs.groupby(level=0).cumcount()]
     else:
-        column = the_field(refs, column, "--reference-id-field", source)
+        column = the_field(refs.columns, column, "--reference-id-field", source)
         names = ["" if name is None else str(name).strip() for name in refs[column]]
         for (study_id, name), n in Counter(zip(refs.index, names, strict=True)).items():
             if n > 1 or not name:
@@ -220,9 +217,9 @@ def _pair_several(
 
 def _exploded(refs: pd.DataFrame, fields: NamedFields) -> pd.DataFrame:
     roles = ("findings", "impression", "report", "reference")
-    wanted = {name for role in roles for name in matching(refs, role)}
-    wanted |= {*named(refs, fields.reference or "")}
-    lists = [name for name in refs if name in wanted and list in map(type, refs[name])]
+    wanted = {name for role in roles for name in matching(refs.columns, role)}
+    wanted |= {*named(refs.columns, fields.reference or "")}
+    lists = [name for name in refs.columns if name in wanted and list in map(type, refs[name])]
     try:
         exploded = refs.explode(lists) if lists else refs
     except ValueError as error:
@@ -234,7 +231,7 @@ def _exploded(refs: pd.DataFrame, fields: NamedFields) -> pd.DataFrame:
 
 def _check_alike(refs: pd.DataFrame, fields: NamedFields) -> None:
     wanted = {*map(plain, CONTEXT_FIELDS), "studyclass", plain(fields.study_class or "")}
-    for name in (name for name in refs if plain(name) in wanted):
+    for name in (name for name in refs.columns if plain(name) in wanted):
         texts = refs[name].map(as_text, na_action="ignore").str.strip().str.lower()
         counts = texts.where(texts != "").groupby(level=0).nunique()
         if (counts > 1).any():
@@ -292,8 +289,6 @@ def from_given(
 
 
 def _by_ids(ids: list[Any], sides: Mapping[str, object]) -> dict[str, object]:
-    import pandas as pd
-
     columns = {name: values_of(name, side) for name, side in sides.items()}
     for name, values in columns.items():
         if len(values) != len(ids):
@@ -332,7 +327,7 @@ def pair(
     candidates = read_reports(preds, candidate, are_candidates=True)
     chosen = known_section(section) or usual_section(references)
     notes = _check_ids(preds, refs)
-    study_ids, omitted = _join(references[chosen].to_dict(), candidates[chosen].to_dict())
+    study_ids, omitted = _join(references[chosen], candidates[chosen])
     if omitted and not (study_ids and allow_missing):
         names = " and ".join(dict.fromkeys((preds.attrs["name"], refs.attrs["name"])))
         whys = "; ".join(f"{why}: {len(ids):,} ({first_ids(ids)})" for why, ids in omitted.items())
@@ -343,7 +338,7 @@ def pair(
             "leave these studies out with --allow-missing (allow_missing=True)"
         )
     references, candidates = references.loc[study_ids], candidates.loc[study_ids]
-    rows = refs.index.get_indexer(study_ids)
+    rows = refs.index.get_indexer(pd.Index(study_ids))
     of_refs = _columns(refs, {*reference.values(), *(candidate.values() if is_one else ())})
     of_refs |= beside or {}
     of_refs = {name: [values[row] for row in rows] for name, values in of_refs.items()}
@@ -380,7 +375,7 @@ def pair(
         class_field=class_field,
         model=_only(models.get("model", ())),
         read_from={
-            "id": refs.index.name or "row",
+            "id": str(refs.index.name or "row"),
             "reference": ", ".join(reference.values()),
             "candidate": ", ".join(candidate.values()),
             **({"patient": patient} if patient else {}),
@@ -406,8 +401,8 @@ def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
     if numbered and (len(numbered) < len(tables) or len(preds) != len(refs)):
         raise JudgeError(
             f"{numbered[0]} has no ids to join by (its fields are: "
-            f"{listed(tables[numbered[0]])}; records: {len(preds):,} and {len(refs):,}); name the "
-            "field that holds them (--id-field; in Python pass study_ids)"
+            f"{listed(tables[numbered[0]].columns)}; records: {len(preds):,} and {len(refs):,}); "
+            "name the field that holds them (--id-field; in Python pass study_ids)"
         )
     if not preds.index.isin(refs.index).any():
         sides = [f"{name} has {first_ids(list(frame.index))}" for name, frame in tables.items()]
@@ -418,13 +413,13 @@ def _check_ids(preds: pd.DataFrame, refs: pd.DataFrame) -> list[str]:
     return [f"no ids: the {len(refs):,} records of {names} are numbered, and go by their order"]
 
 
-def _join(
-    references: Mapping[str, str | None], candidates: Mapping[str, str | None]
-) -> tuple[list[str], dict[str, list[str]]]:
+def _join(references: pd.Series, candidates: pd.Series) -> tuple[list[str], dict[str, list[str]]]:
     """Return the ids of the studies in the references' order, and those left out, by why."""
-    reasons = {study_id: ONLY_IN_PREDS for study_id in candidates if study_id not in references}
-    for study_id, reference in references.items():
-        if study_id not in candidates:
+    reasons = dict.fromkeys(
+        candidates.index.difference(references.index, sort=False), ONLY_IN_PREDS
+    )
+    for study_id, reference in zip(references.index, references, strict=True):
+        if study_id not in candidates.index:
             reasons[study_id] = _ONLY_IN_REFS
         elif says_nothing(reference or ""):
             reasons[study_id] = _NO_REFERENCE
@@ -433,7 +428,7 @@ def _join(
     omitted: dict[str, list[str]] = {}
     for study_id, reason in reasons.items():
         omitted.setdefault(reason, []).append(study_id)
-    return [study_id for study_id in references if study_id not in reasons], omitted
+    return [study_id for study_id in references.index if study_id not in reasons], omitted
 
 
 def _better_sections(
@@ -449,7 +444,7 @@ def _better_sections(
 
 def _columns(frame: pd.DataFrame, used: Collection[str]) -> dict[str, list[Any]]:
     """Return the fields beside the reports."""
-    columns = {name: list(frame[name]) for name in frame if name not in used}
+    columns = {name: list(frame[name]) for name in frame.columns if name not in used}
     return {name: values for name, values in columns.items() if not is_report_field(name, values)}
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
+
+import pandas as pd
 
 from judge.studies.names import FIELD_NAMES, NamedFields, listed, matching, the_field
 from judge.types import JudgeError
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 Section = Literal["findings", "impression", "report"]
 
@@ -130,7 +129,7 @@ def report_fields(
 def _named(frame: pd.DataFrame, wanted: str | None, side: str) -> Fields:
     if wanted is None:
         return {}
-    name = the_field(frame, wanted, f"--{side}-field", frame.attrs["name"])
+    name = the_field(frame.columns, wanted, f"--{side}-field", frame.attrs["name"])
     return {next((part for part in _PARTS if matching([name], part)), "whole"): name}
 
 
@@ -142,7 +141,7 @@ def _find(
         names = [
             name
             for role in roles
-            for name in matching(frame, role)
+            for name in matching(frame.columns, role)
             # A number may be called `target`; a list is refused with a word about --references.
             if name not in taken
             and (name == TEXT or _may_be_text(frame[name]) or list in map(type, frame[name]))
@@ -177,8 +176,6 @@ def read_reports(
     stands for any section, one with other headings alone for none: it is "". A value is None where
     nothing is said. Raises `JudgeError` for a value that is no text.
     """
-    import pandas as pd
-
     columns = [_texts(frame, fields.get(part)) for part in ("findings", "impression", "whole")]
     rows = []
     for findings, impression, whole in zip(*columns, strict=True):
