@@ -37,12 +37,12 @@ def entries(run: Run) -> Iterator[Entry | Unreadable]:
                     without += part["answer"] is not None
                 elif key != COMPOSED:  # of others, which stand before it
                     data = {"key": key, "model": model, "completion": part["answer"]}
-                    yield entry_of(number, key, data | {"sha256": part["sha256"]}, 0.0)
+                    yield entry_of(key, data | {"sha256": part["sha256"]}, 0.0)
         except (ValueError, UnreadableError) as error:
-            yield Unreadable(number, f"{path}, line {number}", str(error))
+            yield Unreadable(f"{path}, line {number}", str(error))
     if without:
         why = "no cache keeps its judge's answers"
-        yield Unreadable(0, str(run.path), f"{without:,} answers have no key of a cache: {why}")
+        yield Unreadable(str(run.path), f"{without:,} answers have no key of a cache: {why}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,8 +14,8 @@ from support import REPLIES
 
 from judge import backends
 from judge.cache import CompletionCache, canonical, key
-from judge.cache.contents import read_entries
 from judge.cache.entry import Entry, checksum
+from judge.cache.store import read_entries
 from judge.rubrics import Rubric, load
 from judge.running.answers import rescore
 from judge.running.asking import RequestPolicy
@@ -157,8 +157,7 @@ def test_a_run_gives_every_answer_back(server: FaultServer, judged: Shell) -> No
     assert server.stats().by_study == {"study-0004": 1}
     assert records_of(judged.folder / "run") == records_of(judged.folder / "again")
     assert judged.judge("cache", "info", "--check", "--cache", "cache")[0] == 0
-    assert judged.judge("cache", "export", "out.jsonl", "--cache", "cache")[0] == 0
-    _, _, err = judged.judge("cache", "import", "out.jsonl", "--cache", "third")
+    _, _, err = judged.judge("cache", "import", "cache", "--cache", "third")
     assert f"{len(before)} entries taken" in err
 
 
