@@ -65,13 +65,7 @@ def show(name: str) -> None:
     type=click.Path(path_type=Path),
     help="A copy of the authors' file, or the folder that holds their files.",
 )
-@click.option(
-    "--base-url",
-    metavar="URL",
-    envvar="JUDGE_PROMPTS_URL",
-    help="A mirror of the repositories' files.  [default: GitHub's raw files]",
-)
-def fetch(name: str, origin: Path | None, base_url: str | None) -> None:
+def fetch(name: str, origin: Path | None) -> None:
     """Fetch the official prompt NAME, one of those that `judge prompts list` names.
 
     It is read from the source that its authors published, which is not run, accepted only
@@ -83,20 +77,9 @@ def fetch(name: str, origin: Path | None, base_url: str | None) -> None:
     recipe = official.recipes().get(name)
     if recipe is None:
         raise JudgeError(f"no official prompt {name!r}; there are: {', '.join(official.recipes())}")
-    path = official.path_of(name, os.environ)
-    if origin is None and path.is_file():
-        try:
-            prompt = official.load(name, os.environ)
-        except JudgeError:
-            click.echo(f"{path} was changed since it was fetched: fetching it again.", err=True)
-        else:
-            click.echo(f"{name} is here already: {path} ({prompt.digest})")
-            return
-    if origin is None:
-        sources = official.download(recipe, base_url or official.HOST)
-    else:
-        sources = official.read_copy(recipe, origin.expanduser())
+    sources = official.read_copy(recipe, origin) if origin else official.download(recipe)
     prompt = recipe.extract(sources)
+    path = official.path_of(name, os.environ)
     _save(path, official.as_yaml(prompt, recipe))
     click.echo(f"{name} ({prompt.digest}) is now in {path}")
 

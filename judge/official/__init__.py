@@ -64,8 +64,7 @@ class Recipe:
 
         Raises `JudgeError` as `build` does, and for any other text than the known one.
         """
-        prompt = self.build(sources)
-        if not self.is_genuine(prompt):
+        if not self.is_genuine(prompt := self.build(sources)):
             raise self._other_text()
         return prompt
 
@@ -206,53 +205,34 @@ def load(name: str, environ: Mapping[str, str]) -> Prompt:
     return prompt
 
 
-def download(recipe: Recipe, base_url: str) -> dict[str, str]:
-    """Return the authors' files of a prompt, by path."""
-    base = f"{base_url.rstrip('/')}/{recipe.repository}/{recipe.commit}"
-    return {path: _get(f"{base}/{path}") for path in recipe.files}
+def download(recipe: Recipe) -> dict[str, str]:
+    """Return the authors' files of a prompt, by path, from GitHub."""
+    import httpx
+
+    sources = {}
+    for path in recipe.files:
+        url = f"{HOST}/{recipe.repository}/{recipe.commit}/{path}"
+        try:
+            sources[path] = httpx.get(url, timeout=_TIMEOUT).raise_for_status().text
+        except httpx.HTTPError as error:
+            raise JudgeError(
+                f"cannot fetch {url} ({error}): try again, or get it elsewhere and name it with "
+                "--from FILE"
+            ) from error
+    return sources
 
 
-def _get(url: str) -> str:
-    from http.client import HTTPException
-    from urllib.error import HTTPError
-    from urllib.request import urlopen
-
-    if not url.startswith(("https://", "http://")):
-        raise JudgeError(f"{url} is no address that a prompt can be fetched from")
-    try:
-        with urlopen(url, timeout=_TIMEOUT) as answer:  # noqa: S310 - http and https alone
-            content: bytes = answer.read()
-            return content.decode()
-    except (OSError, HTTPException, ValueError) as error:
-        if isinstance(error, HTTPError):
-            error.close()
-        raise JudgeError(
-            f"cannot fetch {url} ({error}): try again, or get it elsewhere and name it with "
-            "--from FILE"
-        ) from error
-
-
-def read_copy(recipe: Recipe, path: Path) -> dict[str, str]:
-    """Return the authors' files from a copy: the file, or a folder that has them."""
-    if path.is_dir():
-        places = {name: path / name for name in recipe.files}
-        places = {
-            name: place if place.is_file() else path / place.name for name, place in places.items()
-        }
-    elif len(recipe.files) == 1:
-        places = {recipe.files[0]: path}
-    else:
-        raise JudgeError(
-            f"{recipe.name} is in {' and '.join(recipe.files)}: name the folder that has them"
-        )
-    return {name: _read(place) for name, place in places.items()}
-
-
-def _read(path: Path) -> str:
-    try:
-        return path.read_text("utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise JudgeError(f"cannot read {path} as text: {error}") from error
+def read_copy(recipe: Recipe, copy: Path) -> dict[str, str]:
+    """Return the authors' files from a copy: the one file, or a folder that has them."""
+    sources = {}
+    for name in recipe.files:
+        places = (copy / name, copy / Path(name).name)
+        place = next((place for place in places if place.is_file()), copy)
+        try:
+            sources[name] = place.read_text("utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            raise JudgeError(f"cannot read {place} as text: {error}") from error
+    return sources
 
 
 def as_yaml(prompt: Prompt, recipe: Recipe) -> str:

@@ -44,11 +44,11 @@ def test_a_download_is_kept_if_it_is_the_known_text(
     def edit(source: str) -> str:
         return source.replace("compare", "contrast").replace("Correct", "C").replace("Task", "T")
 
-    with serving(tmp_path / "other", edit) as (url, _):
-        refused = invoke("prompts", "fetch", name, "--base-url", url)
+    with serving(tmp_path / "other", edit):
+        refused = invoke("prompts", "fetch", name)
     assert (refused.exit_code, kept(config)) == (2, [])
-    with serving(tmp_path / "same") as (url, asked):
-        done = invoke("prompts", "fetch", name, "--base-url", f"{url}/")
+    with serving(tmp_path / "same") as asked:
+        done = invoke("prompts", "fetch", name)
     assert done.exit_code == 0, done.output
     assert len(asked) == len(recipe.files)
     assert recipe.commit in asked[0]
@@ -62,32 +62,32 @@ def test_a_download_is_kept_if_it_is_the_known_text(
 def test_a_failed_download_names_the_address_and_the_way_out(
     invoke: Invoke, tmp_path: Path, config: Path
 ) -> None:
-    with serving(tmp_path) as (url, _):
-        missing = invoke("prompts", "fetch", GREEN, "--base-url", f"{url}/nowhere")
-    gone = invoke("prompts", "fetch", GREEN, "--base-url", url)
-    for done in (missing, gone):
+    with serving(tmp_path):
+        for path in tmp_path.rglob("utils.py"):
+            path.unlink()
+        missing = invoke("prompts", "fetch", GREEN)
+        host = official.HOST
+    gone = invoke("prompts", "fetch", GREEN)
+    for done, address in ((missing, host), (gone, official.HOST)):
         assert (done.exit_code, kept(config)) == (2, [])
-        assert url in done.stderr
+        assert address in done.stderr
         assert "--from FILE" in done.stderr
 
 
-def test_a_second_fetch_asks_nobody_and_a_changed_prompt_is_fetched_again(
+def test_a_changed_prompt_is_refused_until_it_is_fetched_again(
     invoke: Invoke, config: Path, tmp_path: Path
 ) -> None:
-    with serving(tmp_path) as (url, asked):
-        fetch = ("prompts", "fetch", GREEN, "--base-url", url)
-        assert invoke(*fetch).exit_code == 0
+    with serving(tmp_path):
+        assert invoke("prompts", "fetch", GREEN).exit_code == 0
         path = config / "prompts" / f"{GREEN}.yaml"
         good = path.read_text("utf-8")
-        assert invoke(*fetch).exit_code == 0
-        assert len(asked) == 1
         for old, new in (("compare", "contrast"), ('"300"', '"200"'), ('"1"', '"2"')):
             assert old in good
             path.write_text(good.replace(old, new), "utf-8")
             with pytest.raises(JudgeError, match="prompts fetch"):
                 official.load(GREEN, os.environ)
             assert "not usable" in invoke("prompts", "list").stdout
-        assert invoke(*fetch).exit_code == 0
+        assert invoke("prompts", "fetch", GREEN).exit_code == 0
     assert path.read_text("utf-8") == good
 
 
