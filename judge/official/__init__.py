@@ -207,14 +207,14 @@ def load(name: str, environ: Mapping[str, str]) -> Prompt:
 
 def download(recipe: Recipe) -> dict[str, str]:
     """Return the authors' files of a prompt, by path, from GitHub."""
-    import httpx
+    import httpx2  # which openai brings
 
     sources = {}
     for path in recipe.files:
         url = f"{HOST}/{recipe.repository}/{recipe.commit}/{path}"
         try:
-            sources[path] = httpx.get(url, timeout=_TIMEOUT).raise_for_status().text
-        except httpx.HTTPError as error:
+            sources[path] = httpx2.get(url, timeout=_TIMEOUT).raise_for_status().text
+        except httpx2.HTTPError as error:
             raise JudgeError(
                 f"cannot fetch {url} ({error}): try again, or get it elsewhere and name it with "
                 "--from FILE"
